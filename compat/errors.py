@@ -1,0 +1,51 @@
+"""What compat raises and how it speaks: once for each thing, as a warning."""
+
+import threading
+import warnings
+from typing import Optional, Set
+
+
+class CompatError(Exception):
+    """An error of crosswarp.compat itself."""
+
+
+class CompatWarning(UserWarning):
+    """A shim changed what a program asked for, and says so once."""
+
+
+class CompilerCrashed(CompatError):
+    """The Triton compiler died (signal, exit, time or memory limit) while it compiled a kernel in a forked child.
+
+    Attributes:
+        kernel: name of the kernel.
+        kind: ``signal``, ``exit``, ``timeout`` or ``memory``.
+        reason: ``SIGABRT``, ``exit 0``, ``120 s``, ``4096 MiB`` …
+        stderr: what the compiler printed, first and last part.
+    """
+
+    def __init__(self, kernel: str, kind: str, reason: str, stderr: str, remembered: Optional[str] = None):
+        self.kernel, self.kind, self.reason, self.stderr = kernel, kind, reason, stderr
+        self.remembered = remembered
+        message = f"the Triton compiler died ({reason}) while compiling {kernel}"
+        if remembered:
+            message += f" (remembered from an earlier run in {remembered}; delete that file to try again)"
+        lines = [line for line in stderr.splitlines() if line.strip()]
+        if lines:
+            message += ":\n" + "\n".join(lines[-20:])
+        super().__init__(message)
+
+    def __reduce__(self):
+        return type(self), (self.kernel, self.kind, self.reason, self.stderr, self.remembered)
+
+
+_said: Set[str] = set()
+_said_lock = threading.Lock()
+
+
+def say_once(text: str) -> None:
+    """Warn with `text`, the first time that it is said in this process."""
+    with _said_lock:
+        if text in _said:
+            return
+        _said.add(text)
+    warnings.warn(text, CompatWarning, stacklevel=3)

@@ -1,0 +1,279 @@
+"""Run a function in a forked child, and live through whatever happens to it.
+
+The compiler may abort, segfault, hang or eat the machine's memory; a suite's kernel may call ``os._exit``. Each of
+these becomes an `Outcome`. The child gets its own process group and its output on a pipe that is always drained, so
+50 MB on stderr neither block it nor fill the parent. If the parent dies the child is killed (Linux).
+"""
+
+import contextlib
+import ctypes
+import faulthandler
+import os
+import pickle
+import resource
+import selectors
+import signal
+import struct
+import sys
+import time
+import traceback
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional
+
+# First and last part of what a child printed: the assertion is near the end, its cause may be at the start.
+KEPT_OUTPUT = 32 * 1024
+POLL_SECONDS = 0.05
+_PR_SET_PDEATHSIG = 1
+_HEADER = struct.Struct("!cQ")
+
+
+@dataclass
+class Raised:
+    """A Python exception that ended the child: its type's name, its text, its traceback as text."""
+
+    type_name: str
+    text: str
+    traceback: str
+
+
+@dataclass
+class Outcome:
+    """How a child ended.
+
+    Attributes:
+        kind: ``returned``, ``raised``, ``signal``, ``exit`` (ended without a result), ``timeout`` or ``memory``.
+        value: what the function returned.
+        raised: the exception, for ``raised``.
+        reason: ``SIGABRT``, ``exit 0``, ``12 s``, ``4096 MiB``: for people and records.
+        output: what it printed on stdout and stderr, first and last `KEPT_OUTPUT` bytes.
+        seconds: wall time from fork to end.
+    """
+
+    kind: str
+    value: Any = None
+    raised: Optional[Raised] = None
+    reason: str = ""
+    output: str = ""
+    seconds: float = 0.0
+
+
+@dataclass
+class _Kept:
+    """The first and last `KEPT_OUTPUT` bytes of a stream."""
+
+    head: bytearray = field(default_factory=bytearray)
+    tail: bytearray = field(default_factory=bytearray)
+    dropped: int = 0
+
+    def feed(self, data: bytes) -> None:
+        room = KEPT_OUTPUT - len(self.head)
+        if room > 0:
+            self.head += data[:room]
+            data = data[room:]
+        self.tail += data
+        if len(self.tail) > KEPT_OUTPUT:
+            self.dropped += len(self.tail) - KEPT_OUTPUT
+            del self.tail[:-KEPT_OUTPUT]
+
+    def text(self) -> str:
+        gap = f"\n… {self.dropped} bytes left out …\n".encode() if self.dropped else b""
+        return bytes(self.head + gap + self.tail).decode("utf-8", "replace")
+
+
+def run_isolated(
+    function: Callable[[Callable[[Any], None]], Any],
+    *,
+    time_limit: float,
+    memory_limit_mb: Optional[int] = None,
+    on_message: Optional[Callable[[Any], None]] = None,
+) -> Outcome:
+    """Run ``function(send)`` in a forked child and say how that ended.
+
+    Args:
+        function: its result must be picklable. ``send(message)`` hands a picklable message to `on_message` in the
+            parent at once, so that it survives whatever happens next.
+        time_limit: seconds of wall time; then the child and what it started are killed.
+        memory_limit_mb: resident memory of the child in MiB, looked at every 50 ms; None for no limit.
+        on_message: called in the parent for each message.
+
+    Raises:
+        OSError: the fork or a pipe failed. KeyboardInterrupt is passed on after the child is killed.
+    """
+    result_read, result_write = os.pipe()
+    output_read, output_write = os.pipe()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    libc = _libc()
+    parent = os.getpid()
+    started = time.monotonic()
+    with warnings.catch_warnings():
+        # Python 3.12 warns of every fork in a process with threads. The child only compiles, then leaves by _exit.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(result_read)
+            os.close(output_read)
+            _child(function, result_write, output_write, libc, parent)
+        finally:
+            os._exit(70)
+    os.close(result_write)
+    os.close(output_write)
+    with contextlib.suppress(OSError):
+        os.setpgid(pid, pid)
+    try:
+        return _watch(pid, result_read, output_read, started, time_limit, memory_limit_mb, on_message)
+    finally:
+        # What the child started (ptxas, a stray process) goes with it.
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            os.waitpid(pid, 0)
+        os.close(result_read)
+        os.close(output_read)
+
+
+def _libc():
+    with contextlib.suppress(OSError, AttributeError):
+        return ctypes.CDLL(None) if sys.platform == "linux" else None
+    return None
+
+
+def _child(function, result_fd, output_fd, libc, parent) -> None:
+    with contextlib.suppress(OSError):
+        os.setpgid(0, 0)
+    if libc is not None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(70)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # pytest points faulthandler at its own stderr: the dying child would write over the run's progress.
+    faulthandler.disable()
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.dup2(output_fd, 1)
+    os.dup2(output_fd, 2)
+    os.close(output_fd)
+    # Captured streams of a test runner are objects of the parent: write to the pipe instead.
+    sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)
+
+    def send(message: Any) -> None:
+        _write(result_fd, b"M", pickle.dumps(message))
+
+    try:
+        value = function(send)
+        frame = (b"R", pickle.dumps(value))
+    except BaseException as error:
+        frame = (b"E", pickle.dumps(Raised(type(error).__name__, str(error), traceback.format_exc())))
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    _write(result_fd, *frame)
+    os._exit(0)
+
+
+def _write(fd: int, kind: bytes, payload: bytes) -> None:
+    data = memoryview(_HEADER.pack(kind, len(payload)) + payload)
+    while data:
+        data = data[os.write(fd, data):]
+
+
+def _watch(pid, result_fd, output_fd, started, time_limit, memory_limit_mb, on_message) -> Outcome:
+    kept, buffer = _Kept(), bytearray()
+    result: Optional[Outcome] = None
+    stopped: Optional[Outcome] = None
+    status: Optional[int] = None
+    with selectors.DefaultSelector() as selector:
+        for fd in (result_fd, output_fd):
+            os.set_blocking(fd, False)
+            selector.register(fd, selectors.EVENT_READ)
+        while status is None:
+            for key, _ in selector.select(POLL_SECONDS):
+                data = _read(key.fd)
+                if not data:
+                    selector.unregister(key.fd)
+                elif key.fd == output_fd:
+                    kept.feed(data)
+                else:
+                    buffer += data
+                    result = _frames(buffer, on_message) or result
+            # Both pipes closed: the end is near, wait for it rather than poll. A daemon may hold them open.
+            options = os.WNOHANG if selector.get_map() else 0
+            if not selector.get_map() and result is None:
+                options = os.WNOHANG
+                time.sleep(0.001)
+            done, code = os.waitpid(pid, options)
+            if done:
+                status = code
+                break
+            stopped = _limits(pid, started, time_limit, memory_limit_mb)
+            if stopped is not None:
+                break
+        for fd in list(selector.get_map()):
+            while data := _read(fd):
+                if fd == output_fd:
+                    kept.feed(data)
+                else:
+                    buffer += data
+                    result = _frames(buffer, on_message) or result
+    outcome = stopped or result or _ended(status)
+    outcome.output = kept.text()
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+def _read(fd: int) -> bytes:
+    try:
+        return os.read(fd, 1 << 16)
+    except BlockingIOError:
+        return b""
+
+
+def _frames(buffer: bytearray, on_message) -> Optional[Outcome]:
+    """Take the whole frames out of `buffer`: messages are handed on, a result is returned."""
+    result = None
+    while len(buffer) >= _HEADER.size:
+        kind, length = _HEADER.unpack_from(buffer)
+        if len(buffer) < _HEADER.size + length:
+            break
+        payload = pickle.loads(bytes(buffer[_HEADER.size:_HEADER.size + length]))
+        del buffer[:_HEADER.size + length]
+        if kind == b"M":
+            if on_message is not None:
+                on_message(payload)
+        elif kind == b"R":
+            result = Outcome("returned", value=payload)
+        else:
+            result = Outcome("raised", raised=payload, reason=payload.type_name)
+    return result
+
+
+def _limits(pid: int, started: float, time_limit: float, memory_limit_mb: Optional[int]) -> Optional[Outcome]:
+    if time.monotonic() - started > time_limit:
+        return Outcome("timeout", reason=f"{time_limit:g} s")
+    if memory_limit_mb is not None and _resident_mb(pid) > memory_limit_mb:
+        return Outcome("memory", reason=f"{memory_limit_mb} MiB")
+    return None
+
+
+def _resident_mb(pid: int) -> float:
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def _ended(status: Optional[int]) -> Outcome:
+    if status is not None and os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        try:
+            name = signal.Signals(number).name
+        except ValueError:
+            name = f"signal {number}"
+        return Outcome("signal", reason=name)
+    code = os.WEXITSTATUS(status) if status is not None else "unknown"
+    return Outcome("exit", reason=f"exit {code}")

@@ -1,0 +1,41 @@
+"""The same for the interpreter (TRITON_INTERPRET=1), which drops launch options that a kernel declares until 3.3.0."""
+
+import inspect
+
+from ..launch import by_position
+from ..record import Patches, Shim
+
+
+def apply(patches: Patches) -> None:
+    import triton.runtime.interpreter as interpreter
+
+    from ..install import note_acted
+
+    executor = interpreter.GridExecutor
+    call = executor.__call__
+    reserved = frozenset(interpreter.RESERVED_KWS) - {"grid"}
+
+    # Symptom: TypeError: kernel() missing 1 required positional argument: 'num_warps'. Window: Triton < 3.3, interpreter.
+    # Link: the same cause as linkedin/Liger-Kernel#215, in the interpreter.
+    # Breakpoint: Triton 3.3 keeps the keywords that the kernel's signature holds; delete with the last column before it.
+    def call_binding_first(self, *args, **kwargs):
+        signature = inspect.signature(self.fn)
+        if reserved.intersection(kwargs, signature.parameters):
+            bound = by_position(signature, args, kwargs, reserved)
+            if bound is not None:
+                note_acted(SHIM.name)
+                args, kwargs = bound
+        return call(self, *args, **kwargs)
+
+    patches.set(executor, "__call__", call_binding_first)
+
+
+SHIM = Shim(
+    name="interpreter_reserved_options",
+    issue="interpreter-reserved-options",
+    window="<3.3",
+    symptom="missing 1 required positional argument: 'num_warps'",
+    link="https://github.com/linkedin/Liger-Kernel/issues/215",
+    delete_when="no column before Triton 3.3 is left",
+    apply=apply,
+)

@@ -1,0 +1,47 @@
+"""A kernel may declare a parameter that is also a launch option (``num_warps: tl.constexpr``).
+
+Triton 2.3.1 takes every launch option out of the keywords before it binds them to the kernel's signature, so the
+kernel never gets what the caller passed.
+"""
+
+from ..launch import by_position
+from ..record import Patches, Shim
+
+
+def apply(patches: Patches) -> None:
+    from triton.runtime.jit import JITFunction
+
+    from ..install import note_acted
+
+    run = JITFunction.run
+
+    # Symptom: TypeError: missing a required argument: 'num_warps'. Window: Triton < 3.0, every target.
+    # Link: linkedin/Liger-Kernel#215.
+    # Breakpoint: Triton 3.0 binds the signature first; delete with the last column before it.
+    def run_binding_first(self, *args, grid, warmup, **kwargs):
+        reserved = RESERVED.intersection(kwargs, self.signature.parameters)
+        if reserved:
+            call = by_position(self.signature, args, kwargs, RESERVED)
+            if call is not None:
+                note_acted(SHIM.name)
+                args, kwargs = call
+        return run(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+    patches.set(JITFunction, "run", run_binding_first)
+
+
+# The fields of CUDAOptions in 2.3.1: what its `run` takes out of the keywords.
+RESERVED = frozenset(
+    "num_warps num_stages num_ctas cluster_dims ptx_version enable_warp_specialization enable_persistent optimize_epilogue "
+    "enable_fp_fusion allow_fp8e4nv max_num_imprecise_acc_default extern_libs debug".split()
+)
+
+SHIM = Shim(
+    name="reserved_options",
+    issue="liger-215",
+    window="<3.0",
+    symptom="TypeError: missing a required argument: 'num_warps'",
+    link="https://github.com/linkedin/Liger-Kernel/issues/215",
+    delete_when="no column before Triton 3.0 is left",
+    apply=apply,
+)

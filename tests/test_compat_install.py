@@ -1,0 +1,156 @@
+"""compat.install without Triton: cheap, lazy, idempotent; the real columns are in test_columns_real.py."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from crosswarp import compat
+from crosswarp.compat.install import wanted_shims
+from crosswarp.compat.launch import by_position, warps_within
+from crosswarp.compat.record import Patches
+from crosswarp.compat.versions import base_version, in_window
+
+
+def python(code):
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_and_installing_import_neither_triton_nor_torch():
+    assert python("""
+        import sys
+        from crosswarp import compat
+        compat.install()
+        print([name for name in ("triton", "torch", "numpy", "pytest") if name in sys.modules])
+        """) == "[]"
+
+
+FAKE_TRITON = """
+    import sys, types, pathlib, tempfile
+    folder = pathlib.Path(tempfile.mkdtemp())
+    (folder / "triton").mkdir()
+    (folder / "triton" / "__init__.py").write_text("__version__ = '3.9.9'\\njit = object()\\n")
+    (folder / "triton" / "runtime").mkdir()
+    (folder / "triton" / "runtime" / "__init__.py").write_text("")
+    (folder / "triton" / "runtime" / "jit.py").write_text(
+        "class JITFunction:\\n    def run(self, *args, **kwargs):\\n        return 'ran'\\n")
+    sys.path.insert(0, str(folder))
+"""
+
+
+def test_installed_before_the_import_it_waits_for_it():
+    assert python(FAKE_TRITON + """
+    from crosswarp import compat
+    compat.install()
+    compat.install()
+    assert compat.active() == []
+    import triton
+    print([shim.name for shim in compat.active()])
+    """) == "['wavefront_limit']"
+
+
+def test_uninstall_puts_tritons_own_objects_back():
+    assert python(FAKE_TRITON + """
+    from crosswarp import compat
+    import triton.runtime.jit as jit
+    own = vars(jit.JITFunction)["run"]
+    with compat.installed():
+        inside = vars(jit.JITFunction)["run"] is own
+    print(inside, vars(jit.JITFunction)["run"] is own, compat.active())
+    """) == "False True []"
+
+
+def test_uninstall_before_the_import_installs_nothing_later():
+    assert python(FAKE_TRITON + """
+    from crosswarp import compat
+    compat.install()
+    compat.uninstall()
+    import triton
+    print(compat.active())
+    """) == "[]"
+
+
+def test_an_unknown_guard_mode_says_which_there_are():
+    with pytest.raises(compat.CompatError, match="use one of auto, always, off"):
+        compat.install(guard="sometimes")
+
+
+@pytest.mark.parametrize(
+    "version, names",
+    [
+        ("2.3.1", {"reserved_options", "interpreter_reserved_options"}),
+        ("3.0.0", {"interpreter_reserved_options", "wavefront_limit"}),
+        ("3.1.0", {"interpreter_reserved_options", "wavefront_limit"}),
+        ("3.2.0", {"interpreter_reserved_options", "wavefront_limit", "compiler_crash"}),
+        ("3.3.1", {"wavefront_limit"}),
+        ("3.9.0", {"wavefront_limit"}),
+        ("3.10.0", {"wavefront_limit"}),
+    ],
+)
+def test_only_the_shims_of_a_version_are_wanted(version, names):
+    assert {shim.name for shim in wanted_shims("auto", version)} == names
+
+
+def test_guard_modes():
+    assert "compiler_crash" in {shim.name for shim in wanted_shims("always", "3.9.0")}
+    assert "compiler_crash" not in {shim.name for shim in wanted_shims("off", "3.2.0")}
+
+
+def test_every_shim_has_a_complete_record():
+    shims = compat.all_shims()
+    assert len({shim.name for shim in shims}) == len(shims)
+    for shim in shims:
+        assert all((shim.issue, shim.window, shim.symptom, shim.delete_when))
+        assert shim.link.startswith("https://github.com/")
+
+
+@pytest.mark.parametrize(
+    "window, version, inside",
+    [
+        ("<3.0", "2.3.1", True),
+        ("<3.0", "3.0.0", False),
+        (">=3.2", "3.10.0", True),
+        ("==3.2.*", "3.2.0+git1234", True),
+        ("<3.8", "3.8.0a0+git99", False),
+        (">=3.8", "3.8.0.dev20260101", True),
+    ],
+)
+def test_windows(window, version, inside):
+    assert in_window(window, version) is inside
+
+
+def test_versions_are_not_compared_as_strings():
+    assert base_version("3.10.0") > base_version("3.2.0")
+
+
+def test_warps_within_a_block():
+    assert warps_within(32, 64) == 16
+    assert warps_within(32, 32) == 32
+    assert warps_within(16, 64) == 16
+    assert warps_within(1, 64) == 1
+
+
+def test_by_position_gives_declared_options_to_kernel_and_launch():
+    import inspect
+
+    def kernel(x, n, BLOCK, num_warps):
+        pass
+
+    signature = inspect.signature(kernel)
+    call = by_position(signature, (1,), {"n": 2, "BLOCK": 64, "num_warps": 8, "num_stages": 2}, {"num_warps", "num_stages"})
+    assert call == ((1, 2, 64, 8), {"num_warps": 8, "num_stages": 2})
+    assert by_position(signature, (), {"num_warps": 8}, {"num_warps"}) is None
+
+
+def test_patches_leave_a_later_patch_of_somebody_else_alone():
+    class Owner:
+        value = "own"
+
+    first = Patches()
+    first.set(Owner, "value", "ours")
+    Owner.value = "theirs"
+    first.undo()
+    assert Owner.value == "theirs"

@@ -1,0 +1,163 @@
+"""compat.isolate: whatever a forked child does is an outcome."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from crosswarp.compat.isolate import KEPT_OUTPUT, run_isolated
+
+
+def run(function, **options):
+    return run_isolated(lambda send: function(), **{"time_limit": 30, **options})
+
+
+def test_a_result_comes_back():
+    outcome = run(lambda: {"answer": [1, 2]})
+    assert (outcome.kind, outcome.value) == ("returned", {"answer": [1, 2]})
+
+
+def test_a_large_result_comes_back_whole():
+    assert len(run(lambda: b"x" * 20_000_000).value) == 20_000_000
+
+
+def test_an_exception_is_told_with_its_traceback():
+    def fail():
+        raise ValueError("no such layout")
+
+    outcome = run(fail)
+    assert outcome.kind == "raised"
+    assert (outcome.raised.type_name, outcome.raised.text) == ("ValueError", "no such layout")
+    assert "in fail" in outcome.raised.traceback
+
+
+def test_abort_gives_signal_and_last_words():
+    def abort():
+        os.write(2, b"LinearLayout.cpp:562: Assertion `x' failed.\n")
+        os.abort()
+
+    outcome = run(abort)
+    assert (outcome.kind, outcome.reason) == ("signal", "SIGABRT")
+    assert "Assertion `x' failed" in outcome.output
+
+
+def test_a_segmentation_fault_gives_its_signal():
+    outcome = run(lambda: ctypes.string_at(0))
+    assert (outcome.kind, outcome.reason) == ("signal", "SIGSEGV")
+
+
+def test_a_hang_ends_at_the_time_limit_and_what_it_started_ends_with_it():
+    pids = []
+
+    def hang(send):
+        send(os.getpid())
+        if os.fork() == 0:
+            send(os.getpid())
+        while True:
+            time.sleep(1)
+
+    outcome = run_isolated(hang, time_limit=1, on_message=pids.append)
+    assert (outcome.kind, outcome.reason) == ("timeout", "1 s")
+    assert len(pids) == 2
+    for pid in pids:
+        assert not _running(pid)
+
+
+def test_a_busy_loop_ends_at_the_time_limit():
+    def spin():
+        while True:
+            pass
+
+    assert run(spin, time_limit=0.5).kind == "timeout"
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_leaving_early_is_no_result(status):
+    outcome = run(lambda: os._exit(status))
+    assert (outcome.kind, outcome.reason) == ("exit", f"exit {status}")
+
+
+def test_sys_exit_is_an_exception():
+    assert run(lambda: sys.exit(0)).raised.type_name == "SystemExit"
+
+
+def test_fifty_megabytes_on_stderr_neither_block_nor_fill():
+    def shout():
+        os.write(2, b"first words\n")
+        for _ in range(50):
+            os.write(2, b"x" * 1_000_000)
+        os.write(2, b"last words\n")
+        return "done"
+
+    outcome = run(shout)
+    assert outcome.value == "done"
+    assert outcome.output.startswith("first words")
+    assert outcome.output.endswith("last words\n")
+    assert len(outcome.output) < 2 * KEPT_OUTPUT + 200
+
+
+def test_memory_without_end_is_stopped():
+    def allocate():
+        kept = []
+        while True:
+            kept.append(b"x" * 20_000_000)
+
+    outcome = run(allocate, memory_limit_mb=600)
+    assert (outcome.kind, outcome.reason) == ("memory", "600 MiB")
+
+
+def test_messages_survive_the_death_of_their_sender():
+    messages = []
+
+    def tell_and_die(send):
+        send("one")
+        send({"two": 2})
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    outcome = run_isolated(tell_and_die, time_limit=30, on_message=messages.append)
+    assert (outcome.kind, outcome.reason) == ("signal", "SIGKILL")
+    assert messages == ["one", {"two": 2}]
+
+
+def test_invalid_utf8_is_kept_readable():
+    assert "\ufffd" in run(lambda: os.write(2, b"\xff\xfe ok")).output
+
+
+def test_a_child_does_not_outlive_a_killed_parent(tmp_path):
+    """The parent is killed with SIGKILL half-way; the child must follow."""
+    said = tmp_path / "pid"
+
+    def parent():
+        def child(send):
+            said.write_text(str(os.getpid()))
+            time.sleep(60)
+
+        run_isolated(child, time_limit=60)
+
+    middle = os.fork()
+    if middle == 0:
+        parent()
+        os._exit(0)
+    _wait_until(lambda: said.exists() and said.read_text())
+    os.kill(middle, signal.SIGKILL)
+    os.waitpid(middle, 0)
+    pid = int(said.read_text())
+    _wait_until(lambda: not _running(pid))
+
+
+def _running(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def _wait_until(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
