@@ -1,0 +1,97 @@
+"""Registers, stack and scratch of a compiled kernel, read from the binary itself: no GPU, no driver.
+
+CUDA: the `.nv.info` section of the cubin (attributes EIATTR_REGCOUNT 0x2f and EIATTR_FRAME_SIZE 0x11), checked
+against `cuobjdump --dump-resource-usage` on every version. AMD: the kernel's metadata, as text in amdgcn or packed
+(MessagePack) in the note of an hsaco.
+"""
+
+import io
+import re
+import struct
+from dataclasses import dataclass
+from typing import Optional
+
+_REGISTERS, _FRAME = 0x2F, 0x11
+# Format byte of an attribute in .nv.info whose value has a size of its own (EIFMT_SVAL); the others take 4 bytes.
+_SIZED = 0x04
+
+
+@dataclass
+class Binary:
+    """What a launch of this binary costs a thread.
+
+    Attributes:
+        registers: 32-bit registers a thread (AMD: vector registers a lane).
+        stack: bytes of stack frame (AMD: scratch) a thread; not zero is the sign of spilling.
+        spills: spilled registers a thread where the binary says so (AMD), else None.
+    """
+
+    registers: Optional[int] = None
+    stack: Optional[int] = None
+    spills: Optional[int] = None
+
+
+def read_binary(data: bytes) -> Binary:
+    """Read a cubin, an hsaco or amdgcn text. What cannot be read is None: missing figures never stop a launch."""
+    if not data.startswith(b"\x7fELF"):
+        return _amd(data, _number_in_text)
+    try:
+        from elftools.elf.elffile import ELFFile
+    except ImportError:
+        return Binary()
+    try:
+        elf = ELFFile(io.BytesIO(data))
+        if elf.header["e_machine"] not in ("EM_CUDA", 190):
+            return _amd(data, _number_in_msgpack)
+        section = elf.get_section_by_name(".nv.info")
+        return _cuda(section.data()) if section is not None else Binary()
+    except Exception:
+        # Torn or unknown: pyelftools raises many kinds of errors on such input.
+        return Binary()
+
+
+def _cuda(info: bytes) -> Binary:
+    found = Binary()
+    position = 0
+    while position + 4 <= len(info):
+        kind, attribute, size = struct.unpack_from("<BBH", info, position)
+        position += 4
+        if kind != _SIZED:
+            continue
+        if size == 8 and attribute in (_REGISTERS, _FRAME):
+            value = struct.unpack_from("<II", info, position)[1]
+            # One entry a function: the kernel's frame holds the largest of those it calls.
+            if attribute == _REGISTERS:
+                found.registers = max(found.registers or 0, value)
+            else:
+                found.stack = max(found.stack or 0, value)
+        position += size
+    return found
+
+
+def _amd(data: bytes, number) -> Binary:
+    return Binary(
+        registers=number(data, b".vgpr_count"),
+        stack=number(data, b".private_segment_fixed_size"),
+        spills=number(data, b".vgpr_spill_count"),
+    )
+
+
+def _number_in_text(data: bytes, key: bytes) -> Optional[int]:
+    found = re.findall(re.escape(key) + rb":\s*(\d+)", data)
+    return max(map(int, found)) if found else None
+
+
+def _number_in_msgpack(data: bytes, key: bytes) -> Optional[int]:
+    found = []
+    for match in re.finditer(re.escape(key), data):
+        first, rest = data[match.end()], data[match.end() + 1:match.end() + 5]
+        if first < 0x80:
+            found.append(first)
+        elif first == 0xCC:
+            found.append(rest[0])
+        elif first == 0xCD:
+            found.append(int.from_bytes(rest[:2], "big"))
+        elif first == 0xCE:
+            found.append(int.from_bytes(rest, "big"))
+    return max(found) if found else None

@@ -1,0 +1,139 @@
+"""What stands in for the compiled launcher: it checks the launch against the target, notes it, and runs nothing."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Dict, List, Optional, Tuple
+
+from .binary import Binary, read_binary
+from .limits import Target
+
+
+@dataclass
+class Launch:
+    """One launch as the driver would have got it."""
+
+    kernel: str
+    num_warps: int
+    num_stages: Optional[int]
+    num_ctas: int
+    shared: int
+    registers: Optional[int]
+    stack: Optional[int]
+    spills: Optional[int]
+    grid: Tuple[int, int, int]
+
+
+launches: List[Launch] = []
+
+
+def noted() -> List[Dict[str, Any]]:
+    """`launches` without repetitions, in order of their first time, as plain data."""
+    unique: List[Dict[str, Any]] = []
+    for launch in launches:
+        plain = dict(asdict(launch), grid=list(launch.grid))
+        if plain not in unique:
+            unique.append(plain)
+    return unique
+
+
+@dataclass
+class Function:
+    """What `load_binary` hands out as the kernel's handle."""
+
+    name: str
+    binary: Binary
+
+
+class Utils:
+    """The driver's `utils`: properties of the device, and loading of binaries."""
+
+    def __init__(self, target: Target, returns_max_threads: bool):
+        self._target = target
+        # Breakpoint: Triton 3.4 expects the maximum of threads as a fifth value.
+        self._returns_max_threads = returns_max_threads
+
+    def get_device_properties(self, device: int) -> Dict[str, int]:
+        return {
+            "max_shared_mem": self._target.shared_memory_optin,
+            "max_num_regs": self._target.registers_per_block,
+            "multiprocessor_count": self._target.multiprocessors,
+            "warpSize": self._target.warp_size,
+            # Only `triton.testing` asks for clocks, to turn time into bandwidth; nothing is timed here.
+            "sm_clock_rate": 1,
+            "mem_clock_rate": 1,
+            "mem_bus_width": 1,
+        }
+
+    def load_binary(self, name: str, data: Any, shared: int, device: int) -> tuple:
+        binary = read_binary(data if isinstance(data, bytes) else str(data).encode())
+        loaded = (object(), Function(name, binary), binary.registers or 0, binary.spills or 0)
+        return loaded + (self._target.max_threads_per_block,) if self._returns_max_threads else loaded
+
+    def unload_module(self, module: Any) -> None:
+        pass
+
+    def set_printf_fifo_size(self, size: int) -> None:
+        pass
+
+
+def check_and_note(target: Target, function: Function, metadata: Dict[str, Any], grid: Tuple[int, int, int]) -> None:
+    """The whole of a virtual launch. An empty grid launches nothing, as in Triton's own launcher."""
+    if min(grid) <= 0:
+        return
+    num_warps, shared = metadata["num_warps"], metadata["shared"]
+    launches.append(
+        Launch(
+            kernel=metadata.get("name", function.name),
+            num_warps=num_warps,
+            num_stages=metadata.get("num_stages"),
+            num_ctas=metadata.get("num_ctas", 1),
+            shared=shared,
+            registers=function.binary.registers,
+            stack=function.binary.stack,
+            spills=function.binary.spills,
+            grid=grid,
+        )
+    )
+    target.check(num_warps, shared, function.binary.registers or 0, grid)
+
+
+class Launcher:
+    """Triton 3.0 and later: made once a compiled kernel, called once a launch."""
+
+    target: Target
+
+    def __init__(self, src: Any, metadata: Any):
+        # Later versions ask the launcher, not the metadata, whether these are needed.
+        self.launch_cooperative_grid = getattr(metadata, "launch_cooperative_grid", False)
+        self.launch_pdl = getattr(metadata, "launch_pdl", False)
+        self._metadata = metadata._asdict() if hasattr(metadata, "_asdict") else dict(metadata)
+
+    def __call__(self, grid_x, grid_y, grid_z, stream, function, packed_metadata, launch_metadata, enter, leave, *args):
+        if enter is not None:
+            enter(launch_metadata)
+        check_and_note(self.target, function, self._metadata, (grid_x, grid_y, grid_z))
+        if leave is not None:
+            leave(launch_metadata)
+
+
+def launch_before_3_0(
+    grid_x, grid_y, grid_z, num_warps, num_ctas, cluster_x, cluster_y, cluster_z, shared, stream, function, enter, leave,
+    compiled, *args
+):  # fmt: skip
+    """Triton 2.3.1: the `launch` of the module that its backend's launcher stub names."""
+    if enter is not None:
+        enter(compiled)
+    check_and_note(active_target(), function, compiled.metadata, (grid_x, grid_y, grid_z))
+    if leave is not None:
+        leave(compiled)
+
+
+_active: List[Target] = []
+
+
+def set_active_target(target: Target) -> None:
+    """The target that `launch_before_3_0` checks against: a stub file has no object to keep it in."""
+    _active[:] = [target]
+
+
+def active_target() -> Target:
+    return _active[0]
