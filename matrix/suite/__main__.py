@@ -1,0 +1,80 @@
+"""``python -m crosswarp.matrix.suite SPEC.json``: run the lanes, each in a pytest of its own.
+
+Exit status: 0 every item ran, whatever its outcome; 2 the specification cannot be read; 4 these are not the versions
+that were planned for; else pytest itself failed, and its output says why.
+"""
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, List
+
+from .plugin import LANE_ENV, SPEC_ENV
+from .stream import Stream, read_spec
+
+WRONG_VERSIONS = 4
+# pytest: 0 all passed, 1 some failed, 5 nothing collected (no kernel has a case in this lane).
+FINE = (0, 1, 5)
+
+
+def main(arguments: List[str]) -> int:
+    try:
+        spec_path = Path(arguments[0]).resolve()
+        spec = read_spec(spec_path)
+    except (IndexError, OSError, ValueError) as error:
+        print(f"the specification cannot be read: {error}; give the path of a SPEC.json", file=sys.stderr)
+        return 2
+    wrong = wrong_versions(spec["expect"])
+    if wrong:
+        Stream(spec["records"]).write("note", column=spec["column"], text=f"wrong versions: {wrong}")
+        print(f"wrong versions: {wrong}", file=sys.stderr)
+        return WRONG_VERSIONS
+    status = 0
+    for lane in spec["lanes"]:
+        code = _pytest(spec_path, spec, lane)
+        status = status or (0 if code in FINE else code)
+    return status
+
+
+def wrong_versions(expect: Dict[str, str]) -> str:
+    """How the installed distributions differ from those planned, or an empty string. Local parts do not count
+    (``2.6.0+cpu`` is 2.6.0)."""
+    wrong = []
+    for name, planned in expect.items():
+        try:
+            found = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found = "not installed"
+        if found.split("+")[0] != planned.split("+")[0] or ("+" in planned and found != planned):
+            wrong.append(f"{name} {found}, planned {planned}")
+    return "; ".join(wrong)
+
+
+def _pytest(spec_path: Path, spec: dict, lane: str) -> int:
+    folder = Path(spec["records"]).parent
+    settings = folder / "pytest.ini"
+    settings.write_text("[pytest]\n", "utf-8")
+    env = dict(os.environ, **{SPEC_ENV: str(spec_path), LANE_ENV: lane})
+    env.update(
+        TRITON_CACHE_DIR=spec["cache"],
+        CROSSWARP_CACHE_DIR=str(folder / "crosswarp-cache"),
+        CROSSWARP_COMPILE_SECONDS=str(spec["time_limit"]),
+        CROSSWARP_COMPILE_MB=str(spec.get("memory_limit_mb") or ""),
+        PYTHONDONTWRITEBYTECODE="1",
+        OMP_NUM_THREADS="1",
+    )
+    # Triton 3.9 warns until this is chosen; 1 is what every version before it did.
+    env.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+    env.pop("TRITON_INTERPRET", None)
+    if lane == "interpret":
+        env["TRITON_INTERPRET"] = "1"
+    command = [sys.executable, "-m", "pytest", str(Path(__file__).with_name("test_cells.py")), "-c", str(settings)]
+    command += ["--rootdir", str(folder), "-p", "crosswarp.matrix.suite.plugin", "-p", "no:cacheprovider", "-q", "--tb=line"]
+    command += ["--no-header", "--import-mode=importlib", "-n", str(spec["jobs"]), "--dist", "worksteal"]
+    return subprocess.run(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

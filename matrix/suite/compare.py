@@ -1,0 +1,87 @@
+"""Numbers against the reference: relative error of each output, with NaN and infinity told apart."""
+
+import contextlib
+from typing import Any, Iterator, Mapping
+
+from .verdict import Verdict
+
+
+def compare(outputs: Mapping[str, Any], reference: Mapping[str, Any], tolerance: float) -> Verdict:
+    """``||out - ref|| / ||ref||`` of every output in float64, against `tolerance`.
+
+    A NaN or infinity that the reference does not have at the same place is a mismatch of its own kind: outputs start
+    as NaN, so a NaN is most often an element that no program wrote.
+    """
+    errors, problems, kinds = {}, [], []
+    for name in sorted(reference):
+        if name not in outputs:
+            problems.append(f"{name}: not returned")
+            kinds.append(f"{name} missing")
+            continue
+        problem, kind, errors[name] = _one(outputs[name], reference[name], tolerance)
+        if problem:
+            problems.append(f"{name}: {problem}")
+            kinds.append(f"{name} {kind}")
+    resources = {"error": errors}
+    if not problems:
+        return Verdict("pass", phase="compare", resources=resources)
+    return Verdict(
+        "mismatch",
+        reason=kinds[0].split(" ", 1)[1],
+        fingerprint=f"mismatch: {', '.join(kinds)}",
+        message="\n".join(problems),
+        phase="compare",
+        resources=resources,
+    )
+
+
+def _one(out: Any, reference: Any, tolerance: float):
+    import torch
+
+    if tuple(out.shape) != tuple(reference.shape):
+        return f"shape {tuple(out.shape)}, expected {tuple(reference.shape)}", "shape", None
+    out, reference = out.detach().double().cpu(), reference.detach().double().cpu()
+    for kind, test in (("nan", torch.isnan), ("inf", torch.isinf)):
+        wrong = test(out) & ~test(reference)
+        if wrong.any():
+            first = torch.nonzero(wrong)[0].tolist()
+            return f"{int(wrong.sum())} of {out.numel()} elements are {kind}, first at {first}", kind, None
+    same = torch.isfinite(reference)
+    difference = torch.linalg.vector_norm((out - reference)[same]).item()
+    size = torch.linalg.vector_norm(reference[same]).item()
+    error = difference / size if size > 0 else difference
+    if error <= tolerance:
+        return "", "", error
+    worst = int(torch.argmax(torch.where(same, (out - reference).abs(), torch.zeros_like(out))))
+    got, expected = out.flatten()[worst].item(), reference.flatten()[worst].item()
+    return f"relative error {error:.3g} > {tolerance:.3g}; worst element {worst}: got {got:.6g}, expected {expected:.6g}", "wrong", error
+
+
+@contextlib.contextmanager
+def poisoned(torch: Any, wanted: bool) -> Iterator[None]:
+    """Fill what is allocated uninitialised with NaN (the largest value, for integers) while a kernel is launched."""
+    if not wanted:
+        yield
+        return
+
+    def poison(function):
+        def allocate(*args, **kwargs):
+            tensor = function(*args, **kwargs)
+            with torch.no_grad():
+                if tensor.is_floating_point():
+                    tensor.fill_(float("nan"))
+                elif tensor.dtype not in (torch.bool,) and not tensor.is_complex():
+                    tensor.fill_(torch.iinfo(tensor.dtype).max)
+            return tensor
+
+        return allocate
+
+    owners = ((torch, "empty"), (torch, "empty_like"), (torch, "empty_strided"), (torch.Tensor, "new_empty"))
+    before = [getattr(owner, name) for owner, name in owners]
+    for (owner, name), function in zip(owners, before):
+        setattr(owner, name, poison(function))
+    try:
+        yield
+    finally:
+        for (owner, name), function in zip(owners, before):
+            setattr(owner, name, function)

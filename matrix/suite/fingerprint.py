@@ -1,0 +1,87 @@
+"""What went wrong, in one line that is the same on every machine: no paths, addresses, sizes of the day.
+
+Two failures with one fingerprint have one root cause; issues.toml finds its records by it.
+"""
+
+import os
+import re
+
+LONGEST = 240
+# Compilers print without end, and no pattern below needs more: each is tried on a bounded piece of text.
+_LOOKED_AT = 4000
+
+# glibc's assert: "python: /src/LinearLayout.cpp:562: A B::f(C): Assertion `x == y' failed."
+_ASSERTION = re.compile(r"(?P<file>[^\s:]+\.(?:cpp|cc|c|h|hpp)):\d+:\s*(?P<where>.*?):?\s*Assertion\s+[`'](?P<what>.*?)['`]\s+failed", re.S)
+_UNREACHABLE = re.compile(r"(?:(?P<what>[^\n]*)\n)?UNREACHABLE executed(?: at (?P<file>[^\s:!]+)(?::\d+)?)?")
+_LLVM_ERROR = re.compile(r"LLVM ERROR: (?P<what>[^\n]*)")
+_PTXAS = re.compile(r"ptxas\s*(?:\S*,\s*line \d+;\s*)?(?P<what>(?:fatal|error)[^\n]*)")
+_NOISE = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
+    (re.compile(r"(?:/[\w.+@-]+)+/(?P<name>[\w.+@-]+)"), r"\g<name>"),
+    (re.compile(r"\b(?P<file>[\w.-]+\.(?:py|cpp|cc|h|ptx)):\d+(?::\d+)?"), r"\g<file>"),
+    (re.compile(r"\bat \d+:\d+:"), "at …:"),
+    (re.compile(r"\btmp\w{6,}\b"), "tmp…"),
+    (re.compile(r"\bpid[ _=]\d+\b"), "pid …"),
+    (re.compile(r"\s+"), " "),
+)
+
+
+def of_text(text: str) -> str:
+    """One normalised line of at most `LONGEST` characters."""
+    text = text[:_LOOKED_AT]
+    for pattern, replacement in _NOISE:
+        text = pattern.sub(replacement, text)
+    return text.strip()[:LONGEST]
+
+
+def of_exception(type_name: str, text: str) -> str:
+    """Of a Python exception: its type and the line that says most."""
+    known = of_output(text)
+    return of_text(f"{type_name}: {known or _telling_line(text)}")
+
+
+def of_output(text: str) -> str:
+    """Of what a dying compiler printed: its assertion, `LLVM ERROR`, `UNREACHABLE` or ptxas message; else empty."""
+    found = _ASSERTION.search(_around(text, "Assertion"))
+    if found:
+        where = _function(found["where"])
+        return of_text(f"{os.path.basename(found['file'])}: {where}: Assertion `{found['what']}' failed")
+    found = _LLVM_ERROR.search(_around(text, "LLVM ERROR"))
+    if found:
+        return of_text(f"LLVM ERROR: {found['what']}")
+    found = _UNREACHABLE.search(_around(text, "UNREACHABLE"))
+    if found:
+        return of_text(f"UNREACHABLE in {os.path.basename(found['file'] or '?')}: {found['what'] or ''}")
+    found = _PTXAS.search(_around(text, "ptxas"))
+    return of_text(f"ptxas {found['what']}") if found else ""
+
+
+def _around(text: str, word: str) -> str:
+    """The lines around the first `word`, or nothing."""
+    place = text.find(word)
+    if place < 0:
+        return ""
+    piece = text[max(0, place - _LOOKED_AT // 2):place + _LOOKED_AT]
+    before = piece[:place - max(0, place - _LOOKED_AT // 2)]
+    # From the start of the line before: a message may stand there.
+    start = before.rfind("\n", 0, max(0, before.rfind("\n"))) + 1
+    return piece[start:]
+
+
+def of_death(reason: str, output: str) -> str:
+    """Of a process that died: what it said, or how it ended."""
+    known = of_output(output)
+    return of_text(f"{reason}: {known}") if known else of_text(reason)
+
+
+def _function(signature: str) -> str:
+    """`LinearLayout::reshapeOuts` out of a C++ signature with return type, arguments and template noise."""
+    head = signature.split("(")[0].strip()
+    return re.sub(r"\b(?:mlir|triton|llvm|gpu)::", "", head.split(" ")[-1]) if head else "?"
+
+
+def _telling_line(text: str) -> str:
+    """The last line with words, for a traceback or a CompilationError, which shows source first."""
+    lines = [line.strip() for line in text[-_LOOKED_AT:].splitlines()]
+    worded = [line for line in lines if re.search(r"[A-Za-z]{3}", line)]
+    return worded[-1] if worded else (lines[-1] if lines else "")

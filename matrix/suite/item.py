@@ -1,0 +1,157 @@
+"""One item, run in a forked child: prepare the lane and the mode, launch, compare, and say how it went."""
+
+from dataclasses import asdict, replace
+from typing import Any, Callable, Dict, List, Optional
+
+from crosswarp import compat
+from crosswarp.compat.isolate import run_isolated
+from crosswarp.matrix import virtual_gpu
+from crosswarp.matrix.virtual_gpu import Target, contain, launching
+
+from . import kernels, oracle, probe, versions
+from .compare import compare, poisoned
+from .plan import Item
+from .tuning import ConfigLog, use_first_configuration
+from .verdict import Verdict, of_death, of_error
+
+SEED = 20260
+
+
+def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], None]) -> Verdict:
+    """Run `item` and call ``emit(config, verdict, seconds)`` for each of its cells; returns the verdict on the whole.
+
+    A configuration that was being visited when the child died is named as the victim.
+    """
+    if item.broken is not None:
+        verdict = Verdict(**item.broken)
+        emit("", verdict, 0.0)
+        return verdict
+    if item.skip:
+        verdict = Verdict("unsupported", reason="target", message=item.skip)
+        emit("", verdict, 0.0)
+        return verdict
+
+    visiting: List[str] = []
+
+    def on_message(message: Any) -> None:
+        config, verdict, seconds = message
+        visiting[:] = [] if verdict is not None else [config]
+        if verdict is not None:
+            emit(config, Verdict(**verdict), seconds)
+
+    outcome = run_isolated(
+        lambda send: asdict(_in_child(item, spec, send)),
+        time_limit=spec["time_limit"],
+        memory_limit_mb=spec.get("memory_limit_mb"),
+        on_message=on_message,
+    )
+    if outcome.kind == "returned":
+        verdict = Verdict(**outcome.value)
+    elif outcome.raised is not None:
+        # An exception of the harness itself, not of the kernel: those are caught in the child.
+        raised = outcome.raised
+        verdict = Verdict("crash", reason=f"harness: {raised.type_name}", message=raised.traceback, fingerprint=raised.type_name)
+    else:
+        verdict = of_death(outcome.kind, outcome.reason, outcome.output)
+        if visiting:
+            emit(visiting[0], verdict, outcome.seconds)
+    emit("", verdict, outcome.seconds)
+    return verdict
+
+
+def _in_child(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Verdict:
+    import time
+
+    began = time.monotonic()
+
+    def finished(config: str, verdict: Verdict) -> None:
+        nonlocal began
+        send((config, asdict(verdict), time.monotonic() - began))
+
+    def started(config: str) -> None:
+        nonlocal began
+        began = time.monotonic()
+        send((config, None, 0.0))
+
+    if item.mode == "shimmed":
+        compat.install()
+    try:
+        log = _prepare_lane(item, spec, started, finished)
+        kernel = kernels.load(spec.get("suite"), item.kernel)
+    except Exception as error:
+        return _with_context(of_error(error, phase="import"))
+    case = next(case for case in kernel.cases if case.id == item.case)
+    unsupported = _unsupported(item, kernel, case)
+    if unsupported is not None:
+        return unsupported
+    verdict = _launch(item, kernel, case)
+    if log is not None and log.fatal is not None and verdict.outcome == "pass":
+        # Triton would have passed this failure on: the call as a whole failed, though other configurations live.
+        verdict = replace(log.fatal, resources=verdict.resources)
+    return _with_context(verdict)
+
+
+def _prepare_lane(item: Item, spec: Dict[str, Any], started, finished) -> Optional[ConfigLog]:
+    if item.lane == "interpret":
+        probe.prepare_import("interpret", spec)
+        use_first_configuration()
+        return None
+    if item.lane == "compile":
+        virtual_gpu.activate(Target.from_table(item.target, spec["targets"][item.target]))
+    else:
+        contain()
+    log = ConfigLog(started, finished)
+    log.install()
+    return log
+
+
+def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
+    if item.lane != "interpret":
+        return None
+    found = versions.found()
+    shims = [shim.name for shim in compat.active()]
+    gap = oracle.gap(kernel.features(case), found["triton"], found["numpy"], shims)
+    return None if gap is None else Verdict("unsupported", reason="interpreter", message=gap.why, phase="interpret")
+
+
+def _launch(item: Item, kernel: Any, case: Any) -> Verdict:
+    import torch
+
+    device = torch.device("cuda" if item.lane == "device" else "cpu")
+    generator = torch.Generator(device="cpu").manual_seed(SEED)
+    try:
+        inputs = kernel.inputs(case, torch.device("cpu"), generator)
+        inputs = {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
+    except Exception as error:
+        return of_error(error, phase="inputs")
+    reference_inputs = {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
+    try:
+        with poisoned(torch, item.lane != "compile"):
+            outputs = kernel.launch(**inputs, **case.options)
+        if item.lane == "device":
+            torch.cuda.synchronize()
+    except Exception as error:
+        return of_error(error, phase="bind")
+    if item.lane == "compile":
+        return Verdict("pass")
+    try:
+        reference = kernel.reference(**reference_inputs)
+    except Exception as error:
+        return of_error(error, phase="reference")
+    return compare(outputs, reference, _tolerance(item, kernel, case))
+
+
+def _tolerance(item: Item, kernel: Any, case: Any) -> float:
+    for family, tolerances in kernel.tolerance_on.items():
+        if item.target.startswith(family) and case.dtype in tolerances:
+            return tolerances[case.dtype]
+    return kernel.tolerance[case.dtype]
+
+
+def _with_context(verdict: Verdict) -> Verdict:
+    """Add what was launched and which shims acted."""
+    launched = launching.noted()
+    if launched:
+        verdict.resources["launches"] = launched
+    verdict.shims = sorted({*verdict.shims, *compat.acted()})
+    return verdict

@@ -1,0 +1,43 @@
+"""Find the kernels of a suite: our own, or a folder of modules that each define KERNEL."""
+
+import fnmatch
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Any, List, Optional, Sequence
+
+from crosswarp import kernels as own
+
+
+def names(suite: Optional[str], patterns: Sequence[str]) -> List[str]:
+    """Names of the modules to load, from their files: nothing is imported. A helper beside them sets no KERNEL."""
+    found = own.NAMES if suite is None else sorted(path.stem for path in Path(suite).glob("*.py") if _declares(path))
+    return [name for name in found if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+def _declares(path: Path) -> bool:
+    text = path.read_text("utf-8", "replace")
+    return not path.stem.startswith("_") and re.search(r"^KERNEL\b", text, re.MULTILINE) is not None
+
+
+def load(suite: Optional[str], name: str) -> Any:
+    """Import one kernel module and return its KERNEL. Runs a stranger's code: only inside a forked child.
+
+    Raises:
+        whatever the module raises; AttributeError if it defines no KERNEL.
+    """
+    if suite is None:
+        return own.load(name)
+    module_name = f"crosswarp_suite_{name}"
+    spec = importlib.util.spec_from_file_location(module_name, Path(suite) / f"{name}.py")
+    if spec is None or spec.loader is None:
+        msg = f"{name}.py cannot be imported"
+        raise ImportError(msg)
+    module = importlib.util.module_from_spec(spec)
+    # A suite's kernels may share helpers that stand beside them.
+    sys.path.insert(0, str(suite))
+    # Triton reads the source of a kernel through its module.
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    return module.KERNEL

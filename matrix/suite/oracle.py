@@ -1,0 +1,62 @@
+"""Where Triton's interpreter can be trusted to say what a kernel means, and where not, with why.
+
+Measured on the published wheels with 97 small kernels (facts of 2026-11, section 4). A case that needs what its
+interpreter gets wrong is `unsupported` there: a wrong oracle accuses right kernels.
+"""
+
+from typing import NamedTuple, Optional, Sequence
+
+from crosswarp.compat.versions import in_window
+
+
+class Gap(NamedTuple):
+    """A thing that the interpreters of some versions cannot do.
+
+    Attributes:
+        uses: what a kernel uses (`Kernel.uses`, a dtype, or "*" for every kernel).
+        triton: window of versions.
+        why: for the record.
+        shim: the shim that closes it, if any.
+        numpy: window of numpy versions that open it, if it takes one.
+    """
+
+    uses: str
+    triton: str
+    why: str
+    shim: str = ""
+    numpy: str = ""
+
+
+GAPS = (
+    Gap("*", "<3.0", "the interpreter of Triton 2.3 fails on reductions and indexing, and takes every `if` as true"),
+    Gap("*", "<3.2", "this interpreter reads wrong memory with numpy 2, without an error; pin numpy<2", numpy=">=2"),
+    Gap("*", "<3.7", "this interpreter fails on run-time loop bounds with numpy 2.4 and later; pin numpy<2.4", numpy=">=2.4"),
+    Gap("bf16", ">=3.0", "the interpreter computes on the bit patterns of bf16 and truncates when it rounds to it"),
+    Gap(
+        "reserved-option",
+        "<3.3",
+        "the interpreter drops a launch option that the kernel declares (num_warps)",
+        shim="interpreter_reserved_options",
+    ),
+    Gap("libdevice", ">=3.0", "the interpreter has no libdevice"),
+    Gap("inline-asm", ">=3.0", "the interpreter has no inline assembly"),
+)
+
+
+def gap(uses: Sequence[str], triton: str, numpy: str, shims: Sequence[str] = ()) -> Optional[Gap]:
+    """The first gap that a kernel using `uses` falls into, or None.
+
+    Args:
+        uses: the kernel's `uses` and the case's dtype.
+        triton, numpy: versions.
+        shims: names of the active shims.
+    """
+    for candidate in GAPS:
+        if candidate.uses != "*" and candidate.uses not in uses:
+            continue
+        if candidate.shim in shims or not in_window(candidate.triton, triton):
+            continue
+        if candidate.numpy and not in_window(candidate.numpy, numpy):
+            continue
+        return candidate
+    return None

@@ -1,0 +1,115 @@
+"""The items of one lane in this environment: asked of the suite and of the compiler once, for all workers.
+
+Both questions run strangers' code (a kernel's module, the compiler), so both are asked in forked children. The first
+worker asks and writes the plan beside the records; the others wait for it.
+"""
+
+import fcntl
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from crosswarp.compat.isolate import run_isolated
+from crosswarp.compat.versions import in_window
+from crosswarp.matrix.virtual_gpu import Target
+
+from . import kernels, probe, versions
+from .stream import Stream
+from .verdict import Verdict, of_death
+
+IMPORT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Item:
+    """One pytest item: a case on a target in a lane and a mode.
+
+    `skip` says why it cannot run (`unsupported`), `broken` is the verdict on a module that could not be imported.
+    """
+
+    target: str
+    lane: str
+    mode: str
+    kernel: str
+    case: str
+    skip: str = ""
+    broken: Optional[Dict[str, Any]] = None
+
+    @property
+    def id(self) -> str:
+        return "/".join((self.target, self.lane, self.mode, self.kernel, self.case))
+
+
+def shared_plan(spec: Dict[str, Any], lane: str) -> List[Item]:
+    """The items of `lane`, made by whichever worker comes first."""
+    path = Path(spec["records"]).with_suffix(f".plan-{lane}.json")
+    with open(path.with_suffix(".lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            items = _make(spec, lane)
+            partial = path.with_suffix(".partial")
+            partial.write_text(json.dumps([asdict(item) for item in items]), "utf-8")
+            os.replace(partial, path)
+    return [Item(**entry) for entry in json.loads(path.read_text("utf-8"))]
+
+
+def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
+    stream = Stream(spec["records"])
+    found = versions.found()
+    targets = _targets(spec, lane, found["triton"], stream)
+    items: List[Item] = []
+    for name in kernels.names(spec.get("suite"), spec["kernels"]):
+        loaded = _cases(spec, lane, name)
+        # The modes of a case side by side: what one compiled, the next finds in Triton's cache.
+        for target, reason in targets.items():
+            if isinstance(loaded, Verdict):
+                items += [Item(target, lane, mode, name, "import", broken=asdict(loaded)) for mode in spec["modes"]]
+                continue
+            items += [Item(target, lane, mode, name, case, skip=reason) for case in loaded for mode in spec["modes"]]
+    stream.write("session", column=spec["column"], lane=lane, versions=found, planned=len(items))
+    return items
+
+
+def _targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Dict[str, str]:
+    """Names of the targets, each with why it is unsupported, or an empty string."""
+    if lane == "interpret":
+        return {"cpu": ""}
+    if lane == "device":
+        return {probe.device_target(): ""}
+    chosen = {}
+    for name, table in spec["targets"].items():
+        target = Target.from_table(name, table)
+        problem = probe.why_not(target, spec["time_limit"])
+        known = bool(target.triton) and in_window(target.triton, triton)
+        stream.write("target", column=spec["column"], target=name, supported=not problem, known=known, message=problem)
+        # A target that this Triton is known to compile for runs whatever the probe says: its loss is a regression.
+        chosen[name] = "" if known else problem
+    return chosen
+
+
+def _cases(spec: Dict[str, Any], lane: str, name: str) -> Any:
+    """Ids of the module's cases in this lane, or the verdict on its import."""
+
+    def ask(send):
+        probe.prepare_import(lane, spec)
+        kernel = kernels.load(spec.get("suite"), name)
+        return [case.id for case in kernel.cases if lane in case.lanes]
+
+    limit = min(IMPORT_SECONDS, spec["time_limit"])
+    outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"))
+    if outcome.kind == "returned":
+        return outcome.value
+    if outcome.raised is not None:
+        from . import fingerprint
+
+        raised = outcome.raised
+        return Verdict(
+            "api-error",
+            reason=raised.type_name,
+            fingerprint=fingerprint.of_exception(raised.type_name, raised.text),
+            message=raised.traceback[-4000:],
+            phase="import",
+        )
+    return of_death(outcome.kind, outcome.reason, outcome.output, phase="import")

@@ -1,0 +1,61 @@
+"""The pytest plugin: items from the plan, records into the stream. Loaded with ``-p`` by `__main__`."""
+
+import os
+import time
+
+import pytest
+
+from .stream import Stream, read_spec
+
+SPEC_ENV, LANE_ENV = "CROSSWARP_SPEC", "CROSSWARP_LANE"
+
+
+def pytest_configure(config):
+    config.crosswarp_spec = read_spec(os.environ[SPEC_ENV])
+
+
+def pytest_generate_tests(metafunc):
+    """Called where items are collected: in each worker, or here if there are none."""
+    if "item" not in metafunc.fixturenames:
+        return
+    # One process a core: threads of torch inside them only get in each other's way, and do not survive a fork.
+    import torch
+
+    torch.set_num_threads(1)
+    from .plan import shared_plan
+
+    items = shared_plan(metafunc.config.crosswarp_spec, os.environ[LANE_ENV])
+    metafunc.parametrize("item", items, ids=[item.id for item in items])
+
+
+@pytest.fixture
+def run_item(request):
+    """Run an item and write its cells to the stream as they come; returns the verdict on the whole."""
+    from . import item as runner
+
+    spec = request.config.crosswarp_spec
+    stream = Stream(spec["records"])
+
+    def run(item):
+        def emit(config, verdict, seconds):
+            stream.write(
+                "cell",
+                column=spec["column"],
+                target=item.target,
+                lane=item.lane,
+                mode=item.mode,
+                kernel=item.kernel,
+                case=item.case,
+                config=config,
+                seconds=round(seconds, 4),
+                **vars(verdict),
+            )
+
+        # Before anything else: if this process dies, the host knows its victim.
+        stream.write("start", item=item.id)
+        try:
+            return runner.run(item, spec, emit)
+        finally:
+            stream.write("end", item=item.id, at=time.time())
+
+    return run

@@ -1,0 +1,48 @@
+"""What the cell side writes: whole JSON lines, appended at once, so that no reader ever sees half of two records."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, Union
+
+# A message is evidence, and a stranger's compiler can print without end.
+LONGEST_MESSAGE = 8000
+
+
+class Stream:
+    """The records file of one run, open for appending by many processes."""
+
+    def __init__(self, path: Union[str, Path]):
+        self._path = path
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Append one event."""
+        line = json.dumps({"event": event, **fields}, ensure_ascii=True, default=str) + "\n"
+        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            data = memoryview(line.encode("ascii"))
+            while data:
+                data = data[os.write(handle, data):]
+        finally:
+            os.close(handle)
+
+
+def shortened(text: str, longest: int = LONGEST_MESSAGE) -> str:
+    """`text` with its middle left out if it is too long."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
+
+
+def read_spec(path: Union[str, Path]) -> Dict[str, Any]:
+    """The host's specification of what to run.
+
+    Raises:
+        OSError, ValueError: the file is missing or is no JSON object.
+    """
+    spec = json.loads(Path(path).read_text("utf-8"))
+    if not isinstance(spec, dict):
+        msg = f"{path} is not a JSON object"
+        raise ValueError(msg)
+    return spec

@@ -1,0 +1,72 @@
+"""From what happened to an outcome: kind, reason, fingerprint, phase."""
+
+import os
+import traceback
+from dataclasses import dataclass, field
+from typing import Any, Dict, List
+
+from . import fingerprint
+from .stream import shortened
+
+
+@dataclass
+class Verdict:
+    """How one cell fared; the fields of its record that are found where it runs."""
+
+    outcome: str
+    reason: str = ""
+    fingerprint: str = ""
+    message: str = ""
+    phase: str = ""
+    resources: Dict[str, Any] = field(default_factory=dict)
+    shims: List[str] = field(default_factory=list)
+
+
+# Files of Triton whose frames in a traceback tell how far a launch came, deepest phase first.
+_PHASES = (
+    ("launch", ("virtual_gpu/limits.py", "virtual_gpu/launching.py")),
+    ("compile", ("triton/compiler/compiler.py", "triton/compiler/code_generator.py", "compat/guard.py")),
+    ("interpret", ("triton/runtime/interpreter.py",)),
+    ("bind", ("triton/runtime/jit.py", "triton/runtime/autotuner.py")),
+)
+
+
+def of_error(error: BaseException, phase: str = "") -> Verdict:
+    """The verdict on a Python exception that ended a launch (or one configuration of it)."""
+    phase = _phase_of(error) or phase
+    name, text = type(error).__name__, str(error)
+    if name == "CompilerCrashed":
+        return of_death(error.kind, error.reason, error.stderr, text, "compile")  # type: ignore[attr-defined]
+    verdict = Verdict("api-error", reason=name, phase=phase)
+    if name in ("OutOfResources", "LaunchRefused"):
+        verdict.outcome, verdict.phase = "limit", "launch"
+    elif isinstance(error, MemoryError):
+        verdict.outcome, verdict.reason = "crash", "memory"
+    elif phase == "compile" or name in ("CompilationError", "PTXASError"):
+        verdict.outcome, verdict.phase = "compile-error", "compile"
+    verdict.fingerprint = fingerprint.of_exception(name, text)
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    verdict.message = shortened(f"{name}: {text}\n\n{''.join(lines[-6:])}")
+    return verdict
+
+
+def of_death(kind: str, reason: str, output: str, text: str = "", phase: str = "") -> Verdict:
+    """The verdict on a process that ended without a result: `kind` and `reason` of an isolate.Outcome."""
+    verdict = Verdict("timeout" if kind == "timeout" else "crash", reason=reason, phase=phase)
+    if kind == "memory":
+        verdict.reason = f"memory: more than {reason}"
+    elif kind == "timeout":
+        verdict.reason = f"longer than {reason}"
+    elif kind == "exit":
+        verdict.reason = f"{reason} without a result"
+    verdict.fingerprint = fingerprint.of_death("timeout" if kind == "timeout" else verdict.reason, output)
+    verdict.message = shortened(text or f"the process ended: {verdict.reason}\n{output}".strip())
+    return verdict
+
+
+def _phase_of(error: BaseException) -> str:
+    files = [frame.filename.replace(os.sep, "/") for frame in traceback.extract_tb(error.__traceback__)]
+    for phase, endings in _PHASES:
+        if any(name.endswith(endings) for name in files):
+            return phase
+    return ""

@@ -1,0 +1,22 @@
+"""Each test runs in a forked child: a Triton that was patched, or a driver that was set, is gone with it."""
+
+import pytest
+
+from crosswarp.compat.isolate import run_isolated
+
+
+@pytest.fixture
+def in_fork(tmp_path, monkeypatch):
+    """Call a function in a forked child with caches of its own; returns what it returned."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    monkeypatch.setenv("CROSSWARP_CACHE_DIR", str(tmp_path / "crosswarp"))
+    monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")
+
+    def call(function):
+        outcome = run_isolated(lambda send: function(), time_limit=300)
+        if outcome.kind != "returned":
+            raised = outcome.raised.traceback if outcome.raised else ""
+            pytest.fail(f"{outcome.kind} {outcome.reason}\n{raised}\n{outcome.output}", pytrace=False)
+        return outcome.value
+
+    return call

@@ -1,0 +1,155 @@
+"""The guard on this column's Triton: it forks on a miss only, survives a dead compiler, remembers it, falls back."""
+
+import os
+import warnings
+from pathlib import Path
+
+import small_kernels
+import targets
+import torch
+from triton.compiler import compiler
+
+from crosswarp import compat
+from crosswarp.compat import guard
+from crosswarp.matrix import virtual_gpu
+from crosswarp.matrix.suite.tuning import ConfigLog
+from crosswarp.matrix.virtual_gpu import launches
+
+
+def die_above(num_warps, how=os.abort):
+    """From here on this Triton's compiler dies for more than `num_warps` warps: what an assertion in C++ does."""
+    make_ir = compiler.ASTSource.make_ir
+
+    def make(self, *args, **kwargs):
+        options = next(arg for arg in args if hasattr(arg, "num_warps"))
+        if options.num_warps > num_warps:
+            os.write(2, b"Layout.cpp:7: Layout Layout::of(int) const: Assertion `rank == 2' failed.\n")
+            how()
+        return make_ir(self, *args, **kwargs)
+
+    compiler.ASTSource.make_ir = make
+
+
+def launch(num_warps, BLOCK=128):
+    small_kernels.scaled[(1,)](torch.ones(100), torch.zeros(100), 100, BLOCK=BLOCK, num_warps=num_warps)
+    return launches[-1].num_warps
+
+
+def forks():
+    """Counts forks from here on."""
+    real, count = os.fork, []
+
+    def counted():
+        count.append(1)
+        return real()
+
+    os.fork = counted
+    return count
+
+
+def test_only_a_miss_of_the_cache_forks(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        count = forks()
+        launch(4)
+        first = len(count)
+        small_kernels.scaled.cache.clear() if hasattr(small_kernels.scaled, "cache") else None
+        launch(4)
+        return first, len(count)
+
+    assert in_fork(run) == (1, 1)
+
+
+def test_a_dead_compiler_is_an_exception_with_its_last_words(in_fork):
+    def run():
+        die_above(4)
+        virtual_gpu.activate(targets.SM_90)
+        try:
+            launch(8)
+        except compat.CompilerCrashed as crash:
+            return crash.kind, crash.reason, crash.stderr, launch(4)
+
+    kind, reason, stderr, survivor = in_fork(run)
+    assert (kind, reason, survivor) == ("signal", "SIGABRT", 4)
+    assert "Assertion `rank == 2' failed" in stderr
+
+
+def test_a_direct_launch_falls_back_remembers_and_says_so_once(in_fork):
+    def run():
+        die_above(2)
+        compat.install(guard="always")
+        virtual_gpu.activate(targets.SM_90)
+        count = forks()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            used = [launch(16), launch(16)]
+        told = [str(warning.message) for warning in said if issubclass(warning.category, compat.CompatWarning)]
+        return used, told, len(count), compat.acted()
+
+    used, told, forked, acted = in_fork(run)
+    assert used == [2, 2]
+    assert len(told) == 1 and "num_warps=16 kills this compiler, launched with 2" in told[0]
+    # 16, 8 and 4 died, 2 lived; the second launch found the kernel in memory.
+    assert (forked, acted) == (4, ["compiler_crash"])
+
+
+def test_another_process_does_not_walk_into_it_again(in_fork):
+    def run():
+        die_above(2)
+        compat.install(guard="always")
+        virtual_gpu.activate(targets.SM_90)
+        count = forks()
+        return launch(16), len(count)
+
+    assert in_fork(run) == (2, 4)
+    assert in_fork(run) == (2, 0)
+    remembered = list((Path(os.environ["CROSSWARP_CACHE_DIR"]) / "crashes").glob("*.json"))
+    assert len(remembered) == 3
+
+
+def test_an_autotuner_drops_what_kills_the_compiler(in_fork):
+    def run():
+        die_above(4)
+        compat.install(guard="always")
+        virtual_gpu.activate(targets.SM_90)
+        seen = []
+        ConfigLog(lambda config: None, lambda config, verdict: seen.append((verdict.outcome, verdict.reason))).install()
+        tuned = small_kernels.tuned()
+        tuned[(1,)](torch.ones(100), torch.zeros(100), 100)
+        return seen, launches[-1].num_warps
+
+    seen, used = in_fork(run)
+    assert seen == [("pass", ""), ("pass", ""), ("pass", "configuration dropped")]
+    assert used == 1
+
+
+def test_nothing_lower_survives(in_fork):
+    def run():
+        die_above(0)
+        compat.install(guard="always")
+        virtual_gpu.activate(targets.SM_90)
+        try:
+            launch(4)
+        except compat.CompilerCrashed as crash:
+            return str(crash)
+
+    assert "compiler died (SIGABRT)" in in_fork(run)
+
+
+def test_an_endless_compilation_ends_and_is_not_remembered(in_fork, monkeypatch):
+    monkeypatch.setenv(guard.TIME_LIMIT_ENV, "2")
+
+    def spin():
+        while True:
+            pass
+
+    def run():
+        die_above(4, how=spin)
+        virtual_gpu.activate(targets.SM_90)
+        try:
+            launch(8)
+        except compat.CompilerCrashed as crash:
+            return crash.kind
+
+    assert in_fork(run) == "timeout"
+    assert not (Path(os.environ["CROSSWARP_CACHE_DIR"]) / "crashes").exists()

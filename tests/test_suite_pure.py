@@ -1,0 +1,152 @@
+"""The pure parts of the cell side: limits, binaries, the oracle's gaps, verdicts, the stream."""
+
+import json
+import multiprocessing
+
+import pytest
+
+from crosswarp.compat.errors import CompilerCrashed
+from crosswarp.matrix.suite import oracle, verdict
+from crosswarp.matrix.suite.__main__ import wrong_versions
+from crosswarp.matrix.suite.stream import Stream, read_spec, shortened
+from crosswarp.matrix.virtual_gpu.binary import read_binary
+from crosswarp.matrix.virtual_gpu.limits import LaunchRefused, Target
+
+CDNA = Target("gfx942", "hip", "gfx942", "gfx9", 64, 1024, 65536, 131072, 304)
+HOPPER = Target("sm_90", "cuda", 90, "sm_9", 32, 1024, 232448, 65536, 132)
+
+
+def test_thirty_two_warps_fit_on_nvidia_and_not_on_cdna():
+    HOPPER.check(32, 0, 40, (1, 1, 1))
+    with pytest.raises(LaunchRefused, match="2048 threads > 1024.*invalid argument"):
+        CDNA.check(32, 0, 40, (1, 1, 1))
+
+
+@pytest.mark.parametrize(
+    "target, warps, shared, registers, grid, words",
+    [
+        (HOPPER, 4, 232449, 40, (1, 1, 1), "shared memory > 232448"),
+        (HOPPER, 32, 0, 65, (1, 1, 1), "65 registers x 1024 threads > 65536"),
+        (HOPPER, 4, 0, 40, (1, 65536, 1), "65536 blocks > 65535 in grid dimension y"),
+        (CDNA, 4, 0, 40, (2**24, 1, 1), "work items"),
+    ],
+)
+def test_other_limits(target, warps, shared, registers, grid, words):
+    with pytest.raises(LaunchRefused) as refused:
+        target.check(warps, shared, registers, grid)
+    assert words in str(refused.value)
+
+
+def test_a_large_grid_in_x_is_fine_on_nvidia():
+    HOPPER.check(4, 0, 40, (2**24, 65535, 65535))
+
+
+def test_amdgcn_text_is_read():
+    text = b"...\n    .private_segment_fixed_size: 216\n    .vgpr_count:     512\n    .vgpr_spill_count: 54\n"
+    found = read_binary(text)
+    assert (found.registers, found.stack, found.spills) == (512, 216, 54)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x7fELF", b"\x7fELF" + b"\0" * 64, b"\xff" * 100])
+def test_a_binary_that_cannot_be_read_has_no_figures(data):
+    try:
+        found = read_binary(data)
+    except Exception as error:  # noqa: BLE001
+        pytest.fail(f"raised {error!r}")
+    assert found.registers is None
+
+
+def test_bf16_is_never_compared_in_an_interpreter():
+    assert oracle.gap(("bf16",), "3.2.0", "1.26.4").why.startswith("the interpreter computes on the bit patterns")
+    assert oracle.gap(("fp32",), "3.2.0", "1.26.4") is None
+
+
+def test_the_oldest_interpreter_is_no_oracle_at_all():
+    assert oracle.gap(("fp32",), "2.3.1", "1.26.4") is not None
+
+
+@pytest.mark.parametrize(
+    "triton, numpy, trusted",
+    [("3.1.0", "1.26.4", True), ("3.1.0", "2.0.2", False), ("3.2.0", "2.3.5", True), ("3.2.0", "2.4.0", False),
+     ("3.6.0", "2.4.6", False), ("3.7.1", "2.5.2", True)],
+)  # fmt: skip
+def test_numpy_decides_too(triton, numpy, trusted):
+    assert (oracle.gap(("fp32",), triton, numpy) is None) is trusted
+
+
+def test_a_gap_is_closed_by_its_shim():
+    uses = ("reserved-option", "fp32")
+    assert oracle.gap(uses, "3.2.0", "1.26.4") is not None
+    assert oracle.gap(uses, "3.2.0", "1.26.4", ["interpreter_reserved_options"]) is None
+    assert oracle.gap(uses, "3.3.1", "1.26.4") is None
+
+
+def test_a_dead_compiler_is_a_crash_with_its_fingerprint():
+    found = verdict.of_error(CompilerCrashed("k", "signal", "SIGABRT", "LLVM ERROR: out of luck"))
+    assert (found.outcome, found.reason, found.fingerprint) == ("crash", "SIGABRT", "SIGABRT: LLVM ERROR: out of luck")
+
+
+def test_an_endless_compiler_is_a_timeout():
+    found = verdict.of_error(CompilerCrashed("k", "timeout", "120 s", ""))
+    assert (found.outcome, found.reason) == ("timeout", "longer than 120 s")
+
+
+@pytest.mark.parametrize(
+    "kind, reason, outcome, words",
+    [("exit", "exit 0", "crash", "exit 0 without a result"), ("memory", "600 MiB", "crash", "memory: more than 600 MiB"),
+     ("signal", "SIGSEGV", "crash", "SIGSEGV"), ("timeout", "5 s", "timeout", "longer than 5 s")],
+)  # fmt: skip
+def test_ends_of_a_process(kind, reason, outcome, words):
+    found = verdict.of_death(kind, reason, "")
+    assert (found.outcome, found.reason) == (outcome, words)
+
+
+def test_a_refused_launch_is_a_limit():
+    try:
+        CDNA.check(32, 0, 40, (1, 1, 1))
+    except LaunchRefused as error:
+        found = verdict.of_error(error)
+    assert (found.outcome, found.phase) == ("limit", "launch")
+
+
+def test_an_exception_before_compiling_is_an_api_error():
+    found = verdict.of_error(TypeError("missing a required argument: 'num_warps'"))
+    assert (found.outcome, found.reason) == ("api-error", "TypeError")
+
+
+def test_wrong_versions_are_named():
+    import packaging
+
+    assert wrong_versions({"packaging": packaging.__version__}) == ""
+    assert wrong_versions({"packaging": "1.0"}) == f"packaging {packaging.__version__}, planned 1.0"
+    assert "not installed" in wrong_versions({"no-such-distribution": "1.0"})
+
+
+def test_many_writers_never_mix_their_lines(tmp_path):
+    path = tmp_path / "records.jsonl"
+    writers = [multiprocessing.get_context("fork").Process(target=_write_many, args=(path, n)) for n in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(events) == 400
+    assert {(event["writer"], event["n"]) for event in events} == {(w, n) for w in range(4) for n in range(100)}
+
+
+def _write_many(path, writer):
+    for n in range(100):
+        Stream(path).write("cell", writer=writer, n=n, text="\u202e\x1b[31m" + "x" * 3000)
+
+
+def test_long_messages_keep_both_ends():
+    text = shortened("first" + "x" * 100_000 + "last")
+    assert text.startswith("first") and text.endswith("last") and len(text) < 9000
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{"])
+def test_a_broken_specification_is_refused(tmp_path, content):
+    path = tmp_path / "spec.json"
+    path.write_text(content)
+    with pytest.raises(ValueError):
+        read_spec(path)
