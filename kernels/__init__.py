@@ -1,0 +1,30 @@
+"""The kernel suite: one file a kernel, each with launcher, PyTorch reference and cases.
+
+Importing this package imports neither torch nor Triton; `load` does.
+"""
+
+import importlib
+from pathlib import Path
+from typing import Tuple
+
+from crosswarp.kernels.case import Case, Kernel
+
+__all__ = ["NAMES", "Case", "Kernel", "load"]
+
+
+def _discover(folder: Path) -> Tuple[str, ...]:
+    return tuple(
+        sorted(path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "case"))
+    )
+
+
+# read from the file list: a kernel that cannot be imported in some column still has a name to report
+NAMES = _discover(Path(__file__).parent)
+
+
+def load(name: str) -> Kernel:
+    """Import one kernel module and return its KERNEL."""
+    if name not in NAMES:
+        msg = f"no kernel named {name!r}; choose one of: {', '.join(NAMES)}"
+        raise KeyError(msg)
+    return importlib.import_module(f"crosswarp.kernels.{name}").KERNEL

@@ -1,0 +1,58 @@
+"""What the suite knows of a kernel: its cases, inputs, launcher, reference and tolerances.
+
+Neither torch nor triton is imported here, so that the host can read the names without either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Callable, Dict, FrozenSet, Mapping, Tuple
+
+if TYPE_CHECKING:
+    import torch
+
+LANES = ("compile", "interpret", "device")
+DTYPES = ("fp32", "fp16", "bf16")
+# what a kernel or case may use that some interpreter gets wrong or refuses; bf16 is known from the dtype
+FEATURES = ("autotune", "bf16", "dot", "inline-asm", "libdevice", "reserved-option")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One shape, dtype and set of launch options of a kernel."""
+
+    id: str
+    dtype: str
+    shape: Mapping[str, int]
+    lanes: Tuple[str, ...] = LANES
+    # passed to launch as keywords, beside the inputs
+    options: Mapping[str, object] = field(default_factory=dict)
+    # of FEATURES, what this case uses beyond what its kernel always does
+    requires: Tuple[str, ...] = ()
+
+    @property
+    def torch_dtype(self) -> "torch.dtype":
+        import torch
+
+        return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[self.dtype]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A Triton kernel with its launcher, its PyTorch reference and its cases."""
+
+    name: str
+    cases: Tuple[Case, ...]
+    inputs: Callable[[Case, "torch.device", "torch.Generator"], Dict[str, object]]
+    launch: Callable[..., Dict[str, "torch.Tensor"]]
+    reference: Callable[..., Dict[str, "torch.Tensor"]]
+    # dtype -> the largest ||output - reference|| / ||reference|| that is accepted of any output
+    tolerance: Mapping[str, float]
+    # target family ("gfx9") -> dtype -> tolerance, where a platform needs another one
+    tolerance_on: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    # of FEATURES, what every case of it uses
+    uses: Tuple[str, ...] = ()
+
+    def features(self, case: Case) -> FrozenSet[str]:
+        """All of FEATURES that this case uses."""
+        return frozenset(self.uses + case.requires + (("bf16",) if case.dtype == "bf16" else ()))

@@ -1,0 +1,47 @@
+"""The kernel package without Triton: discovery, and that importing it costs nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import crosswarp.kernels as kernels
+from crosswarp.kernels import Case, Kernel
+
+
+def test_every_kernel_file_is_found():
+    assert kernels.NAMES == (
+        "chunk_gated_delta_rule",
+        "fused_linear_cross_entropy",
+        "layer_norm",
+        "matmul",
+        "rms_norm",
+        "softmax",
+    )
+
+
+def test_an_unknown_kernel_is_answered_with_the_known_ones():
+    with pytest.raises(KeyError, match="no kernel named 'layernorm'.*layer_norm"):
+        kernels.load("layernorm")
+
+
+def test_the_names_can_be_read_without_torch_and_triton():
+    code = (
+        "import sys, crosswarp.kernels as k; assert k.NAMES;"
+        "assert not {'torch', 'triton', 'numpy'} & set(sys.modules), sorted(sys.modules)"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    subprocess.run([sys.executable, "-c", code], check=True, env=env)
+
+
+def test_features_of_a_case_are_its_own_and_its_kernels():
+    case = Case("a", "bf16", {}, requires=("autotune",))
+    kernel = Kernel("k", (case,), dict, dict, dict, {"bf16": 1.0}, uses=("dot",))
+    assert kernel.features(case) == {"autotune", "bf16", "dot"}
+
+
+def test_no_file_outgrows_the_house_style():
+    for path in Path(kernels.__file__).parent.glob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path.name

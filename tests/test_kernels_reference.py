@@ -1,0 +1,156 @@
+"""The references against PyTorch's own operators, and the shape of every case. Needs torch, not Triton."""
+
+import importlib
+import sys
+import types
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import crosswarp.kernels  # noqa: E402
+from crosswarp.kernels import NAMES  # noqa: E402
+from crosswarp.kernels.case import DTYPES, FEATURES, LANES  # noqa: E402
+
+F = torch.nn.functional
+
+
+def stand_in_for_triton():
+    """What a kernel module asks of Triton while it is imported; no kernel can run with it."""
+    triton = types.ModuleType("triton")
+    triton.__path__ = []
+    triton.jit = lambda fn: fn
+    triton.autotune = lambda **_: lambda fn: fn
+    triton.Config = lambda kwargs, **_: kwargs
+    language = types.ModuleType("triton.language")
+    language.constexpr = object
+    triton.language = language
+    return {"triton": triton, "triton.language": language}
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Import kernel modules afresh on the stand-in, and leave no trace of it."""
+    for name, module in stand_in_for_triton().items():
+        monkeypatch.setitem(sys.modules, name, module)
+
+    def load(name):
+        full = f"crosswarp.kernels.{name}"
+        monkeypatch.delitem(sys.modules, full, raising=False)
+        kernel = importlib.import_module(full).KERNEL
+        # a later import, in this process, gets the real Triton again
+        del sys.modules[full]
+        vars(crosswarp.kernels).pop(name, None)
+        return kernel
+
+    return load
+
+
+def made(kernel, case, seed=0):
+    return kernel.inputs(case, torch.device("cpu"), torch.Generator().manual_seed(seed))
+
+
+def close(got, want):
+    torch.testing.assert_close(got.double(), want.double(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cases_are_well_formed(load, name):
+    kernel = load(name)
+    assert kernel.name == name
+    ids = [case.id for case in kernel.cases]
+    assert len(set(ids)) == len(ids)
+    for case in kernel.cases:
+        assert set(case.id) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-"), case.id
+        assert case.dtype in DTYPES and case.dtype in kernel.tolerance, case.id
+        assert case.lanes and set(case.lanes) <= set(LANES), case.id
+        assert kernel.features(case) <= set(FEATURES), case.id
+    # something to compile, and something that an interpreter without bf16 and autotuner can run
+    assert any("compile" in case.lanes for case in kernel.cases)
+    assert any(
+        "interpret" in case.lanes and not kernel.features(case) & {"bf16", "autotune"} for case in kernel.cases
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_are_fresh_and_repeatable_and_references_finite(load, name):
+    kernel = load(name)
+    for case in kernel.cases:
+        first, second = made(kernel, case), made(kernel, case)
+        for key, value in first.items():
+            if isinstance(value, torch.Tensor):
+                assert torch.equal(value, second[key]), (case.id, key)
+        for key, value in kernel.reference(**first).items():
+            assert value.dtype == torch.float64, (case.id, key)
+            # an output that is all zeros would have no relative error
+            assert torch.isfinite(value).all() and value.norm() > 0, (case.id, key)
+
+
+def test_layer_norm(load):
+    kernel = load("layer_norm")
+    given = made(kernel, kernel.cases[0])
+    x, weight, bias = (given[key].double().requires_grad_() for key in ("x", "weight", "bias"))
+    y = F.layer_norm(x, (x.shape[1],), weight, bias, 1e-5)
+    y.backward(given["dy"].double())
+    got = kernel.reference(**given)
+    for key, want in {"y": y, "dx": x.grad, "dweight": weight.grad, "dbias": bias.grad}.items():
+        close(got[key], want.detach())
+
+
+def test_rms_norm(load):
+    kernel = load("rms_norm")
+    for case in kernel.cases:
+        given = made(kernel, case)
+        x, weight = (given[key].detach().double().requires_grad_() for key in ("x", "weight"))
+        y = x / torch.sqrt((x * x).mean(1, keepdim=True) + given["eps"]) * weight
+        y.backward(given["dy"].double())
+        got = kernel.reference(**given)
+        for key, want in {"y": y, "dx": x.grad, "dweight": weight.grad}.items():
+            close(got[key], want.detach())
+
+
+def test_softmax(load):
+    kernel = load("softmax")
+    given = made(kernel, kernel.cases[0])
+    close(kernel.reference(**given)["y"], given["x"].double().softmax(1))
+
+
+def test_fused_linear_cross_entropy(load):
+    kernel = load("fused_linear_cross_entropy")
+    for case in kernel.cases:
+        given = made(kernel, case)
+        x, weight = (given[key].double().requires_grad_() for key in ("x", "weight"))
+        loss = F.cross_entropy(x @ weight.t(), given["target"], ignore_index=-100)
+        loss.backward()
+        got = kernel.reference(**given)
+        for key, want in {"loss": loss, "grad_x": x.grad, "grad_weight": weight.grad}.items():
+            close(got[key], want.detach())
+
+
+def test_every_case_of_cross_entropy_launches_32_warps_and_ignores_somewhere(load):
+    kernel = load("fused_linear_cross_entropy")
+    assert all("num_warps" not in case.options for case in kernel.cases)
+    assert any(case.shape["V"] >= 128_000 for case in kernel.cases)
+    assert any(case.shape.get("ignored") for case in kernel.cases)
+
+
+def test_delta_rule_state_walks_token_by_token(load):
+    """Against the recurrence of one (batch, head) written without chunks of matrices."""
+    kernel = load("chunk_gated_delta_rule")
+    case = next(case for case in kernel.cases if case.shape["T"] > 128 and case.shape["initial"])
+    given = made(kernel, case)
+    got = kernel.reference(**given)
+    k, w, u, g = (given[key][0, :, 0].double() for key in ("k", "w", "u", "g"))
+    state = given["initial"][0, 0].double()
+    length = case.shape["T"]
+    for start in range(0, length, 64):
+        close(got["h"][0, 0, start // 64], state)
+        tokens = range(start, min(start + 64, length))
+        last = g[tokens[-1]]
+        ahead = state * last.exp()
+        for t in tokens:
+            v = u[t] - w[t] @ state
+            close(got["v_new"][0, t, 0], v)
+            ahead = ahead + torch.outer(k[t], v) * (last - g[t]).exp()
+        state = ahead
+    close(got["final"][0, 0], state)
