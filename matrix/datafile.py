@@ -1,0 +1,61 @@
+"""Reading a TOML data file into a strict model, with one message that names the file, the entry and the field."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from crosswarp.matrix.errors import ConfigError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+MAX_PROBLEMS = 5
+
+
+def load(path: Path, model: type[Model], wrap: str | None = None) -> Model:
+    """Validate `path` against `model`; `wrap` puts the whole document under that key (for files keyed by name)."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{path}: there is no such file. Give a path that exists, or reinstall crosswarp."
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path}: cannot be read ({error}). Check the file and its rights."
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}. Correct that place.") from None
+    document = {wrap: data} if wrap else data
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        problems = [_describe(item, document) for item in error.errors()[:MAX_PROBLEMS]]
+        left = error.error_count() - len(problems)
+        if left > 0:
+            problems.append(f"and {left} more")
+        raise ConfigError(f"{path}: " + "; ".join(problems) + ". Correct these entries.") from None
+
+
+def _describe(item: Mapping[str, Any], document: dict[str, Any]) -> str:
+    """`column "triton-3.2.0": torch: Field required`, where pydantic says `column.3.torch`."""
+    where: list[str] = []
+    node: Any = document
+    for step in item["loc"]:
+        try:
+            node = node[step]
+        except (KeyError, IndexError, TypeError):
+            where.append(str(step))
+            continue
+        if isinstance(step, int) and isinstance(node, dict) and "id" in node:
+            where[-1:] = [f'{where[-1] if where else "entry"} "{node["id"]}"']
+        elif isinstance(step, int):
+            where.append(f"number {step + 1}")
+        else:
+            where.append(str(step))
+    message = item["msg"].removeprefix("Value error, ")
+    return ": ".join([*where, message]) if where else message

@@ -1,0 +1,229 @@
+"""Known upstream issues, read from issues.toml, and what a run says about them.
+
+Pure functions: records and issues in, verdict out. An issue is a claim with a window; this module holds the program
+to it in both directions. A red cell that no issue explains fails the run, and so does an issue's own case that is no
+longer red inside its window, because then the record is out of date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Literal
+
+from packaging.specifiers import SpecifierSet
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from crosswarp.matrix import datafile, versions
+from crosswarp.matrix.columns import _specifier, _version
+from crosswarp.matrix.record import LANES, RED, Record
+
+DEFAULT_FILE = Path(__file__).with_name("issues.toml")
+
+
+def _regex(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f'"{text}" is not a regular expression: {error}') from None
+    return text
+
+
+class ProvingCase(BaseModel):
+    """The cells that must be red, bare and inside the window, for as long as the issue is real."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kernel: str
+    case: str = "*"
+    targets: tuple[str, ...] = ("*",)
+    configs: tuple[str, ...] = ("*",)
+
+
+class Issue(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+    title: Annotated[str, Field(min_length=1)]
+    status: Literal["reproduced", "reported", "fixed"]
+    triton: Annotated[str, AfterValidator(_specifier)] = ""
+    torch: Annotated[str, AfterValidator(_specifier)] = ""
+    targets: tuple[str, ...] = ("*",)
+    lanes: tuple[str, ...] = ("compile",)
+    kernels: tuple[str, ...] = ("*",)
+    configs: tuple[str, ...] = ("*",)
+    outcome: tuple[str, ...]
+    fingerprint: Annotated[str, AfterValidator(_regex)] = ""
+    links: Annotated[tuple[str, ...], Field(min_length=1)]
+    fixed_in: Annotated[str, AfterValidator(_version)] | None = None
+    workaround: str = ""
+    shim: str | None = None
+    case: ProvingCase | None = None
+    checked: str
+
+    @field_validator("outcome", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("checked", mode="before")
+    @classmethod
+    def _date(cls, value: object) -> object:
+        # TOML has dates of its own; both spellings are fine.
+        return value.isoformat() if hasattr(value, "isoformat") else value
+
+    @model_validator(mode="after")
+    def _words(self) -> Issue:
+        for outcome in self.outcome:
+            if outcome not in RED:
+                raise ValueError(f'outcome "{outcome}" is none of {", ".join(RED)}')
+        for lane in self.lanes:
+            if lane not in LANES:
+                raise ValueError(f'lane "{lane}" is none of {", ".join(LANES)}')
+        if self.status == "reproduced" and self.case is None:
+            raise ValueError("a reproduced issue names the case that proves it")
+        return self
+
+
+class IssueFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    issue: tuple[Issue, ...] = ()
+
+    @model_validator(mode="after")
+    def _unique(self) -> IssueFile:
+        ids = [issue.id for issue in self.issue]
+        twice = sorted({name for name in ids if ids.count(name) > 1})
+        if twice:
+            raise ValueError(f"the same id stands twice: {', '.join(twice)}")
+        return self
+
+
+def load(path: Path = DEFAULT_FILE) -> tuple[Issue, ...]:
+    return datafile.load(path, IssueFile).issue
+
+
+@dataclass(frozen=True)
+class Green:
+    """A cell that its issue says must be red, and is not."""
+
+    issue: Issue
+    record: Record
+
+
+@dataclass(frozen=True)
+class Healed:
+    issue: Issue
+    bare: Record
+    shims: tuple[str, ...]
+
+
+@dataclass
+class Verdict:
+    known: list[tuple[Record, Issue]] = field(default_factory=list)
+    unexpected_red: list[Record] = field(default_factory=list)
+    unexpectedly_green: list[Green] = field(default_factory=list)
+    # Red although shimmed, while the issue names a shim that should have healed it.
+    shim_failed: list[tuple[Record, Issue]] = field(default_factory=list)
+    healed: list[Healed] = field(default_factory=list)
+
+    @property
+    def as_expected(self) -> bool:
+        return not (self.unexpected_red or self.unexpectedly_green or self.shim_failed)
+
+
+def triton_of(record: Record) -> str | None:
+    """What the cell measured, else what its column promises."""
+    return record.versions.get("triton") or versions.of_column(record.column)
+
+
+def classify(record: Record, issues: Sequence[Issue], column_version: str | None) -> Issue | None:
+    """The issue that explains a red record, or None."""
+    if not record.red:
+        return None
+    for issue in issues:
+        if (
+            _in_window(issue, record, column_version)
+            and record.outcome in issue.outcome
+            and _any(record.kernel, issue.kernels)
+            and _any(record.config, issue.configs)
+            and re.search(issue.fingerprint, record.fingerprint)
+        ):
+            return issue
+    return None
+
+
+def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
+    records = list(records)
+    verdict = Verdict()
+    shimmed: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in records:
+        if record.mode == "shimmed":
+            shimmed[record.column, _bare_item(record)].append(record)
+    for record in records:
+        version = triton_of(record)
+        if record.red:
+            issue = classify(record, issues, version)
+            if issue is None:
+                verdict.unexpected_red.append(record)
+            elif record.mode == "shimmed" and issue.shim:
+                verdict.shim_failed.append((record, issue))
+            else:
+                verdict.known.append((record, issue))
+                healed = _healed(record, issue, shimmed)
+                if healed:
+                    verdict.healed.append(healed)
+        elif record.mode == "bare" and record.ran:
+            for issue in issues:
+                if issue.status == "reproduced" and _must_be_red(issue, record, version):
+                    verdict.unexpectedly_green.append(Green(issue, record))
+    return verdict
+
+
+def _healed(
+    record: Record, issue: Issue, shimmed: Mapping[tuple[str, str], list[Record]]
+) -> Healed | None:
+    """Healed means seen green: the same configuration shimmed, or all of the case where the shim dropped it."""
+    if record.mode != "bare":
+        return None
+    twins = shimmed.get((record.column, _bare_item(record)), [])
+    twins = [twin for twin in twins if twin.config == record.config] or twins
+    if any(twin.red for twin in twins) or not any(twin.outcome == "pass" for twin in twins):
+        return None
+    named = sorted({shim for twin in twins for shim in twin.shims})
+    return Healed(issue, record, tuple(named) or ((issue.shim,) if issue.shim else ()))
+
+
+def _bare_item(record: Record) -> str:
+    return "/".join((record.target, record.lane, record.kernel, record.case))
+
+
+def _must_be_red(issue: Issue, record: Record, version: str | None) -> bool:
+    case = issue.case
+    return (
+        case is not None
+        and fnmatchcase(record.kernel, case.kernel)
+        and fnmatchcase(record.case, case.case)
+        and _any(record.target, case.targets)
+        and _any(record.config, case.configs)
+        and _any(record.config, issue.configs)
+        and _in_window(issue, record, version)
+    )
+
+
+def _in_window(issue: Issue, record: Record, version: str | None) -> bool:
+    torch = record.versions.get("torch")
+    return (
+        versions.within(version, SpecifierSet(issue.triton))
+        and (not issue.torch or versions.within(torch, SpecifierSet(issue.torch)))
+        and record.lane in issue.lanes
+        and _any(record.target, issue.targets)
+    )
+
+
+def _any(text: str, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(text, glob) for glob in globs)

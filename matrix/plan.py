@@ -1,0 +1,132 @@
+"""The plan: which columns, targets, lanes, modes and kernels one run covers, decided before anything is built."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix import selection
+from crosswarp.matrix.columns import Column
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.record import LANES, MODES, Record
+from crosswarp.matrix.targets import Target
+
+# Without a GPU nothing is executed in the device lane, so a plan holds it only where one was found.
+DEFAULT_LANES = ("compile", "interpret")
+
+
+@dataclass(frozen=True)
+class Plan:
+    columns: tuple[Column, ...]
+    targets: Mapping[str, Target]
+    lanes: tuple[str, ...] = DEFAULT_LANES
+    modes: tuple[str, ...] = MODES
+    kernels: tuple[str, ...] = ("*",)
+    jobs: int = 1
+    # Seconds for one case, megabytes for the process that compiles it, seconds for a whole column.
+    time_limit: int = 120
+    memory_limit_mb: int = 6000
+    column_limit: int = 3600
+    suite: Path | None = None
+    # Whether what an earlier run compiled is forgotten first.
+    fresh: bool = False
+
+    def spec(
+        self, column: str, expect: Mapping[str, str], records: Path, cache: Path
+    ) -> dict[str, Any]:
+        """What the cell side is told, see suite/."""
+        return {
+            "column": column,
+            "expect": dict(expect),
+            "records": str(records),
+            "lanes": list(self.lanes),
+            "modes": list(self.modes),
+            "targets": {
+                name: target.model_dump(mode="json") for name, target in self.targets.items()
+            },
+            "kernels": list(self.kernels),
+            "jobs": self.jobs,
+            "time_limit": self.time_limit,
+            "memory_limit_mb": self.memory_limit_mb,
+            "cache": str(cache),
+            "suite": str(self.suite) if self.suite else None,
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """What the store keeps of it."""
+        return {
+            "columns": [column.id for column in self.columns],
+            "targets": list(self.targets),
+            "lanes": list(self.lanes),
+            "modes": list(self.modes),
+            "kernels": list(self.kernels),
+            "suite": str(self.suite) if self.suite else None,
+        }
+
+    def not_run(self, column: str, reason: str, message: str) -> list[Record]:
+        """One record for each kernel that a column was to run and did not; its cases are known only inside a cell."""
+        kernels = [
+            name
+            for name in kernel_names(self.suite)
+            if any(fnmatchcase(name, glob) for glob in self.kernels)
+        ]
+        return [
+            Record(
+                column, target, lane, mode, kernel, case="*",
+                outcome="not-run", reason=reason, message=message, phase="environment",
+            )
+            for lane in self.lanes
+            for target in self.targets_of(lane)
+            for mode in self.modes
+            for kernel in kernels or ["*"]
+        ]  # fmt: skip
+
+    def targets_of(self, lane: str) -> Sequence[str]:
+        return {"interpret": ["cpu"], "device": ["gpu"]}.get(lane) or list(self.targets)
+
+
+def kernel_names(suite: Path | None = None) -> list[str]:
+    """The kernels by file name: importing one needs Triton, which the host has not."""
+    if suite is None:
+        from crosswarp import kernels
+
+        return list(kernels.NAMES)
+    # The helpers of a suite stand beside its kernels and declare none.
+    declares = re.compile(r"^KERNEL\b", re.MULTILINE)
+    return sorted(
+        path.stem
+        for path in suite.glob("*.py")
+        if not path.stem.startswith("_") and declares.search(path.read_text("utf-8", "replace"))
+    )
+
+
+def check_kernels(wanted: Sequence[str], suite: Path | None) -> tuple[str, ...]:
+    if suite is not None and not suite.is_dir():
+        raise UsageError(
+            f"--suite {suite}: there is no such folder. Name a folder of kernel modules."
+        )
+    names = kernel_names(suite)
+    if not names:
+        where = suite or "crosswarp.kernels"
+        raise UsageError(
+            f"{where} holds no kernel (a file that sets KERNEL). Name another with --suite."
+        )
+    chosen = selection.choose(wanted, names, "kernel", f"There are: {', '.join(names)}.")
+    return ("*",) if chosen == names else tuple(chosen)
+
+
+def check_words(wanted: Sequence[str], words: Sequence[str], what: str) -> tuple[str, ...]:
+    return tuple(selection.choose(wanted, words, what, f"There are: {', '.join(words)}."))
+
+
+def check_lanes(wanted: Sequence[str]) -> tuple[str, ...]:
+    return check_words(wanted, LANES, "lane")
+
+
+def default_jobs() -> int:
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)

@@ -1,0 +1,86 @@
+"""The suite's process: started in a group of its own, tied to our life, ended as a group."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_GRACE = 5.0
+
+# Between us and the suite: asks the kernel to kill it when we die, however we die, and becomes it. Done in a small
+# program of its own, because code between fork and exec is not safe in a process that has threads.
+_TIED = """
+import ctypes, os, signal, sys
+parent = int(sys.argv[1])
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(1)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class SuiteProcess:
+    def __init__(
+        self, argv: Sequence[str], log: Path, environ: Mapping[str, str], cwd: Path
+    ) -> None:
+        with log.open("wb") as out:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid()), *argv],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env=dict(environ),
+                cwd=cwd,
+                start_new_session=True,
+            )
+
+    def poll(self) -> int | None:
+        return self._process.poll()
+
+    def wait(self, seconds: float) -> int | None:
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def end(self) -> None:
+        """Ends the whole group. Workers that outlive their parent would write on into a run that is over."""
+        self._signal(signal.SIGTERM)
+        if self.wait(_GRACE) is None:
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+        # The leader is gone; whoever is left of its group has no business any more.
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        try:
+            os.killpg(self._process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def cell_environ(environ: Mapping[str, str], *, here: bool) -> dict[str, str]:
+    """The environment variables that a column's suite gets: nothing of ours may leak into what is measured."""
+    dropped = {"PYTHONHOME", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"}
+    dropped |= {"TRITON_INTERPRET", "TRITON_CACHE_DIR"}
+    if not here:
+        dropped |= {"PYTHONPATH", "VIRTUAL_ENV"}
+        # A source build at hand may need its own; a published wheel is measured as published.
+        dropped |= {name for name in environ if name.startswith("TRITON_")}
+    kept = {name: value for name, value in environ.items() if name not in dropped}
+    return {**kept, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def log_tail(log: Path, lines: int = 15) -> str:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 16_384))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])

@@ -1,0 +1,364 @@
+"""The store: every run, environment and cell, in one SQLite file.
+
+One writer, in WAL mode. A run is a row from before its first cell, so that a run which was killed leaves a trace: its
+row says `running`, and its process is gone. Migrations are only ever appended; a database of a newer crosswarp is
+refused, not guessed at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.errors import StoreError
+from crosswarp.matrix.record import Record, clean
+
+# Append only: a step that has been released is never edited.
+MIGRATIONS = (
+    """
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY, started TEXT NOT NULL, finished TEXT, host TEXT NOT NULL, pid INTEGER NOT NULL,
+        pid_started TEXT NOT NULL, argv TEXT NOT NULL, status TEXT NOT NULL, exit_code INTEGER, plan TEXT NOT NULL);
+    CREATE TABLE environments (
+        run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL, label TEXT NOT NULL, state TEXT NOT NULL,
+        message TEXT NOT NULL, versions TEXT NOT NULL, requirements TEXT NOT NULL, seconds REAL NOT NULL,
+        PRIMARY KEY (run, "column"));
+    CREATE TABLE sessions (
+        run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL, lane TEXT NOT NULL, versions TEXT NOT NULL,
+        planned INTEGER NOT NULL, PRIMARY KEY (run, "column", lane));
+    CREATE TABLE cells (
+        run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL, target TEXT NOT NULL, lane TEXT NOT NULL,
+        mode TEXT NOT NULL, kernel TEXT NOT NULL, "case" TEXT NOT NULL, config TEXT NOT NULL, outcome TEXT NOT NULL,
+        reason TEXT NOT NULL, fingerprint TEXT NOT NULL, message TEXT NOT NULL, phase TEXT NOT NULL,
+        seconds REAL NOT NULL, resources TEXT NOT NULL, shims TEXT NOT NULL, issue TEXT NOT NULL,
+        PRIMARY KEY (run, "column", target, lane, mode, kernel, "case", config));
+    CREATE TABLE targets (
+        run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL, target TEXT NOT NULL,
+        supported INTEGER NOT NULL, message TEXT NOT NULL, PRIMARY KEY (run, "column", target));
+    CREATE TABLE notes (
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL,
+        kind TEXT NOT NULL, text TEXT NOT NULL);
+    """,
+)
+
+_CELL = (
+    "column", "target", "lane", "mode", "kernel", "case", "config", "outcome", "reason",
+    "fingerprint", "message", "phase", "seconds", "resources", "shims", "issue",
+)  # fmt: skip
+_INSERT_CELL = (
+    f"INSERT INTO cells (run, {', '.join(f'{chr(34)}{name}{chr(34)}' for name in _CELL)}) "
+    f"VALUES (?{', ?' * len(_CELL)}) ON CONFLICT DO NOTHING"
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    id: int
+    started: str
+    finished: str | None
+    status: str
+    exit_code: int | None
+    argv: tuple[str, ...]
+    plan: Mapping[str, Any]
+    cells: int
+
+
+@dataclass(frozen=True)
+class Environment:
+    column: str
+    label: str
+    state: str
+    message: str
+    versions: Mapping[str, Any]
+    requirements: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Note:
+    column: str
+    # "note": to be read once; "problem": the run is not what was planned.
+    kind: str
+    text: str
+
+
+class Store:
+    def __init__(self, path: Path, *, must_exist: bool = False) -> None:
+        self.path = path
+        if must_exist and not path.exists():
+            raise StoreError(
+                f"{path}: there is no store. Run `crosswarp run` first, or name another with --store."
+            )
+        with self._plain_errors():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=10, isolation_level=None)
+            self._db.row_factory = sqlite3.Row
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA foreign_keys = ON")
+                self._migrate()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._db.close()
+
+    # Writing
+
+    def begin(self, argv: Sequence[str], plan: Mapping[str, Any]) -> int:
+        row = (
+            _now(), _host(), os.getpid(), process_started(os.getpid()),
+            _json(list(argv)), "running", _json(plan),
+        )  # fmt: skip
+        with self._write() as db:
+            cursor = db.execute(
+                "INSERT INTO runs (started, host, pid, pid_started, argv, status, plan) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+        return int(cursor.lastrowid or 0)
+
+    def finish(self, run: int, status: str, exit_code: int | None) -> None:
+        with self._write() as db:
+            db.execute(
+                "UPDATE runs SET finished = ?, status = ?, exit_code = ? WHERE id = ?",
+                (_now(), status, exit_code, run),
+            )
+
+    def mark_cut_off(self) -> list[Run]:
+        """Marks the runs whose process is gone without having finished, and returns them."""
+        with self._write() as db:
+            gone = [
+                row["id"]
+                for row in db.execute("SELECT * FROM runs WHERE status = 'running'")
+                # Another machine's processes cannot be asked about from here.
+                if row["host"] == _host() and process_started(row["pid"]) != row["pid_started"]
+            ]
+            for run in gone:
+                db.execute("UPDATE runs SET status = 'cut off' WHERE id = ?", (run,))
+        return [self.run(run) for run in gone]
+
+    def environment(self, run: int, environment: Environment) -> None:
+        with self._write() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO environments VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    run,
+                    environment.column,
+                    environment.label,
+                    environment.state,
+                    environment.message,
+                    _json(environment.versions),
+                    _json(list(environment.requirements)),
+                    environment.seconds,
+                ),  # fmt: skip
+            )
+
+    def session(self, run: int, column: str, lane: str, versions: Mapping, planned: int) -> None:
+        with self._write() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?)",
+                (run, column, lane, _json(versions), planned),
+            )
+
+    def target(self, run: int, column: str, target: str, supported: bool, message: str) -> None:
+        with self._write() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO targets VALUES (?, ?, ?, ?, ?)",
+                (run, column, target, supported, message),
+            )
+
+    def cells(self, run: int, records: Iterable[Record]) -> int:
+        """Stores the records in one transaction; returns how many were there already and were left as they are."""
+        twice = 0
+        with self._write() as db:
+            for record in records:
+                values = [getattr(record, name) for name in _CELL]
+                values = [_json(v) if isinstance(v, (tuple, Mapping)) else v for v in values]
+                twice += 1 - db.execute(_INSERT_CELL, [run, *values]).rowcount
+        return twice
+
+    def set_issues(self, run: int, records: Iterable[Record]) -> None:
+        key = ("column", "target", "lane", "mode", "kernel", "case", "config")
+        where = " AND ".join(f'"{name}" = ?' for name in key)
+        with self._write() as db:
+            for record in records:
+                db.execute(
+                    f"UPDATE cells SET issue = ? WHERE run = ? AND {where}",
+                    (record.issue, run, *(getattr(record, name) for name in key)),
+                )
+
+    def note(self, run: int, column: str, text: str, kind: str = "note") -> None:
+        with self._write() as db:
+            db.execute(
+                'INSERT INTO notes (run, "column", kind, text) VALUES (?, ?, ?, ?)',
+                (run, column, kind, text),
+            )
+
+    # Reading
+
+    def runs(self) -> list[Run]:
+        with self._plain_errors():
+            rows = self._db.execute(
+                "SELECT runs.*, (SELECT count(*) FROM cells WHERE run = runs.id) AS cells "
+                "FROM runs ORDER BY id DESC"
+            ).fetchall()
+        return [
+            Run(
+                row["id"], row["started"], row["finished"], row["status"], row["exit_code"],
+                tuple(json.loads(row["argv"])), json.loads(row["plan"]), row["cells"],
+            )
+            for row in rows
+        ]  # fmt: skip
+
+    def run(self, run: int | None = None) -> Run:
+        """The run with that id, or the latest."""
+        runs = self.runs()
+        for one in runs:
+            if run is None or one.id == run:
+                return one
+        what = "holds no run yet" if run is None else f"has no run {run}"
+        raise StoreError(f"{self.path} {what}. `crosswarp runs` lists what it holds.")
+
+    def records(self, run: int) -> list[Record]:
+        with self._plain_errors():
+            sessions = {
+                (row["column"], row["lane"]): json.loads(row["versions"])
+                for row in self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,))
+            }
+            rows = self._db.execute(
+                "SELECT * FROM cells WHERE run = ? ORDER BY rowid", (run,)
+            ).fetchall()
+        records = []
+        for row in rows:
+            values = {name: row[name] for name in _CELL}
+            values["resources"] = json.loads(values["resources"])
+            values["shims"] = tuple(json.loads(values["shims"]))
+            versions = sessions.get((row["column"], row["lane"]), {})
+            records.append(Record(**values, versions=versions))
+        return records
+
+    def environments(self, run: int) -> list[Environment]:
+        with self._plain_errors():
+            rows = self._db.execute(
+                "SELECT * FROM environments WHERE run = ? ORDER BY rowid", (run,)
+            ).fetchall()
+        return [
+            Environment(
+                row["column"], row["label"], row["state"], row["message"], json.loads(row["versions"]),
+                tuple(json.loads(row["requirements"])), row["seconds"],
+            )
+            for row in rows
+        ]  # fmt: skip
+
+    def unsupported_targets(self, run: int) -> list[tuple[str, str, str]]:
+        with self._plain_errors():
+            return [
+                (row["column"], row["target"], row["message"])
+                for row in self._db.execute(
+                    "SELECT * FROM targets WHERE run = ? AND NOT supported ORDER BY rowid", (run,)
+                )
+            ]
+
+    def notes(self, run: int) -> list[Note]:
+        with self._plain_errors():
+            rows = self._db.execute(
+                "SELECT * FROM notes WHERE run = ? ORDER BY id", (run,)
+            ).fetchall()
+        return [Note(row["column"], row["kind"], row["text"]) for row in rows]
+
+    # Machinery
+
+    def _migrate(self) -> None:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise StoreError(
+                f"{self.path} was written by a newer crosswarp (format {version}, this one knows "
+                f"{len(MIGRATIONS)}). Upgrade crosswarp, or name another file with --store."
+            )
+        for number in range(version, len(MIGRATIONS)):
+            # Two runs may open a new store at the same time: the second finds the step done.
+            self._db.execute("BEGIN IMMEDIATE")
+            (now,) = self._db.execute("PRAGMA user_version").fetchone()
+            if now == number:
+                for statement in MIGRATIONS[number].split(";"):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {number + 1}")
+            self._db.execute("COMMIT")
+
+    @contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        with self._plain_errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    @contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"{self.path}: {_what_to_do(error)}") from error
+
+
+def _what_to_do(error: Exception) -> str:
+    text = str(error)
+    if "disk is full" in text or "disk I/O" in text or "No space" in text:
+        return f"the disk is full ({text}). Everything recorded so far is kept: free space and run again."
+    if "locked" in text or "busy" in text:
+        return f"another process holds it ({text}). Wait for that run to end, or name another with --store."
+    if "readonly" in text or "read-only" in text or isinstance(error, PermissionError):
+        return f"it cannot be written ({text}). Change its rights, or name another with --store."
+    if "not a database" in text or "malformed" in text:
+        return f"it is not a crosswarp store ({text}). Move it away, or name another with --store."
+    return (
+        f"it cannot be used ({text}). Check the path and its folder, or name another with --store."
+    )
+
+
+def process_started(pid: int) -> str:
+    """When the process began, as far as the system tells, so that a reused pid is not taken for the old process."""
+    if sys.platform == "linux":
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_bytes()
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        except OSError:
+            return ""
+        # The name in parentheses may hold spaces; the start time is field 22.
+        fields = stat.rpartition(b")")[2].split()
+        return "" if fields[0] in (b"Z", b"X") else f"{boot}:{fields[19].decode()}"
+    done = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _host() -> str:
+    return os.uname().nodename
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(clean(value), allow_nan=False)

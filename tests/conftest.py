@@ -1,0 +1,171 @@
+"""What the tests of the host side share: a record, an issue, a run with a fake cell process.
+
+The host side is imported inside the fixtures: tests of the cell side may run in a column, which has no pydantic.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+FAKE_SUITE = Path(__file__).with_name("fake_suite.py")
+
+
+@pytest.fixture
+def make_record():
+    from crosswarp.matrix.record import Record
+
+    def make(**changes):
+        values = {
+            "column": "triton-3.2.0", "target": "sm_90", "lane": "compile", "mode": "bare",
+            "kernel": "softmax", "case": "fp16-7x33", "outcome": "pass",
+        }  # fmt: skip
+        return Record(**{**values, **changes})
+
+    return make
+
+
+@pytest.fixture
+def make_issue():
+    from crosswarp.matrix.issues import Issue
+
+    def make(**changes):
+        values = {
+            "id": "triton-1", "title": "aborts at 8 warps", "status": "reproduced", "triton": ">=3.2,<3.3",
+            "kernels": ["chunk*"], "configs": ["*num_warps=8*"], "outcome": "crash", "fingerprint": "reshapeOuts",
+            "links": ["https://example.org/owner/project/issues/1"], "shim": "guarded_autotune",
+            "case": {"kernel": "chunk", "configs": ["*num_warps=8*"]}, "checked": "2026-11-21",
+        }  # fmt: skip
+        return Issue.model_validate({**values, **changes})
+
+    return make
+
+
+class FakePrepare:
+    """Stands in for the environment builder: this interpreter, whatever the column says."""
+
+    def __init__(self, fail=(), expect=None):
+        self.fail = fail
+        self.expect = expect
+        self.cancelled = False
+
+    def __call__(self, column):
+        from crosswarp.matrix.environment import Environment
+        from crosswarp.matrix.errors import EnvironmentFailed
+
+        if column.id in self.fail:
+            raise EnvironmentFailed(f"{column.id}: no such wheel. Check the index.")
+        expect = {"triton": column.triton} if self.expect is None else self.expect
+        return Environment(Path(sys.executable), column.id, expect, {"triton": column.triton}, ())
+
+    def cancel(self):
+        self.cancelled = True
+
+
+class FakeRun:
+    """A work folder in which runs with the fake cell process can be made, one after the other."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
+        self.folder = folder
+        self.work = folder / "work"
+        self.database = folder / "store.db"
+        self.said = io.StringIO()
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, script, ids=("triton-3.2.0",), issues=(), prepare=None, **plan):
+        from crosswarp.matrix.progress import PlainProgress
+        from crosswarp.matrix.run import Runner
+
+        self.script(script)
+        with self.store() as store:
+            runner = Runner(
+                self.plan(ids, **plan), store, self.work, prepare or FakePrepare(),
+                PlainProgress(self.said), issues, suite=fake_argv,
+            )  # fmt: skip
+            result = runner()
+        return result
+
+    def script(self, script):
+        path = self.folder / "script.json"
+        path.write_text(json.dumps(script))
+        self._monkeypatch.setenv("FAKE_SCRIPT", str(path))
+
+    def plan(self, ids=("triton-3.2.0",), **changes):
+        from crosswarp.matrix import columns, targets
+        from crosswarp.matrix.plan import Plan
+
+        chosen = columns.choose(columns.load(), ids)
+        values = {"lanes": ("compile",), "targets": {"sm_90": targets.load()["sm_90"]}}
+        return Plan(columns=tuple(chosen), **{**values, **changes})
+
+    def records(self, run=1):
+        with self.store() as store:
+            return store.records(run)
+
+    def notes(self, run=1):
+        with self.store() as store:
+            return [note.text for note in store.notes(run)]
+
+    def store(self):
+        from crosswarp.matrix.store import Store
+
+        return Store(self.database)
+
+
+def fake_argv(python, spec):
+    return [str(python), str(FAKE_SUITE), str(spec)]
+
+
+@pytest.fixture
+def fake_run(tmp_path, monkeypatch):
+    return FakeRun(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def make_wheel():
+    """Writes a wheel that holds one module and what its metadata says."""
+
+    def make(folder: Path, name: str, version: str, requires=()) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}-{version}-py3-none-any.whl"
+        info = f"{name}-{version}.dist-info"
+        files = {
+            f"{name}.py": f'__version__ = "{version}"\n',
+            f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+            + "".join(f"Requires-Dist: {one}\n" for one in requires),
+            f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        }
+        record = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
+        with zipfile.ZipFile(path, "w") as wheel:
+            for file, text in {**files, f"{info}/RECORD": record}.items():
+                wheel.writestr(file, text)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def local_index(tmp_path, make_wheel):
+    """A folder of wheels in place of the package index, and a uv that knows nothing else."""
+    from crosswarp.matrix.uvtool import Uv
+
+    folder = tmp_path / "wheels"
+    for name in ("packaging", "pytest", "pytest_xdist", "pyelftools", "numpy", "setuptools"):
+        make_wheel(folder, name, "1.0")
+    for triton, torch in (("3.1.0", "2.5.1"), ("3.2.0", "2.6.0"), ("3.10.0", "2.16.0")):
+        make_wheel(folder, "triton", triton)
+        make_wheel(folder, "torch", torch, [f"triton=={triton}"])
+    environ = {
+        "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1",
+        "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(folder), "UV_CACHE_DIR": str(tmp_path / "cache"),
+        "UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never",
+    }  # fmt: skip
+    uv = Uv(environ=environ)
+    uv.wheels = folder
+    return uv

@@ -1,0 +1,9 @@
+from _shared import kernel
+
+
+def launch(x):
+    while True:
+        pass
+
+
+KERNEL = kernel("hangs", launch)

@@ -1,0 +1,5 @@
+import os
+
+os.abort()
+
+KERNEL = None

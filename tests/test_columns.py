@@ -1,0 +1,131 @@
+"""The column file: what is in it, what is refused, and how columns are chosen."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from packaging.requirements import Requirement
+
+from crosswarp.matrix import columns
+from crosswarp.matrix.environment import python_for
+from crosswarp.matrix.errors import ConfigError, UsageError
+
+FOUNDING = ["triton-2.3.1", "triton-3.0.0", "triton-3.1.0", "triton-3.2.0", "main"]
+GOOD = '[[column]]\nid = "triton-3.2.0"\ntriton = "3.2.0"\ntorch = "2.6.0"\n'
+
+
+def ids(wanted):
+    return [column.id for column in columns.choose(columns.load(), wanted)]
+
+
+def test_every_published_minor_is_there():
+    listed = [column.triton for column in columns.load() if column.triton]
+    assert listed == [
+        "2.3.1",
+        "3.0.0",
+        "3.1.0",
+        "3.2.0",
+        "3.3.1",
+        "3.4.0",
+        "3.5.1",
+        "3.6.0",
+        "3.7.1",
+        "3.8.0",
+        "3.9.0",
+    ]
+    assert columns.newest(columns.load()).triton == "3.9.0"
+
+
+def test_founding_is_the_default_profile():
+    assert ids([columns.DEFAULT_PROFILE]) == FOUNDING
+    assert ids(["all"]) == [column.id for column in columns.load()]
+
+
+def test_numpy_and_setuptools_where_the_old_ones_need_them():
+    for column in columns.load():
+        names = {Requirement(text).name: Requirement(text) for text in column.requirements}
+        if column.triton in ("2.3.1", "3.0.0", "3.1.0"):
+            assert not names["numpy"].specifier.contains("2.0.0")
+        if column.triton in ("3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0"):
+            assert not names["numpy"].specifier.contains("2.4.0")
+        if column.triton in ("2.3.1", "3.0.0", "3.1.0", "3.2.0"):
+            assert "setuptools" in names
+
+
+@pytest.mark.parametrize(
+    ("wanted", "chosen"),
+    [
+        (["triton-3.[01].*"], ["triton-3.0.0", "triton-3.1.0"]),
+        (["main", "triton-2.3.1"], ["triton-2.3.1", "main"]),
+        (["founding", "triton-3.9.0"], [*FOUNDING[:4], "triton-3.9.0", "main"]),
+        (["triton-3.2.0+torch-2.5.1"], ["triton-3.2.0+torch-2.5.1"]),
+        # The official pair spelled out is the official column.
+        (["triton-3.2.0+torch-2.6.0"], ["triton-3.2.0"]),
+    ],
+)
+def test_choosing(wanted, chosen):
+    assert ids(wanted) == chosen
+
+
+def test_a_pair_off_the_table_keeps_what_its_triton_needs():
+    (pair,) = columns.choose(columns.load(), ["triton-3.1.0+torch-2.6.0"])
+    assert (pair.triton, pair.torch, pair.official) == ("3.1.0", "2.6.0", False)
+    assert "numpy<2" in pair.requirements
+
+
+@pytest.mark.parametrize("wanted", ["triton-3.2", "nope*", "triton-9.9.9+torch-2.5.1"])
+def test_an_unknown_column_says_what_to_do(wanted):
+    with pytest.raises(UsageError, match="crosswarp columns"):
+        ids([wanted])
+
+
+def test_a_close_name_is_offered():
+    with pytest.raises(UsageError, match=re.escape("Did you mean triton-3.2.0")):
+        ids(["triton-3.2.O"])
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[[column]\n", "not valid TOML"),
+        ("", "column: Field required"),
+        (GOOD + GOOD, "the same id stands twice: triton-3.2.0"),
+        (GOOD + 'colour = "red"\n', 'column "triton-3.2.0": colour'),
+        (GOOD.replace('torch = "2.6.0"\n', ""), "needs both triton and torch"),
+        (GOOD.replace('"3.2.0"\ntorch', '"3.2.1"\ntorch'), "the id must be triton-3.2.1"),
+        (GOOD.replace("2.6.0", "two"), '"two" is not a version'),
+        (GOOD + 'python = "3.9 or so"\n', "is not a range of versions"),
+        (GOOD + 'requirements = ["numpy<<2"]\n', '"numpy<<2" is not a requirement'),
+        (GOOD + 'resolver = "main"\n', "pins no triton"),
+        (GOOD + 'resolver = "maine"\n', "resolver"),
+    ],
+)
+def test_a_malformed_file_is_one_message_that_names_the_place(tmp_path, text, named):
+    path = tmp_path / "columns.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        columns.load(path)
+    message = str(caught.value)
+    assert str(path) in message
+    assert named in message
+    assert message.rstrip().endswith((".", "entries.", "place."))
+
+
+def test_a_missing_file_and_strange_bytes(tmp_path):
+    with pytest.raises(ConfigError, match="no such file"):
+        columns.load(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        columns.load(tmp_path / "bytes.toml")
+
+
+def test_the_interpreter_at_hand_is_taken_where_the_column_allows_it(monkeypatch):
+    newest = columns.choose(columns.load(), ["triton-3.9.0"])[0]
+    oldest = columns.choose(columns.load(), ["triton-2.3.1"])[0]
+    monkeypatch.setattr("crosswarp.matrix.environment._here", lambda: "3.14")
+    assert python_for(newest) == "3.14"
+    assert python_for(oldest) != "3.14" and "<3.13" in python_for(oldest)
+    # 3.10 sorts after 3.9, which a comparison of strings gets wrong.
+    monkeypatch.setattr("crosswarp.matrix.environment._here", lambda: "3.10")
+    assert python_for(oldest) == "3.10"

@@ -1,0 +1,221 @@
+"""Environments: built from what was asked, used again only while that stays the same. Tiny wheels, real uv."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+
+import pytest
+
+from crosswarp.matrix import columns, environment, uvtool
+from crosswarp.matrix.environment import Builder, CrosswarpSource
+from crosswarp.matrix.errors import EnvironmentFailed
+from crosswarp.matrix.uvtool import Uv, pip_settings
+
+TABLE = columns.load()
+
+
+@pytest.fixture
+def builder(tmp_path, local_index, monkeypatch):
+    packages = tmp_path / "site" / "crosswarp"
+    (packages / "matrix").mkdir(parents=True)
+    (packages / "matrix" / "__init__.py").write_text("here = True\n")
+    monkeypatch.setattr(environment, "_packages_folder", lambda: packages)
+    said: list[str] = []
+
+    def make(**changes):
+        values = {"main": None, "crosswarp": CrosswarpSource(None, "0.1.0"), "say": said.append}
+        return Builder(tmp_path / "envs", TABLE, local_index, **{**values, **changes})
+
+    make.said = said
+    make.folder = tmp_path / "envs"
+    return make
+
+
+def choose(identifier):
+    (column,) = columns.choose(TABLE, [identifier])
+    return column
+
+
+def ask(python, code):
+    # -I: only what the environment itself holds.
+    return subprocess.run(
+        [python, "-I", "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_built_then_used_again(builder):
+    first = builder()(choose("triton-3.2.0"))
+    assert not first.reused
+    assert first.expect == {"triton": "3.2.0", "torch": "2.6.0"}
+    assert (
+        ask(first.python, "import triton, torch; print(triton.__version__, torch.__version__)")
+        == "3.2.0 2.6.0"
+    )
+    assert ask(first.python, "import crosswarp.matrix as m; print(m.here)") == "True"
+    marker = builder.folder / "triton-3.2.0" / "marker"
+    marker.write_text("")
+    second = builder()(choose("triton-3.2.0"))
+    assert second.reused and second.python == first.python and marker.exists()
+    assert second.versions == first.versions
+
+
+@pytest.mark.parametrize(
+    "change", ["requirement", "interrupted", "interpreter", "crosswarp", "nonsense"]
+)
+def test_built_again_when_something_changed(builder, change):
+    column = choose("triton-3.2.0")
+    home = builder.folder / column.id
+    builder()(column)
+    stamp = home / environment._STAMP
+    make = builder
+    if change == "requirement":
+        column = column.model_copy(update={"requirements": ("numpy",)})
+    elif change == "interrupted":
+        stamp.unlink()
+    elif change == "interpreter":
+        (home / "bin" / "python").unlink()
+    elif change == "nonsense":
+        stamp.write_text("[]")
+    elif change == "crosswarp":
+
+        def make():
+            return builder(crosswarp=CrosswarpSource(None, "0.2.0"))
+
+    assert not make()(column).reused
+    assert make()(column).reused
+
+
+def test_an_interrupted_build_leaves_no_stamp(builder, monkeypatch):
+    column = choose("triton-3.2.0")
+    builder()(column)
+    again = builder(crosswarp=CrosswarpSource(None, "0.2.0"))
+    monkeypatch.setattr(
+        again, "_install", lambda *a: (_ for _ in ()).throw(RuntimeError("power cut"))
+    )
+    with pytest.raises(RuntimeError):
+        again(column)
+    assert not (builder.folder / column.id / environment._STAMP).exists()
+
+
+def test_a_pair_off_the_official_one_is_overridden(builder):
+    # torch 2.5.1 pins triton 3.1.0; without an override this cannot be resolved.
+    found = builder()(choose("triton-3.2.0+torch-2.5.1"))
+    assert found.expect == {"triton": "3.2.0", "torch": "2.5.1"}
+    assert ask(found.python, "import triton; print(triton.__version__)") == "3.2.0"
+
+
+def test_main_is_labelled_a_stand_in(builder):
+    found = builder()(choose("main"))
+    assert found.label == "main (stand-in: triton 3.10.0)"
+    assert found.expect["triton"] == "3.10.0"
+
+
+def test_main_from_a_wheel_is_rebuilt_for_another_build_of_the_same_version(
+    builder, make_wheel, tmp_path
+):
+    path = make_wheel(tmp_path / "own", "triton", "3.12.0")
+    first = builder(main=str(path))(choose("main"))
+    assert first.expect["triton"] == "3.12.0" and "sha256" in first.versions
+    assert builder(main=str(path))(choose("main")).reused
+    path.write_bytes(path.read_bytes() + b"\0")
+    assert not builder(main=str(path))(choose("main")).reused
+
+
+def test_the_cpu_index_is_asked_once_and_the_answer_said(builder):
+    build = builder()
+    build(choose("triton-3.2.0"))
+    build(choose("triton-3.1.0"))
+    assert len([text for text in builder.said if text.startswith("torch: ")]) == 1
+
+
+def test_nothing_is_asked_when_everything_is_there(builder):
+    builder()(choose("triton-3.2.0"))
+    builder.said.clear()
+    builder()(choose("triton-3.2.0"))
+    assert builder.said == []
+
+
+def test_what_cannot_be_installed_names_the_column_the_cause_and_what_to_do(builder):
+    with pytest.raises(EnvironmentFailed) as caught:
+        builder()(choose("triton-2.3.1"))
+    message = str(caught.value)
+    assert message.startswith("triton-2.3.1: its environment could not be built")
+    assert "triton==2.3.1" in message and message.endswith("with --columns.")
+
+
+def test_no_such_python(builder):
+    column = choose("triton-3.2.0").model_copy(update={"python": "==3.99.*"})
+    with pytest.raises(EnvironmentFailed, match="no Python"):
+        builder()(column)
+
+
+def test_an_environment_that_holds_something_else_is_refused(builder, monkeypatch):
+    build = builder()
+    monkeypatch.setattr(build, "_installed", lambda *a: {"triton": "3.1.0", "torch": "2.6.0"})
+    with pytest.raises(EnvironmentFailed, match="holds triton 3.1.0, planned was 3.2.0"):
+        build(choose("triton-3.2.0"))
+    assert not (builder.folder / "triton-3.2.0" / environment._STAMP).exists()
+
+
+def test_cancel_ends_what_is_in_flight_and_refuses_the_rest(tmp_path):
+    slow = tmp_path / "uv"
+    slow.write_text("#!/bin/sh\ntouch started\nexec sleep 600\n")
+    slow.chmod(0o755)
+    uv = Uv(str(slow), {"PATH": "/usr/bin:/bin"})
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(uv(["x"], cwd=tmp_path)))
+    thread.start()
+    while not (tmp_path / "started").exists():
+        time.sleep(0.01)
+    uv.cancel()
+    thread.join(30)
+    assert [answer.ok for answer in answers] == [False]
+    assert uv(["x"], cwd=tmp_path).why == "cancelled"
+
+
+def test_a_uv_that_hangs_is_given_up(tmp_path):
+    slow = tmp_path / "uv"
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    answer = Uv(str(slow), {"PATH": "/usr/bin:/bin"})(["x"], timeout=0.1)
+    assert (answer.ok, answer.why) == (False, "no answer in time")
+
+
+def test_pip_settings_are_passed_on(tmp_path):
+    config = tmp_path / ".config" / "pip" / "pip.conf"
+    config.parent.mkdir(parents=True)
+    config.write_text(
+        "[global]\nfind-links = /one\n  /two\nextra-index-url = file:///a file:///b\n[install]\nindex-url = file:///i\n"
+    )
+    found = pip_settings({"HOME": str(tmp_path)})
+    assert found["UV_FIND_LINKS"] == "/one,/two"
+    assert found["UV_INDEX"] == "file:///a file:///b"
+    assert found["UV_DEFAULT_INDEX"] == "file:///i"
+    # pip takes the best version of all of them.
+    assert found["UV_INDEX_STRATEGY"] == "unsafe-best-match"
+    assert (
+        pip_settings({"HOME": str(tmp_path), "PIP_FIND_LINKS": "/env"})["UV_FIND_LINKS"] == "/env"
+    )
+    own = pip_settings({"HOME": str(tmp_path), "UV_INDEX": "file:///own"})
+    assert own["UV_INDEX"] == "file:///own" and "UV_INDEX_STRATEGY" not in own
+    assert "UV_FIND_LINKS" not in pip_settings(
+        {"HOME": str(tmp_path), "PIP_CONFIG_FILE": "/dev/null"}
+    )
+
+
+def test_this_checkout_is_recognised():
+    source = CrosswarpSource.here()
+    assert source.checkout is not None and (source.checkout / "pyproject.toml").is_file()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("identifier", ["triton-2.3.1", "triton-3.2.0", "main"])
+def test_real_environments(tmp_path, identifier):
+    found = Builder(tmp_path / "envs", TABLE, uvtool.Uv())(choose(identifier))
+    code = "import json, triton, torch, crosswarp.matrix; print(json.dumps([triton.__version__, torch.__version__]))"
+    triton, torch = json.loads(ask(found.python, code))
+    assert triton == found.expect["triton"]
+    assert torch.partition("+")[0] == found.expect["torch"]

@@ -1,0 +1,191 @@
+"""What a run says about the known issues, in both directions."""
+
+from __future__ import annotations
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from crosswarp.matrix import issues, versions
+from crosswarp.matrix.errors import ConfigError
+from crosswarp.matrix.issues import classify, judge
+
+WARPS = "BLOCK=64,num_warps={}"
+ABORT = "SIGABRT: LinearLayout reshapeOuts"
+
+
+@pytest.fixture
+def chunk(make_record):
+    def make(warps=8, **changes):
+        return make_record(**{"kernel": "chunk", "config": WARPS.format(warps), **changes})
+
+    return make
+
+
+@pytest.fixture
+def crash(chunk):
+    def make(**changes):
+        return chunk(**{"outcome": "crash", "fingerprint": ABORT, **changes})
+
+    return make
+
+
+def test_a_red_cell_in_the_window_is_known(crash, make_issue):
+    issue = make_issue()
+    assert classify(crash(), [issue], "3.2.0") is issue
+
+
+@pytest.mark.parametrize(
+    ("changes", "version"),
+    [
+        ({}, "3.1.0"),
+        ({}, "3.3.1"),
+        ({}, None),
+        ({"outcome": "timeout"}, "3.2.0"),
+        ({"outcome": "pass"}, "3.2.0"),
+        ({"fingerprint": "SIGSEGV elsewhere"}, "3.2.0"),
+        ({"kernel": "matmul"}, "3.2.0"),
+        ({"config": WARPS.format(4)}, "3.2.0"),
+        ({"lane": "interpret"}, "3.2.0"),
+    ],
+)
+def test_outside_of_it_nothing_is_explained(crash, make_issue, changes, version):
+    assert classify(crash(**changes), [make_issue()], version) is None
+
+
+def test_targets_are_part_of_the_window(crash, make_issue):
+    issue = make_issue(targets=["gfx9*"])
+    assert classify(crash(target="gfx942"), [issue], "3.2.0") is issue
+    assert classify(crash(target="gfx1100"), [issue], "3.2.0") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "window", "inside"),
+    [
+        ("3.10.0", ">=3.2", True),
+        ("3.10.0", "<3.9", False),
+        # A nightly is decided on the release it leads to.
+        ("3.10.0+git1234abcd", ">=3.10", True),
+        ("3.10.0.dev20261101", ">=3.10", True),
+        ("3.2.0rc1", ">=3.2,<3.3", True),
+        ("3.2.0", "", True),
+        (None, "", True),
+        (None, ">=3.2", False),
+        ("unknown", ">=3.2", False),
+    ],
+)
+def test_versions_are_compared_as_versions(version, window, inside):
+    assert versions.within(version, SpecifierSet(window)) is inside
+
+
+def test_known_and_healed(crash, chunk, make_issue):
+    records = [
+        crash(), chunk(warps=4),
+        chunk(mode="shimmed", shims=("guarded_autotune",)), chunk(warps=4, mode="shimmed"),
+    ]  # fmt: skip
+    verdict = judge(records, [make_issue()])
+    assert verdict.as_expected
+    assert [record for record, _ in verdict.known] == [records[0]]
+    assert [(one.bare, one.shims) for one in verdict.healed] == [
+        (records[0], ("guarded_autotune",))
+    ]
+
+
+def test_healed_when_the_shim_drops_the_configuration(crash, chunk, make_issue):
+    verdict = judge([crash(), chunk(warps=4, mode="shimmed", shims=("drop",))], [make_issue()])
+    assert [one.shims for one in verdict.healed] == [("drop",)]
+
+
+def test_not_healed_when_nothing_shimmed_was_seen_green(crash, chunk, make_issue):
+    for twins in (
+        [],
+        [chunk(mode="shimmed", outcome="not-run")],
+        [chunk(mode="shimmed", target="sm_80")],
+    ):
+        verdict = judge([crash(), *twins], [make_issue()])
+        assert verdict.as_expected and not verdict.healed
+
+
+def test_red_although_shimmed_fails(crash, make_issue):
+    verdict = judge([crash(), crash(mode="shimmed")], [make_issue()])
+    assert not verdict.as_expected
+    assert [record.mode for record, _ in verdict.shim_failed] == ["shimmed"]
+    assert not verdict.healed
+
+
+def test_red_shimmed_is_known_where_no_shim_is_promised(crash, make_issue):
+    verdict = judge([crash(), crash(mode="shimmed")], [make_issue(shim=None)])
+    assert verdict.as_expected and len(verdict.known) == 2
+
+
+def test_unexpectedly_red(crash, make_issue):
+    record = crash(column="triton-3.1.0")
+    verdict = judge([record], [make_issue()])
+    assert verdict.unexpected_red == [record] and not verdict.as_expected
+
+
+def test_unexpectedly_green(chunk, make_issue):
+    green = chunk()
+    verdict = judge([green], [make_issue()])
+    assert [one.record for one in verdict.unexpectedly_green] == [green]
+    assert not verdict.as_expected
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"warps": 4},
+        {"column": "triton-3.1.0"},
+        {"mode": "shimmed"},
+        {"lane": "interpret"},
+        {"outcome": "unsupported"},
+        {"outcome": "not-run"},
+        {"kernel": "matmul"},
+    ],
+)
+def test_green_where_the_issue_claims_nothing(chunk, make_issue, changes):
+    assert judge([chunk(**changes)], [make_issue()]).as_expected
+
+
+def test_an_issue_that_is_only_reported_claims_nothing(chunk, make_issue):
+    assert judge([chunk()], [make_issue(status="reported")]).as_expected
+
+
+def test_the_measured_version_decides_not_the_name_of_the_column(crash, make_issue):
+    record = crash(column="main", versions={"triton": "3.2.0"})
+    assert judge([record], [make_issue()]).as_expected
+    record = crash(column="main", versions={"triton": "3.9.0"})
+    assert not judge([record], [make_issue()]).as_expected
+    assert judge([crash(column="here-triton-3.2.0")], [make_issue()]).as_expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"outcome": "pass"}, "is none of"),
+        ({"lanes": ["compiled"]}, "is none of"),
+        ({"fingerprint": "("}, "regular expression"),
+        ({"triton": "3.2"}, "range of versions"),
+        ({"case": None}, "names the case that proves it"),
+        ({"links": []}, "links"),
+        ({"shims": "x"}, "shims"),
+    ],
+)
+def test_what_an_issue_must_say(make_issue, changes, named):
+    with pytest.raises(ValueError, match=named):
+        make_issue(**changes)
+
+
+def test_the_file(tmp_path):
+    entry = (
+        '[[issue]]\nid = "a"\ntitle = "t"\nstatus = "reported"\noutcome = "crash"\n'
+        'links = ["https://example.org"]\nchecked = 2026-11-21\n'
+    )
+    path = tmp_path / "issues.toml"
+    path.write_text(entry)
+    (issue,) = issues.load(path)
+    assert issue.checked == "2026-11-21"
+    path.write_text(entry + entry)
+    with pytest.raises(ConfigError, match="stands twice: a"):
+        issues.load(path)
+    path.write_text("")
+    assert issues.load(path) == ()

@@ -1,0 +1,178 @@
+"""The real thing at both ends: Triton 2.3.1 and 3.2.0 from the package index, environments built by crosswarp itself.
+
+The environments are kept in `.crosswarp` of the checkout (or $CROSSWARP_TEST_WORK), so a second run is quick.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).resolve().parent.parent
+WORK = Path(os.environ.get("CROSSWARP_TEST_WORK") or ROOT / ".crosswarp")
+COLUMNS = ("triton-2.3.1", "triton-3.2.0")
+
+
+def crosswarp(*arguments, store, timeout=900):
+    command = [sys.executable, "-m", "crosswarp.reports.cli", *arguments, "--store", str(store)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def run(folder, *arguments):
+    """A run with a store of its own: its exit code, its summary, its records."""
+    store = folder / "store.db"
+    done = crosswarp("run", "--work", str(WORK), *arguments, store=store)
+    report = crosswarp("report", "--format", "json", store=store)
+    assert report.returncode == 0, done.stdout + done.stderr + report.stderr
+    return done, json.loads(report.stdout)["cells"]
+
+
+@pytest.fixture(scope="module")
+def founding(tmp_path_factory):
+    """The six kernels on both columns, an NVIDIA and an AMD target, everything compiled anew."""
+    folder = tmp_path_factory.mktemp("founding")
+    options = ("--columns", ",".join(COLUMNS), "--targets", "sm_90,gfx942", "--fresh")
+    return run(folder, *options)
+
+
+@pytest.fixture
+def outcomes(founding):
+    """(column, target, lane, mode, kernel) -> {(case, config): outcome}."""
+    found = defaultdict(dict)
+    for cell in founding[1]:
+        key = tuple(cell[name] for name in ("column", "target", "lane", "mode", "kernel"))
+        found[key][cell["case"], cell["config"]] = cell["outcome"]
+    return found
+
+
+def test_everything_is_as_expected(founding):
+    done, _ = founding
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "As expected" in done.stdout
+
+
+def test_nothing_is_red_shimmed(founding):
+    red = [cell for cell in founding[1] if cell["mode"] == "shimmed" and cell["outcome"] not in ("pass", "unsupported")]
+    assert red == []
+
+
+def test_layer_norm_fails_to_bind_on_2_3_1_only(founding, outcomes):
+    bare = [c for c in founding[1] if (c["kernel"], c["lane"], c["mode"]) == ("layer_norm", "compile", "bare")]
+    for cell in bare:
+        if cell["column"] == "triton-3.2.0":
+            assert cell["outcome"] == "pass"
+        elif cell["target"] == "sm_90":
+            assert cell["outcome"] == "api-error"
+            assert "missing a required argument: 'num_warps'" in cell["message"]
+    assert set(outcomes["triton-2.3.1", "sm_90", "compile", "shimmed", "layer_norm"].values()) == {"pass"}
+
+
+def test_the_delta_rule_aborts_the_compiler_of_3_2_0_with_8_and_16_warps(founding, outcomes):
+    bare = outcomes["triton-3.2.0", "sm_90", "compile", "bare", "chunk_gated_delta_rule"]
+    for (case, config), outcome in bare.items():
+        if case.startswith("bf16-k256") and config:
+            warps = int(config.rpartition("num_warps=")[2])
+            assert outcome == ("crash" if warps >= 8 else "pass"), (case, config)
+    crashed = [c for c in founding[1] if c["outcome"] == "crash"]
+    assert crashed
+    for cell in crashed:
+        assert cell["reason"] == "SIGABRT"
+        assert "LinearLayout" in cell["fingerprint"] and "reshapeOuts" in cell["fingerprint"]
+        assert (cell["column"], cell["target"], cell["mode"]) == ("triton-3.2.0", "sm_90", "bare")
+    old = outcomes["triton-2.3.1", "sm_90", "compile", "bare", "chunk_gated_delta_rule"]
+    assert set(old.values()) == {"pass"}
+    assert {int(config.rpartition("num_warps=")[2]) for _, config in old if config} == {2, 4, 8, 16}
+
+
+def test_a_direct_launch_with_8_warps_survives_shimmed(founding):
+    (cell,) = [
+        c
+        for c in founding[1]
+        if (c["column"], c["target"], c["mode"], c["lane"]) == ("triton-3.2.0", "sm_90", "shimmed", "compile")
+        and c["case"].endswith("8warps")
+    ]
+    assert cell["outcome"] == "pass" and cell["shims"] == ["compiler_crash"]
+    assert [launch["num_warps"] for launch in cell["resources"]["launches"]] == [4]
+
+
+def test_cross_entropy_launches_32_warps_on_nvidia_and_16_on_cdna(founding):
+    cells = [c for c in founding[1] if c["kernel"] == "fused_linear_cross_entropy" and c["lane"] == "compile"]
+    seen = defaultdict(set)
+    for cell in cells:
+        if cell["outcome"] == "unsupported":
+            assert (cell["column"], cell["target"]) == ("triton-2.3.1", "gfx942")
+            continue
+        warps = {launch["num_warps"] for launch in cell["resources"]["launches"]}
+        seen[cell["target"], cell["mode"], cell["outcome"]] |= warps
+        if cell["outcome"] == "limit":
+            assert "2048 threads > 1024" in cell["message"]
+    assert seen == {
+        ("sm_90", "bare", "pass"): {32},
+        ("sm_90", "shimmed", "pass"): {32},
+        ("gfx942", "bare", "limit"): {32},
+        ("gfx942", "shimmed", "pass"): {16},
+    }
+
+
+def test_figures_come_from_the_binaries(founding):
+    launches = [
+        launch
+        for cell in founding[1]
+        if cell["lane"] == "compile" and cell["outcome"] == "pass"
+        for launch in cell["resources"].get("launches", [])
+    ]
+    assert launches
+    assert all(launch["registers"] for launch in launches)
+
+
+HOSTILE = {
+    "aborts": ("crash", "SIGABRT"),
+    "segfaults": ("crash", "SIGSEGV"),
+    "hangs": ("timeout", "longer than 8 s"),
+    "exits": ("crash", "exit 0 without a result"),
+    "eats": ("crash", "memory: more than 1500 MiB"),
+    "raises": ("api-error", "ValueError"),
+    "shouts": ("pass", ""),
+    "passes": ("pass", ""),
+    "import_aborts": ("crash", "SIGABRT"),
+    "import_raises": ("api-error", "ModuleNotFoundError"),
+    "import_hangs": ("timeout", "longer than 8 s"),
+}
+
+
+def test_a_hostile_suite_is_recorded_whole(tmp_path):
+    done, cells = run(
+        tmp_path, "--columns", "triton-3.2.0", "--targets", "sm_90", "--suite", str(ROOT / "tests/suites/hostile"),
+        "--modes", "bare", "--time-limit", "8", "--memory-limit", "1500",
+    )  # fmt: skip
+    assert done.returncode == 1
+    found = {(cell["kernel"], cell["lane"]): (cell["outcome"], cell["reason"]) for cell in cells}
+    assert found.pop(("mismatches", "compile")) == ("pass", "")
+    assert found.pop(("mismatches", "interpret")) == ("mismatch", "nan")
+    assert found == {(name, lane): what for name, what in HOSTILE.items() for lane in ("compile", "interpret")}
+    (abort,) = [c for c in cells if (c["kernel"], c["lane"]) == ("aborts", "compile")]
+    assert abort["fingerprint"] == "SIGABRT: Layout.cpp: Layout::of: Assertion `rank == 2' failed"
+    # What strangers print reaches no terminal as it is.
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_the_cell_side_on_this_column(founding, column, tmp_path):
+    """tests/cell inside the column's environment."""
+    python = WORK / "envs" / column / "bin" / "python"
+    folder = ROOT / "tests" / "cell"
+    environ = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "TRITON"))}
+    done = subprocess.run(
+        [str(python), "-m", "pytest", "-q", "-c", str(folder / "pytest.ini"), str(folder)],
+        capture_output=True, text=True, timeout=900, env=environ, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert " skipped" not in done.stdout

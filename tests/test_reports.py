@@ -1,0 +1,236 @@
+"""Reports are functions of the store, and nothing that a cell wrote gets out of its place in them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from crosswarp.matrix.store import Environment, Store
+from crosswarp.reports import escape
+from crosswarp.reports.export import export
+from crosswarp.reports.markdown import markdown
+from crosswarp.reports.summary import summary
+from crosswarp.reports.table import grids, mark, table
+from crosswarp.reports.view import regressions, view
+
+HOSTILE = "\x1b[2J\x1b]0;title\x07\u202egnp.exe | <script>alert(1)</script> `code` [a](javascript:x) \x9b31m\r\nnext"
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A finished run with these records."""
+
+    def make(records, issues=(), code=0, environments=(), status="finished"):
+        with Store(tmp_path / "store.db") as store:
+            columns = list(dict.fromkeys(record.column for record in records))
+            run = store.begin(["run"], {"columns": columns})
+            store.cells(run, records)
+            for environment in environments:
+                store.environment(run, environment)
+            if status != "running":
+                store.finish(run, status, code)
+            return view(store, issues, run)
+
+    return make
+
+
+@pytest.fixture
+def abort(make_record):
+    def make(**changes):
+        return make_record(**{
+            "kernel": "chunk", "config": "BLOCK=64,num_warps=8", "outcome": "crash",
+            "fingerprint": "SIGABRT: LinearLayout reshapeOuts", **changes,
+        })  # fmt: skip
+
+    return make
+
+
+@pytest.fixture
+def founding(make_record, abort):
+    """Red bare and green shimmed on 3.2.0, green everywhere else."""
+    records = []
+    for column in ("triton-3.1.0", "triton-3.2.0"):
+        red = {} if column == "triton-3.2.0" else {"outcome": "pass", "fingerprint": ""}
+        for target in ("sm_80", "sm_90"):
+            records += [
+                abort(column=column, target=target, **red),
+                abort(
+                    column=column,
+                    target=target,
+                    outcome="pass",
+                    mode="shimmed",
+                    shims=("guarded_autotune",),
+                ),
+                make_record(column=column, target=target),
+                make_record(column=column, target=target, mode="shimmed"),
+            ]
+    return records
+
+
+def test_one_regression_for_one_cause(stored, founding, make_issue):
+    (group,) = regressions(stored(founding, [make_issue()]))
+    assert (group.kernel, group.first_column, group.targets) == (
+        "chunk",
+        "triton-3.2.0",
+        ["sm_80", "sm_90"],
+    )
+    assert (group.cells, group.healed, group.shims) == (2, 2, ["guarded_autotune"])
+
+
+def test_the_oldest_bad_column_is_the_first(stored, abort, make_issue):
+    records = [abort(column=f"triton-{version}") for version in ("3.10.0", "3.9.0", "3.2.0")]
+    (group,) = regressions(stored(records, [make_issue(triton="")]))
+    assert group.first_column == "triton-3.2.0"
+    assert group.columns == ["triton-3.2.0", "triton-3.9.0", "triton-3.10.0"]
+
+
+def test_the_summary_says_it_all_in_80_columns(stored, founding, make_issue):
+    text = summary(stored(founding, [make_issue()]))
+    for said in (
+        "triton-3.2.0  compile  bare", "chunk: aborts at 8 warps [triton-1]", "first bad triton-3.2.0",
+        "https://example.org/owner/project/issues/1", "guarded_autotune (2 of 2 cells)", "As expected: 2 red cells",
+    ):  # fmt: skip
+        assert said in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_the_summary_of_what_nobody_expected(stored, make_record, abort, make_issue):
+    records = [
+        make_record(outcome="mismatch", fingerprint="out: 3 of 9 differ"),
+        abort(config="num_warps=8", outcome="pass", fingerprint=""),
+        abort(config="x,num_warps=8", mode="shimmed"),
+    ]
+    text = summary(stored(records, [make_issue()], code=1))
+    assert "UNEXPECTEDLY RED (1 cells)" in text and "out: 3 of 9 differ" in text
+    assert "UNEXPECTEDLY GREEN (1 cells)" in text
+    assert "RED ALTHOUGH SHIMMED (1 cells)" in text
+    assert "Not as expected" in text and "As expected:" not in text
+
+
+def test_a_run_that_was_cut_off_is_not_reported_as_whole(stored, make_record):
+    text = summary(stored([make_record()], status="cut off", code=None))
+    assert "not whole: cut off" in text and "As expected" not in text
+
+
+def test_the_stand_in_is_named_in_every_report(stored, make_record):
+    label = "main (stand-in: triton 3.9.0)"
+    shown = stored(
+        [make_record(column="main")],
+        environments=[Environment("main", label, "ready", "", {}, (), 0.0)],
+    )
+    assert label in summary(shown)
+    assert label in markdown(shown)
+    assert label in export(shown)
+    assert label in table(shown)
+
+
+def test_the_marks(make_record):
+    bare, healed = make_record(outcome="crash"), make_record(mode="shimmed")
+    assert mark([bare, make_record(), healed]) == "crash → pass"
+    assert mark([make_record(), healed]) == "pass"
+    assert mark([make_record()]) == "pass → -"
+    assert mark([]) == "-"
+    assert mark([make_record(), make_record(outcome="not-run"), healed]) == "pass"
+
+
+def test_targets_with_the_same_grid_share_one(stored, founding, make_issue):
+    (grid,) = grids(stored(founding, [make_issue()]))
+    assert (grid.targets, grid.columns) == (("sm_80", "sm_90"), ("triton-3.1.0", "triton-3.2.0"))
+    assert dict(grid.rows)["chunk"] == ("pass", "crash → pass")
+
+
+def test_markdown_for_the_readme(stored, founding, make_issue):
+    text = markdown(stored(founding, [make_issue()]))
+    assert "| `chunk` | pass | crash → pass |" in text
+    assert "[owner/project\\#1](https://example.org/owner/project/issues/1)" in text
+    assert "`guarded_autotune`" in text
+
+
+def test_json_is_strict_and_complete(stored, founding, make_issue):
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    document = json.loads(export(stored(founding, [make_issue()])), parse_constant=refuse)
+    assert len(document["cells"]) == len(founding)
+    assert document["verdict"]["as_expected"] is True
+    assert len(document["verdict"]["healed"]) == 2
+    assert document["cells"][0]["id"].startswith("triton-3.1.0/sm_80/compile/bare/chunk/")
+
+
+@pytest.mark.parametrize("render", [summary, table])
+def test_hostile_text_on_a_terminal(stored, make_record, render):
+    records = [
+        make_record(
+            kernel="k" + HOSTILE,
+            case=HOSTILE,
+            config=HOSTILE,
+            outcome="crash",
+            fingerprint=HOSTILE,
+            message=HOSTILE,
+        )
+    ]
+    failed = Environment("triton-3.2.0", HOSTILE, "failed", HOSTILE, {}, (), 0.0)
+    text = render(stored(records, code=1, environments=[failed]))
+    assert all(char == "\n" or char.isprintable() for char in text)
+    assert "title" not in text
+
+
+def test_hostile_text_in_markdown(stored, make_record):
+    text = markdown(
+        stored(
+            [make_record(kernel="k" + HOSTILE, outcome="crash", fingerprint="``" + HOSTILE)], code=1
+        )
+    )
+    assert all(char == "\n" or char.isprintable() for char in text)
+    # Each row has the cells of its head: no pipe of the text ended one.
+    for block in text.strip().split("\n\n"):
+        rows = [line for line in block.splitlines() if line.startswith("|")]
+        assert len({line.replace("\\|", "").count("|") for line in rows}) <= 1
+    # What is outside of a code span holds no markup.
+    assert "<script>" not in "".join(text.split("`")[::2]) or "```" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a|b", "a\\|b"),
+        ("<b>&", "&lt;b&gt;&amp;"),
+        ("`x`", "\\`x\\`"),
+        ("[a](b)", "\\[a\\](b)"),
+        ("![a]", "\\!\\[a\\]"),
+        ("https://evil.invalid", "https:&#47;&#47;evil.invalid"),
+        ("two\nlines", "two lines"),
+    ],
+)
+def test_markdown_escapes(text, escaped):
+    assert escape.markdown(text) == escaped
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [("a", "`a`"), ("a`b", "``a`b``"), ("`a", "`` `a ``"), ("a|b", "`a\\|b`"), ("", "` `")],
+)
+def test_code_spans(text, span):
+    assert escape.code(text) == span
+
+
+def test_only_web_addresses_become_links():
+    assert escape.link("x", "https://example.org/a") == "[x](https://example.org/a)"
+    for url in ("javascript:alert(1)", "https://a b", "https://a)b", "data:text/html,x"):
+        assert "](" not in escape.link("x", url)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("a\u202eb\u200bc\x00d\x7f", "abcd"),
+        ("\x1b", ""),
+        ("tab\there", "tab    here"),
+        ("ö → ✓", "ö → ✓"),
+    ],
+)
+def test_terminal_escapes(text, plain):
+    assert escape.terminal(text) == plain

@@ -1,0 +1,177 @@
+"""The store keeps what it was given, and says plainly when it cannot."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from crosswarp.matrix import store as store_module
+from crosswarp.matrix.errors import StoreError
+from crosswarp.matrix.store import Environment, Store, process_started
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "deep" / "store.db"
+
+
+def test_a_record_comes_back_as_it_was(path, make_record):
+    record = make_record(
+        outcome="crash", reason="signal", fingerprint="f", message="line\nline", phase="compile", seconds=1.5,
+        resources={"launches": [{"num_warps": 8}]}, shims=("one", "two"), issue="triton-1", config="num_warps=8",
+    )  # fmt: skip
+    with Store(path) as store:
+        run = store.begin(["run"], {"columns": ["triton-3.2.0"]})
+        store.session(run, record.column, record.lane, {"triton": "3.2.0"}, 7)
+        assert store.cells(run, [record]) == 0
+    with Store(path) as store:
+        (found,) = store.records(run)
+    assert found.versions == {"triton": "3.2.0"}
+    assert {**vars(found), "versions": {}} == {**vars(record), "versions": {}}
+
+
+def test_the_first_of_two_equal_cells_is_kept(path, make_record):
+    with Store(path) as store:
+        run = store.begin([], {})
+        assert store.cells(run, [make_record(outcome="crash"), make_record(outcome="pass")]) == 1
+        assert [record.outcome for record in store.records(run)] == ["crash"]
+
+
+def test_history(path):
+    with Store(path) as store:
+        first, second = store.begin(["a"], {}), store.begin(["b"], {})
+        store.finish(first, "finished", 0)
+        store.note(second, "main", "read me", kind="problem")
+        store.environment(
+            second, Environment("main", "main (x)", "failed", "no", {}, ("triton",), 1.0)
+        )
+        assert [run.id for run in store.runs()] == [second, first]
+        assert store.run().id == second
+        assert (store.run(first).status, store.run(first).exit_code) == ("finished", 0)
+        assert [note.kind for note in store.notes(second)] == ["problem"]
+        assert store.environments(second)[0].requirements == ("triton",)
+        with pytest.raises(StoreError, match="crosswarp runs"):
+            store.run(99)
+
+
+def test_a_run_whose_process_is_gone_was_cut_off(path):
+    script = (
+        "import sys, pathlib; from crosswarp.matrix.store import Store;"
+        "print(Store(pathlib.Path(sys.argv[1])).begin([], {}))"
+    )
+    subprocess.run([sys.executable, "-c", script, str(path)], check=True)
+    with Store(path) as store:
+        mine = store.begin([], {})
+        assert [run.id for run in store.mark_cut_off()] == [1]
+        assert store.mark_cut_off() == []
+        assert [run.status for run in store.runs()] == ["running", "cut off"]
+        assert store.run(mine).status == "running"
+
+
+def test_a_reused_pid_is_not_the_old_process(path, monkeypatch):
+    with Store(path) as store:
+        monkeypatch.setattr(store_module, "process_started", lambda pid: "boot:100")
+        store.begin([], {})
+        monkeypatch.setattr(store_module, "process_started", lambda pid: "boot:200")
+        assert len(store.mark_cut_off()) == 1
+
+
+def test_another_machine_s_run_is_left_alone(path, monkeypatch):
+    with Store(path) as store:
+        monkeypatch.setattr(store_module, "_host", lambda: "elsewhere")
+        store.begin([], {})
+        monkeypatch.undo()
+        store._db.execute("UPDATE runs SET pid = 999999999")
+        assert store.mark_cut_off() == []
+
+
+def test_process_started_tells_processes_apart():
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        assert process_started(os.getpid()) == process_started(os.getpid()) != ""
+        assert process_started(child.pid) not in ("", process_started(os.getpid()))
+    finally:
+        child.communicate(b"\n")
+    assert process_started(child.pid) == ""
+
+
+def test_not_a_database(path):
+    path.parent.mkdir()
+    path.write_text("hello " * 1000)
+    with pytest.raises(StoreError, match="not a crosswarp store.*Move it away"):
+        Store(path)
+
+
+def test_written_by_a_newer_crosswarp(path):
+    Store(path).close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 999")
+    with pytest.raises(StoreError, match="newer crosswarp.*--store"):
+        Store(path)
+
+
+def test_no_store_where_one_must_be(path):
+    with pytest.raises(StoreError, match="no store.*crosswarp run"):
+        Store(path, must_exist=True)
+    assert not path.exists()
+
+
+def test_locked_by_another(path, monkeypatch):
+    with Store(path) as store:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        store._db.execute("PRAGMA busy_timeout = 10")
+        with pytest.raises(StoreError, match="another process holds it"):
+            store.begin([], {})
+        other.execute("ROLLBACK")
+        other.close()
+        assert store.begin([], {}) == 1
+
+
+def test_disk_full_keeps_what_was_recorded(path, make_record):
+    with Store(path) as store:
+        run = store.begin([], {})
+        store.cells(run, [make_record()])
+        (pages,) = store._db.execute("PRAGMA page_count").fetchone()
+        store._db.execute(f"PRAGMA max_page_count = {pages}")
+        many = [make_record(case=f"c{number}", message="m" * 5000) for number in range(100)]
+        with pytest.raises(StoreError, match="disk is full.*kept"):
+            store.cells(run, many)
+        # The batch that did not fit left nothing behind, and the store still answers.
+        assert [record.case for record in store.records(run)] == [make_record().case]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="--store"):
+        Store(tmp_path / "file" / "store.db")
+
+
+def test_a_read_only_file(path, monkeypatch):
+    Store(path).close()
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        store_module.sqlite3,
+        "connect",
+        lambda p, **kw: connect(f"file:{p}?mode=ro", uri=True, **kw),
+    )
+    with pytest.raises(StoreError, match="cannot be written.*--store"):
+        Store(path).begin([], {})
+
+
+def test_migrations_run_from_every_older_format(path, monkeypatch, make_record):
+    with Store(path) as store:
+        run = store.begin([], {})
+        store.cells(run, [make_record()])
+    newer = (
+        *store_module.MIGRATIONS,
+        "ALTER TABLE runs ADD COLUMN added TEXT NOT NULL DEFAULT 'x'",
+    )
+    monkeypatch.setattr(store_module, "MIGRATIONS", newer)
+    with Store(path) as store:
+        assert len(store.records(run)) == 1
+        assert store._db.execute("SELECT added FROM runs").fetchone()[0] == "x"

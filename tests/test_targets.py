@@ -1,0 +1,62 @@
+"""The target file: real content loads, nonsense is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosswarp.matrix import targets
+from crosswarp.matrix.errors import ConfigError, UsageError
+
+GOOD = {
+    "backend": '"cuda"', "arch": "90", "family": '"sm_9"', "warp_size": "32", "max_threads_per_block": "1024",
+    "shared_memory_optin": "232448", "registers_per_block": "65536", "multiprocessors": "132", "product": '"H100"',
+    "source": '["a page"]',
+}  # fmt: skip
+
+
+def write(path, name="sm_90", **changes):
+    values = {**GOOD, **changes}
+    path.write_text(
+        f"[{name}]\n" + "".join(f"{k} = {v}\n" for k, v in values.items() if v is not None)
+    )
+    return path
+
+
+def test_the_promised_targets_are_there_with_their_limits():
+    listed = targets.load()
+    promised = {"sm_80", "sm_89", "sm_90", "sm_100", "sm_120", "gfx90a", "gfx942", "gfx1100"}
+    assert promised <= listed.keys()
+    assert {name for name in promised if listed[name].warp_size == 64} == {"gfx90a", "gfx942"}
+
+
+def test_choosing():
+    listed = targets.load()
+    assert list(targets.choose(listed, ["gfx9*"])) == ["gfx90a", "gfx942"]
+    assert list(targets.choose(listed, ["all"])) == list(listed)
+    assert list(targets.choose(listed, ["founding"])) == ["sm_80", "sm_90", "gfx90a", "gfx942"]
+    assert list(targets.choose(listed, ["gfx1100", "founding"]))[-1] == "gfx1100"
+    with pytest.raises(UsageError, match="crosswarp targets"):
+        targets.choose(listed, ["sm_91"])
+
+
+def test_the_good_one_loads(tmp_path):
+    assert targets.load(write(tmp_path / "t.toml"))["sm_90"].arch == 90
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "named"),
+    [
+        ("sm_90", {"warp_size": "48"}, "warp_size"),
+        ("sm_90", {"max_threads_per_block": "0"}, "max_threads_per_block"),
+        ("sm_90", {"source": None}, "source"),
+        ("sm_90", {"arch": '"gfx90a"'}, "arch is a number for cuda"),
+        ("sm_80", {}, "[sm_80] describes sm_90"),
+        ("sm_90", {"family": '"gfx"'}, "no member of the family"),
+        ("sm_90", {"registers": "1"}, "registers"),
+        ("hopper", {}, "hopper"),
+    ],
+)
+def test_what_is_refused(tmp_path, name, changes, named):
+    with pytest.raises(ConfigError) as caught:
+        targets.load(write(tmp_path / "t.toml", name, **changes))
+    assert named in str(caught.value)
