@@ -1,0 +1,71 @@
+"""Sessions, and nothing but sessions: what runs on what is decided by columns.toml and `crosswarp run`.
+
+nox -s matrix                            the main job: the founding five columns
+nox -s matrix -- --columns all           every column; everything after -- goes to `crosswarp run`
+nox -s tests / nox -s lint               the harness's own tests; ruff and mypy
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.4.15"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.reuse_existing_virtualenvs = True
+nox.options.sessions = ["matrix"]
+
+
+@nox.session
+def matrix(session: nox.Session) -> None:
+    """Run the matrix."""
+    session.install("-e", ".[matrix]")
+    command = Path(session.bin, "crosswarp")
+    environ = {
+        name: value for name, value in {**os.environ, **session.env}.items() if value is not None
+    }
+    # Not session.run: nox ends with 1 whatever its command says, and 2 (usage), 3 (an environment could not be built),
+    # 4 and 130 must reach CI as they are. Everything but 1 leaves nox the hard way.
+    process = subprocess.Popen([command, "run", *session.posargs], env=environ)
+    while True:
+        try:
+            status = process.wait()
+            break
+        except KeyboardInterrupt:
+            # crosswarp has had the same Ctrl-C and is putting its run in order.
+            continue
+    if status == 1:
+        session.error("something is unexpectedly red or green: see the summary above")
+    if status:
+        raise SystemExit(status)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Test the harness, with real environments at both ends; `-- -m "not integration"` for the quick part."""
+    session.install("-e", ".[matrix,tests]")
+    # The pytest script, not `python -m pytest`: that puts this folder on the path, and `import kernels` finds ours.
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """ruff and mypy."""
+    session.install("-e", ".[matrix]", "ruff", "mypy")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    # mypy does not follow setuptools' finder of an editable install, so it gets a folder of links.
+    links = Path(session.create_tmp(), "links", "crosswarp")
+    links.mkdir(parents=True, exist_ok=True)
+    for name in ("compat", "kernels", "matrix", "reports"):
+        if not (links / name).exists():
+            (links / name).symlink_to(Path.cwd() / name)
+    session.run(
+        "mypy",
+        "-p",
+        "crosswarp.matrix",
+        "-p",
+        "crosswarp.reports",
+        env={"MYPYPATH": str(links.parent)},
+    )

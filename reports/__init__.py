@@ -1,0 +1,1 @@
+"""Reports: pure functions of what the store holds, and the command line that shows them."""

@@ -1,0 +1,169 @@
+"""The command line.
+
+    crosswarp run       the matrix: build what is missing, run, record, sum up
+    crosswarp report    a stored run as a table, Markdown or JSON
+    crosswarp columns / targets / runs    what there is to choose from
+
+Exit status: 0 as expected; 1 something unexpectedly red or green; 2 usage; 3 an environment could not be built;
+4 the store failed; 130 cancelled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    try:
+        from crosswarp.reports import commands
+    except ImportError as error:
+        if (error.name or "").startswith("crosswarp"):
+            raise
+        print(
+            f'crosswarp: {error}. Install the host side: pip install "crosswarp[matrix]"',
+            file=sys.stderr,
+        )
+        return 2
+    from crosswarp.matrix.errors import CrosswarpError
+
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    options = _parser().parse_args(arguments)
+    try:
+        return getattr(commands, options.command)(options, arguments)
+    except CrosswarpError as error:
+        sys.stdout.flush()
+        print(f"crosswarp: {commands.printable(str(error))}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("crosswarp: cancelled", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # `crosswarp report | head`: nobody reads any more, which is no error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="crosswarp",
+        description="Runs a Triton kernel suite on every Triton x torch pair and says what regressed.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="run the matrix", description="Run the matrix.")
+    what = run.add_argument_group("what to run (globs, comma-separated)")
+    for name, meaning in (
+        (
+            "columns",
+            "ids, globs, a profile, or a pair such as triton-3.2.0+torch-2.5.1 (default: founding)",
+        ),
+        ("targets", "sm_90, gfx*, ... or a profile (default: founding; all)"),
+        ("lanes", "compile, interpret, device (default: compile,interpret)"),
+        ("modes", "bare, shimmed (default: both)"),
+        ("kernels", "names of kernels (default: all)"),
+    ):
+        what.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
+    what.add_argument(
+        "--suite",
+        type=Path,
+        metavar="DIR",
+        help="a folder of kernel modules instead of crosswarp's",
+    )
+    what.add_argument(
+        "--main",
+        metavar="PATH_OR_REF",
+        default=os.environ.get("CROSSWARP_MAIN") or None,
+        help="what the column main is: a wheel, a folder or a git reference of Triton (env CROSSWARP_MAIN)",
+    )
+    what.add_argument(
+        "--nightly-index",
+        metavar="URL",
+        default=os.environ.get("CROSSWARP_NIGHTLY_INDEX") or None,
+        help="else the newest build of this index (env CROSSWARP_NIGHTLY_INDEX)",
+    )
+    what.add_argument(
+        "--here",
+        nargs="?",
+        type=Path,
+        const=Path(sys.executable),
+        metavar="PYTHON",
+        help="run in the interpreter at hand (or the one named) with whatever Triton it imports; nothing is built",
+    )
+    how = run.add_argument_group("how")
+    how.add_argument(
+        "--jobs", type=_positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
+    )
+    how.add_argument(
+        "--fresh",
+        action="store_true",
+        help="compile everything again, rather than take from Triton's cache what an earlier run compiled",
+    )
+    how.add_argument(
+        "--time-limit", type=_positive, default=120, metavar="S", help="for one case (120)"
+    )
+    how.add_argument(
+        "--memory-limit",
+        type=_positive,
+        default=6000,
+        metavar="MB",
+        help="for one compilation (6000)",
+    )
+    how.add_argument(
+        "--column-limit", type=_positive, default=3600, metavar="S", help="for one column (3600)"
+    )
+    where = run.add_argument_group("where")
+    where.add_argument(
+        "--work", type=Path, default=Path(".crosswarp"), metavar="DIR",
+        help="environments, caches and logs (.crosswarp)",
+    )  # fmt: skip
+    for name in ("columns", "targets", "issues"):
+        where.add_argument(
+            f"--{name}-file", type=Path, metavar="TOML", help=f"instead of crosswarp's {name}.toml"
+        )
+    _store(where)
+
+    report = commands.add_parser(
+        "report", help="show a stored run", description="Show a stored run."
+    )
+    report.add_argument("--format", choices=("table", "markdown", "json"), default="table")
+    report.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
+    report.add_argument("--issues-file", type=Path, metavar="TOML")
+    _store(report)
+
+    columns = commands.add_parser(
+        "columns", help="list the columns", description="List the columns."
+    )
+    columns.add_argument("--columns-file", type=Path, metavar="TOML")
+    # For nox and other programs: one id a line and nothing else.
+    columns.add_argument("--ids", action="store_true", help="ids only, one a line")
+    targets = commands.add_parser(
+        "targets", help="list the targets", description="List the targets."
+    )
+    targets.add_argument("--targets-file", type=Path, metavar="TOML")
+    runs = commands.add_parser(
+        "runs", help="list the stored runs", description="List the stored runs."
+    )
+    _store(runs)
+    return parser
+
+
+def _store(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--store", type=Path, default=Path(".crosswarp/store.db"), metavar="PATH",
+        help="the SQLite file of all runs (.crosswarp/store.db)",
+    )  # fmt: skip
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

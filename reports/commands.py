@@ -1,0 +1,169 @@
+"""What each command does. The parser is in cli.py, which loads this once the libraries are known to be here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tabulate import tabulate
+
+from crosswarp.matrix import columns as columns_module
+from crosswarp.matrix import here, issues, plan, resolver, selection
+from crosswarp.matrix import targets as targets_module
+from crosswarp.matrix.columns import Column
+from crosswarp.matrix.environment import Builder
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.progress import progress
+from crosswarp.matrix.record import MODES
+from crosswarp.matrix.run import Prepare, Runner
+from crosswarp.matrix.store import Store
+from crosswarp.matrix.uvtool import Uv
+from crosswarp.reports import escape
+from crosswarp.reports.export import export
+from crosswarp.reports.markdown import markdown
+from crosswarp.reports.summary import summary
+from crosswarp.reports.table import table
+from crosswarp.reports.view import view
+
+printable = escape.terminal
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    table_of_columns = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    all_targets = targets_module.load(options.targets_file or targets_module.DEFAULT_FILE)
+    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    targets = targets_module.choose(all_targets, selection.split(options.targets or [targets_module.DEFAULT_PROFILE]))
+    suite = options.suite.resolve() if options.suite else None
+    kernels = plan.check_kernels(selection.split(options.kernels or ["*"]), suite)
+    modes = plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode")
+    lanes = plan.check_lanes(selection.split(options.lanes or plan.DEFAULT_LANES))
+    with progress() as shown:
+        prepare: Prepare
+        chosen: list[Column]
+        if options.here:
+            if options.columns:
+                raise UsageError(
+                    "--here runs one column, the interpreter at hand. Leave out --columns."
+                )
+            prepare = here.look(Path(os.path.abspath(options.here)))
+            chosen = [prepare.column]
+            if prepare.gpu and not options.lanes:
+                lanes = (*lanes, "device")
+                shown.say(f"a GPU is here ({prepare.gpu}): the device lane runs too")
+        else:
+            wanted = selection.split(options.columns or [columns_module.DEFAULT_PROFILE])
+            chosen = columns_module.choose(table_of_columns, wanted)
+            if options.main and any(column.resolver for column in chosen):
+                resolver.check_reference(options.main)
+            prepare = Builder(
+                (options.work / "envs").absolute(), table_of_columns, Uv(), options.main, options.nightly_index,
+                shown.say,
+            )  # fmt: skip
+        planned = plan.Plan(
+            columns=tuple(chosen),
+            targets=targets,
+            lanes=lanes,
+            modes=modes,
+            kernels=kernels,
+            jobs=options.jobs or plan.default_jobs(),
+            time_limit=options.time_limit,
+            memory_limit_mb=options.memory_limit,
+            column_limit=options.column_limit,
+            suite=suite,
+            fresh=options.fresh,
+        )
+        with Store(options.store) as store:
+            runner = Runner(
+                planned, store, options.work, prepare, shown, known, argv, here=bool(options.here)
+            )
+            result = runner()
+            ended = view(store, known, result.run)
+    print(summary(ended), end="")
+    return result.exit_code
+
+
+def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    with Store(options.store, must_exist=True) as store:
+        store.mark_cut_off()
+        shown = view(store, known, options.run)
+    if options.format == "json":
+        text = export(shown)
+    elif options.format == "markdown":
+        text = markdown(shown)
+    else:
+        text = f"{summary(shown)}\n{table(shown)}\n"
+    print(text, end="")
+    return 0
+
+
+def columns(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    listed = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    if options.ids:
+        print("\n".join(column.id for column in listed))
+        return 0
+    rows = [
+        [
+            c.id,
+            c.triton or c.resolver,
+            c.torch or "newest",
+            c.python,
+            " ".join(c.requirements),
+            " ".join(c.profile),
+        ]
+        for c in listed
+    ]
+    heads = ["column", "triton", "torch", "python", "also", "profiles"]
+    print(tabulate(rows, heads, disable_numparse=True))
+    return 0
+
+
+def targets(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    listed = targets_module.load(options.targets_file or targets_module.DEFAULT_FILE)
+    rows = [
+        [
+            name,
+            t.product,
+            t.triton or "all",
+            t.warp_size,
+            t.max_threads_per_block,
+            t.shared_memory_optin,
+        ]
+        for name, t in listed.items()
+    ]
+    print(
+        tabulate(
+            rows,
+            ["target", "product", "triton", "warp", "threads", "shared"],
+            disable_numparse=True,
+        )
+    )
+    return 0
+
+
+def runs(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    with Store(options.store, must_exist=True) as store:
+        store.mark_cut_off()
+        rows = [
+            [
+                r.id,
+                r.started,
+                r.status,
+                "" if r.exit_code is None else r.exit_code,
+                r.cells,
+                _short(r.argv),
+            ]
+            for r in store.runs()
+        ]
+    print(
+        tabulate(
+            rows, ["run", "started", "status", "exit", "cells", "command"], disable_numparse=True
+        )
+    )
+    return 0
+
+
+def _short(argv: Sequence[str]) -> str:
+    return escape.line("crosswarp " + " ".join(argv), 60)

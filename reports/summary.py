@@ -1,0 +1,199 @@
+"""The end of a run, on a terminal of 80 columns: counts, then each regression once, then what nobody expected."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from tabulate import tabulate
+
+from crosswarp.matrix.record import LANES, MODES, OUTCOMES, Record
+from crosswarp.reports import escape
+from crosswarp.reports.view import Regression, View, regressions
+
+WIDTH = 80
+MAX_LISTED = 10
+# Short enough that all nine fit beside the longest column id.
+_HEADS = {
+    "pass": "pass", "mismatch": "mism", "api-error": "api", "compile-error": "compile", "crash": "crash",
+    "limit": "limit", "timeout": "time", "unsupported": "unsup", "not-run": "not-run",
+}  # fmt: skip
+
+
+def summary(view: View) -> str:
+    parts = [
+        _head(view),
+        counts(view),
+        *_environments(view),
+        *_regressions(view),
+        *_unexpected(view),
+    ]
+    parts += _notes(view)
+    parts.append(_last_line(view))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def counts(view: View, tablefmt: str = "simple") -> str:
+    """Cells per column, lane and mode; outcomes that did not occur are left out."""
+    seen = [
+        outcome for outcome in OUTCOMES if any(record.outcome == outcome for record in view.records)
+    ]
+    rows = []
+    for column in view.columns:
+        mine = [record for record in view.records if record.column == column]
+        for lane, mode in sorted({(r.lane, r.mode) for r in mine}, key=_lane_order):
+            tally = Counter(r.outcome for r in mine if (r.lane, r.mode) == (lane, mode))
+            rows.append(
+                [escape.line(column, 24), lane, mode, *(tally[outcome] or "" for outcome in seen)]
+            )
+    if not rows:
+        return "Nothing was recorded."
+    heads = ["column", "lane", "mode", *(_HEADS[outcome] for outcome in seen)]
+    return tabulate(rows, heads, tablefmt=tablefmt, disable_numparse=True)
+
+
+def _lane_order(lane_mode: tuple[str, str]) -> tuple[int, int]:
+    return LANES.index(lane_mode[0]), MODES.index(lane_mode[1])
+
+
+def _head(view: View) -> str:
+    stand_ins = [e.label for e in view.environments if e.label != e.column]
+    head = f"Run {view.run.id}, {view.run.started}, {view.run.status}"
+    return "\n".join([head, *(f"  {escape.line(label)}" for label in stand_ins)])
+
+
+def _environments(view: View) -> list[str]:
+    return [
+        _wrapped(f"{environment.column}: not run", environment.message)
+        for environment in view.environments
+        if environment.state == "failed"
+    ]
+
+
+def _regressions(view: View) -> list[str]:
+    groups = regressions(view)
+    known = [group for group in groups if group.issue]
+    if not known:
+        return []
+    return [
+        f"Regressions ({len(known)}), each known upstream:",
+        *(_regression(group) for group in known),
+    ]
+
+
+def _regression(group: Regression) -> str:
+    issue = group.issue
+    assert issue is not None
+    if group.shims:
+        healed = f"by {', '.join(group.shims)} ({group.healed} of {group.cells} cells)"
+    elif issue.shim:
+        healed = f"not seen: {issue.shim} should ({group.cells} cells)"
+    else:
+        healed = issue.workaround or "no shim"
+    rows = [
+        (
+            "first bad",
+            f"{group.first_column}" + (f", fixed in {issue.fixed_in}" if issue.fixed_in else ""),
+        ),
+        ("where", _where(group)),
+        ("outcome", f"{group.outcome}: {group.fingerprint}"),
+        ("upstream", " ".join(issue.links)),
+        ("healed", healed),
+    ]
+    return "\n".join(
+        [f"  {group.kernel}: {issue.title} [{issue.id}]", *(_row(*row) for row in rows)]
+    )
+
+
+def _where(group: Regression) -> str:
+    parts = [", ".join(group.columns), ", ".join(group.targets)]
+    if group.configs:
+        shown = group.configs[:4]
+        parts.append(
+            "; ".join(shown)
+            + (f"; and {len(group.configs) - 4} more" if len(group.configs) > 4 else "")
+        )
+    return " / ".join(parts)
+
+
+def _unexpected(view: View) -> list[str]:
+    verdict = view.verdict
+    parts = []
+    if verdict.unexpected_red:
+        parts.append(
+            f"UNEXPECTEDLY RED ({len(verdict.unexpected_red)} cells): no known issue explains these.\n"
+            + _cells(verdict.unexpected_red)
+            + "\n  New: report it upstream and add it to issues.toml."
+        )
+    if verdict.shim_failed:
+        parts.append(
+            f"RED ALTHOUGH SHIMMED ({len(verdict.shim_failed)} cells): the issue's shim did not heal these.\n"
+            + _cells([record for record, _ in verdict.shim_failed])
+            + "\n  Mend the shim, or narrow what issues.toml promises of it."
+        )
+    if verdict.unexpectedly_green:
+        issues = {green.issue.id: green.issue for green in verdict.unexpectedly_green}
+        parts.append(
+            f"UNEXPECTEDLY GREEN ({len(verdict.unexpectedly_green)} cells), good news: these no longer reproduce.\n"
+            + "\n".join(f"  {issue.id}: {issue.title}" for issue in issues.values())
+            + "\n"
+            + _cells([green.record for green in verdict.unexpectedly_green])
+            + "\n  Close the window of the issue in issues.toml, and see whether its shim can go."
+        )
+    return parts
+
+
+def _cells(records: Sequence[Record]) -> str:
+    lines: list[str] = []
+    causes: dict[tuple[str, str, str], list[Record]] = {}
+    for record in records:
+        causes.setdefault((record.kernel, record.outcome, record.fingerprint), []).append(record)
+    for (_, outcome, fingerprint), group in list(causes.items())[:MAX_LISTED]:
+        more = f" and {len(group) - 1} more like it" if len(group) > 1 else ""
+        lines.append(_fill("  ", escape.line(group[0].id) + more))
+        what = fingerprint or group[0].reason or group[0].message
+        if outcome != "pass":
+            lines.append(_row(outcome, what))
+    if len(causes) > MAX_LISTED:
+        lines.append(
+            f"  ... and {len(causes) - MAX_LISTED} more causes: crosswarp report --format json"
+        )
+    return "\n".join(lines)
+
+
+def _notes(view: View) -> list[str]:
+    problems = [note.text for note in view.notes if note.kind == "problem"]
+    return [_wrapped("Problem", text) for text in dict.fromkeys(problems)]
+
+
+def _last_line(view: View) -> str:
+    verdict, code = view.verdict, view.run.exit_code
+    if view.run.status != "finished":
+        return f"This run is not whole: {view.run.status}. What had finished stands above."
+    if code == 0:
+        healed = f", {len(verdict.healed)} of them green shimmed" if verdict.healed else ""
+        return f"As expected: {len(verdict.known)} red cells, all known upstream{healed}."
+    meaning = {
+        1: "Not as expected: see above.",
+        2: "Nothing ran.",
+        3: "An environment could not be built or was not the planned one; the other columns ran.",
+    }
+    return f"{meaning.get(code or -1, 'Ended')} (exit {code})"
+
+
+def _row(name: str, text: str) -> str:
+    return _fill(f"    {name:<9} ", escape.line(text))
+
+
+def _wrapped(name: str, text: str) -> str:
+    lines: Iterable[str] = [escape.line(line) for line in escape.terminal(text).splitlines()]
+    return "\n".join([f"{name}:", *(_fill("  ", line) for line in lines if line)])
+
+
+def _fill(prefix: str, text: str) -> str:
+    # Addresses and paths stay whole: a link that is cut in two is no link.
+    return textwrap.fill(
+        text or "-", WIDTH, initial_indent=prefix, subsequent_indent=" " * len(prefix),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
