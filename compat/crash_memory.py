@@ -19,7 +19,9 @@ def folder() -> Path:
     chosen = os.environ.get(CACHE_ENV)
     if chosen:
         return Path(chosen) / "crashes"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crosswarp" / "crashes"
+    return (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crosswarp" / "crashes"
+    )
 
 
 @dataclass(frozen=True)

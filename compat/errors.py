@@ -23,12 +23,16 @@ class CompilerCrashed(CompatError):
         stderr: what the compiler printed, first and last part.
     """
 
-    def __init__(self, kernel: str, kind: str, reason: str, stderr: str, remembered: Optional[str] = None):
+    def __init__(
+        self, kernel: str, kind: str, reason: str, stderr: str, remembered: Optional[str] = None
+    ):
         self.kernel, self.kind, self.reason, self.stderr = kernel, kind, reason, stderr
         self.remembered = remembered
         message = f"the Triton compiler died ({reason}) while compiling {kernel}"
         if remembered:
-            message += f" (remembered from an earlier run in {remembered}; delete that file to try again)"
+            message += (
+                f" (remembered from an earlier run in {remembered}; delete that file to try again)"
+            )
         lines = [line for line in stderr.splitlines() if line.strip()]
         if lines:
             message += ":\n" + "\n".join(lines[-20:])

@@ -124,7 +124,9 @@ def compile_guarded(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> 
     memory = crash_memory.entry(src, args, kwargs)
     known = memory.read()
     if known is not None:
-        raise CompilerCrashed(kernel, known["kind"], known["reason"], known["stderr"], remembered=str(memory.path))
+        raise CompilerCrashed(
+            kernel, known["kind"], known["reason"], known["stderr"], remembered=str(memory.path)
+        )
 
     def in_fork(send):
         global _child

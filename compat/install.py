@@ -52,7 +52,9 @@ def uninstall() -> None:
     global _wanted
     with _lock:
         _wanted = None
-        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _AfterTriton)]
+        sys.meta_path[:] = [
+            finder for finder in sys.meta_path if not isinstance(finder, _AfterTriton)
+        ]
         while _applied:
             _applied.pop()[1].undo()
 
@@ -134,4 +136,3 @@ class _AfterTriton(importlib.abc.MetaPathFinder):
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
-

@@ -124,7 +124,9 @@ def run_isolated(
     with contextlib.suppress(OSError):
         os.setpgid(pid, pid)
     try:
-        return _watch(pid, result_read, output_read, started, time_limit, memory_limit_mb, on_message)
+        return _watch(
+            pid, result_read, output_read, started, time_limit, memory_limit_mb, on_message
+        )
     finally:
         # What the child started (ptxas, a stray process) goes with it.
         with contextlib.suppress(OSError):
@@ -157,8 +159,12 @@ def _child(function, result_fd, output_fd, libc, parent) -> None:
     os.dup2(output_fd, 2)
     os.close(output_fd)
     # Captured streams of a test runner are objects of the parent: write to the pipe instead.
-    sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)
-    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)
+    sys.stdout = open(
+        1, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1
+    )
+    sys.stderr = open(
+        2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1
+    )
 
     def send(message: Any) -> None:
         _write(result_fd, b"M", pickle.dumps(message))
@@ -167,7 +173,10 @@ def _child(function, result_fd, output_fd, libc, parent) -> None:
         value = function(send)
         frame = (b"R", pickle.dumps(value))
     except BaseException as error:
-        frame = (b"E", pickle.dumps(Raised(type(error).__name__, str(error), traceback.format_exc())))
+        frame = (
+            b"E",
+            pickle.dumps(Raised(type(error).__name__, str(error), traceback.format_exc())),
+        )
     with contextlib.suppress(Exception):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -178,7 +187,7 @@ def _child(function, result_fd, output_fd, libc, parent) -> None:
 def _write(fd: int, kind: bytes, payload: bytes) -> None:
     data = memoryview(_HEADER.pack(kind, len(payload)) + payload)
     while data:
-        data = data[os.write(fd, data):]
+        data = data[os.write(fd, data) :]
 
 
 def _watch(pid, result_fd, output_fd, started, time_limit, memory_limit_mb, on_message) -> Outcome:
@@ -212,7 +221,7 @@ def _watch(pid, result_fd, output_fd, started, time_limit, memory_limit_mb, on_m
             stopped = _limits(pid, started, time_limit, memory_limit_mb)
             if stopped is not None:
                 break
-        for fd in list(selector.get_map()):
+        for fd in (result_fd, output_fd):
             while data := _read(fd):
                 if fd == output_fd:
                     kept.feed(data)
@@ -239,8 +248,8 @@ def _frames(buffer: bytearray, on_message) -> Optional[Outcome]:
         kind, length = _HEADER.unpack_from(buffer)
         if len(buffer) < _HEADER.size + length:
             break
-        payload = pickle.loads(bytes(buffer[_HEADER.size:_HEADER.size + length]))
-        del buffer[:_HEADER.size + length]
+        payload = pickle.loads(bytes(buffer[_HEADER.size : _HEADER.size + length]))
+        del buffer[: _HEADER.size + length]
         if kind == b"M":
             if on_message is not None:
                 on_message(payload)
@@ -251,7 +260,9 @@ def _frames(buffer: bytearray, on_message) -> Optional[Outcome]:
     return result
 
 
-def _limits(pid: int, started: float, time_limit: float, memory_limit_mb: Optional[int]) -> Optional[Outcome]:
+def _limits(
+    pid: int, started: float, time_limit: float, memory_limit_mb: Optional[int]
+) -> Optional[Outcome]:
     if time.monotonic() - started > time_limit:
         return Outcome("timeout", reason=f"{time_limit:g} s")
     if memory_limit_mb is not None and _resident_mb(pid) > memory_limit_mb:

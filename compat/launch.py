@@ -24,7 +24,9 @@ def by_position(
     bound.apply_defaults()
     if bound.kwargs:
         return None
-    rest = {name: value for name, value in kwargs.items() if name not in declared or name in reserved}
+    rest = {
+        name: value for name, value in kwargs.items() if name not in declared or name in reserved
+    }
     return bound.args, rest
 
 

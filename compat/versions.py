@@ -8,7 +8,14 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 # The same code under other names: never assume that the distribution is called "triton".
-DISTRIBUTIONS = ("triton", "pytorch-triton", "pytorch-triton-rocm", "triton-rocm", "triton-windows", "triton-nightly")
+DISTRIBUTIONS = (
+    "triton",
+    "pytorch-triton",
+    "pytorch-triton-rocm",
+    "triton-rocm",
+    "triton-windows",
+    "triton-nightly",
+)
 
 
 def base_version(text: str) -> Version:

@@ -39,7 +39,9 @@ def _loss_and_gradient_kernel(
     top = -float("inf")
     total = 0.0
     for start in range(0, V, BLOCK):
-        x = tl.load(logits + start + cols, mask=start + cols < V, other=-float("inf")).to(tl.float32)
+        x = tl.load(logits + start + cols, mask=start + cols < V, other=-float("inf")).to(
+            tl.float32
+        )
         new_top = tl.maximum(top, tl.max(x, axis=0))
         total = total * tl.exp(top - new_top) + tl.sum(tl.exp(x - new_top), axis=0)
         top = new_top
@@ -95,7 +97,9 @@ def reference(x, weight, target, ignore_index=IGNORE_INDEX):
     index = target.clamp(min=0).unsqueeze(1)
     log_probability = logits - logits.logsumexp(1, keepdim=True)
     loss = -(log_probability.gather(1, index).squeeze(1) * scale).sum()
-    gradient = log_probability.exp().scatter_add(1, index, torch.full_like(index, -1, dtype=torch.float64))
+    gradient = log_probability.exp().scatter_add(
+        1, index, torch.full_like(index, -1, dtype=torch.float64)
+    )
     gradient = gradient * scale.unsqueeze(1)
     return {"loss": loss, "grad_x": gradient @ weight64, "grad_weight": gradient.t() @ x64}
 
@@ -123,7 +127,12 @@ KERNEL = Kernel(
         Case("fp16-v5003", "fp16", {"tokens": 3, "H": 16, "V": 5003}),
         Case("fp32-v3-t1", "fp32", {"tokens": 1, "H": 16, "V": 3}, lanes=("interpret", "device")),
         # the vocabulary of a current language model; the interpreter learns nothing from its size
-        Case("bf16-v128256", "bf16", {"tokens": 5, "H": 16, "V": 128256, "ignored": 1}, lanes=("compile", "device")),
+        Case(
+            "bf16-v128256",
+            "bf16",
+            {"tokens": 5, "H": 16, "V": 128256, "ignored": 1},
+            lanes=("compile", "device"),
+        ),
     ),
     inputs=inputs,
     launch=launch,

@@ -178,7 +178,12 @@ def inputs(case, device, generator):
         return made.to(device, case.torch_dtype)
 
     # rows with a mean, so that a variance computed without centring would show
-    return {"x": normal(rows, width) + 2, "weight": normal(width), "bias": normal(width), "dy": normal(rows, width)}
+    return {
+        "x": normal(rows, width) + 2,
+        "weight": normal(width),
+        "bias": normal(width),
+        "dy": normal(rows, width),
+    }
 
 
 KERNEL = Kernel(

@@ -8,7 +8,9 @@ from crosswarp.kernels.case import Case, Kernel
 
 
 def _config(m, n, k, warps, stages):
-    return triton.Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}, num_warps=warps, num_stages=stages)
+    return triton.Config(
+        {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}, num_warps=warps, num_stages=stages
+    )
 
 
 @triton.autotune(
@@ -47,7 +49,9 @@ def _matmul_kernel(
         a += BLOCK_K * a_col
         b += BLOCK_K * b_row
     mask = (rows[:, None] < M) & (cols[None, :] < N)
-    tl.store(c_ptr + rows[:, None] * c_row + cols[None, :], total.to(c_ptr.dtype.element_ty), mask=mask)
+    tl.store(
+        c_ptr + rows[:, None] * c_row + cols[None, :], total.to(c_ptr.dtype.element_ty), mask=mask
+    )
 
 
 def launch(a, b, num_warps=None):
@@ -62,7 +66,10 @@ def launch(a, b, num_warps=None):
     # the autotuner's own function is the plain kernel
     kernel, chosen = _matmul_kernel, {}
     if num_warps is not None:
-        kernel, chosen = _matmul_kernel.fn, {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": num_warps}
+        kernel, chosen = (
+            _matmul_kernel.fn,
+            {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": num_warps},
+        )
     strides = (a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0))
     kernel[grid](a, b, c, m, n, k, *strides, **chosen)
     return {"c": c}
@@ -88,7 +95,12 @@ KERNEL = Kernel(
     cases=(
         Case("fp32-37x50x41", "fp32", {"M": 37, "N": 50, "K": 41}, requires=("autotune",)),
         Case("fp16-65x129x77", "fp16", {"M": 65, "N": 129, "K": 77}, requires=("autotune",)),
-        Case("bf16-1x80x96-t", "bf16", {"M": 1, "N": 80, "K": 96, "transposed": 1}, requires=("autotune",)),
+        Case(
+            "bf16-1x80x96-t",
+            "bf16",
+            {"M": 1, "N": 80, "K": 96, "transposed": 1},
+            requires=("autotune",),
+        ),
         # one configuration, launched without the autotuner: every interpreter can run it
         Case(
             "fp32-33x1x50-4warps",

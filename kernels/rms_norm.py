@@ -11,7 +11,9 @@ BACKWARD_PROGRAMS = 4
 
 
 @triton.jit
-def _forward_kernel(x_ptr, weight_ptr, y_ptr, rstd_ptr, x_stride, y_stride, N, eps, BLOCK: tl.constexpr):
+def _forward_kernel(
+    x_ptr, weight_ptr, y_ptr, rstd_ptr, x_stride, y_stride, N, eps, BLOCK: tl.constexpr
+):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
     mask = cols < N
@@ -19,7 +21,9 @@ def _forward_kernel(x_ptr, weight_ptr, y_ptr, rstd_ptr, x_stride, y_stride, N, e
     rstd = 1.0 / tl.sqrt(tl.sum(x * x, axis=0) / N + eps)
     tl.store(rstd_ptr + row, rstd)
     weight = tl.load(weight_ptr + cols, mask=mask, other=0.0).to(tl.float32)
-    tl.store(y_ptr + row * y_stride + cols, (x * rstd * weight).to(y_ptr.dtype.element_ty), mask=mask)
+    tl.store(
+        y_ptr + row * y_stride + cols, (x * rstd * weight).to(y_ptr.dtype.element_ty), mask=mask
+    )
 
 
 @triton.jit

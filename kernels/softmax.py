@@ -14,13 +14,17 @@ def _softmax_kernel(x_ptr, y_ptr, x_stride, y_stride, N, BLOCK: tl.constexpr):
     top = -float("inf")
     total = 0.0
     for start in range(0, N, BLOCK):
-        x = tl.load(x_ptr + row * x_stride + start + cols, mask=start + cols < N, other=-float("inf")).to(tl.float32)
+        x = tl.load(
+            x_ptr + row * x_stride + start + cols, mask=start + cols < N, other=-float("inf")
+        ).to(tl.float32)
         new_top = tl.maximum(top, tl.max(x, axis=0))
         total = total * tl.exp(top - new_top) + tl.sum(tl.exp(x - new_top), axis=0)
         top = new_top
     for start in range(0, N, BLOCK):
         mask = start + cols < N
-        x = tl.load(x_ptr + row * x_stride + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * x_stride + start + cols, mask=mask, other=-float("inf")).to(
+            tl.float32
+        )
         y = tl.exp(x - top) / total
         tl.store(y_ptr + row * y_stride + start + cols, y.to(y_ptr.dtype.element_ty), mask=mask)
 

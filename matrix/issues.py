@@ -49,7 +49,7 @@ class Issue(BaseModel):
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
     title: Annotated[str, Field(min_length=1)]
-    status: Literal["reproduced", "reported", "fixed"]
+    status: Literal["reproduced", "unverified", "no longer reproduces"]
     triton: Annotated[str, AfterValidator(_specifier)] = ""
     torch: Annotated[str, AfterValidator(_specifier)] = ""
     targets: tuple[str, ...] = ("*",)
@@ -62,13 +62,18 @@ class Issue(BaseModel):
     fixed_in: Annotated[str, AfterValidator(_version)] | None = None
     workaround: str = ""
     shim: str | None = None
-    case: ProvingCase | None = None
+    case: tuple[ProvingCase, ...] = ()
     checked: str
 
     @field_validator("outcome", mode="before")
     @classmethod
     def _one_or_several(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
+
+    @field_validator("case", mode="before")
+    @classmethod
+    def _one_case_or_several(cls, value: object) -> object:
+        return (value,) if isinstance(value, Mapping) else value
 
     @field_validator("checked", mode="before")
     @classmethod
@@ -84,7 +89,7 @@ class Issue(BaseModel):
         for lane in self.lanes:
             if lane not in LANES:
                 raise ValueError(f'lane "{lane}" is none of {", ".join(LANES)}')
-        if self.status == "reproduced" and self.case is None:
+        if self.status == "reproduced" and not self.case:
             raise ValueError("a reproduced issue names the case that proves it")
         return self
 
@@ -203,15 +208,19 @@ def _bare_item(record: Record) -> str:
 
 
 def _must_be_red(issue: Issue, record: Record, version: str | None) -> bool:
-    case = issue.case
     return (
-        case is not None
-        and fnmatchcase(record.kernel, case.kernel)
+        any(_covers(case, record) for case in issue.case)
+        and _any(record.config, issue.configs)
+        and _in_window(issue, record, version)
+    )
+
+
+def _covers(case: ProvingCase, record: Record) -> bool:
+    return (
+        fnmatchcase(record.kernel, case.kernel)
         and fnmatchcase(record.case, case.case)
         and _any(record.target, case.targets)
         and _any(record.config, case.configs)
-        and _any(record.config, issue.configs)
-        and _in_window(issue, record, version)
     )
 
 

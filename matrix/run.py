@@ -6,8 +6,10 @@ meanwhile. Whatever ends the run early, what had finished is in the store: cells
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -148,7 +150,7 @@ class Runner:
 
     def _salvage(self, cut_off: store.Run) -> int:
         """Stores what a killed run's cells had written and its host had not read yet."""
-        for records in sorted((self._work / "runs" / str(cut_off.id)).glob("*.jsonl")):
+        for records in sorted(self._folder_of(cut_off).glob("*.jsonl")):
             cells = []
             for event in Tail(records).finish():
                 try:
@@ -161,7 +163,13 @@ class Runner:
 
     @property
     def _folder(self) -> Path:
-        return self._work / "runs" / str(self._run)
+        return self._folder_of(self._store.run(self._run))
+
+    def _folder_of(self, run: store.Run) -> Path:
+        # Named for store and start as well: several stores may share a work folder, and a store may be made anew.
+        store_name = hashlib.sha256(str(self._store.path.resolve()).encode()).hexdigest()[:6]
+        started = re.sub(r"[^0-9]", "", run.started)[:14]
+        return self._work / "runs" / f"{started}-{store_name}-{run.id}"
 
     def _environment(self, column: Column, future: Future[Environment]) -> Environment | None:
         started = time.monotonic()

@@ -147,8 +147,7 @@ class Store:
             gone = [
                 row["id"]
                 for row in db.execute("SELECT * FROM runs WHERE status = 'running'")
-                # Another machine's processes cannot be asked about from here.
-                if row["host"] == _host() and process_started(row["pid"]) != row["pid_started"]
+                if _is_gone(row)
             ]
             for run in gone:
                 db.execute("UPDATE runs SET status = 'cut off' WHERE id = ?", (run,))
@@ -221,7 +220,8 @@ class Store:
             ).fetchall()
         return [
             Run(
-                row["id"], row["started"], row["finished"], row["status"], row["exit_code"],
+                row["id"], row["started"], row["finished"],
+                "cut off" if row["status"] == "running" and _is_gone(row) else row["status"], row["exit_code"],
                 tuple(json.loads(row["argv"])), json.loads(row["plan"]), row["cells"],
             )
             for row in rows
@@ -335,6 +335,11 @@ def _what_to_do(error: Exception) -> str:
     return (
         f"it cannot be used ({text}). Check the path and its folder, or name another with --store."
     )
+
+
+def _is_gone(row: sqlite3.Row) -> bool:
+    """Whether the process of a run is no more. Another machine's processes cannot be asked about from here."""
+    return row["host"] == _host() and process_started(row["pid"]) != row["pid_started"]
 
 
 def process_started(pid: int) -> str:

@@ -1,4 +1,4 @@
-"""Comparing versions of Triton and torch: the one place of the host side that does it."""
+"""Versions as the host meets them: in columns, in records. They are compared in crosswarp.compat.versions."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import re
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from crosswarp.compat.versions import base_version, in_window
+
 _IN_COLUMN = re.compile(r"triton-([^+]+)")
 
 
 def base(version: str) -> Version | None:
-    """The release a version belongs to: nightlies and local builds are decided on it. None if it is no version."""
+    """The release a version belongs to, or None if it is no version."""
     try:
-        return Version(Version(version).base_version)
+        return base_version(version)
     except InvalidVersion:
         return None
 
 
 def within(version: str | None, window: SpecifierSet) -> bool:
     """Whether `version` lies in `window`. An unknown version lies in none but the window of all versions."""
-    release = base(version) if version else None
-    if release is None:
+    if version is None or base(version) is None:
         return not str(window)
-    # Pre-releases are left out unless asked for, in the window's own bounds too.
-    return window.contains(release, prereleases=True)
+    return in_window(str(window), version)
 
 
 def same_public(found: str, planned: str) -> bool:

@@ -34,7 +34,9 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     table_of_columns = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
     all_targets = targets_module.load(options.targets_file or targets_module.DEFAULT_FILE)
     known = issues.load(options.issues_file or issues.DEFAULT_FILE)
-    targets = targets_module.choose(all_targets, selection.split(options.targets or [targets_module.DEFAULT_PROFILE]))
+    targets = targets_module.choose(
+        all_targets, selection.split(options.targets or [targets_module.DEFAULT_PROFILE])
+    )
     suite = options.suite.resolve() if options.suite else None
     kernels = plan.check_kernels(selection.split(options.kernels or ["*"]), suite)
     modes = plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode")
@@ -87,7 +89,6 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = issues.load(options.issues_file or issues.DEFAULT_FILE)
     with Store(options.store, must_exist=True) as store:
-        store.mark_cut_off()
         shown = view(store, known, options.run)
     if options.format == "json":
         text = export(shown)
@@ -145,7 +146,6 @@ def targets(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 def runs(options: argparse.Namespace, argv: Sequence[str]) -> int:
     with Store(options.store, must_exist=True) as store:
-        store.mark_cut_off()
         rows = [
             [
                 r.id,

@@ -14,18 +14,23 @@ from crosswarp.compat.versions import base_version, in_window
 
 
 def python(code):
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 def test_importing_and_installing_import_neither_triton_nor_torch():
-    assert python("""
+    assert (
+        python("""
         import sys
         from crosswarp import compat
         compat.install()
         print([name for name in ("triton", "torch", "numpy", "pytest") if name in sys.modules])
-        """) == "[]"
+        """)
+        == "[]"
+    )
 
 
 FAKE_TRITON = """
@@ -42,35 +47,53 @@ FAKE_TRITON = """
 
 
 def test_installed_before_the_import_it_waits_for_it():
-    assert python(FAKE_TRITON + """
+    assert (
+        python(
+            FAKE_TRITON
+            + """
     from crosswarp import compat
     compat.install()
     compat.install()
     assert compat.active() == []
     import triton
     print([shim.name for shim in compat.active()])
-    """) == "['wavefront_limit']"
+    """
+        )
+        == "['wavefront_limit']"
+    )
 
 
 def test_uninstall_puts_tritons_own_objects_back():
-    assert python(FAKE_TRITON + """
+    assert (
+        python(
+            FAKE_TRITON
+            + """
     from crosswarp import compat
     import triton.runtime.jit as jit
     own = vars(jit.JITFunction)["run"]
     with compat.installed():
         inside = vars(jit.JITFunction)["run"] is own
     print(inside, vars(jit.JITFunction)["run"] is own, compat.active())
-    """) == "False True []"
+    """
+        )
+        == "False True []"
+    )
 
 
 def test_uninstall_before_the_import_installs_nothing_later():
-    assert python(FAKE_TRITON + """
+    assert (
+        python(
+            FAKE_TRITON
+            + """
     from crosswarp import compat
     compat.install()
     compat.uninstall()
     import triton
     print(compat.active())
-    """) == "[]"
+    """
+        )
+        == "[]"
+    )
 
 
 def test_an_unknown_guard_mode_says_which_there_are():
@@ -140,7 +163,12 @@ def test_by_position_gives_declared_options_to_kernel_and_launch():
         pass
 
     signature = inspect.signature(kernel)
-    call = by_position(signature, (1,), {"n": 2, "BLOCK": 64, "num_warps": 8, "num_stages": 2}, {"num_warps", "num_stages"})
+    call = by_position(
+        signature,
+        (1,),
+        {"n": 2, "BLOCK": 64, "num_warps": 8, "num_stages": 2},
+        {"num_warps", "num_stages"},
+    )
     assert call == ((1, 2, 64, 8), {"num_warps": 8, "num_stages": 2})
     assert by_position(signature, (), {"num_warps": 8}, {"num_warps"}) is None
 

@@ -13,21 +13,32 @@ newOutDims.begin(), newOutDims.end(), 1, [&](int32_t acc, auto &outDim) { return
 
 def test_an_assertion_names_file_function_and_condition_but_no_line():
     found = fingerprint.of_death("SIGABRT", RESHAPE_OUTS)
-    assert found.startswith("SIGABRT: LinearLayout.cpp: LinearLayout::reshapeOuts: Assertion `getTotalOutDimSize() ==")
+    assert found.startswith(
+        "SIGABRT: LinearLayout.cpp: LinearLayout::reshapeOuts: Assertion `getTotalOutDimSize() =="
+    )
     assert "562" not in found and "/project" not in found
 
 
 def test_another_build_of_the_same_compiler_gives_the_same_fingerprint():
-    moved = RESHAPE_OUTS.replace("/project/", "/home/ci/src/").replace(":562:", ":571:").replace("python:", "pytest:")
+    moved = (
+        RESHAPE_OUTS.replace("/project/", "/home/ci/src/")
+        .replace(":562:", ":571:")
+        .replace("python:", "pytest:")
+    )
     assert fingerprint.of_death("SIGABRT", moved) == fingerprint.of_death("SIGABRT", RESHAPE_OUTS)
 
 
 @pytest.mark.parametrize(
     "output, expected",
     [
-        ("LLVM ERROR: Cannot select: 0x55d7: i32 = foo", "SIGABRT: LLVM ERROR: Cannot select: 0x…: i32 = foo"),
-        ("computeCapability not supported\nUNREACHABLE executed at /root/lib/Accelerate.cpp:38!", "SIGABRT: UNREACHABLE in "
-         "Accelerate.cpp: computeCapability not supported"),
+        (
+            "LLVM ERROR: Cannot select: 0x55d7: i32 = foo",
+            "SIGABRT: LLVM ERROR: Cannot select: 0x…: i32 = foo",
+        ),
+        (
+            "computeCapability not supported\nUNREACHABLE executed at /root/lib/Accelerate.cpp:38!",
+            "SIGABRT: UNREACHABLE in Accelerate.cpp: computeCapability not supported",
+        ),
         ("nothing known", "SIGABRT"),
         ("", "SIGABRT"),
     ],
@@ -38,7 +49,9 @@ def test_what_a_dying_compiler_says(output, expected):
 
 def test_ptxas():
     text = "ptxas /tmp/tmpabc123_x.ptx, line 20; error   : Feature '.bf16' requires .target sm_80 or higher"
-    assert "Feature '.bf16' requires .target sm_80 or higher" in fingerprint.of_exception("RuntimeError", text)
+    assert "Feature '.bf16' requires .target sm_80 or higher" in fingerprint.of_exception(
+        "RuntimeError", text
+    )
     assert "tmpabc123" not in fingerprint.of_exception("RuntimeError", text)
 
 
@@ -46,7 +59,7 @@ def test_an_exception_is_its_type_and_its_telling_line():
     assert fingerprint.of_exception("TypeError", "missing a required argument: 'num_warps'") == (
         "TypeError: missing a required argument: 'num_warps'"
     )
-    text = "at 12:34:\n    y = tl.foo(x)\n        ^\nAttributeError(\"module 'triton.language' has no attribute 'foo'\")"
+    text = "at 12:34:\n    y = tl.foo(x)\n        ^\nAttributeError(\"module 'tl' has no attribute 'foo'\")"
     assert fingerprint.of_exception("CompilationError", text).endswith("has no attribute 'foo'\")")
 
 

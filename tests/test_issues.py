@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from packaging.specifiers import SpecifierSet
 
@@ -147,7 +149,7 @@ def test_green_where_the_issue_claims_nothing(chunk, make_issue, changes):
 
 
 def test_an_issue_that_is_only_reported_claims_nothing(chunk, make_issue):
-    assert judge([chunk()], [make_issue(status="reported")]).as_expected
+    assert judge([chunk()], [make_issue(status="unverified")]).as_expected
 
 
 def test_the_measured_version_decides_not_the_name_of_the_column(crash, make_issue):
@@ -165,7 +167,7 @@ def test_the_measured_version_decides_not_the_name_of_the_column(crash, make_iss
         ({"lanes": ["compiled"]}, "is none of"),
         ({"fingerprint": "("}, "regular expression"),
         ({"triton": "3.2"}, "range of versions"),
-        ({"case": None}, "names the case that proves it"),
+        ({"case": []}, "names the case that proves it"),
         ({"links": []}, "links"),
         ({"shims": "x"}, "shims"),
     ],
@@ -177,7 +179,7 @@ def test_what_an_issue_must_say(make_issue, changes, named):
 
 def test_the_file(tmp_path):
     entry = (
-        '[[issue]]\nid = "a"\ntitle = "t"\nstatus = "reported"\noutcome = "crash"\n'
+        '[[issue]]\nid = "a"\ntitle = "t"\nstatus = "unverified"\noutcome = "crash"\n'
         'links = ["https://example.org"]\nchecked = 2026-11-21\n'
     )
     path = tmp_path / "issues.toml"
@@ -189,3 +191,33 @@ def test_the_file(tmp_path):
         issues.load(path)
     path.write_text("")
     assert issues.load(path) == ()
+
+
+def test_our_own_records_and_shims_name_each_other():
+    from crosswarp.compat import all_shims
+    from crosswarp.kernels import NAMES
+
+    known = {issue.id: issue for issue in issues.load()}
+    shims = {shim.name: shim for shim in all_shims()}
+    assert {shim.issue for shim in shims.values()} == {i.id for i in known.values() if i.shim}
+    for issue in known.values():
+        assert issue.shim is None or shims[issue.shim].issue == issue.id
+        assert all(case.kernel in NAMES for case in issue.case)
+        # A shim that is not installed where its issue is red heals nothing.
+        if issue.shim and issue.triton:
+            assert issue.triton == shims[issue.shim].window
+
+
+def test_our_own_proving_cases_exist():
+    """By name in the kernel's file: importing it needs Triton."""
+    from fnmatch import fnmatchcase
+    from pathlib import Path
+
+    import crosswarp.kernels
+
+    folder = Path(crosswarp.kernels.__file__).parent
+    for issue in issues.load():
+        for case in issue.case:
+            source = (folder / f"{case.kernel}.py").read_text("utf-8")
+            names = re.findall(r'"([a-z0-9._x-]+)"', source)
+            assert any(fnmatchcase(name, case.case) for name in names), (issue.id, case.case)

@@ -60,19 +60,29 @@ def test_everything_is_as_expected(founding):
 
 
 def test_nothing_is_red_shimmed(founding):
-    red = [cell for cell in founding[1] if cell["mode"] == "shimmed" and cell["outcome"] not in ("pass", "unsupported")]
+    red = [
+        cell
+        for cell in founding[1]
+        if cell["mode"] == "shimmed" and cell["outcome"] not in ("pass", "unsupported")
+    ]
     assert red == []
 
 
 def test_layer_norm_fails_to_bind_on_2_3_1_only(founding, outcomes):
-    bare = [c for c in founding[1] if (c["kernel"], c["lane"], c["mode"]) == ("layer_norm", "compile", "bare")]
+    bare = [
+        c
+        for c in founding[1]
+        if (c["kernel"], c["lane"], c["mode"]) == ("layer_norm", "compile", "bare")
+    ]
     for cell in bare:
         if cell["column"] == "triton-3.2.0":
             assert cell["outcome"] == "pass"
         elif cell["target"] == "sm_90":
             assert cell["outcome"] == "api-error"
             assert "missing a required argument: 'num_warps'" in cell["message"]
-    assert set(outcomes["triton-2.3.1", "sm_90", "compile", "shimmed", "layer_norm"].values()) == {"pass"}
+    assert set(outcomes["triton-2.3.1", "sm_90", "compile", "shimmed", "layer_norm"].values()) == {
+        "pass"
+    }
 
 
 def test_the_delta_rule_aborts_the_compiler_of_3_2_0_with_8_and_16_warps(founding, outcomes):
@@ -96,7 +106,8 @@ def test_a_direct_launch_with_8_warps_survives_shimmed(founding):
     (cell,) = [
         c
         for c in founding[1]
-        if (c["column"], c["target"], c["mode"], c["lane"]) == ("triton-3.2.0", "sm_90", "shimmed", "compile")
+        if (c["column"], c["target"], c["mode"], c["lane"])
+        == ("triton-3.2.0", "sm_90", "shimmed", "compile")
         and c["case"].endswith("8warps")
     ]
     assert cell["outcome"] == "pass" and cell["shims"] == ["compiler_crash"]
@@ -104,7 +115,11 @@ def test_a_direct_launch_with_8_warps_survives_shimmed(founding):
 
 
 def test_cross_entropy_launches_32_warps_on_nvidia_and_16_on_cdna(founding):
-    cells = [c for c in founding[1] if c["kernel"] == "fused_linear_cross_entropy" and c["lane"] == "compile"]
+    cells = [
+        c
+        for c in founding[1]
+        if c["kernel"] == "fused_linear_cross_entropy" and c["lane"] == "compile"
+    ]
     seen = defaultdict(set)
     for cell in cells:
         if cell["outcome"] == "unsupported":
@@ -157,7 +172,9 @@ def test_a_hostile_suite_is_recorded_whole(tmp_path):
     found = {(cell["kernel"], cell["lane"]): (cell["outcome"], cell["reason"]) for cell in cells}
     assert found.pop(("mismatches", "compile")) == ("pass", "")
     assert found.pop(("mismatches", "interpret")) == ("mismatch", "nan")
-    assert found == {(name, lane): what for name, what in HOSTILE.items() for lane in ("compile", "interpret")}
+    assert found == {
+        (name, lane): what for name, what in HOSTILE.items() for lane in ("compile", "interpret")
+    }
     (abort,) = [c for c in cells if (c["kernel"], c["lane"]) == ("aborts", "compile")]
     assert abort["fingerprint"] == "SIGABRT: Layout.cpp: Layout::of: Assertion `rank == 2' failed"
     # What strangers print reaches no terminal as it is.
@@ -169,7 +186,9 @@ def test_the_cell_side_on_this_column(founding, column, tmp_path):
     """tests/cell inside the column's environment."""
     python = WORK / "envs" / column / "bin" / "python"
     folder = ROOT / "tests" / "cell"
-    environ = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "TRITON"))}
+    environ = {
+        key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "TRITON"))
+    }
     done = subprocess.run(
         [str(python), "-m", "pytest", "-q", "-c", str(folder / "pytest.ini"), str(folder)],
         capture_output=True, text=True, timeout=900, env=environ, cwd=tmp_path, check=False,

@@ -236,7 +236,8 @@ def test_what_a_target_and_a_note_say_is_kept(fake_run):
 
 def test_the_spec_is_what_the_contract_says(fake_run):
     fake_run([session(1), *whole("a")])
-    spec = json.loads((fake_run.work / "runs/1/triton-3.2.0.spec.json").read_text())
+    (path,) = (fake_run.work / "runs").glob("*/triton-3.2.0.spec.json")
+    spec = json.loads(path.read_text())
     assert spec.keys() == {
         "column", "expect", "records", "lanes", "modes", "targets", "kernels", "jobs", "time_limit",
         "memory_limit_mb", "cache", "suite",
@@ -350,3 +351,23 @@ def test_ctrl_c_keeps_what_had_finished(host, fake_run, tmp_path, number):
     with Store(fake_run.database) as store:
         assert (store.run().status, store.run().exit_code) == ("cancelled", 130)
         assert store.mark_cut_off() == []
+
+
+def test_looking_at_a_run_that_was_cut_off_takes_nothing_from_the_next(host, fake_run, tmp_path):
+    process, _ = host(
+        [session(2), *whole("a"), start("b"), {"touch": ""}, {"wait": str(tmp_path / "never")}],
+        "triton-3.2.0",
+    )
+    process.kill()
+    process.wait()
+    with Store(fake_run.database, must_exist=True) as store:
+        assert [run.status for run in store.runs()] == ["cut off"]
+    fake_run([session(1), *whole("c")])
+    assert "The last run (1, started" in fake_run.said.getvalue()
+
+
+def test_two_stores_in_one_work_folder_do_not_mix(fake_run):
+    fake_run([session(1), *whole("a")])
+    fake_run.database = fake_run.folder / "other.db"
+    assert fake_run([session(1), *whole("b")]).exit_code == 0
+    assert outcomes(fake_run.records()) == {"b": ("pass", "")}

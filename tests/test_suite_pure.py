@@ -57,7 +57,9 @@ def test_a_binary_that_cannot_be_read_has_no_figures(data):
 
 
 def test_bf16_is_never_compared_in_an_interpreter():
-    assert oracle.gap(("bf16",), "3.2.0", "1.26.4").why.startswith("the interpreter computes on the bit patterns")
+    assert oracle.gap(("bf16",), "3.2.0", "1.26.4").why.startswith(
+        "the interpreter computes on the bit patterns"
+    )
     assert oracle.gap(("fp32",), "3.2.0", "1.26.4") is None
 
 
@@ -83,7 +85,11 @@ def test_a_gap_is_closed_by_its_shim():
 
 def test_a_dead_compiler_is_a_crash_with_its_fingerprint():
     found = verdict.of_error(CompilerCrashed("k", "signal", "SIGABRT", "LLVM ERROR: out of luck"))
-    assert (found.outcome, found.reason, found.fingerprint) == ("crash", "SIGABRT", "SIGABRT: LLVM ERROR: out of luck")
+    assert (found.outcome, found.reason, found.fingerprint) == (
+        "crash",
+        "SIGABRT",
+        "SIGABRT: LLVM ERROR: out of luck",
+    )
 
 
 def test_an_endless_compiler_is_a_timeout():
@@ -93,7 +99,8 @@ def test_an_endless_compiler_is_a_timeout():
 
 @pytest.mark.parametrize(
     "kind, reason, outcome, words",
-    [("exit", "exit 0", "crash", "exit 0 without a result"), ("memory", "600 MiB", "crash", "memory: more than 600 MiB"),
+    [("exit", "exit 0", "crash", "exit 0 without a result"),
+     ("memory", "600 MiB", "crash", "memory: more than 600 MiB"),
      ("signal", "SIGSEGV", "crash", "SIGSEGV"), ("timeout", "5 s", "timeout", "longer than 5 s")],
 )  # fmt: skip
 def test_ends_of_a_process(kind, reason, outcome, words):
@@ -114,6 +121,12 @@ def test_an_exception_before_compiling_is_an_api_error():
     assert (found.outcome, found.reason) == ("api-error", "TypeError")
 
 
+def test_a_fault_on_the_device_is_a_crash():
+    found = verdict.of_error(RuntimeError("CUDA error: an illegal memory access was encountered"))
+    assert (found.outcome, found.reason, found.phase) == ("crash", "device fault", "execute")
+    assert verdict.of_error(RuntimeError("CUDA error: invalid argument")).outcome == "api-error"
+
+
 def test_wrong_versions_are_named():
     import packaging
 
@@ -124,14 +137,19 @@ def test_wrong_versions_are_named():
 
 def test_many_writers_never_mix_their_lines(tmp_path):
     path = tmp_path / "records.jsonl"
-    writers = [multiprocessing.get_context("fork").Process(target=_write_many, args=(path, n)) for n in range(4)]
+    writers = [
+        multiprocessing.get_context("fork").Process(target=_write_many, args=(path, n))
+        for n in range(4)
+    ]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
     events = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(events) == 400
-    assert {(event["writer"], event["n"]) for event in events} == {(w, n) for w in range(4) for n in range(100)}
+    assert {(event["writer"], event["n"]) for event in events} == {
+        (w, n) for w in range(4) for n in range(100)
+    }
 
 
 def _write_many(path, writer):

@@ -36,7 +36,9 @@ def apply(patches: Patches) -> None:
             return bench(self, *args, config=config, **meta)
         except CompilerCrashed as crash:
             note_acted(SHIM.name)
-            say_once(f"{crash.kernel}: the autotuner dropped a configuration ({config}): {_first_lines(crash)}")
+            say_once(
+                f"{crash.kernel}: the autotuner dropped a configuration ({config}): {_first_lines(crash)}"
+            )
             return [float("inf")] * 3
         finally:
             _tuning.now = False
@@ -63,7 +65,9 @@ def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwa
             num_warps //= 2
             continue
         note_acted(SHIM.name)
-        say_once(f"{crash.kernel}: num_warps={asked} kills this compiler, launched with {num_warps}: {_first_lines(crash)}")
+        say_once(
+            f"{crash.kernel}: num_warps={asked} kills this compiler, launched with {num_warps}: {_first_lines(crash)}"
+        )
         return kernel
     raise crash
 
@@ -90,7 +94,11 @@ def _rebuilt(src: Any, constants: dict) -> Optional[Any]:
 
 
 def _first_lines(crash: CompilerCrashed) -> str:
-    lines = [line.strip() for line in crash.stderr.splitlines() if "ssert" in line or "ERROR" in line or "UNREACH" in line]
+    lines = [
+        line.strip()
+        for line in crash.stderr.splitlines()
+        if "ssert" in line or "ERROR" in line or "UNREACH" in line
+    ]
     return (lines[0] if lines else crash.reason)[:300]
 
 

@@ -15,9 +15,11 @@ def apply(patches: Patches) -> None:
     call = executor.__call__
     reserved = frozenset(interpreter.RESERVED_KWS) - {"grid"}
 
-    # Symptom: TypeError: kernel() missing 1 required positional argument: 'num_warps'. Window: Triton < 3.3, interpreter.
+    # Symptom: TypeError: kernel() missing 1 required positional argument: 'num_warps'.
+    # Window: Triton < 3.3, interpreter.
     # Link: the same cause as linkedin/Liger-Kernel#215, in the interpreter.
-    # Breakpoint: Triton 3.3 keeps the keywords that the kernel's signature holds; delete with the last column before it.
+    # Breakpoint: Triton 3.3 keeps the keywords that the kernel's signature holds; delete with the last column
+    # before it.
     def call_binding_first(self, *args, **kwargs):
         signature = inspect.signature(self.fn)
         if reserved.intersection(kwargs, signature.parameters):
@@ -32,7 +34,7 @@ def apply(patches: Patches) -> None:
 
 SHIM = Shim(
     name="interpreter_reserved_options",
-    issue="interpreter-reserved-options",
+    issue="liger-215",
     window="<3.3",
     symptom="missing 1 required positional argument: 'num_warps'",
     link="https://github.com/linkedin/Liger-Kernel/issues/215",

@@ -32,8 +32,21 @@ def apply(patches: Patches) -> None:
 
 # The fields of CUDAOptions in 2.3.1: what its `run` takes out of the keywords.
 RESERVED = frozenset(
-    "num_warps num_stages num_ctas cluster_dims ptx_version enable_warp_specialization enable_persistent optimize_epilogue "
-    "enable_fp_fusion allow_fp8e4nv max_num_imprecise_acc_default extern_libs debug".split()
+    {
+        "allow_fp8e4nv",
+        "cluster_dims",
+        "debug",
+        "enable_fp_fusion",
+        "enable_persistent",
+        "enable_warp_specialization",
+        "extern_libs",
+        "max_num_imprecise_acc_default",
+        "num_ctas",
+        "num_stages",
+        "num_warps",
+        "optimize_epilogue",
+        "ptx_version",
+    }
 )
 
 SHIM = Shim(

@@ -20,12 +20,16 @@ def apply(patches: Patches) -> None:
     # Symptom: Triton Error [HIP]: Code: 1, Messsage: invalid argument; since Triton 3.4: out of resource: threads,
     # Required: 2048, Hardware limit: 1024. Window: every Triton with an AMD backend (3.0 and later), warps of 64.
     # Link: linkedin/Liger-Kernel#231, triton-lang/triton#4128.
-    # Breakpoint: none upstream; Triton refuses what does not fit, which it should. Delete when no library hard-codes it.
+    # Breakpoint: none upstream; Triton refuses what does not fit, which it should. Delete when no library
+    # hard-codes it.
     def run_within_limit(self, *args, **kwargs):
         nonlocal warp_size
         if warp_size is None:
             warp_size = _warp_size()
-            if warp_size * 32 <= MAX_THREADS_PER_BLOCK and vars(JITFunction).get("run") is run_within_limit:
+            if (
+                warp_size * 32 <= MAX_THREADS_PER_BLOCK
+                and vars(JITFunction).get("run") is run_within_limit
+            ):
                 patches.undo()
         asked = kwargs.get("num_warps")
         if isinstance(asked, int):
@@ -34,8 +38,8 @@ def apply(patches: Patches) -> None:
                 note_acted(SHIM.name)
                 name = getattr(self, "__name__", "kernel")
                 say_once(
-                    f"{name}: num_warps={asked} is {asked * warp_size} threads with wavefronts of {warp_size}, more than"
-                    f" {MAX_THREADS_PER_BLOCK}; launched with num_warps={fits}"
+                    f"{name}: num_warps={asked} is {asked * warp_size} threads with wavefronts of {warp_size},"
+                    f" more than {MAX_THREADS_PER_BLOCK}; launched with num_warps={fits}"
                 )
                 kwargs["num_warps"] = fits
         return run(self, *args, **kwargs)

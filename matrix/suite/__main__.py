@@ -24,11 +24,16 @@ def main(arguments: List[str]) -> int:
         spec_path = Path(arguments[0]).resolve()
         spec = read_spec(spec_path)
     except (IndexError, OSError, ValueError) as error:
-        print(f"the specification cannot be read: {error}; give the path of a SPEC.json", file=sys.stderr)
+        print(
+            f"the specification cannot be read: {error}; give the path of a SPEC.json",
+            file=sys.stderr,
+        )
         return 2
     wrong = wrong_versions(spec["expect"])
     if wrong:
-        Stream(spec["records"]).write("note", column=spec["column"], text=f"wrong versions: {wrong}")
+        Stream(spec["records"]).write(
+            "note", column=spec["column"], text=f"wrong versions: {wrong}"
+        )
         print(f"wrong versions: {wrong}", file=sys.stderr)
         return WRONG_VERSIONS
     status = 0
@@ -62,7 +67,6 @@ def _pytest(spec_path: Path, spec: dict, lane: str) -> int:
         CROSSWARP_CACHE_DIR=str(folder / "crosswarp-cache"),
         CROSSWARP_COMPILE_SECONDS=str(spec["time_limit"]),
         CROSSWARP_COMPILE_MB=str(spec.get("memory_limit_mb") or ""),
-        PYTHONDONTWRITEBYTECODE="1",
         OMP_NUM_THREADS="1",
     )
     # Triton 3.9 warns until this is chosen; 1 is what every version before it did.
@@ -70,10 +74,35 @@ def _pytest(spec_path: Path, spec: dict, lane: str) -> int:
     env.pop("TRITON_INTERPRET", None)
     if lane == "interpret":
         env["TRITON_INTERPRET"] = "1"
-    command = [sys.executable, "-m", "pytest", str(Path(__file__).with_name("test_cells.py")), "-c", str(settings)]
-    command += ["--rootdir", str(folder), "-p", "crosswarp.matrix.suite.plugin", "-p", "no:cacheprovider", "-q", "--tb=line"]
-    command += ["--no-header", "--import-mode=importlib", "-n", str(spec["jobs"]), "--dist", "worksteal"]
-    return subprocess.run(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, check=False).returncode
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        str(Path(__file__).with_name("test_cells.py")),
+        "-c",
+        str(settings),
+    ]
+    command += [
+        "--rootdir",
+        str(folder),
+        "-p",
+        "crosswarp.matrix.suite.plugin",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "--tb=line",
+    ]
+    command += [
+        "--no-header",
+        "--import-mode=importlib",
+        "-n",
+        str(spec["jobs"]),
+        "--dist",
+        "worksteal",
+    ]
+    return subprocess.run(
+        command, env=env, cwd=folder, stdin=subprocess.DEVNULL, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

@@ -45,7 +45,11 @@ def _one(out: Any, reference: Any, tolerance: float):
         wrong = test(out) & ~test(reference)
         if wrong.any():
             first = torch.nonzero(wrong)[0].tolist()
-            return f"{int(wrong.sum())} of {out.numel()} elements are {kind}, first at {first}", kind, None
+            return (
+                f"{int(wrong.sum())} of {out.numel()} elements are {kind}, first at {first}",
+                kind,
+                None,
+            )
     same = torch.isfinite(reference)
     difference = torch.linalg.vector_norm((out - reference)[same]).item()
     size = torch.linalg.vector_norm(reference[same]).item()
@@ -54,7 +58,11 @@ def _one(out: Any, reference: Any, tolerance: float):
         return "", "", error
     worst = int(torch.argmax(torch.where(same, (out - reference).abs(), torch.zeros_like(out))))
     got, expected = out.flatten()[worst].item(), reference.flatten()[worst].item()
-    return f"relative error {error:.3g} > {tolerance:.3g}; worst element {worst}: got {got:.6g}, expected {expected:.6g}", "wrong", error
+    return (
+        f"relative error {error:.3g} > {tolerance:.3g}; worst element {worst}: got {got:.6g}, expected {expected:.6g}",
+        "wrong",
+        error,
+    )
 
 
 @contextlib.contextmanager
@@ -76,7 +84,12 @@ def poisoned(torch: Any, wanted: bool) -> Iterator[None]:
 
         return allocate
 
-    owners = ((torch, "empty"), (torch, "empty_like"), (torch, "empty_strided"), (torch.Tensor, "new_empty"))
+    owners = (
+        (torch, "empty"),
+        (torch, "empty_like"),
+        (torch, "empty_strided"),
+        (torch.Tensor, "new_empty"),
+    )
     before = [getattr(owner, name) for owner, name in owners]
     for (owner, name), function in zip(owners, before):
         setattr(owner, name, poison(function))

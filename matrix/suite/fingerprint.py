@@ -11,8 +11,13 @@ LONGEST = 240
 _LOOKED_AT = 4000
 
 # glibc's assert: "python: /src/LinearLayout.cpp:562: A B::f(C): Assertion `x == y' failed."
-_ASSERTION = re.compile(r"(?P<file>[^\s:]+\.(?:cpp|cc|c|h|hpp)):\d+:\s*(?P<where>.*?):?\s*Assertion\s+[`'](?P<what>.*?)['`]\s+failed", re.S)
-_UNREACHABLE = re.compile(r"(?:(?P<what>[^\n]*)\n)?UNREACHABLE executed(?: at (?P<file>[^\s:!]+)(?::\d+)?)?")
+_ASSERTION = re.compile(
+    r"(?P<file>[^\s:]+\.(?:cpp|cc|c|h|hpp)):\d+:\s*(?P<where>.*?):?\s*Assertion\s+[`'](?P<what>.*?)['`]\s+failed",
+    re.S,
+)
+_UNREACHABLE = re.compile(
+    r"(?:(?P<what>[^\n]*)\n)?UNREACHABLE executed(?: at (?P<file>[^\s:!]+)(?::\d+)?)?"
+)
 _LLVM_ERROR = re.compile(r"LLVM ERROR: (?P<what>[^\n]*)")
 _PTXAS = re.compile(r"ptxas\s*(?:\S*,\s*line \d+;\s*)?(?P<what>(?:fatal|error)[^\n]*)")
 _NOISE = (
@@ -45,13 +50,17 @@ def of_output(text: str) -> str:
     found = _ASSERTION.search(_around(text, "Assertion"))
     if found:
         where = _function(found["where"])
-        return of_text(f"{os.path.basename(found['file'])}: {where}: Assertion `{found['what']}' failed")
+        return of_text(
+            f"{os.path.basename(found['file'])}: {where}: Assertion `{found['what']}' failed"
+        )
     found = _LLVM_ERROR.search(_around(text, "LLVM ERROR"))
     if found:
         return of_text(f"LLVM ERROR: {found['what']}")
     found = _UNREACHABLE.search(_around(text, "UNREACHABLE"))
     if found:
-        return of_text(f"UNREACHABLE in {os.path.basename(found['file'] or '?')}: {found['what'] or ''}")
+        return of_text(
+            f"UNREACHABLE in {os.path.basename(found['file'] or '?')}: {found['what'] or ''}"
+        )
     found = _PTXAS.search(_around(text, "ptxas"))
     return of_text(f"ptxas {found['what']}") if found else ""
 
@@ -61,8 +70,8 @@ def _around(text: str, word: str) -> str:
     place = text.find(word)
     if place < 0:
         return ""
-    piece = text[max(0, place - _LOOKED_AT // 2):place + _LOOKED_AT]
-    before = piece[:place - max(0, place - _LOOKED_AT // 2)]
+    piece = text[max(0, place - _LOOKED_AT // 2) : place + _LOOKED_AT]
+    before = piece[: place - max(0, place - _LOOKED_AT // 2)]
     # From the start of the line before: a message may stand there.
     start = before.rfind("\n", 0, max(0, before.rfind("\n"))) + 1
     return piece[start:]

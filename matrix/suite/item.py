@@ -50,7 +50,12 @@ def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], 
     elif outcome.raised is not None:
         # An exception of the harness itself, not of the kernel: those are caught in the child.
         raised = outcome.raised
-        verdict = Verdict("crash", reason=f"harness: {raised.type_name}", message=raised.traceback, fingerprint=raised.type_name)
+        verdict = Verdict(
+            "crash",
+            reason=f"harness: {raised.type_name}",
+            message=raised.traceback,
+            fingerprint=raised.type_name,
+        )
     else:
         verdict = of_death(outcome.kind, outcome.reason, outcome.output)
         if visiting:
@@ -111,7 +116,11 @@ def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
     found = versions.found()
     shims = [shim.name for shim in compat.active()]
     gap = oracle.gap(kernel.features(case), found["triton"], found["numpy"], shims)
-    return None if gap is None else Verdict("unsupported", reason="interpreter", message=gap.why, phase="interpret")
+    return (
+        None
+        if gap is None
+        else Verdict("unsupported", reason="interpreter", message=gap.why, phase="interpret")
+    )
 
 
 def _launch(item: Item, kernel: Any, case: Any) -> Verdict:
@@ -121,10 +130,16 @@ def _launch(item: Item, kernel: Any, case: Any) -> Verdict:
     generator = torch.Generator(device="cpu").manual_seed(SEED)
     try:
         inputs = kernel.inputs(case, torch.device("cpu"), generator)
-        inputs = {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
+        inputs = {
+            name: value.to(device) if isinstance(value, torch.Tensor) else value
+            for name, value in inputs.items()
+        }
     except Exception as error:
         return of_error(error, phase="inputs")
-    reference_inputs = {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
+    reference_inputs = {
+        name: value.clone() if isinstance(value, torch.Tensor) else value
+        for name, value in inputs.items()
+    }
     try:
         with poisoned(torch, item.lane != "compile"):
             outputs = kernel.launch(**inputs, **case.options)

@@ -12,8 +12,14 @@ from crosswarp import kernels as own
 
 def names(suite: Optional[str], patterns: Sequence[str]) -> List[str]:
     """Names of the modules to load, from their files: nothing is imported. A helper beside them sets no KERNEL."""
-    found = own.NAMES if suite is None else sorted(path.stem for path in Path(suite).glob("*.py") if _declares(path))
-    return [name for name in found if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+    found = (
+        own.NAMES
+        if suite is None
+        else sorted(path.stem for path in Path(suite).glob("*.py") if _declares(path))
+    )
+    return [
+        name for name in found if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    ]
 
 
 def _declares(path: Path) -> bool:

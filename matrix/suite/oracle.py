@@ -28,10 +28,28 @@ class Gap(NamedTuple):
 
 
 GAPS = (
-    Gap("*", "<3.0", "the interpreter of Triton 2.3 fails on reductions and indexing, and takes every `if` as true"),
-    Gap("*", "<3.2", "this interpreter reads wrong memory with numpy 2, without an error; pin numpy<2", numpy=">=2"),
-    Gap("*", "<3.7", "this interpreter fails on run-time loop bounds with numpy 2.4 and later; pin numpy<2.4", numpy=">=2.4"),
-    Gap("bf16", ">=3.0", "the interpreter computes on the bit patterns of bf16 and truncates when it rounds to it"),
+    Gap(
+        "*",
+        "<3.0",
+        "the interpreter of Triton 2.3 fails on reductions and indexing, and takes every `if` as true",
+    ),
+    Gap(
+        "*",
+        "<3.2",
+        "this interpreter reads wrong memory with numpy 2, without an error; pin numpy<2",
+        numpy=">=2",
+    ),
+    Gap(
+        "*",
+        "<3.7",
+        "this interpreter fails on run-time loop bounds with numpy 2.4 and later; pin numpy<2.4",
+        numpy=">=2.4",
+    ),
+    Gap(
+        "bf16",
+        ">=3.0",
+        "the interpreter computes on the bit patterns of bf16 and truncates when it rounds to it",
+    ),
     Gap(
         "reserved-option",
         "<3.3",

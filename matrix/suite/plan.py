@@ -65,9 +65,16 @@ def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
         # The modes of a case side by side: what one compiled, the next finds in Triton's cache.
         for target, reason in targets.items():
             if isinstance(loaded, Verdict):
-                items += [Item(target, lane, mode, name, "import", broken=asdict(loaded)) for mode in spec["modes"]]
+                items += [
+                    Item(target, lane, mode, name, "import", broken=asdict(loaded))
+                    for mode in spec["modes"]
+                ]
                 continue
-            items += [Item(target, lane, mode, name, case, skip=reason) for case in loaded for mode in spec["modes"]]
+            items += [
+                Item(target, lane, mode, name, case, skip=reason)
+                for case in loaded
+                for mode in spec["modes"]
+            ]
     stream.write("session", column=spec["column"], lane=lane, versions=found, planned=len(items))
     return items
 
@@ -83,7 +90,14 @@ def _targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Di
         target = Target.from_table(name, table)
         problem = probe.why_not(target, spec["time_limit"])
         known = bool(target.triton) and in_window(target.triton, triton)
-        stream.write("target", column=spec["column"], target=name, supported=not problem, known=known, message=problem)
+        stream.write(
+            "target",
+            column=spec["column"],
+            target=name,
+            supported=not problem,
+            known=known,
+            message=problem,
+        )
         # A target that this Triton is known to compile for runs whatever the probe says: its loss is a regression.
         chosen[name] = "" if known else problem
     return chosen

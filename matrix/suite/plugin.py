@@ -23,6 +23,9 @@ def pytest_generate_tests(metafunc):
 
     torch.set_num_threads(1)
     from .plan import shared_plan
+    from .warm import warm
+
+    warm()
 
     items = shared_plan(metafunc.config.crosswarp_spec, os.environ[LANE_ENV])
     metafunc.parametrize("item", items, ids=[item.id for item in items])

@@ -30,7 +30,7 @@ def why_not(target: Target, time_limit: float) -> str:
 
 
 def device_target() -> str:
-    """The name of the GPU that is present: ``sm_90``, ``gfx942``. Asked in a child, so that no worker holds a context."""
+    """The name of the GPU that is present: ``sm_90``, ``gfx942``. Asked in a child: no worker may hold a context."""
 
     def ask(send):
         import torch

@@ -22,7 +22,7 @@ class Stream:
         try:
             data = memoryview(line.encode("ascii"))
             while data:
-                data = data[os.write(handle, data):]
+                data = data[os.write(handle, data) :]
         finally:
             os.close(handle)
 

@@ -60,7 +60,12 @@ class ConfigLog:
             else:
                 # Triton's own autotuner leaves out what does not fit: no failure of the launch.
                 error = of_error(self._swallowed)
-                verdict = Verdict("unsupported", reason="dropped by the autotuner", fingerprint=error.fingerprint, message=error.message)
+                verdict = Verdict(
+                    "unsupported",
+                    reason="dropped by the autotuner",
+                    fingerprint=error.fingerprint,
+                    message=error.message,
+                )
         else:
             verdict = Verdict("pass", shims=[shim for shim in acted() if shim not in before])
         self._note(name, verdict)
@@ -98,7 +103,9 @@ def use_first_configuration() -> None:
     def run_first(tuner, *args, **kwargs):
         config = tuner.configs[0]
         declared = getattr(tuner, "arg_names", None) or tuner.fn.arg_names
-        options = {name: getattr(config, name) for name in ("num_warps", "num_stages") if name in declared}
+        options = {
+            name: getattr(config, name) for name in ("num_warps", "num_stages") if name in declared
+        }
         values = dict(kwargs, **config.kwargs, **options)
         if config.pre_hook:
             config.pre_hook(dict(zip(declared, args), **values))
@@ -109,7 +116,9 @@ def use_first_configuration() -> None:
 
 def describe(config: Any) -> str:
     """``BLOCK=64,num_stages=3,num_warps=8``: one configuration, sorted by name, defaults of rare options left out."""
-    values: Dict[str, Any] = dict(config.kwargs, num_warps=config.num_warps, num_stages=config.num_stages)
+    values: Dict[str, Any] = dict(
+        config.kwargs, num_warps=config.num_warps, num_stages=config.num_stages
+    )
     if getattr(config, "num_ctas", 1) != 1:
         values["num_ctas"] = config.num_ctas
     if getattr(config, "maxnreg", None) is not None:

@@ -1,6 +1,7 @@
 """From what happened to an outcome: kind, reason, fingerprint, phase."""
 
 import os
+import re
 import traceback
 from dataclasses import dataclass, field
 from typing import Any, Dict, List
@@ -22,10 +23,17 @@ class Verdict:
     shims: List[str] = field(default_factory=list)
 
 
+_DEVICE_FAULT = re.compile(
+    r"(?:CUDA|HIP) error: (?!out of memory|invalid argument|no kernel image)"
+)
+
 # Files of Triton whose frames in a traceback tell how far a launch came, deepest phase first.
 _PHASES = (
     ("launch", ("virtual_gpu/limits.py", "virtual_gpu/launching.py")),
-    ("compile", ("triton/compiler/compiler.py", "triton/compiler/code_generator.py", "compat/guard.py")),
+    (
+        "compile",
+        ("triton/compiler/compiler.py", "triton/compiler/code_generator.py", "compat/guard.py"),
+    ),
     ("interpret", ("triton/runtime/interpreter.py",)),
     ("bind", ("triton/runtime/jit.py", "triton/runtime/autotuner.py")),
 )
@@ -40,6 +48,9 @@ def of_error(error: BaseException, phase: str = "") -> Verdict:
     verdict = Verdict("api-error", reason=name, phase=phase)
     if name in ("OutOfResources", "LaunchRefused"):
         verdict.outcome, verdict.phase = "limit", "launch"
+    elif _DEVICE_FAULT.search(text):
+        # The launch was accepted and went wrong on the device; its context is lost with it.
+        verdict.outcome, verdict.reason, verdict.phase = "crash", "device fault", "execute"
     elif isinstance(error, MemoryError):
         verdict.outcome, verdict.reason = "crash", "memory"
     elif phase == "compile" or name in ("CompilationError", "PTXASError"):
@@ -59,13 +70,17 @@ def of_death(kind: str, reason: str, output: str, text: str = "", phase: str = "
         verdict.reason = f"longer than {reason}"
     elif kind == "exit":
         verdict.reason = f"{reason} without a result"
-    verdict.fingerprint = fingerprint.of_death("timeout" if kind == "timeout" else verdict.reason, output)
+    verdict.fingerprint = fingerprint.of_death(
+        "timeout" if kind == "timeout" else verdict.reason, output
+    )
     verdict.message = shortened(text or f"the process ended: {verdict.reason}\n{output}".strip())
     return verdict
 
 
 def _phase_of(error: BaseException) -> str:
-    files = [frame.filename.replace(os.sep, "/") for frame in traceback.extract_tb(error.__traceback__)]
+    files = [
+        frame.filename.replace(os.sep, "/") for frame in traceback.extract_tb(error.__traceback__)
+    ]
     for phase, endings in _PHASES:
         if any(name.endswith(endings) for name in files):
             return phase

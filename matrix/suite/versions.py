@@ -49,7 +49,7 @@ def _build(folder: Path) -> str:
         note = re.search(rb"\x04\0\0\0(.)\0\0\0\x03\0\0\0GNU\0", head)
         if note:
             size = note[1][0]
-            return head[note.end():note.end() + size].hex()
+            return head[note.end() : note.end() + size].hex()
         return hashlib.sha256(head + str(library.stat().st_size).encode()).hexdigest()[:40]
     return "unknown"
 
@@ -57,7 +57,9 @@ def _build(folder: Path) -> str:
 def _ptxas(folder: Path) -> str:
     for name in sorted(folder.rglob("ptxas")):
         try:
-            said = subprocess.run([str(name), "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
+            said = subprocess.run(
+                [str(name), "--version"], capture_output=True, text=True, timeout=20, check=False
+            ).stdout
         except (OSError, subprocess.TimeoutExpired):
             continue
         found_version = re.search(r"V(\d[\d.]*)", said)

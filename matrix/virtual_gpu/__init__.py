@@ -6,7 +6,7 @@ in `launches`.
 """
 
 from .activate import activate, contain
-from .limits import LaunchRefused, Target
 from .launching import Launch, launches
+from .limits import LaunchRefused, Target
 
 __all__ = ["Launch", "LaunchRefused", "Target", "activate", "contain", "launches"]

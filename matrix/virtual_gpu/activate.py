@@ -34,7 +34,9 @@ def activate(target: Target) -> None:
         if target.backend != "cuda":
             msg = f"Triton {triton.__version__} has no backend for {target.name}"
             raise RuntimeError(msg)
-        driver._obj = VirtualDriver(target, (target.backend, target.arch), returns_max_threads=False)
+        driver._obj = VirtualDriver(
+            target, (target.backend, target.arch), returns_max_threads=False
+        )
         _replace_launcher_stub()
     else:
         from triton.backends.compiler import GPUTarget
@@ -78,7 +80,9 @@ def _stop_before_linking() -> None:
 
     backend: Any = triton.backends.backends["amd"].compiler
     backend.hash = lambda self: f"virtual-{self.target}"
-    backend.make_hsaco = staticmethod(lambda src, metadata, options: src.encode() if isinstance(src, str) else src)
+    backend.make_hsaco = staticmethod(
+        lambda src, metadata, options: src.encode() if isinstance(src, str) else src
+    )
 
 
 def _replace_benchmarks() -> None:

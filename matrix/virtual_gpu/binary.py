@@ -85,7 +85,7 @@ def _number_in_text(data: bytes, key: bytes) -> Optional[int]:
 def _number_in_msgpack(data: bytes, key: bytes) -> Optional[int]:
     found = []
     for match in re.finditer(re.escape(key), data):
-        first, rest = data[match.end()], data[match.end() + 1:match.end() + 5]
+        first, rest = data[match.end()], data[match.end() + 1 : match.end() + 5]
         if first < 0x80:
             found.append(first)
         elif first == 0xCC:

@@ -37,7 +37,11 @@ class VirtualDriver:
         return 0
 
     def get_device_capability(self, device: int = 0) -> tuple:
-        arch = self._current_target[1] if isinstance(self._current_target, tuple) else self._current_target.arch
+        arch = (
+            self._current_target[1]
+            if isinstance(self._current_target, tuple)
+            else self._current_target.arch
+        )
         return divmod(arch, 10) if isinstance(arch, int) else (0, 0)
 
     def get_active_torch_device(self) -> Any:
@@ -76,5 +80,3 @@ def run_once(function: Callable, *args: Any, quantiles: Any = None, **kwargs: An
     so an autotuner keeps the first of those that launch."""
     function()
     return [1.0] * len(quantiles) if quantiles else 1.0
-
-

@@ -66,7 +66,9 @@ class Utils:
     def load_binary(self, name: str, data: Any, shared: int, device: int) -> tuple:
         binary = read_binary(data if isinstance(data, bytes) else str(data).encode())
         loaded = (object(), Function(name, binary), binary.registers or 0, binary.spills or 0)
-        return loaded + (self._target.max_threads_per_block,) if self._returns_max_threads else loaded
+        return (
+            loaded + (self._target.max_threads_per_block,) if self._returns_max_threads else loaded
+        )
 
     def unload_module(self, module: Any) -> None:
         pass
@@ -75,7 +77,9 @@ class Utils:
         pass
 
 
-def check_and_note(target: Target, function: Function, metadata: Dict[str, Any], grid: Tuple[int, int, int]) -> None:
+def check_and_note(
+    target: Target, function: Function, metadata: Dict[str, Any], grid: Tuple[int, int, int]
+) -> None:
     """The whole of a virtual launch. An empty grid launches nothing, as in Triton's own launcher."""
     if min(grid) <= 0:
         return
@@ -107,7 +111,19 @@ class Launcher:
         self.launch_pdl = getattr(metadata, "launch_pdl", False)
         self._metadata = metadata._asdict() if hasattr(metadata, "_asdict") else dict(metadata)
 
-    def __call__(self, grid_x, grid_y, grid_z, stream, function, packed_metadata, launch_metadata, enter, leave, *args):
+    def __call__(
+        self,
+        grid_x,
+        grid_y,
+        grid_z,
+        stream,
+        function,
+        packed_metadata,
+        launch_metadata,
+        enter,
+        leave,
+        *args,
+    ):
         if enter is not None:
             enter(launch_metadata)
         check_and_note(self.target, function, self._metadata, (grid_x, grid_y, grid_z))
@@ -116,8 +132,8 @@ class Launcher:
 
 
 def launch_before_3_0(
-    grid_x, grid_y, grid_z, num_warps, num_ctas, cluster_x, cluster_y, cluster_z, shared, stream, function, enter, leave,
-    compiled, *args
+    grid_x, grid_y, grid_z, num_warps, num_ctas, cluster_x, cluster_y, cluster_z, shared, stream, function,
+    enter, leave, compiled, *args
 ):  # fmt: skip
     """Triton 2.3.1: the `launch` of the module that its backend's launcher stub names."""
     if enter is not None:

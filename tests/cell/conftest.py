@@ -16,7 +16,9 @@ def in_fork(tmp_path, monkeypatch):
         outcome = run_isolated(lambda send: function(), time_limit=300)
         if outcome.kind != "returned":
             raised = outcome.raised.traceback if outcome.raised else ""
-            pytest.fail(f"{outcome.kind} {outcome.reason}\n{raised}\n{outcome.output}", pytrace=False)
+            pytest.fail(
+                f"{outcome.kind} {outcome.reason}\n{raised}\n{outcome.output}", pytrace=False
+            )
         return outcome.value
 
     return call

@@ -24,5 +24,8 @@ def wrong(x, y, BLOCK: tl.constexpr):
 
 def tuned():
     """An autotuned kernel; made when called, because Triton 3.2 asks for a driver then."""
-    configs = [triton.Config({"BLOCK": block}, num_warps=warps) for block, warps in ((64, 1), (128, 4), (256, 32))]
+    configs = [
+        triton.Config({"BLOCK": block}, num_warps=warps)
+        for block, warps in ((64, 1), (128, 4), (256, 32))
+    ]
     return triton.autotune(configs=configs, key=["n"])(scaled)

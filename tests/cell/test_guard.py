@@ -23,7 +23,9 @@ def die_above(num_warps, how=os.abort):
     def make(self, *args, **kwargs):
         options = next(arg for arg in args if hasattr(arg, "num_warps"))
         if options.num_warps > num_warps:
-            os.write(2, b"Layout.cpp:7: Layout Layout::of(int) const: Assertion `rank == 2' failed.\n")
+            os.write(
+                2, b"Layout.cpp:7: Layout Layout::of(int) const: Assertion `rank == 2' failed.\n"
+            )
             how()
         return make_ir(self, *args, **kwargs)
 
@@ -31,7 +33,9 @@ def die_above(num_warps, how=os.abort):
 
 
 def launch(num_warps, BLOCK=128):
-    small_kernels.scaled[(1,)](torch.ones(100), torch.zeros(100), 100, BLOCK=BLOCK, num_warps=num_warps)
+    small_kernels.scaled[(1,)](
+        torch.ones(100), torch.zeros(100), 100, BLOCK=BLOCK, num_warps=num_warps
+    )
     return launches[-1].num_warps
 
 
@@ -83,7 +87,11 @@ def test_a_direct_launch_falls_back_remembers_and_says_so_once(in_fork):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             used = [launch(16), launch(16)]
-        told = [str(warning.message) for warning in said if issubclass(warning.category, compat.CompatWarning)]
+        told = [
+            str(warning.message)
+            for warning in said
+            if issubclass(warning.category, compat.CompatWarning)
+        ]
         return used, told, len(count), compat.acted()
 
     used, told, forked, acted = in_fork(run)
@@ -113,7 +121,10 @@ def test_an_autotuner_drops_what_kills_the_compiler(in_fork):
         compat.install(guard="always")
         virtual_gpu.activate(targets.SM_90)
         seen = []
-        ConfigLog(lambda config: None, lambda config, verdict: seen.append((verdict.outcome, verdict.reason))).install()
+        ConfigLog(
+            lambda config: None,
+            lambda config, verdict: seen.append((verdict.outcome, verdict.reason)),
+        ).install()
         tuned = small_kernels.tuned()
         tuned[(1,)](torch.ones(100), torch.zeros(100), 100)
         return seen, launches[-1].num_warps

@@ -68,8 +68,14 @@ def test_warps_are_clamped_on_wavefronts_of_64_only(in_fork):
         compat.install()
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            results = [attempt(small_kernels.scaled, 100, BLOCK=128, num_warps=32) for _ in range(2)]
-        told = [str(warning.message) for warning in said if issubclass(warning.category, compat.CompatWarning)]
+            results = [
+                attempt(small_kernels.scaled, 100, BLOCK=128, num_warps=32) for _ in range(2)
+            ]
+        told = [
+            str(warning.message)
+            for warning in said
+            if issubclass(warning.category, compat.CompatWarning)
+        ]
         return results, told, compat.acted()
 
     assert in_fork(lambda: run(targets.SM_90)) == ([32, 32], [], [])
@@ -95,7 +101,12 @@ def test_outside_its_window_a_shim_replaces_nothing_and_uninstall_restores_all(i
         import triton.compiler.compiler as compiler
 
         def attributes():
-            owners = {"jit": JITFunction, "tuner": Autotuner, "source": compiler.ASTSource, "compiler": triton.compiler}
+            owners = {
+                "jit": JITFunction,
+                "tuner": Autotuner,
+                "source": compiler.ASTSource,
+                "compiler": triton.compiler,
+            }
             return {
                 (key, name): id(value)
                 for key, owner in owners.items()

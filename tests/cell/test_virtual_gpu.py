@@ -57,7 +57,9 @@ def test_an_autotuner_visits_every_configuration(in_fork):
     def run():
         virtual_gpu.activate(targets.SM_90)
         seen = []
-        ConfigLog(lambda config: None, lambda config, verdict: seen.append((config, verdict.outcome))).install()
+        ConfigLog(
+            lambda config: None, lambda config, verdict: seen.append((config, verdict.outcome))
+        ).install()
         small_kernels.tuned()[(1,)](torch.ones(100), torch.zeros(100), 100)
         return seen
 
