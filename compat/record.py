@@ -42,6 +42,7 @@ class Shim:
         link: the upstream report or fix.
         delete_when: the fact after which it can be deleted.
         apply: called with a `Patches`; replaces what must be replaced.
+        order: later ones wrap earlier ones where they replace the same attribute.
     """
 
     name: str
@@ -51,3 +52,4 @@ class Shim:
     link: str
     delete_when: str
     apply: Callable[[Patches], None]
+    order: int = 0

@@ -25,6 +25,8 @@ class Case:
     dtype: str
     shape: Mapping[str, int]
     lanes: Tuple[str, ...] = LANES
+    # globs of the targets that the compile lane is to cover; an issue of the language shows on any one
+    targets: Tuple[str, ...] = ("*",)
     # passed to launch as keywords, beside the inputs
     options: Mapping[str, object] = field(default_factory=dict)
     # of FEATURES, what this case uses beyond what its kernel always does

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -124,6 +125,8 @@ def test_guard_modes():
 
 def test_every_shim_has_a_complete_record():
     shims = compat.all_shims()
+    folder = Path(compat.__file__).parent / "shims"
+    assert {shim.name for shim in shims} == {p.stem for p in folder.glob("*.py")} - {"__init__"}
     assert len({shim.name for shim in shims}) == len(shims)
     for shim in shims:
         assert all((shim.issue, shim.window, shim.symptom, shim.delete_when))

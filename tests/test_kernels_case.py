@@ -12,7 +12,7 @@ from crosswarp.kernels import Case, Kernel
 
 
 def test_every_kernel_file_is_found():
-    assert kernels.NAMES == (
+    assert kernels.SUITE == (
         "chunk_gated_delta_rule",
         "fused_linear_cross_entropy",
         "layer_norm",
@@ -20,6 +20,10 @@ def test_every_kernel_file_is_found():
         "rms_norm",
         "softmax",
     )
+
+
+def test_no_two_kernels_share_a_name():
+    assert len(set(kernels.NAMES)) == len(kernels.NAMES)
 
 
 def test_an_unknown_kernel_is_answered_with_the_known_ones():
@@ -43,5 +47,5 @@ def test_features_of_a_case_are_its_own_and_its_kernels():
 
 
 def test_no_file_outgrows_the_house_style():
-    for path in Path(kernels.__file__).parent.glob("*.py"):
+    for path in Path(kernels.__file__).parent.rglob("*.py"):
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path.name

@@ -61,4 +61,6 @@ SHIM = Shim(
     link="https://github.com/linkedin/Liger-Kernel/issues/231",
     delete_when="no library hard-codes more than 16 warps for AMD's CDNA",
     apply=apply,
+    # Outermost, so that it can take itself away.
+    order=90,
 )

@@ -5,6 +5,7 @@ worker asks and writes the plan beside the records; the others wait for it.
 """
 
 import fcntl
+import fnmatch
 import json
 import os
 from dataclasses import asdict, dataclass
@@ -62,20 +63,29 @@ def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
     items: List[Item] = []
     for name in kernels.names(spec.get("suite"), spec["kernels"]):
         loaded = _cases(spec, lane, name)
-        # The modes of a case side by side: what one compiled, the next finds in Triton's cache.
-        for target, reason in targets.items():
-            if isinstance(loaded, Verdict):
-                items += [
-                    Item(target, lane, mode, name, "import", broken=asdict(loaded))
-                    for mode in spec["modes"]
-                ]
-                continue
-            items += [
-                Item(target, lane, mode, name, case, skip=reason)
-                for case in loaded
-                for mode in spec["modes"]
-            ]
+        items += _items(spec, lane, name, loaded, targets)
     stream.write("session", column=spec["column"], lane=lane, versions=found, planned=len(items))
+    return items
+
+
+def _items(
+    spec: Dict[str, Any], lane: str, name: str, loaded: Any, targets: Dict[str, str]
+) -> List[Item]:
+    """The items of one kernel. The modes of a case stand side by side: what one compiled, the next finds in Triton's
+    cache."""
+    items = []
+    for target, reason in targets.items():
+        if isinstance(loaded, Verdict):
+            broken = asdict(loaded)
+            items += [
+                Item(target, lane, mode, name, "import", broken=broken) for mode in spec["modes"]
+            ]
+            continue
+        for case, globs in loaded:
+            if lane != "compile" or any(fnmatch.fnmatchcase(target, glob) for glob in globs):
+                items += [
+                    Item(target, lane, mode, name, case, skip=reason) for mode in spec["modes"]
+                ]
     return items
 
 
@@ -104,12 +114,12 @@ def _targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Di
 
 
 def _cases(spec: Dict[str, Any], lane: str, name: str) -> Any:
-    """Ids of the module's cases in this lane, or the verdict on its import."""
+    """Ids and target globs of the module's cases in this lane, or the verdict on its import."""
 
     def ask(send):
         probe.prepare_import(lane, spec)
         kernel = kernels.load(spec.get("suite"), name)
-        return [case.id for case in kernel.cases if lane in case.lanes]
+        return [(case.id, case.targets) for case in kernel.cases if lane in case.lanes]
 
     limit = min(IMPORT_SECONDS, spec["time_limit"])
     outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"))
