@@ -102,7 +102,10 @@ def _regression(group: Regression) -> str:
         ("healed", healed),
     ]
     return "\n".join(
-        [f"  {group.kernel}: {issue.title} [{issue.id}]", *(_row(*row) for row in rows)]
+        [
+            _fill("  ", escape.line(f"{group.kernel}: {issue.title} [{issue.id}]")),
+            *(_row(*row) for row in rows),
+        ]
     )
 
 

@@ -49,7 +49,7 @@ def test_what_a_dying_compiler_says(output, expected):
 
 def test_ptxas():
     text = "ptxas /tmp/tmpabc123_x.ptx, line 20; error   : Feature '.bf16' requires .target sm_80 or higher"
-    assert "Feature '.bf16' requires .target sm_80 or higher" in fingerprint.of_exception(
+    assert "Feature '.bf16' requires .target <target> or higher" in fingerprint.of_exception(
         "RuntimeError", text
     )
     assert "tmpabc123" not in fingerprint.of_exception("RuntimeError", text)
@@ -71,3 +71,14 @@ def test_paths_and_addresses_are_left_out():
 
 def test_endless_text_is_cut():
     assert len(fingerprint.of_exception("ValueError", "x" * 1_000_000)) <= fingerprint.LONGEST
+
+
+def test_one_cause_on_two_targets_is_one_fingerprint():
+    told = "{}: 2048 threads > 1024 in a block (num_warps=32)"
+    one, two = (
+        fingerprint.of_exception("LaunchRefused", told.format(target)) for target in ("gfx90a", "gfx942")
+    )
+    assert one == two == "LaunchRefused: <target>: 2048 threads > 1024 in a block (num_warps=32)"
+    assert "'<target>' is not defined" in fingerprint.of_exception(
+        "RuntimeError", "ptxas fatal   : Value 'sm_100a' is not defined for option 'gpu-name'"
+    )

@@ -1,4 +1,4 @@
-"""What went wrong, in one line that is the same on every machine: no paths, addresses, sizes of the day.
+"""What went wrong, in one line that is the same on every machine and target: no paths, addresses, line numbers.
 
 Two failures with one fingerprint have one root cause; issues.toml finds its records by it.
 """
@@ -27,6 +27,7 @@ _NOISE = (
     (re.compile(r"\bat \d+:\d+:"), "at …:"),
     (re.compile(r"\btmp\w{6,}\b"), "tmp…"),
     (re.compile(r"\bpid[ _=]\d+\b"), "pid …"),
+    (re.compile(r"\b(?:sm_\d+[a-z]?|gfx[0-9a-f]{3,4})\b"), "<target>"),
     (re.compile(r"\s+"), " "),
 )
 
