@@ -18,7 +18,7 @@ class CompilerCrashed(CompatError):
 
     Attributes:
         kernel: name of the kernel.
-        kind: ``signal``, ``exit``, ``timeout`` or ``memory``.
+        kind: ``signal``, ``exit``, ``timeout``, ``memory``, or ``assertion`` (that MLIR recovered from).
         reason: ``SIGABRT``, ``exit 0``, ``120 s``, ``4096 MiB`` …
         stderr: what the compiler printed, first and last part.
     """

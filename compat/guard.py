@@ -5,6 +5,7 @@ there. A crash is remembered on disk (``crash_memory``), keyed by kernel source,
 that no later process walks into it again. The matrix and the library use this same guard.
 """
 
+import contextlib
 import os
 import threading
 from typing import Any, Callable, Optional
@@ -95,12 +96,24 @@ def _guarded(compile_: Callable, on_crash: Optional[CrashHandler]) -> Callable:
     def compile(src, *args, **kwargs):
         try:
             return compile_guarded(compile_, src, args, kwargs)
-        except CompilerCrashed as crash:
-            if on_crash is None:
+        except Exception as error:
+            crash = None if on_crash is None else as_crash(error, getattr(src, "name", "a kernel"))
+            if crash is None or on_crash is None:
                 raise
             return on_crash(crash, compile_, src, args, kwargs)
 
     return compile
+
+
+def as_crash(error: Exception, kernel: str) -> Optional[CompilerCrashed]:
+    """`error` if it is a crash of the compiler, or became an exception of Triton's only because MLIR recovered from a
+    failed assertion (seen in Triton 3.3: ``RuntimeError: PassManager::run failed``); else None."""
+    if isinstance(error, CompilerCrashed):
+        return error
+    printed = getattr(error, "compiler_output", "")
+    if "PassManager::run failed" in str(error) and "Assertion" in printed:
+        return CompilerCrashed(kernel, "assertion", "a failed assertion", printed)
+    return None
 
 
 def compile_guarded(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Any:
@@ -134,9 +147,17 @@ def compile_guarded(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> 
         compile_(src, *args, **kwargs)
 
     outcome = run_isolated(in_fork, time_limit=_seconds(), memory_limit_mb=_megabytes())
-    if outcome.kind in ("returned", "raised"):
-        # Returned: the cache has it now. Raised: the compiler does the same here, and raises its own exception.
+    if outcome.kind == "returned":
+        # The cache has it now.
         return compile_(src, *args, **kwargs)
+    if outcome.kind == "raised":
+        # The compiler does the same here, and raises its own exception; what it printed was caught with the child.
+        try:
+            return compile_(src, *args, **kwargs)
+        except Exception as error:
+            with contextlib.suppress(AttributeError):
+                error.compiler_output = outcome.output  # type: ignore[attr-defined]
+            raise
     if outcome.kind == "signal":
         # A time or memory limit says as much about the machine as about the kernel: not remembered.
         memory.write({"kernel": kernel, **_summary(outcome)})

@@ -76,7 +76,8 @@ def test_endless_text_is_cut():
 def test_one_cause_on_two_targets_is_one_fingerprint():
     told = "{}: 2048 threads > 1024 in a block (num_warps=32)"
     one, two = (
-        fingerprint.of_exception("LaunchRefused", told.format(target)) for target in ("gfx90a", "gfx942")
+        fingerprint.of_exception("LaunchRefused", told.format(target))
+        for target in ("gfx90a", "gfx942")
     )
     assert one == two == "LaunchRefused: <target>: 2048 threads > 1024 in a block (num_warps=32)"
     assert "'<target>' is not defined" in fingerprint.of_exception(

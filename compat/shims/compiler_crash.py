@@ -1,4 +1,6 @@
-"""Triton 3.2.0 aborts the process while it lays out some dot products for Hopper with 8 or more warps.
+"""Triton 3.2 and 3.3 cannot lay out some dot products for Hopper with 8 or more warps.
+
+3.2.0 aborts the process; 3.3.1 fails another assertion of the same layout, and its autotuner passes that on.
 
 Compilation goes through the guard. While an autotuner measures, a configuration that kills the compiler is dropped.
 A direct launch falls back to the next lower num_warps that compiles; the kernel that it got is kept by Triton under
@@ -27,9 +29,10 @@ def apply(patches: Patches) -> None:
 
     bench = Autotuner._bench
 
-    # Symptom: LinearLayout.cpp … reshapeOuts … Assertion `getTotalOutDimSize() == …' failed, then SIGABRT.
-    # Window: Triton 3.2, sm_90, num_warps 8 and 16. Link: fla-org/flash-linear-attention#196, triton-lang/triton#5609.
-    # Breakpoint: Triton 3.3 compiles these kernels; delete with the 3.2 column.
+    # Symptom: LinearLayout.cpp … reshapeOuts … Assertion `getTotalOutDimSize() == …' failed, then SIGABRT (3.2);
+    # Assertion `instrN >= numColsPerChunk …' failed, then RuntimeError: PassManager::run failed (3.3).
+    # Window: Triton 3.2 and 3.3, sm_90, num_warps 8 and 16. Link: fla-org/flash-linear-attention#196, triton-lang/triton#5609.
+    # Breakpoint: Triton 3.4 compiles these kernels; delete with the 3.3 column.
     def bench_surviving(self, *args, config, **meta):
         _tuning.now = True
         try:
@@ -105,9 +108,9 @@ def _first_lines(crash: CompilerCrashed) -> str:
 SHIM = Shim(
     name="compiler_crash",
     issue="fla-196",
-    window="==3.2.*",
+    window=">=3.2,<3.4",
     symptom="LinearLayout.cpp reshapeOuts Assertion `getTotalOutDimSize() == std::accumulate(",
     link="https://github.com/fla-org/flash-linear-attention/issues/196",
-    delete_when="no column of Triton 3.2 is left",
+    delete_when="no column of Triton 3.2 or 3.3 is left",
     apply=apply,
 )

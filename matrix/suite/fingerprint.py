@@ -20,6 +20,10 @@ _UNREACHABLE = re.compile(
 )
 _LLVM_ERROR = re.compile(r"LLVM ERROR: (?P<what>[^\n]*)")
 _PTXAS = re.compile(r"ptxas\s*(?:\S*,\s*line \d+;\s*)?(?P<what>(?:fatal|error)[^\n]*)")
+# "kernel.py:31:20: error: 'ttg.local_alloc' op …": the first one is the cause.
+_MLIR_ERROR = re.compile(
+    r"^[^\n]*?:\d+:\d+: error: (?P<what>[^\n]*)|^error: (?P<other>[^\n]*)", re.M
+)
 _NOISE = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
     (re.compile(r"(?:/[\w.+@-]+)+/(?P<name>[\w.+@-]+)"), r"\g<name>"),
@@ -40,9 +44,9 @@ def of_text(text: str) -> str:
     return text.strip()[:LONGEST]
 
 
-def of_exception(type_name: str, text: str) -> str:
-    """Of a Python exception: its type and the line that says most."""
-    known = of_output(text)
+def of_exception(type_name: str, text: str, output: str = "") -> str:
+    """Of a Python exception: its type and the line that says most, which a compiler may have printed."""
+    known = of_output(text) or of_output(output)
     return of_text(f"{type_name}: {known or _telling_line(text)}")
 
 
@@ -50,10 +54,10 @@ def of_output(text: str) -> str:
     """Of what a dying compiler printed: its assertion, `LLVM ERROR`, `UNREACHABLE` or ptxas message; else empty."""
     found = _ASSERTION.search(_around(text, "Assertion"))
     if found:
-        where = _function(found["where"])
-        return of_text(
-            f"{os.path.basename(found['file'])}: {where}: Assertion `{found['what']}' failed"
+        place = ": ".join(
+            filter(None, (os.path.basename(found["file"]), _function(found["where"])))
         )
+        return of_text(f"{place}: Assertion `{found['what']}' failed")
     found = _LLVM_ERROR.search(_around(text, "LLVM ERROR"))
     if found:
         return of_text(f"LLVM ERROR: {found['what']}")
@@ -63,7 +67,10 @@ def of_output(text: str) -> str:
             f"UNREACHABLE in {os.path.basename(found['file'] or '?')}: {found['what'] or ''}"
         )
     found = _PTXAS.search(_around(text, "ptxas"))
-    return of_text(f"ptxas {found['what']}") if found else ""
+    if found:
+        return of_text(f"ptxas {found['what']}")
+    found = _MLIR_ERROR.search(_around(text, "error: "))
+    return of_text(f"MLIR error: {found['what'] or found['other']}") if found else ""
 
 
 def _around(text: str, word: str) -> str:
@@ -87,7 +94,7 @@ def of_death(reason: str, output: str) -> str:
 def _function(signature: str) -> str:
     """`LinearLayout::reshapeOuts` out of a C++ signature with return type, arguments and template noise."""
     head = signature.split("(")[0].strip()
-    return re.sub(r"\b(?:mlir|triton|llvm|gpu)::", "", head.split(" ")[-1]) if head else "?"
+    return re.sub(r"\b(?:mlir|triton|llvm|gpu)::", "", head.split(" ")[-1]) if head else ""
 
 
 def _telling_line(text: str) -> str:

@@ -55,9 +55,11 @@ def of_error(error: BaseException, phase: str = "") -> Verdict:
         verdict.outcome, verdict.reason = "crash", "memory"
     elif phase == "compile" or name in ("CompilationError", "PTXASError"):
         verdict.outcome, verdict.phase = "compile-error", "compile"
-    verdict.fingerprint = fingerprint.of_exception(name, text)
+    printed = getattr(error, "compiler_output", "")
+    verdict.fingerprint = fingerprint.of_exception(name, text, printed)
     lines = traceback.format_exception(type(error), error, error.__traceback__)
-    verdict.message = shortened(f"{name}: {text}\n\n{''.join(lines[-6:])}")
+    told = f"{name}: {text}\n\n{''.join(lines[-6:])}"
+    verdict.message = shortened(f"{told}\nThe compiler printed:\n{printed}" if printed else told)
     return verdict
 
 
