@@ -2,7 +2,8 @@
 
 The compiler may abort, segfault, hang or eat the machine's memory; a suite's kernel may call ``os._exit``. Each of
 these becomes an `Outcome`. The child gets its own process group and its output on a pipe that is always drained, so
-50 MB on stderr neither block it nor fill the parent. If the parent dies the child is killed (Linux).
+50 MB on stderr neither block it nor fill the parent. If the parent dies the child is killed (Linux). What the child
+started dies with its process group; a daemon that left the group on purpose does not.
 """
 
 import contextlib
@@ -135,6 +136,13 @@ def run_isolated(
             os.waitpid(pid, 0)
         os.close(result_read)
         os.close(output_read)
+
+
+def die_with_parent() -> None:
+    """Have this process killed when the one that started it dies, however it dies (Linux; elsewhere nothing)."""
+    libc = _libc()
+    if libc is not None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _libc():

@@ -17,7 +17,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from crosswarp.matrix import datafile, selection
-from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.errors import ConfigError, UsageError
 
 DEFAULT_FILE = Path(__file__).with_name("columns.toml")
 DEFAULT_PROFILE = "founding"
@@ -100,6 +100,10 @@ def load(path: Path = DEFAULT_FILE) -> tuple[Column, ...]:
 def newest(columns: Sequence[Column]) -> Column:
     """The newest published pair of the table."""
     published = [column for column in columns if column.triton and column.official]
+    if not published:
+        raise ConfigError(
+            "the column table holds no published pair. Add one with triton and torch."
+        )
     return max(published, key=lambda column: Version(column.triton or "0"))
 
 

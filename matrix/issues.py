@@ -132,7 +132,7 @@ class Verdict:
     known: list[tuple[Record, Issue]] = field(default_factory=list)
     unexpected_red: list[Record] = field(default_factory=list)
     unexpectedly_green: list[Green] = field(default_factory=list)
-    # Red although shimmed, while the issue names a shim that should have healed it.
+    # The issue names a shim, and the cell is red shimmed, or red bare and was never seen green shimmed.
     shim_failed: list[tuple[Record, Issue]] = field(default_factory=list)
     healed: list[Healed] = field(default_factory=list)
 
@@ -169,19 +169,22 @@ def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
     for record in records:
         if record.mode == "shimmed":
             shimmed[record.column, _bare_item(record)].append(record)
+    # A run of bare Triton alone says nothing about shims.
+    shims_ran = bool(shimmed)
     for record in records:
         version = triton_of(record)
         if record.red:
             issue = classify(record, issues, version)
             if issue is None:
                 verdict.unexpected_red.append(record)
-            elif record.mode == "shimmed" and issue.shim:
+                continue
+            healed = _healed(record, issue, shimmed)
+            if healed:
+                verdict.healed.append(healed)
+            if issue.shim and shims_ran and not healed:
                 verdict.shim_failed.append((record, issue))
             else:
                 verdict.known.append((record, issue))
-                healed = _healed(record, issue, shimmed)
-                if healed:
-                    verdict.healed.append(healed)
         elif record.mode == "bare" and record.ran:
             for issue in issues:
                 if issue.status == "reproduced" and _must_be_red(issue, record, version):

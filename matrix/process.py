@@ -1,4 +1,7 @@
-"""The suite's process: started in a group of its own, tied to our life, ended as a group."""
+"""The suite's process: started in a group of its own, tied to our life, ended as a group.
+
+What it starts in turn (pytest, its workers, their children) ties itself to its own parent.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,10 @@ def cell_environ(environ: Mapping[str, str], *, here: bool) -> dict[str, str]:
         # A source build at hand may need its own; a published wheel is measured as published.
         dropped |= {name for name in environ if name.startswith("TRITON_")}
     kept = {name: value for name, value in environ.items() if name not in dropped}
-    return {**kept, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    if here:
+        # Somebody else's interpreter is left as it was found; our own starts quicker with what it has compiled.
+        kept["PYTHONDONTWRITEBYTECODE"] = "1"
+    return {**kept, "PYTHONUNBUFFERED": "1"}
 
 
 def log_tail(log: Path, lines: int = 15) -> str:

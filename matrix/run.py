@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,6 +81,7 @@ class _ColumnRun:
     wrong: str = ""
     broken_lines: int = 0
     twice: int = 0
+    no_room: bool = False
 
 
 class Runner:
@@ -298,6 +300,7 @@ class Runner:
         state.twice += self._store.cells(self._run, cells)
         for cell in cells:
             state.outcomes[cell.outcome] += 1
+            state.no_room = state.no_room or (cell.outcome, cell.reason) == ("not-run", "disk full")
             state.configs.add(f"{cell.item}/{cell.config}")
             self._progress.cell(cell)
 
@@ -335,7 +338,11 @@ class Runner:
             self._problem(column, f"wrong versions: {message}")
             return
         died = len(state.open)
-        if out_of_time:
+        if state.no_room or _no_room(self._work):
+            message = "The disk is full or read-only. Free space (or choose another --work), and run again."
+            self._left_open(column, state, "not-run", "disk full", message)
+            self._problem(column, f"{column}: {message}")
+        elif out_of_time:
             self._left_open(
                 column, state, "timeout", "column limit", "The column's time limit ended it."
             )
@@ -351,7 +358,7 @@ class Runner:
             self._left_open(column, state, "crash", "worker died", message)
         planned = sum(state.planned.values())
         missing = planned - state.ended - died
-        if not state.planned:
+        if not state.planned and not out_of_time:
             # Nothing even began: that is the environment's fault as far as anyone can tell.
             said = process.log_tail(log)
             message = (
@@ -426,6 +433,16 @@ class Runner:
         self._problems = True
         self._store.note(self._run, column, text, kind="problem")
         self._progress.say(text)
+
+
+def _no_room(folder: Path) -> bool:
+    """Whether even a small file no longer fits."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(65536))
+    except OSError:
+        return True
+    return False
 
 
 def _ended_how(status: int | None) -> str:

@@ -11,7 +11,12 @@ from crosswarp.matrix.errors import UsageError
 
 def split(texts: Iterable[str]) -> list[str]:
     """`["a,b", "c"]` as given on a command line to `["a", "b", "c"]`."""
-    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
+    parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
+    if not parts:
+        raise UsageError(
+            "an empty selection chooses nothing. Name something, or leave the option out."
+        )
+    return parts
 
 
 def choose(wanted: Sequence[str], names: Sequence[str], what: str, listing: str) -> list[str]:

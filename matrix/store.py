@@ -19,7 +19,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from crosswarp.matrix.errors import StoreError
+from crosswarp.matrix.errors import StoreError, UsageError
 from crosswarp.matrix.record import Record, clean
 
 # Append only: a step that has been released is never edited.
@@ -193,16 +193,6 @@ class Store:
                 twice += 1 - db.execute(_INSERT_CELL, [run, *values]).rowcount
         return twice
 
-    def set_issues(self, run: int, records: Iterable[Record]) -> None:
-        key = ("column", "target", "lane", "mode", "kernel", "case", "config")
-        where = " AND ".join(f'"{name}" = ?' for name in key)
-        with self._write() as db:
-            for record in records:
-                db.execute(
-                    f"UPDATE cells SET issue = ? WHERE run = ? AND {where}",
-                    (record.issue, run, *(getattr(record, name) for name in key)),
-                )
-
     def note(self, run: int, column: str, text: str, kind: str = "note") -> None:
         with self._write() as db:
             db.execute(
@@ -233,8 +223,9 @@ class Store:
         for one in runs:
             if run is None or one.id == run:
                 return one
-        what = "holds no run yet" if run is None else f"has no run {run}"
-        raise StoreError(f"{self.path} {what}. `crosswarp runs` lists what it holds.")
+        if run is not None:
+            raise UsageError(f"{self.path} has no run {run}. `crosswarp runs` lists what it holds.")
+        raise StoreError(f"{self.path} holds no run yet. Run `crosswarp run` first.")
 
     def records(self, run: int) -> list[Record]:
         with self._plain_errors():

@@ -24,7 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if (error.name or "").startswith("crosswarp"):
             raise
         print(
-            f'crosswarp: {error}. Install the host side: pip install "crosswarp[matrix]"',
+            f'crosswarp: {error}. Install the host side: pip install "crosswarp[matrix]"'
+            ' (in a checkout: pip install -e ".[matrix]")',
             file=sys.stderr,
         )
         return 2

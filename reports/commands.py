@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -76,6 +77,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             suite=suite,
             fresh=options.fresh,
         )
+        _check_work(options.work)
         with Store(options.store) as store:
             runner = Runner(
                 planned, store, options.work, prepare, shown, known, argv, here=bool(options.here)
@@ -84,6 +86,17 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             ended = view(store, known, result.run)
     print(summary(ended), end="")
     return result.exit_code
+
+
+def _check_work(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"--work {folder}: {error.strerror or error}. Name a folder that can be written."
+        ) from None
 
 
 def report(options: argparse.Namespace, argv: Sequence[str]) -> int:

@@ -131,7 +131,7 @@ def _unexpected(view: View) -> list[str]:
         )
     if verdict.shim_failed:
         parts.append(
-            f"RED ALTHOUGH SHIMMED ({len(verdict.shim_failed)} cells): the issue's shim did not heal these.\n"
+            f"NOT HEALED ({len(verdict.shim_failed)} cells): the issue's shim was not seen to heal these.\n"
             + _cells([record for record, _ in verdict.shim_failed])
             + "\n  Mend the shim, or narrow what issues.toml promises of it."
         )

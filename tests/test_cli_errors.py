@@ -115,7 +115,7 @@ def test_no_such_run(crosswarp):
     with Store(__import__("pathlib").Path("store.db")) as store:
         store.begin([], {})
     status, _, err = crosswarp("report", "--store", "store.db", "--run", "7")
-    assert status == 4 and "crosswarp runs" in err
+    assert status == 2 and "crosswarp runs" in err
 
 
 def test_a_store_that_is_none(crosswarp, tmp_path):
@@ -168,3 +168,16 @@ def test_an_index_that_cannot_be_reached(tmp_path):
         assert {(record.outcome, record.reason) for record in records} == {
             ("not-run", "environment failed")
         }
+
+
+@pytest.mark.parametrize("option", ["--columns", "--targets", "--lanes", "--modes", "--kernels"])
+def test_an_empty_selection_is_a_usage_error(crosswarp, option):
+    """What an unset variable of a CI becomes."""
+    status, _, err = crosswarp("run", option, "")
+    assert status == 2 and "leave the option out" in err
+
+
+def test_a_work_folder_that_is_a_file_is_a_usage_error(crosswarp, tmp_path):
+    (tmp_path / "file").write_text("")
+    status, _, err = crosswarp("run", "--work", str(tmp_path / "file"), "--columns", "triton-3.2.0")
+    assert status == 2 and "can be written" in err

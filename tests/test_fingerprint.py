@@ -83,3 +83,15 @@ def test_one_cause_on_two_targets_is_one_fingerprint():
     assert "'<target>' is not defined" in fingerprint.of_exception(
         "RuntimeError", "ptxas fatal   : Value 'sm_100a' is not defined for option 'gpu-name'"
     )
+
+
+@pytest.mark.parametrize(
+    "one, two",
+    [
+        ("cannot open tmpab12cd_x", "cannot open tmpzz98yy_q"),
+        ("killed pid 12", "killed pid 4711"),
+        ("at 12:3: bad layout", "at 7:19: bad layout"),
+    ],
+)
+def test_noise_of_the_day_is_left_out(one, two):
+    assert fingerprint.of_text(one) == fingerprint.of_text(two)

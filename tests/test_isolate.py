@@ -59,11 +59,12 @@ def test_a_hang_ends_at_the_time_limit_and_what_it_started_ends_with_it():
         while True:
             time.sleep(1)
 
-    outcome = run_isolated(hang, time_limit=1, on_message=pids.append)
-    assert (outcome.kind, outcome.reason) == ("timeout", "1 s")
+    outcome = run_isolated(hang, time_limit=5, on_message=pids.append)
+    assert (outcome.kind, outcome.reason) == ("timeout", "5 s")
     assert len(pids) == 2
+    # SIGKILL was sent to the group; the orphan is gone as soon as the system has got to it.
     for pid in pids:
-        assert not _running(pid)
+        _wait_until(lambda pid=pid: not _running(pid))
 
 
 def test_a_busy_loop_ends_at_the_time_limit():

@@ -97,26 +97,39 @@ def test_healed_when_the_shim_drops_the_configuration(crash, chunk, make_issue):
     assert [one.shims for one in verdict.healed] == [("drop",)]
 
 
-def test_not_healed_when_nothing_shimmed_was_seen_green(crash, chunk, make_issue):
-    for twins in (
-        [],
-        [chunk(mode="shimmed", outcome="not-run")],
-        [chunk(mode="shimmed", target="sm_80")],
-    ):
-        verdict = judge([crash(), *twins], [make_issue()])
-        assert verdict.as_expected and not verdict.healed
-
-
 def test_red_although_shimmed_fails(crash, make_issue):
     verdict = judge([crash(), crash(mode="shimmed")], [make_issue()])
     assert not verdict.as_expected
-    assert [record.mode for record, _ in verdict.shim_failed] == ["shimmed"]
+    assert [record.mode for record, _ in verdict.shim_failed] == ["bare", "shimmed"]
     assert not verdict.healed
 
 
 def test_red_shimmed_is_known_where_no_shim_is_promised(crash, make_issue):
     verdict = judge([crash(), crash(mode="shimmed")], [make_issue(shim=None)])
     assert verdict.as_expected and len(verdict.known) == 2
+
+
+@pytest.mark.parametrize("twin", [None, "unsupported", "not-run", "crash"])
+def test_a_known_red_that_was_not_seen_green_shimmed_is_not_as_expected(
+    crash, chunk, make_issue, twin
+):
+    """In a run that held shimmed cells at all: elsewhere one was green, so shims ran."""
+    records = [crash(), chunk(mode="shimmed", kernel="matmul")]
+    if twin:
+        records.append(chunk(mode="shimmed", outcome=twin, fingerprint="reshapeOuts"))
+    verdict = judge(records, [make_issue()])
+    assert not verdict.as_expected and crash() in [record for record, _ in verdict.shim_failed]
+    assert verdict.healed == []
+
+
+def test_a_run_of_bare_triton_alone_says_nothing_about_shims(crash, make_issue):
+    assert judge([crash()], [make_issue()]).as_expected
+
+
+def test_the_twin_of_a_configuration_is_that_configuration(crash, chunk, make_issue):
+    records = [crash(), chunk(mode="shimmed"), chunk(mode="shimmed", warps=4, outcome="limit")]
+    (healed,) = judge(records, [make_issue()]).healed
+    assert healed.bare == crash()
 
 
 def test_unexpectedly_red(crash, make_issue):

@@ -104,7 +104,7 @@ def test_the_summary_of_what_nobody_expected(stored, make_record, abort, make_is
     text = summary(stored(records, [make_issue()], code=1))
     assert "UNEXPECTEDLY RED (1 cells)" in text and "out: 3 of 9 differ" in text
     assert "UNEXPECTEDLY GREEN (1 cells)" in text
-    assert "RED ALTHOUGH SHIMMED (1 cells)" in text
+    assert "NOT HEALED (1 cells)" in text
     assert "Not as expected" in text and "As expected:" not in text
 
 

@@ -371,3 +371,24 @@ def test_two_stores_in_one_work_folder_do_not_mix(fake_run):
     fake_run.database = fake_run.folder / "other.db"
     assert fake_run([session(1), *whole("b")]).exit_code == 0
     assert outcomes(fake_run.records()) == {"b": ("pass", "")}
+
+
+def test_fresh_forgets_what_was_compiled(fake_run):
+    kept = fake_run.work / "cache" / "triton-3.2.0" / "kernel.cubin"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("")
+    fake_run([session(1), *whole("a")])
+    assert kept.exists()
+    fake_run([session(1), *whole("a")], fresh=True)
+    assert not kept.exists()
+
+
+def test_a_full_disk_is_not_blamed_on_a_kernel(fake_run):
+    full = cell("a", outcome="not-run", reason="disk full")
+    result = fake_run([session(2), start("a"), full, end("a"), start("b")])
+    assert result.exit_code == 1
+    assert outcomes(fake_run.records()) == {
+        "a": ("not-run", "disk full"),
+        "b": ("not-run", "disk full"),
+    }
+    assert any("Free space" in note for note in fake_run.notes())

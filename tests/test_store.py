@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from crosswarp.matrix import store as store_module
-from crosswarp.matrix.errors import StoreError
+from crosswarp.matrix.errors import StoreError, UsageError
 from crosswarp.matrix.store import Environment, Store, process_started
 
 
@@ -54,7 +54,7 @@ def test_history(path):
         assert (store.run(first).status, store.run(first).exit_code) == ("finished", 0)
         assert [note.kind for note in store.notes(second)] == ["problem"]
         assert store.environments(second)[0].requirements == ("triton",)
-        with pytest.raises(StoreError, match="crosswarp runs"):
+        with pytest.raises(UsageError, match="crosswarp runs"):
             store.run(99)
 
 

@@ -1,5 +1,6 @@
 """The pure parts of the cell side: limits, binaries, the oracle's gaps, verdicts, the stream."""
 
+import errno
 import json
 import multiprocessing
 
@@ -125,6 +126,13 @@ def test_a_fault_on_the_device_is_a_crash():
     found = verdict.of_error(RuntimeError("CUDA error: an illegal memory access was encountered"))
     assert (found.outcome, found.reason, found.phase) == ("crash", "device fault", "execute")
     assert verdict.of_error(RuntimeError("CUDA error: invalid argument")).outcome == "api-error"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_a_full_disk_says_nothing_about_the_kernel(number):
+    found = verdict.of_error(OSError(number, "No space left on device"))
+    assert (found.outcome, found.reason) == ("not-run", "disk full")
+    assert "free space" in found.message
 
 
 def test_wrong_versions_are_named():

@@ -31,7 +31,8 @@ def apply(patches: Patches) -> None:
 
     # Symptom: LinearLayout.cpp … reshapeOuts … Assertion `getTotalOutDimSize() == …' failed, then SIGABRT (3.2);
     # Assertion `instrN >= numColsPerChunk …' failed, then RuntimeError: PassManager::run failed (3.3).
-    # Window: Triton 3.2 and 3.3, sm_90, num_warps 8 and 16. Link: fla-org/flash-linear-attention#196, triton-lang/triton#5609.
+    # Window: Triton 3.2 and 3.3, sm_90, num_warps 8 and 16.
+    # Link: fla-org/flash-linear-attention#196, triton-lang/triton#5609.
     # Breakpoint: Triton 3.4 compiles these kernels; delete with the 3.3 column.
     def bench_surviving(self, *args, config, **meta):
         _tuning.now = True

@@ -9,10 +9,12 @@ from .verdict import Verdict
 def compare(outputs: Mapping[str, Any], reference: Mapping[str, Any], tolerance: float) -> Verdict:
     """``||out - ref|| / ||ref||`` of every output in float64, against `tolerance`.
 
-    A NaN or infinity that the reference does not have at the same place is a mismatch of its own kind: outputs start
-    as NaN, so a NaN is most often an element that no program wrote.
+    NaN and infinities must be where the reference has them, and nowhere else; each is a mismatch of its own kind.
+    Outputs start as NaN, so a NaN is most often an element that no program wrote.
     """
     errors, problems, kinds = {}, [], []
+    if not reference:
+        problems, kinds = ["the reference returned nothing to compare with"], ["reference empty"]
     for name in sorted(reference):
         if name not in outputs:
             problems.append(f"{name}: not returned")
@@ -41,15 +43,14 @@ def _one(out: Any, reference: Any, tolerance: float):
     if tuple(out.shape) != tuple(reference.shape):
         return f"shape {tuple(out.shape)}, expected {tuple(reference.shape)}", "shape", None
     out, reference = out.detach().double().cpu(), reference.detach().double().cpu()
-    for kind, test in (("nan", torch.isnan), ("inf", torch.isinf)):
-        wrong = test(out) & ~test(reference)
-        if wrong.any():
-            first = torch.nonzero(wrong)[0].tolist()
-            return (
-                f"{int(wrong.sum())} of {out.numel()} elements are {kind}, first at {first}",
-                kind,
-                None,
-            )
+    special = (("nan", torch.isnan), ("inf", torch.isposinf), ("-inf", torch.isneginf))
+    for kind, is_kind in special:
+        there, expected = is_kind(out), is_kind(reference)
+        for wrong, told in ((there & ~expected, "are"), (expected & ~there, "should be")):
+            if wrong.any():
+                first = torch.nonzero(wrong)[0].tolist()
+                count = f"{int(wrong.sum())} of {out.numel()} elements"
+                return f"{count} {told} {kind}, first at {first}", kind, None
     same = torch.isfinite(reference)
     difference = torch.linalg.vector_norm((out - reference)[same]).item()
     size = torch.linalg.vector_norm(reference[same]).item()

@@ -83,7 +83,7 @@ def _in_child(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> 
     try:
         log = _prepare_lane(item, spec, started, finished)
         kernel = kernels.load(spec.get("suite"), item.kernel)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return _with_context(of_error(error, phase="import"))
     case = next(case for case in kernel.cases if case.id == item.case)
     unsupported = _unsupported(item, kernel, case)
@@ -134,7 +134,7 @@ def _launch(item: Item, kernel: Any, case: Any) -> Verdict:
             name: value.to(device) if isinstance(value, torch.Tensor) else value
             for name, value in inputs.items()
         }
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return of_error(error, phase="inputs")
     reference_inputs = {
         name: value.clone() if isinstance(value, torch.Tensor) else value
@@ -145,21 +145,29 @@ def _launch(item: Item, kernel: Any, case: Any) -> Verdict:
             outputs = kernel.launch(**inputs, **case.options)
         if item.lane == "device":
             torch.cuda.synchronize()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return of_error(error, phase="bind")
     if item.lane == "compile":
+        if launching.asked == 0:
+            # Green without having compiled anything would be the worst of lies.
+            nothing = "the launcher returned without launching a kernel"
+            return Verdict("api-error", "launched nothing", "launched nothing", nothing, "bind")
         return Verdict("pass")
     try:
         reference = kernel.reference(**reference_inputs)
-    except Exception as error:
+        tolerance = _tolerance(item, kernel, case)
+    except (Exception, SystemExit) as error:
         return of_error(error, phase="reference")
-    return compare(outputs, reference, _tolerance(item, kernel, case))
+    return compare(outputs, reference, tolerance)
 
 
 def _tolerance(item: Item, kernel: Any, case: Any) -> float:
     for family, tolerances in kernel.tolerance_on.items():
         if item.target.startswith(family) and case.dtype in tolerances:
             return tolerances[case.dtype]
+    if case.dtype not in kernel.tolerance:
+        msg = f"{kernel.name} has no tolerance for {case.dtype}: add one to KERNEL.tolerance"
+        raise ValueError(msg)
     return kernel.tolerance[case.dtype]
 
 

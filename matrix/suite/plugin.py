@@ -5,12 +5,16 @@ import time
 
 import pytest
 
+from crosswarp.compat.isolate import die_with_parent
+
 from .stream import Stream, read_spec
 
 SPEC_ENV, LANE_ENV = "CROSSWARP_SPEC", "CROSSWARP_LANE"
 
 
 def pytest_configure(config):
+    # pytest dies with the process that the host started, and its workers with pytest.
+    die_with_parent()
     config.crosswarp_spec = read_spec(os.environ[SPEC_ENV])
 
 

@@ -1,5 +1,6 @@
 """From what happened to an outcome: kind, reason, fingerprint, phase."""
 
+import errno
 import os
 import re
 import traceback
@@ -23,6 +24,9 @@ class Verdict:
     shims: List[str] = field(default_factory=list)
 
 
+# Says nothing about the kernel.
+NO_ROOM = "disk full"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _DEVICE_FAULT = re.compile(
     r"(?:CUDA|HIP) error: (?!out of memory|invalid argument|no kernel image)"
 )
@@ -45,6 +49,11 @@ def of_error(error: BaseException, phase: str = "") -> Verdict:
     name, text = type(error).__name__, str(error)
     if name == "CompilerCrashed":
         return of_death(error.kind, error.reason, error.stderr, text, "compile")  # type: ignore[attr-defined]
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        message = (
+            f"{name}: {text}. The disk is full or read-only: free space, or choose another --work."
+        )
+        return Verdict("not-run", reason=NO_ROOM, message=message, phase=phase)
     verdict = Verdict("api-error", reason=name, phase=phase)
     if name in ("OutOfResources", "LaunchRefused"):
         verdict.outcome, verdict.phase = "limit", "launch"

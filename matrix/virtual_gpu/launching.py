@@ -23,6 +23,8 @@ class Launch:
 
 
 launches: List[Launch] = []
+# Every launch that was asked for, those with an empty grid as well.
+asked = 0
 
 
 def noted() -> List[Dict[str, Any]]:
@@ -81,6 +83,8 @@ def check_and_note(
     target: Target, function: Function, metadata: Dict[str, Any], grid: Tuple[int, int, int]
 ) -> None:
     """The whole of a virtual launch. An empty grid launches nothing, as in Triton's own launcher."""
+    global asked
+    asked += 1
     if min(grid) <= 0:
         return
     num_warps, shared = metadata["num_warps"], metadata["shared"]

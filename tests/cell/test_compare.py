@@ -34,6 +34,18 @@ def test_infinity_of_the_reference_is_right():
     assert compare({"y": reference.clone()}, {"y": reference}, 1e-6).outcome == "pass"
 
 
+@pytest.mark.parametrize("special", [float("nan"), float("inf"), float("-inf")])
+def test_what_the_reference_has_must_be_there(special):
+    reference = torch.tensor([1.0, special])
+    for wrong in (0.0, -special):
+        found = compare({"y": torch.tensor([1.0, wrong])}, {"y": reference}, 1e-6)
+        assert found.outcome == ("pass" if special != special and wrong != 0 else "mismatch")
+
+
+def test_nothing_to_compare_with_is_no_pass():
+    assert compare({"y": torch.ones(2)}, {}, 1).fingerprint == "mismatch: reference empty"
+
+
 def test_a_missing_output_and_a_wrong_shape():
     reference = {"y": torch.ones(4)}
     assert compare({}, reference, 1).fingerprint == "mismatch: y missing"
