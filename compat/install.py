@@ -117,13 +117,19 @@ def _apply() -> None:
 class _AfterTriton(importlib.abc.MetaPathFinder):
     """Applies the shims as soon as ``import triton`` has run."""
 
+    def __init__(self):
+        self._looking = threading.local()
+
     def find_spec(self, name, path=None, target=None):
-        if name != "triton":
+        # Asked again below, and asked by whoever only wants to know whether there is a Triton (torch 2.15 does): stay
+        # in place until it really runs.
+        if name != "triton" or getattr(self._looking, "now", False):
             return None
-        with _lock:
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self._looking.now = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._looking.now = False
         if spec is None or spec.loader is None:
             return spec
         execute = spec.loader.exec_module
@@ -131,8 +137,10 @@ class _AfterTriton(importlib.abc.MetaPathFinder):
         def exec_module(module):
             execute(module)
             with _lock:
-                if not _applied:
-                    _apply()
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                    if not _applied:
+                        _apply()
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec

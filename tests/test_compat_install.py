@@ -81,6 +81,25 @@ def test_uninstall_puts_tritons_own_objects_back():
     )
 
 
+def test_asking_whether_there_is_a_triton_is_not_importing_it():
+    """torch 2.15 asks before it imports."""
+    assert (
+        python(
+            FAKE_TRITON
+            + """
+    import importlib.util
+    from crosswarp import compat
+    compat.install()
+    assert importlib.util.find_spec("triton") is not None
+    assert compat.active() == []
+    import triton
+    print([shim.name for shim in compat.active()])
+    """
+        )
+        == "['wavefront_limit']"
+    )
+
+
 def test_uninstall_before_the_import_installs_nothing_later():
     assert (
         python(
