@@ -3,6 +3,7 @@
 nox -s matrix                            the main job: the founding five columns
 nox -s matrix -- --columns all           every column; everything after -- goes to `crosswarp run`
 nox -s tests / nox -s lint               the harness's own tests; ruff and mypy
+nox -s docs                              docs/ again, from the records; -- --check only compares
 """
 
 import os
@@ -69,3 +70,10 @@ def lint(session: nox.Session) -> None:
         "crosswarp.reports",
         env={"MYPYPATH": str(links.parent)},
     )
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Make docs/ from the records; `-- --check` only says what is out of date."""
+    session.install("-e", ".[matrix]")
+    session.run("crosswarp", "docs", *session.posargs)

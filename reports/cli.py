@@ -2,10 +2,13 @@
 
     crosswarp run       the matrix: build what is missing, run, record, sum up
     crosswarp report    a stored run as a table, Markdown or JSON
+    crosswarp doctor    what is installed here, what the shims heal of it, and what is left
+    crosswarp docs      the pages that are made from the records
     crosswarp columns / targets / runs    what there is to choose from
 
-Exit status: 0 as expected; 1 something unexpectedly red or green; 2 usage; 3 an environment could not be built;
-4 the store failed; 130 cancelled.
+Exit status: 0 as expected; 1 something unexpectedly red or green (doctor: something known is left unhealed; docs
+--check: a page is out of date); 2 usage (doctor: or there is no Triton); 3 an environment could not be built; 4 the
+store failed; 130 cancelled.
 """
 
 from __future__ import annotations
@@ -24,8 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if (error.name or "").startswith("crosswarp"):
             raise
         print(
-            f'crosswarp: {error}. Install the host side: pip install "crosswarp[matrix]"'
-            ' (in a checkout: pip install -e ".[matrix]")',
+            f'crosswarp: {error}. Install the host side: pip install "crosswarp[matrix]" on Python 3.11 or newer. '
+            "For the doctor alone, nothing but Python 3.9 is needed: python -m crosswarp.compat doctor",
             file=sys.stderr,
         )
         return 2
@@ -149,7 +152,49 @@ def _parser() -> argparse.ArgumentParser:
         "runs", help="list the stored runs", description="List the stored runs."
     )
     _store(runs)
+    _doctor(commands.add_parser(
+        "doctor", help="what is here, what is healed, what is left",
+        description="Say which Triton, torch and devices are here, which shims are active on them and why, and which "
+        "known issues are left. Exit status: 0 nothing known is left unhealed, 1 something is, 2 usage or no Triton.",
+    ))  # fmt: skip
+    docs = commands.add_parser(
+        "docs", help="make docs/ from the records",
+        description="Write the pages that are made from the records: shims.md and api.md.",
+    )  # fmt: skip
+    docs.add_argument("--out", type=Path, default=Path("docs"), metavar="DIR", help="(docs)")
+    docs.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a page is out of date"
+    )
+    docs.add_argument("--issues-file", type=Path, metavar="TOML")
     return parser
+
+
+def _doctor(doctor: argparse.ArgumentParser) -> None:
+    doctor.add_argument("--json", action="store_true", help="for programs")
+    doctor.add_argument(
+        "--python",
+        type=Path,
+        metavar="PYTHON",
+        help="look at this interpreter's environment instead of our own",
+    )
+    doctor.add_argument(
+        "--targets", action="append", metavar="NAME,..",
+        help="sm_90, gfx942, ... to judge issues for (default: the devices here, or all when there is none)",
+    )  # fmt: skip
+    doctor.add_argument(
+        "--guard",
+        choices=("auto", "always", "off"),
+        default="auto",
+        help="as for compat.install (auto)",
+    )
+    doctor.add_argument(
+        "--timeout",
+        type=_positive,
+        default=120,
+        metavar="S",
+        help="for asking torch and the devices (120)",
+    )
+    doctor.add_argument("--issues-file", type=Path, metavar="TOML")
 
 
 def _store(group: argparse._ActionsContainer) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tabulate import tabulate
 
+from crosswarp.compat import doctor as compat_doctor
+from crosswarp.compat import doctor_text
 from crosswarp.matrix import columns as columns_module
 from crosswarp.matrix import here, issues, plan, resolver, selection
 from crosswarp.matrix import targets as targets_module
@@ -21,6 +23,8 @@ from crosswarp.matrix.record import MODES
 from crosswarp.matrix.run import Prepare, Runner
 from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
+from crosswarp.reports import docs as docs_module
+from crosswarp.reports import doctor as doctor_module
 from crosswarp.reports import escape
 from crosswarp.reports.export import export
 from crosswarp.reports.markdown import markdown
@@ -176,6 +180,33 @@ def runs(options: argparse.Namespace, argv: Sequence[str]) -> int:
         )
     )
     return 0
+
+
+def doctor(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    targets = selection.split(options.targets) if options.targets else []
+    if options.python:
+        report = doctor_module.ask(options.python, options.guard, options.timeout)
+    else:
+        report = compat_doctor.examine(options.guard, options.timeout)
+    report = doctor_module.with_issues(report, known, targets)
+    text = compat_doctor.as_json(report) if options.json else doctor_text.render(report)
+    print(text, end="")
+    return report["exit_code"]
+
+
+def docs(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    made = docs_module.pages(issues.load(options.issues_file or issues.DEFAULT_FILE))
+    if not options.check:
+        docs_module.write(options.out, made)
+        print("\n".join(str(options.out / name) for name in made))
+        return 0
+    old = docs_module.stale(options.out, made)
+    if old:
+        print(
+            f"Out of date in {options.out}: {', '.join(old)}. Run `crosswarp docs --out {options.out}`."
+        )
+    return 1 if old else 0
 
 
 def _short(argv: Sequence[str]) -> str:

@@ -214,7 +214,10 @@ def test_our_own_records_and_shims_name_each_other():
 
     known = {issue.id: issue for issue in issues.load()}
     shims = {shim.name: shim for shim in all_shims()}
-    assert {shim.issue for shim in shims.values()} <= known.keys()
+    # What an interpreter gets wrong is `unsupported` bare, so it has no record that is red; it is named for itself.
+    of_interpreter = {s.issue for s in shims.values() if s.issue == s.name.replace("_", "-")}
+    assert all(name.startswith("interpreter-") for name in of_interpreter)
+    assert {shim.issue for shim in shims.values()} - of_interpreter <= known.keys()
     published = [column.triton for column in columns.load() if column.triton]
     for issue in known.values():
         assert all(case.kernel in NAMES for case in issue.case)

@@ -1,0 +1,56 @@
+"""A numpy that is too new for the interpreter: wrong memory or a strange error. Refused, with what to install."""
+
+from typing import Optional, Tuple
+
+from ..errors import CompatError
+from ..interpreter import module
+from ..record import Patches, Shim
+from ..versions import in_window, triton_version
+
+
+def pin(triton: str, numpy: str) -> Optional[Tuple[str, str]]:
+    """What to install instead of this `numpy`, and why; None if the interpreter of this `triton` works with it."""
+    # libtriton up to 3.1 was built for numpy 1.
+    if in_window("<3.2", triton) and in_window(">=2", numpy):
+        return "numpy<2", "reads and writes wrong memory, without an error,"
+    # numpy 2.4 no longer makes an int of a one-element array.
+    if in_window(">=3.2,<3.7", triton) and in_window(">=2.4", numpy):
+        return "numpy<2.4", "fails on loops with run-time bounds"
+    return None
+
+
+def apply(patches: Patches) -> None:
+    interpreter = module()
+    if interpreter is None:
+        return
+    triton, numpy = str(triton_version()), interpreter.np.__version__
+    found = pin(triton, numpy)
+    if found is None:
+        return
+    wanted, why = found
+
+    from ..install import note_acted
+
+    # Symptom: outputs that keep their zeros, 1e19 or nan (3.0, 3.1); TypeError: only 0-dimensional arrays can be
+    # converted to Python scalars (3.2 to 3.6). Window: before Triton 3.7, interpreter.
+    # Link: triton-lang/triton#9171, mended by #9172; gpu-mode/lectures#47 for numpy 2.
+    # Breakpoint: Triton 3.7 works with every numpy so far; delete with the last column before it.
+    def refuse(self, *args, **kwargs):
+        note_acted(SHIM.name)
+        msg = f'the interpreter of Triton {triton} {why} with numpy {numpy}: pip install "{wanted}"'
+        raise CompatError(msg)
+
+    patches.set(interpreter.GridExecutor, "__call__", refuse)
+
+
+SHIM = Shim(
+    name="interpreter_numpy",
+    issue="interpreter-numpy",
+    window="<3.7",
+    symptom="only 0-dimensional arrays can be converted to Python scalars; TRITON_INTERPRET=1 outputs stay zero",
+    link="https://github.com/triton-lang/triton/issues/9171",
+    delete_when="no column before Triton 3.7 is left",
+    apply=apply,
+    # Outermost: nothing is to run before it refuses.
+    order=80,
+)
