@@ -1,7 +1,6 @@
 """install, uninstall, and what is active. Before Triton is imported, installing waits for that import."""
 
 import contextlib
-import importlib.abc
 import importlib.util
 import sys
 import threading
@@ -44,7 +43,7 @@ def install(guard: str = "auto") -> None:
         if hasattr(sys.modules.get("triton"), "jit"):
             _apply()
         else:
-            sys.meta_path.insert(0, _AfterTriton())
+            sys.meta_path.insert(0, _AfterTriton())  # type: ignore[arg-type]
 
 
 def uninstall() -> None:
@@ -114,8 +113,8 @@ def _apply() -> None:
         _applied.append((shim, patches))
 
 
-class _AfterTriton(importlib.abc.MetaPathFinder):
-    """Applies the shims as soon as ``import triton`` has run."""
+class _AfterTriton:
+    """A finder on ``sys.meta_path`` that applies the shims as soon as ``import triton`` has run."""
 
     def __init__(self):
         self._looking = threading.local()

@@ -4,17 +4,80 @@ A value in the interpreter is a `TensorHandle`: a numpy array and a Triton eleme
 the 8-bit floats as uint8, as bit patterns.
 """
 
-import importlib.util
-from typing import Any, Callable, Optional
+import sys
+import threading
+from typing import Any, Callable, List, Tuple
+
+from .record import Patches
+
+NAME = "triton.runtime.interpreter"
+_lock = threading.RLock()
+_waiting: List[Tuple[Patches, Callable[[Patches, Any], None]]] = []
 
 
-def module() -> Optional[Any]:
-    """``triton.runtime.interpreter``, or None where it cannot be imported: it needs numpy, compiling does not."""
-    if importlib.util.find_spec("numpy") is None:
-        return None
-    import triton.runtime.interpreter as interpreter
+def once_imported(apply: Callable[[Patches, Any], None]) -> Callable[[Patches], None]:
+    """Make ``apply(patches, interpreter)`` a shim's `apply` that waits for Triton to import its interpreter.
 
-    return interpreter
+    Triton does so when it first decorates a kernel with TRITON_INTERPRET=1 (2.3 always). Who only compiles pays
+    nothing: neither the interpreter nor numpy, which it needs, is imported, and nothing is replaced.
+    """
+
+    def wait_and_apply(patches: Patches) -> None:
+        entry = (patches, apply)
+        with _lock:
+            if not imported():
+                _waiting.append(entry)
+                patches.on_undo(lambda: _forget(entry))
+                if len(_waiting) == 1:
+                    sys.meta_path.insert(0, _FINDER)
+                return
+        apply(patches, sys.modules[NAME])
+
+    return wait_and_apply
+
+
+def imported() -> bool:
+    """Whether Triton's interpreter has been imported, to its end."""
+    return hasattr(sys.modules.get(NAME), "InterpretedFunction")
+
+
+def _forget(entry: Any) -> None:
+    with _lock:
+        if entry in _waiting:
+            _waiting.remove(entry)
+            if not _waiting:
+                sys.meta_path.remove(_FINDER)
+
+
+class _AfterInterpreter:
+    """A finder on ``sys.meta_path`` that applies what waits, in order, as soon as the interpreter has been imported."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != NAME:
+            return None
+        others = [finder for finder in sys.meta_path if finder is not self]
+        specs = (finder.find_spec(name, path, target) for finder in others)
+        spec = next((spec for spec in specs if spec is not None), None)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            execute(module)
+            with _lock:
+                for patches, apply in list(_waiting):
+                    _forget((patches, apply))
+                    try:
+                        apply(patches, module)
+                    except BaseException:
+                        patches.undo()
+                        raise
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+_FINDER: Any = _AfterInterpreter()
 
 
 def has_type(value: Any, interpreter: Any, dtype: Any) -> bool:

@@ -1,7 +1,6 @@
 """The record that each shim carries, and the patches that it makes and can take back."""
 
-from dataclasses import dataclass
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, NamedTuple
 
 _MISSING = object()
 
@@ -10,28 +9,53 @@ class Patches:
     """Attributes replaced by one shim, in order; `undo` puts Triton's own objects back."""
 
     def __init__(self) -> None:
-        self._undo: List[Tuple[Any, str, Any, Any]] = []
+        self._undo: List[Callable[[], None]] = []
 
     def set(self, owner: Any, name: str, value: Any) -> None:
         """Set `owner.name`, remembering what `owner` itself held there (an inherited attribute is uncovered again)."""
         before = vars(owner).get(name, _MISSING)
         setattr(owner, name, value)
-        self._undo.append((owner, name, before, vars(owner).get(name)))
+        ours = vars(owner).get(name)
+        self._undo.append(lambda: _put_back(owner, name, before, ours))
+
+    def on_undo(self, function: Callable[[], None]) -> None:
+        """Call `function` as well, when what was set after it has been put back."""
+        self._undo.append(function)
 
     def undo(self) -> None:
         """Put back every attribute that still holds what this shim set; another's later patch is left alone."""
         while self._undo:
-            owner, name, before, ours = self._undo.pop()
-            if vars(owner).get(name) is not ours:
-                continue
-            if before is _MISSING:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, before)
+            self._undo.pop()()
 
 
-@dataclass(frozen=True)
-class Shim:
+def _put_back(owner: Any, name: str, before: Any, ours: Any) -> None:
+    if not _holds(vars(owner).get(name), ours):
+        return
+    if before is _MISSING:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, before)
+
+
+def _holds(found: Any, ours: Any) -> bool:
+    while found is not ours:
+        found = inner(found)
+        if found is None:
+            return False
+    return True
+
+
+def inner(function: Any) -> Any:
+    """What a wrapper of Triton's interpreter calls, or None where `function` is none.
+
+    An interpreted launch wraps every builtin of `triton.language`, those that a shim put there as well. Up to Triton
+    3.5 the wrappers stay, and have what they wrap as the default of a keyword, ``member``.
+    Breakpoint: Triton 3.6 takes its wrappers back; delete with the last column before it.
+    """
+    return (getattr(function, "__kwdefaults__", None) or {}).get("member")
+
+
+class Shim(NamedTuple):
     """One change in behaviour, applied only inside its window.
 
     Attributes:

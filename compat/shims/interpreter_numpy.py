@@ -1,9 +1,9 @@
 """A numpy that is too new for the interpreter: wrong memory or a strange error. Refused, with what to install."""
 
-from typing import Optional, Tuple
+from typing import Any, Optional, Tuple
 
 from ..errors import CompatError
-from ..interpreter import module
+from ..interpreter import once_imported
 from ..record import Patches, Shim
 from ..versions import in_window, triton_version
 
@@ -19,10 +19,8 @@ def pin(triton: str, numpy: str) -> Optional[Tuple[str, str]]:
     return None
 
 
-def apply(patches: Patches) -> None:
-    interpreter = module()
-    if interpreter is None:
-        return
+@once_imported
+def apply(patches: Patches, interpreter: Any) -> None:
     triton, numpy = str(triton_version()), interpreter.np.__version__
     found = pin(triton, numpy)
     if found is None:

@@ -1,14 +1,15 @@
 """The same for the interpreter (TRITON_INTERPRET=1), which drops launch options that a kernel declares until 3.3.0."""
 
 import inspect
+from typing import Any
 
+from ..interpreter import once_imported
 from ..launch import by_position
 from ..record import Patches, Shim
 
 
-def apply(patches: Patches) -> None:
-    import triton.runtime.interpreter as interpreter
-
+@once_imported
+def apply(patches: Patches, interpreter: Any) -> None:
     from ..install import note_acted
 
     executor = interpreter.GridExecutor
@@ -34,7 +35,7 @@ def apply(patches: Patches) -> None:
 
 SHIM = Shim(
     name="interpreter_reserved_options",
-    issue="liger-215",
+    issue="interpreter-reserved-options",
     window="<3.3",
     symptom="missing 1 required positional argument: 'num_warps'",
     link="https://github.com/linkedin/Liger-Kernel/issues/215",

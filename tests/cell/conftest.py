@@ -3,6 +3,27 @@
 import pytest
 
 from crosswarp.compat.isolate import run_isolated
+from crosswarp.compat.versions import in_window, triton_version
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers",
+        "triton(specifier): the test is about these versions of Triton, and runs on no other",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out the tests of other versions. Not a skip: on this version there is nothing to test."""
+    version = triton_version()
+    chosen, others = [], []
+    for item in items:
+        windows = [mark.args[0] for mark in item.iter_markers("triton")]
+        inside = all(in_window(window, version) for window in windows)
+        (chosen if inside else others).append(item)
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = chosen
 
 
 @pytest.fixture
