@@ -3,6 +3,7 @@
 The folder is ``$CROSSWARP_CACHE_DIR``, else ``crosswarp`` in ``$XDG_CACHE_HOME`` or ``~/.cache``.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -16,12 +17,19 @@ CACHE_ENV = "CROSSWARP_CACHE_DIR"
 
 def folder() -> Path:
     """Where crashes are remembered."""
+    return _home() / "crashes"
+
+
+def lock_folder() -> Path:
+    """Where the locks are of those who compile."""
+    return _home() / "locks"
+
+
+def _home() -> Path:
     chosen = os.environ.get(CACHE_ENV)
     if chosen:
-        return Path(chosen) / "crashes"
-    return (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crosswarp" / "crashes"
-    )
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crosswarp"
 
 
 @dataclass(frozen=True)
@@ -54,9 +62,9 @@ class Entry:
             return
 
 
-def entry(src: Any, args: tuple, kwargs: dict) -> Entry:
-    """The entry for one call of Triton's ``compile(src, target=, options=)``."""
-    parts = [_build(), src.hash(), repr(args)]
+def entry(src: Any, args: tuple, kwargs: dict, variant: str = "") -> Entry:
+    """The entry for one call of Triton's ``compile(src, target=, options=)``, in one way to compile it."""
+    parts = [_build(), src.hash(), repr(args), variant, _settings()]
     for name, value in sorted(kwargs.items()):
         if name != "_env_vars":
             parts.append(f"{name}={sorted(value.items()) if isinstance(value, dict) else value!r}")
@@ -64,6 +72,19 @@ def entry(src: Any, args: tuple, kwargs: dict) -> Entry:
     return Entry(folder() / f"{digest}.json")
 
 
+def _settings() -> str:
+    """The variables of the environment that Triton itself puts into the key of its cache."""
+    import triton._C.libtriton as library
+
+    # Breakpoint: Triton 3.0 renamed and moved the function.
+    for owner in (library, getattr(library, "triton", None)):
+        for name in ("get_cache_invalidating_env_vars", "get_env_vars"):
+            if hasattr(owner, name):
+                return repr(sorted(getattr(owner, name)().items()))
+    return ""
+
+
+@functools.lru_cache(maxsize=None)
 def _build() -> str:
     """Which Triton this is: a version is no identity, so the size and date of its compiled part count as well."""
     import triton

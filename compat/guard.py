@@ -6,17 +6,21 @@ that no later process walks into it again. The matrix and the library use this s
 """
 
 import contextlib
+import functools
 import os
 import threading
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Tuple
 
-from . import crash_memory
+from . import crash_memory, locks, worker
 from .errors import CompilerCrashed
-from .isolate import Outcome, run_isolated
+from .isolate import Outcome
+from .launch import around_compile
 from .record import Patches
 
 TIME_LIMIT_ENV = "CROSSWARP_COMPILE_SECONDS"
 MEMORY_LIMIT_ENV = "CROSSWARP_COMPILE_MB"
+# How long to wait for another process that compiles the same kernel, before compiling it as well.
+LOCK_LIMIT_ENV = "CROSSWARP_LOCK_SECONDS"
 DEFAULT_SECONDS = 600.0
 
 # on_crash(crash, compile, src, args, kwargs) -> a compiled kernel to use instead, or it raises.
@@ -33,6 +37,8 @@ class _State(threading.local):
 
 _state = _State()
 _child = False
+# Ways to die that are the program's own. The others come from outside: from a person, or from a machine without memory.
+_OWN_SIGNALS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
 
 
 def in_child() -> bool:
@@ -48,8 +54,9 @@ def install(patches: Patches, on_crash: Optional[CrashHandler] = None) -> None:
         on_crash: what to do instead of raising `CompilerCrashed`.
     """
     import triton.compiler.compiler as compiler
-    from triton.runtime.jit import JITFunction
 
+    # A worker that was forked before knows nothing of what is installed now.
+    worker.forget()
     make_ir = compiler.ASTSource.make_ir
 
     def miss_or_make_ir(self, *args, **kwargs):
@@ -58,42 +65,9 @@ def install(patches: Patches, on_crash: Optional[CrashHandler] = None) -> None:
         return make_ir(self, *args, **kwargs)
 
     patches.set(compiler.ASTSource, "make_ir", miss_or_make_ir)
-    if _run_imports_compile():
-        import triton.compiler
+    _miss_before_the_context(patches)
 
-        patches.set(triton.compiler, "compile", _guarded(triton.compiler.compile, on_crash))
-    else:
-        patches.set(JITFunction, "compile", _GuardedAttribute(on_crash))
-
-
-def _run_imports_compile() -> bool:
-    """Breakpoint: Triton 3.0 keeps the compiler in ``self.compile``; before, ``run`` imported it at each launch."""
-    from triton.runtime.jit import JITFunction
-
-    return not hasattr(JITFunction, "create_binder")
-
-
-class _GuardedAttribute:
-    """``JITFunction.compile`` as a data descriptor: it covers kernels that were bound before the guard came."""
-
-    def __init__(self, on_crash: Optional[CrashHandler]):
-        self._on_crash = on_crash
-
-    def __get__(self, kernel, owner=None):
-        if kernel is None:
-            return self
-        try:
-            compile_ = kernel.__dict__["compile"]
-        except KeyError:
-            raise AttributeError("compile") from None
-        return _guarded(compile_, self._on_crash)
-
-    def __set__(self, kernel, value):
-        kernel.__dict__["compile"] = value
-
-
-def _guarded(compile_: Callable, on_crash: Optional[CrashHandler]) -> Callable:
-    def compile(src, *args, **kwargs):
+    def guarded(compile_, src, args, kwargs):
         try:
             return compile_guarded(compile_, src, args, kwargs)
         except Exception as error:
@@ -102,7 +76,29 @@ def _guarded(compile_: Callable, on_crash: Optional[CrashHandler]) -> Callable:
                 raise
             return on_crash(crash, compile_, src, args, kwargs)
 
-    return compile
+    around_compile(patches, guarded)
+
+
+def _miss_before_the_context(patches: Patches) -> None:
+    """A miss can be told before MLIR's context is made, which costs a millisecond and starts threads."""
+    import triton
+
+    # Breakpoint: Triton 3.0 has pluggable backends; before, the context is made by `make_ir`.
+    if not hasattr(triton, "backends"):
+        return
+
+    def healed(add_stages):
+        @functools.wraps(add_stages)
+        def miss_or_add_stages(self, *args, **kwargs):
+            if _state.looking:
+                raise _CacheMiss
+            return add_stages(self, *args, **kwargs)
+
+        return miss_or_add_stages
+
+    for backend in triton.backends.backends.values():
+        if "add_stages" in vars(backend.compiler):
+            patches.set(backend.compiler, "add_stages", healed(backend.compiler.add_stages))
 
 
 def as_crash(error: Exception, kernel: str) -> Optional[CompilerCrashed]:
@@ -116,8 +112,12 @@ def as_crash(error: Exception, kernel: str) -> Optional[CompilerCrashed]:
     return None
 
 
-def compile_guarded(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Any:
+def compile_guarded(
+    compile_: Callable, src: Any, args: tuple, kwargs: dict, variant: str = ""
+) -> Any:
     """``compile_(src, *args, **kwargs)``, in a forked child if Triton's cache does not hold the result.
+
+    `variant` names another way to compile the same kernel: its crashes are remembered by themselves.
 
     Raises:
         CompilerCrashed: the compiler died, now or (remembered) before. Whatever else the compiler raises is raised
@@ -125,28 +125,52 @@ def compile_guarded(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> 
     """
     if _child or _state.looking:
         return compile_(src, *args, **kwargs)
+    found, kernel = _look(compile_, src, args, kwargs)
+    if found:
+        return kernel
+    memory = crash_memory.entry(src, args, kwargs, variant)
+    with locks.held(crash_memory.lock_folder(), memory.path.stem, _lock_seconds()) as waited:
+        if waited:
+            found, kernel = _look(compile_, src, args, kwargs)
+            if found:
+                return kernel
+        return _compile_in_child(compile_, src, args, kwargs, variant, memory)
+
+
+def _look(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Tuple[bool, Any]:
+    """Whether Triton's cache has the kernel, and the kernel."""
     _state.looking = True
     try:
-        return compile_(src, *args, **kwargs)
+        return True, compile_(src, *args, **kwargs)
     except _CacheMiss:
-        pass
+        return False, None
     finally:
         _state.looking = False
 
+
+def _compile_in_child(
+    compile_: Callable,
+    src: Any,
+    args: tuple,
+    kwargs: dict,
+    variant: str,
+    memory: crash_memory.Entry,
+) -> Any:
     kernel = getattr(src, "name", "a kernel")
-    memory = crash_memory.entry(src, args, kwargs)
     known = memory.read()
     if known is not None:
         raise CompilerCrashed(
             kernel, known["kind"], known["reason"], known["stderr"], remembered=str(memory.path)
         )
 
-    def in_fork(send):
+    def compile_here(src, *args, **kwargs):
         global _child
         _child = True
-        compile_(src, *args, **kwargs)
+        return compile_(src, *args, **kwargs)
 
-    outcome = run_isolated(in_fork, time_limit=_seconds(), memory_limit_mb=_megabytes())
+    outcome = worker.compile_in_child(
+        variant, compile_here, src, args, kwargs, _seconds(), _megabytes()
+    )
     if outcome.kind == "returned":
         # The cache has it now.
         return compile_(src, *args, **kwargs)
@@ -158,8 +182,8 @@ def compile_guarded(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> 
             with contextlib.suppress(AttributeError):
                 error.compiler_output = outcome.output  # type: ignore[attr-defined]
             raise
-    if outcome.kind == "signal":
-        # A time or memory limit says as much about the machine as about the kernel: not remembered.
+    # A time or memory limit says as much about the machine as about the kernel: not remembered.
+    if outcome.kind == "signal" and outcome.reason in _OWN_SIGNALS:
         memory.write({"kernel": kernel, **_summary(outcome)})
     raise CompilerCrashed(kernel, **_summary(outcome))
 
@@ -170,6 +194,10 @@ def _summary(outcome: Outcome) -> dict:
 
 def _seconds() -> float:
     return float(os.environ.get(TIME_LIMIT_ENV, DEFAULT_SECONDS))
+
+
+def _lock_seconds() -> float:
+    return float(os.environ.get(LOCK_LIMIT_ENV, _seconds()))
 
 
 def _megabytes() -> Optional[int]:

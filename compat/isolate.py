@@ -9,6 +9,7 @@ started dies with its process group; a daemon that left the group on purpose doe
 import contextlib
 import ctypes
 import faulthandler
+import gc
 import os
 import pickle
 import resource
@@ -20,7 +21,7 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterable, Optional
 
 # First and last part of what a child printed: the assertion is near the end, its cause may be at the start.
 KEPT_OUTPUT = 32 * 1024
@@ -101,6 +102,110 @@ def run_isolated(
     Raises:
         OSError: the fork or a pipe failed. KeyboardInterrupt is passed on after the child is killed.
     """
+    started = time.monotonic()
+    child = fork(lambda send: [function(send)])
+    try:
+        return child.watch(started, time_limit, memory_limit_mb, on_message)
+    finally:
+        child.end()
+
+
+@dataclass
+class Child:
+    """A forked child, seen from its parent."""
+
+    pid: int
+    result_fd: int
+    output_fd: int
+    _buffer: bytearray = field(default_factory=bytearray)
+
+    def watch(
+        self,
+        started: float,
+        time_limit: float,
+        memory_limit_mb: Optional[int] = None,
+        on_message: Optional[Callable[[Any], None]] = None,
+        until_result: bool = False,
+    ) -> Outcome:
+        """Wait for the end of the child, or for its next result, and say what came."""
+        kept = _Kept()
+        result: Optional[Outcome] = None
+        stopped: Optional[Outcome] = None
+        status: Optional[int] = None
+        with selectors.DefaultSelector() as selector:
+            for fd in (self.result_fd, self.output_fd):
+                selector.register(fd, selectors.EVENT_READ)
+            while status is None:
+                for key, _ in selector.select(POLL_SECONDS):
+                    data = _read(key.fd)
+                    if not data:
+                        selector.unregister(key.fd)
+                    elif key.fd == self.output_fd:
+                        kept.feed(data)
+                    else:
+                        result = self._frames(data, on_message) or result
+                if until_result and result is not None:
+                    break
+                # Both pipes closed: the end is near, wait for it rather than poll. A daemon may hold them open.
+                options = os.WNOHANG if selector.get_map() else 0
+                if not selector.get_map() and result is None:
+                    options = os.WNOHANG
+                    time.sleep(0.001)
+                done, code = os.waitpid(self.pid, options)
+                if done:
+                    status = code
+                    break
+                stopped = _limits(self.pid, started, time_limit, memory_limit_mb)
+                if stopped is not None:
+                    break
+            while data := _read(self.output_fd):
+                kept.feed(data)
+            while result is None and (data := _read(self.result_fd)):
+                result = self._frames(data, on_message) or result
+        outcome = stopped or result or _ended(status)
+        outcome.output = kept.text()
+        outcome.seconds = time.monotonic() - started
+        return outcome
+
+    def _frames(self, data: bytes, on_message) -> Optional[Outcome]:
+        """Take the whole frames out of what came: messages are handed on, a result is returned."""
+        buffer = self._buffer
+        buffer += data
+        result = None
+        while len(buffer) >= _HEADER.size:
+            kind, length = _HEADER.unpack_from(buffer)
+            if len(buffer) < _HEADER.size + length:
+                break
+            payload = pickle.loads(bytes(buffer[_HEADER.size : _HEADER.size + length]))
+            del buffer[: _HEADER.size + length]
+            if kind == b"M":
+                if on_message is not None:
+                    on_message(payload)
+            elif kind == b"R":
+                result = Outcome("returned", value=payload)
+            else:
+                result = Outcome("raised", raised=payload, reason=payload.type_name)
+        return result
+
+    def end(self) -> None:
+        """Kill the child, with what it started (ptxas, a stray process)."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            os.waitpid(self.pid, 0)
+        self.close()
+
+    def close(self) -> None:
+        """Close the pipes from the child."""
+        os.close(self.result_fd)
+        os.close(self.output_fd)
+
+
+def fork(function: Callable[[Callable[[Any], None]], Iterable[Any]]) -> Child:
+    """Fork a child that runs ``function(send)`` and answers with each item of what that returns.
+
+    An exception ends the child, also one in the making of an item.
+    """
     result_read, result_write = os.pipe()
     output_read, output_write = os.pipe()
     for stream in (sys.stdout, sys.stderr):
@@ -108,7 +213,6 @@ def run_isolated(
             stream.flush()
     libc = _libc()
     parent = os.getpid()
-    started = time.monotonic()
     with warnings.catch_warnings():
         # Python 3.12 warns of every fork in a process with threads. The child only compiles, then leaves by _exit.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -124,18 +228,9 @@ def run_isolated(
     os.close(output_write)
     with contextlib.suppress(OSError):
         os.setpgid(pid, pid)
-    try:
-        return _watch(
-            pid, result_read, output_read, started, time_limit, memory_limit_mb, on_message
-        )
-    finally:
-        # What the child started (ptxas, a stray process) goes with it.
-        with contextlib.suppress(OSError):
-            os.killpg(pid, signal.SIGKILL)
-        with contextlib.suppress(OSError):
-            os.waitpid(pid, 0)
-        os.close(result_read)
-        os.close(output_read)
+    for fd in (result_read, output_read):
+        os.set_blocking(fd, False)
+    return Child(pid, result_read, output_read)
 
 
 def die_with_parent() -> None:
@@ -152,6 +247,9 @@ def _libc():
 
 
 def _child(function, result_fd, output_fd, libc, parent) -> None:
+    # What the parent left to its garbage collector may be a compiler's context, whose destructor waits for threads that
+    # a fork does not copy: here it is never collected.
+    gc.freeze()
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
     if libc is not None:
@@ -177,18 +275,18 @@ def _child(function, result_fd, output_fd, libc, parent) -> None:
     def send(message: Any) -> None:
         _write(result_fd, b"M", pickle.dumps(message))
 
+    def answer(kind: bytes, value: Any) -> None:
+        payload = pickle.dumps(value)
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        _write(result_fd, kind, payload)
+
     try:
-        value = function(send)
-        frame = (b"R", pickle.dumps(value))
+        for value in function(send):
+            answer(b"R", value)
     except BaseException as error:
-        frame = (
-            b"E",
-            pickle.dumps(Raised(type(error).__name__, str(error), traceback.format_exc())),
-        )
-    with contextlib.suppress(Exception):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    _write(result_fd, *frame)
+        answer(b"E", Raised(type(error).__name__, str(error), traceback.format_exc()))
     os._exit(0)
 
 
@@ -198,74 +296,11 @@ def _write(fd: int, kind: bytes, payload: bytes) -> None:
         data = data[os.write(fd, data) :]
 
 
-def _watch(pid, result_fd, output_fd, started, time_limit, memory_limit_mb, on_message) -> Outcome:
-    kept, buffer = _Kept(), bytearray()
-    result: Optional[Outcome] = None
-    stopped: Optional[Outcome] = None
-    status: Optional[int] = None
-    with selectors.DefaultSelector() as selector:
-        for fd in (result_fd, output_fd):
-            os.set_blocking(fd, False)
-            selector.register(fd, selectors.EVENT_READ)
-        while status is None:
-            for key, _ in selector.select(POLL_SECONDS):
-                data = _read(key.fd)
-                if not data:
-                    selector.unregister(key.fd)
-                elif key.fd == output_fd:
-                    kept.feed(data)
-                else:
-                    buffer += data
-                    result = _frames(buffer, on_message) or result
-            # Both pipes closed: the end is near, wait for it rather than poll. A daemon may hold them open.
-            options = os.WNOHANG if selector.get_map() else 0
-            if not selector.get_map() and result is None:
-                options = os.WNOHANG
-                time.sleep(0.001)
-            done, code = os.waitpid(pid, options)
-            if done:
-                status = code
-                break
-            stopped = _limits(pid, started, time_limit, memory_limit_mb)
-            if stopped is not None:
-                break
-        for fd in (result_fd, output_fd):
-            while data := _read(fd):
-                if fd == output_fd:
-                    kept.feed(data)
-                else:
-                    buffer += data
-                    result = _frames(buffer, on_message) or result
-    outcome = stopped or result or _ended(status)
-    outcome.output = kept.text()
-    outcome.seconds = time.monotonic() - started
-    return outcome
-
-
 def _read(fd: int) -> bytes:
     try:
         return os.read(fd, 1 << 16)
     except BlockingIOError:
         return b""
-
-
-def _frames(buffer: bytearray, on_message) -> Optional[Outcome]:
-    """Take the whole frames out of `buffer`: messages are handed on, a result is returned."""
-    result = None
-    while len(buffer) >= _HEADER.size:
-        kind, length = _HEADER.unpack_from(buffer)
-        if len(buffer) < _HEADER.size + length:
-            break
-        payload = pickle.loads(bytes(buffer[_HEADER.size : _HEADER.size + length]))
-        del buffer[: _HEADER.size + length]
-        if kind == b"M":
-            if on_message is not None:
-                on_message(payload)
-        elif kind == b"R":
-            result = Outcome("returned", value=payload)
-        else:
-            result = Outcome("raised", raised=payload, reason=payload.type_name)
-    return result
 
 
 def _limits(

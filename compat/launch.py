@@ -1,11 +1,76 @@
-"""How a launch is bound: shared by the shims that change it."""
+"""How a launch is bound, where it calls the compiler, and how many warps it should have."""
 
+import fnmatch
+import gc
 import inspect
-from typing import Any, Collection, Dict, Mapping, Optional, Tuple
+import sys
+from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from .errors import CompatError
+from .record import Patches
 
 # A block on every GPU that Triton compiles for holds at most 1,024 threads (CUDA C++ Programming Guide, "Technical
 # Specifications per Compute Capability"; HIP documentation, hipDeviceProp_t.maxThreadsPerBlock).
 MAX_THREADS_PER_BLOCK = 1024
+
+# Glob of a target -> (elements of a row that one program holds at once, up to; num_warps), in order. What is longer
+# than the last takes the last. The first glob that matches counts.
+# sm_90: measured on an H200 with Triton 3.6.0 and torch 2.11, 2026-11-21 (tests/bench/README.md): each is the best of
+# 1 to 32 or within 1 % of it, by geometric mean over the kernels and row lengths of that block.
+# The others are the steps that libraries use, and not measured.
+NUM_WARPS: Mapping[str, Sequence[Tuple[int, int]]] = {
+    "sm_90": ((512, 1), (1024, 2), (2048, 4), (4096, 8), (16384, 16), (32768, 32), (262144, 16)),
+    "sm_*": ((1024, 4), (4096, 8), (16384, 16), (262144, 32)),
+    "gfx*": ((1024, 4), (4096, 8), (262144, 16)),
+}
+# Where there is no GPU, for the interpreter: it does not look at num_warps.
+_WITHOUT_GPU = "sm_90"
+# Threads in a warp, by glob of a target. RDNA (gfx10 and later) has wavefronts of 32.
+_WARP_SIZES = (("gfx9*", 64), ("*", 32))
+
+# around(compile, src, args, kwargs) -> the compiled kernel, in place of compile(src, *args, **kwargs).
+Around = Callable[[Callable, Any, tuple, dict], Any]
+
+
+def around_compile(patches: Patches, around: Around) -> None:
+    """Call `around` wherever a launch calls the compiler. Only a launch that found no kernel in memory gets there."""
+    import triton.compiler
+    from triton.runtime.jit import JITFunction
+
+    # Breakpoint: Triton 3.0 keeps the compiler in ``self.compile``; before, ``run`` imported it at each launch.
+    if hasattr(JITFunction, "create_binder"):
+        below = vars(JITFunction).get("compile")
+        patches.set(JITFunction, "compile", _CompileAttribute(below, around))
+    else:
+        patches.set(triton.compiler, "compile", _wrapped(triton.compiler.compile, around))
+
+
+class _CompileAttribute:
+    """``JITFunction.compile`` as a data descriptor: it covers kernels that were bound before it came."""
+
+    def __init__(self, below: Any, around: Around):
+        self._below, self._around = below, around
+
+    def __get__(self, kernel, owner=None):
+        if kernel is None:
+            return self
+        if self._below is not None:
+            return _wrapped(self._below.__get__(kernel, owner), self._around)
+        try:
+            compile_ = kernel.__dict__["compile"]
+        except KeyError:
+            raise AttributeError("compile") from None
+        return _wrapped(compile_, self._around)
+
+    def __set__(self, kernel, value):
+        kernel.__dict__["compile"] = value
+
+
+def _wrapped(compile_: Callable, around: Around) -> Callable:
+    def compile(src, *args, **kwargs):
+        return around(compile_, src, args, kwargs)
+
+    return compile
 
 
 def by_position(
@@ -35,3 +100,97 @@ def warps_within(num_warps: int, warp_size: int, max_threads: int = MAX_THREADS_
     while num_warps > 1 and num_warps * warp_size > max_threads:
         num_warps //= 2
     return num_warps
+
+
+def num_warps(block_size: int, target: Any = None) -> int:
+    """A sensible num_warps for a kernel whose programs each walk a row, in blocks of `block_size` elements.
+
+    Args:
+        block_size: elements that a program holds at once: the row's length rounded up to a power of two, or the block
+            in which it walks a longer row (a vocabulary of 32k to 256k).
+        target: ``"sm_90"``, ``"gfx942"``, or a target of Triton's own; None for the current GPU.
+
+    Raises:
+        CompatError: `block_size` is no positive number, or `target` is neither.
+    """
+    if not isinstance(block_size, int) or block_size < 1:
+        msg = f"block_size={block_size!r}: give the number of elements in a block, 1 or more"
+        raise CompatError(msg)
+    name = _current_target() if target is None else _target_name(target)
+    steps = next((NUM_WARPS[glob] for glob in NUM_WARPS if fnmatch.fnmatchcase(name, glob)), None)
+    if steps is None:
+        known = ", ".join(NUM_WARPS)
+        msg = (
+            f"target={target!r} is not known: use None for the current GPU, or a name like {known}"
+        )
+        raise CompatError(msg)
+    warps = next((warps for largest, warps in steps if block_size <= largest), steps[-1][1])
+    warp_size = next(size for glob, size in _WARP_SIZES if fnmatch.fnmatchcase(name, glob))
+    return warps_within(warps, warp_size)
+
+
+def _current_target() -> str:
+    from triton.runtime import driver
+
+    try:
+        # Breakpoint: before Triton 3.0 `driver` is the driver itself.
+        return _target_name(getattr(driver, "active", driver).get_current_target())
+    except Exception:
+        # Each Triton has its own exception for a machine without a GPU.
+        return _WITHOUT_GPU
+
+
+def _target_name(target: Any) -> str:
+    if isinstance(target, str):
+        return target
+    # Breakpoint: before Triton 3.0 a target is the pair ("cuda", 90).
+    arch = target[1] if isinstance(target, tuple) else getattr(target, "arch", None)
+    return f"sm_{arch}" if isinstance(arch, int) else str(arch).split(":")[0]
+
+
+def existing(kind: type) -> List[Any]:
+    """Every object of this very class that the garbage collector knows, or that a kernel of some module holds."""
+    found = {id(thing): thing for thing in gc.get_objects() if type(thing) is kind}
+    # The collector does not tell of what was frozen, as in a forked child: look where kernels are.
+    if gc.get_freeze_count():
+        for thing in _kernels_of_modules():
+            for one in (thing, *(getattr(thing, "configs", None) or ())):
+                if type(one) is kind:
+                    found[id(one)] = one
+    return list(found.values())
+
+
+def _kernels_of_modules() -> List[Any]:
+    from triton.runtime.jit import KernelInterface
+
+    found = []
+    for module in list(sys.modules.values()):
+        for thing in list(getattr(module, "__dict__", {}).values()):
+            while issubclass(type(thing), KernelInterface):
+                found.append(thing)
+                thing = getattr(thing, "fn", None)
+    return found
+
+
+def with_num_warps(src: Any, asked: int, num_warps: int) -> Any:
+    """`src` with the kernel's own num_warps parameter, if it declares one that is `asked`, following the launch."""
+    names = list(getattr(src.fn, "arg_names", ()))
+    if "num_warps" not in names:
+        return src
+    constants = dict(src.constants)
+    # Breakpoint: keys are numbers before Triton 3.0, names before 3.3, paths of numbers since.
+    for key in ("num_warps", names.index("num_warps"), (names.index("num_warps"),)):
+        if constants.get(key) == asked:
+            constants[key] = num_warps
+    try:
+        return type(src)(src.fn, src.signature, constants, attrs=src.attrs)
+    except TypeError:
+        return src
+
+
+def no_time(tuner: Any) -> Any:
+    """What a configuration that cannot run takes, in the form that this autotuner compares."""
+    # Breakpoint: before Triton 3.2 a benchmark with CUDA graphs returns one number, not three.
+    if getattr(tuner, "use_cuda_graph", False) and not hasattr(tuner, "do_bench"):
+        return float("inf")
+    return [float("inf")] * 3

@@ -2,17 +2,22 @@
 
 3.2.0 aborts the process; 3.3.1 fails another assertion of the same layout, and its autotuner passes that on.
 
-Compilation goes through the guard. While an autotuner measures, a configuration that kills the compiler is dropped.
-A direct launch falls back to the next lower num_warps that compiles; the kernel that it got is kept by Triton under
-the launch that was asked for, so the fallback costs a launch nothing after the first.
+Compilation goes through the guard. What dies of this is compiled again with the operands of its dots moved
+(`moved_operands`), and keeps its num_warps. What dies all the same is dropped while an autotuner measures; a direct
+launch falls back to the next lower num_warps that compiles. The kernel that a launch got is kept by Triton under the
+launch that was asked for, so none of this costs a launch anything after the first.
 """
 
 import threading
-from typing import Any, Optional
+from typing import Any
 
-from .. import guard
+from .. import guard, moved_operands
 from ..errors import CompilerCrashed, say_once
+from ..launch import no_time, with_num_warps
 from ..record import Patches, Shim
+
+# What the compiler says when it cannot lay out an operand: in Triton 3.2, and in 3.3.
+_OPERANDS = ("reshapeOuts", "instrN >= numColsPerChunk")
 
 
 class _Tuning(threading.local):
@@ -43,25 +48,40 @@ def apply(patches: Patches) -> None:
             say_once(
                 f"{crash.kernel}: the autotuner dropped a configuration ({config}): {_first_lines(crash)}"
             )
-            return [float("inf")] * 3
+            return no_time(self)
         finally:
             _tuning.now = False
 
     patches.set(Autotuner, "_bench", bench_surviving)
+    if moved_operands.supported():
+        moved_operands.install(patches)
     guard.install(patches, on_crash=_fall_back)
 
 
 def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwargs: dict) -> Any:
-    """Compile with the next lower num_warps that survives. Raises `crash` if there is none, or for an autotuner."""
+    """Compile in another way: with moved operands, else with the next lower num_warps that survives.
+
+    Raises `crash` if there is none; for an autotuner, which has lower ones of its own, after the first way.
+    """
     from ..install import note_acted
 
+    if any(words in crash.stderr for words in _OPERANDS) and moved_operands.supported():
+        moved = moved_operands.compiling(compile_)
+        try:
+            kernel = guard.compile_guarded(moved, src, args, kwargs, variant="moved operands")
+        except Exception as error:
+            # Whatever it says is about our rewriting, and nothing that the caller asked for.
+            del error
+        else:
+            note_acted(SHIM.name)
+            return kernel
     options = kwargs.get("options") or {}
     asked = options.get("num_warps")
     if _tuning.now or not isinstance(asked, int):
         raise crash
     num_warps = asked // 2
     while num_warps >= 1:
-        lower_src = _with_num_warps(src, asked, num_warps)
+        lower_src = with_num_warps(src, asked, num_warps)
         lower = dict(kwargs, options=dict(options, num_warps=num_warps))
         try:
             kernel = guard.compile_guarded(compile_, lower_src, args, lower)
@@ -74,27 +94,6 @@ def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwa
         )
         return kernel
     raise crash
-
-
-def _with_num_warps(src: Any, asked: int, num_warps: int) -> Any:
-    """`src` with the kernel's own num_warps parameter, if it declares one, following the launch."""
-    names = list(getattr(src.fn, "arg_names", ()))
-    if "num_warps" not in names:
-        return src
-    constants = dict(src.constants)
-    for key in ("num_warps", names.index("num_warps"), (names.index("num_warps"),)):
-        if constants.get(key) == asked:
-            constants[key] = num_warps
-    return _rebuilt(src, constants) or src
-
-
-def _rebuilt(src: Any, constants: dict) -> Optional[Any]:
-    # Breakpoint: Triton 3.3 renamed the argument to constexprs.
-    attributes = {"attrs": src.attrs}
-    try:
-        return type(src)(src.fn, src.signature, constants, **attributes)
-    except TypeError:
-        return None
 
 
 def _first_lines(crash: CompilerCrashed) -> str:

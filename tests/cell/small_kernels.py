@@ -29,3 +29,31 @@ def tuned():
         for block, warps in ((64, 1), (128, 4), (256, 32))
     ]
     return triton.autotune(configs=configs, key=["n"])(scaled)
+
+
+@triton.jit
+def defaults_num_warps(
+    x, y, n, BLOCK: tl.constexpr, num_warps: tl.constexpr = 2, num_stages: tl.constexpr = 5
+):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * num_warps + num_stages, mask=at < n)
+
+
+@triton.jit
+def declares_waves_per_eu(x, y, n, BLOCK: tl.constexpr, waves_per_eu: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * waves_per_eu, mask=at < n)
+
+
+@triton.jit
+def asserts_a_small_block(x, y, n, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK <= 64)
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+
+@triton.jit
+def product(a, b, c):
+    at = tl.arange(0, 16)
+    tile = at[:, None] * 16 + at[None, :]
+    tl.store(c + tile, tl.dot(tl.load(a + tile), tl.load(b + tile)))

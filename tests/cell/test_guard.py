@@ -1,6 +1,8 @@
 """The guard on this column's Triton: it forks on a miss only, survives a dead compiler, remembers it, falls back."""
 
+import contextlib
 import os
+import signal
 import warnings
 from pathlib import Path
 
@@ -164,3 +166,31 @@ def test_an_endless_compilation_ends_and_is_not_remembered(in_fork, monkeypatch)
 
     assert in_fork(run) == "timeout"
     assert not (Path(os.environ["CROSSWARP_CACHE_DIR"]) / "crashes").exists()
+
+
+def test_a_kill_from_outside_is_not_remembered(in_fork):
+    def run():
+        die_above(4, how=lambda: os.kill(os.getpid(), signal.SIGKILL))
+        virtual_gpu.activate(targets.SM_90)
+        try:
+            launch(8)
+        except compat.CompilerCrashed as crash:
+            return crash.reason
+
+    assert in_fork(run) == "SIGKILL"
+    assert not (Path(os.environ["CROSSWARP_CACHE_DIR"]) / "crashes").exists()
+
+
+def test_what_is_known_counts_for_the_settings_that_it_was_learnt_with(in_fork, monkeypatch):
+    def run():
+        die_above(4)
+        virtual_gpu.activate(targets.SM_90)
+        count = forks()
+        with contextlib.suppress(compat.CompilerCrashed):
+            launch(8)
+        return len(count)
+
+    assert [in_fork(run), in_fork(run)] == [1, 0]
+    # one that Triton itself puts into the key of its cache
+    monkeypatch.setenv("DISABLE_MMA_V3", "1")
+    assert in_fork(run) == 1

@@ -1,0 +1,76 @@
+"""Dot products whose right-hand operand goes through another layout first: what Triton 3.2 and 3.3 can then compile.
+
+On Hopper with 8 and more warps these compilers cannot lay out an accumulator that is cast to 16 bits and becomes the
+right-hand operand of another dot. A sum over a dimension of one changes no value, and what comes out of it is laid out
+afresh.
+"""
+
+import copy
+import threading
+from typing import Any, Callable
+
+from .record import Patches
+
+
+class _State(threading.local):
+    moving = False
+
+
+_state = _State()
+
+
+def supported() -> bool:
+    """Whether this Triton's front end is the one that is known here."""
+    # Breakpoint: Triton 3.4 made the functions of `semantic` methods, and needs none of this.
+    import triton.language.semantic as semantic
+
+    return all(hasattr(semantic, name) for name in ("dot", "reduction", "reshape", "cast"))
+
+
+def install(patches: Patches) -> None:
+    """Have dot products ask whether their operand is to be moved. Other compilations, of other threads too, go on as
+    they are."""
+    import triton.language.semantic as semantic
+
+    dot = semantic.dot
+
+    def dot_moved(lhs, rhs, *args):
+        if _state.moving and len(rhs.shape) == 2 and rhs.dtype.primitive_bitwidth == 16:
+            rhs = _through_a_sum(semantic, rhs, args[-1])
+        return dot(lhs, rhs, *args)
+
+    patches.set(semantic, "dot", dot_moved)
+
+
+def compiling(compile_: Callable) -> Callable:
+    """`compile_` with every 16-bit right-hand operand moved, under a key of its own in Triton's cache."""
+
+    def compile(src: Any, *args: Any, **kwargs: Any) -> Any:
+        ours = copy.copy(src)
+        ours.hash = lambda: f"{src.hash()}-moved-operands"
+        _state.moving = True
+        try:
+            return compile_(ours, *args, **kwargs)
+        finally:
+            _state.moving = False
+
+    return compile
+
+
+def _through_a_sum(semantic: Any, value: Any, builder: Any) -> Any:
+    """`value`, summed over a third dimension of one, in fp32: a sum of one number is that number."""
+    import triton.language.core as core
+
+    wide = semantic.cast(value, core.float32, builder)
+    rows, columns = [getattr(size, "value", size) for size in value.shape]
+    tall = semantic.reshape(wide, [rows, columns, 1], False, builder)
+
+    def add(reduce_op):
+        region = reduce_op.get_region(0)
+        with core._insertion_guard(builder):
+            types = [core.float32.to_ir(builder)] * 2
+            block = builder.create_block_with_parent(region, types)
+            builder.create_reduce_ret(builder.create_fadd(block.arg(0), block.arg(1)))
+
+    (flat,) = semantic.reduction((tall,), 2, add, builder)
+    return semantic.cast(flat, value.dtype, builder)

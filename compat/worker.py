@@ -1,0 +1,236 @@
+"""One forked child for many compilations of the same kernel.
+
+A fork of a process that has loaded torch costs 30 ms, most of it in the page faults of the child, and 130 ms where the
+process holds a gigabyte (measured). While an autotuner measures, the configurations of one kernel follow each other:
+the child that compiled the first compiles the rest, as long as it succeeds. It knows what its parent knew when it was
+forked, so it is kept only for the same kernel in the same environment, and for a moment.
+
+Each thread has its own: Linux kills such a child when the thread ends that forked it, not when the process does.
+"""
+
+import contextlib
+import os
+import pickle
+import select
+import struct
+import sys
+import threading
+import time
+from typing import Any, Callable, Iterator, Optional
+
+from .isolate import Child, Outcome, fork
+
+# The parent offers no more work to a child that was idle for so long; the child leaves a little later. Then it waits,
+# as an entry in the system's table of processes, for its thread to compile again or to end.
+KEPT_SECONDS = 1.0
+_LEAVES_AFTER = 3.0
+_LENGTH = struct.Struct("!Q")
+# Of a child that has compiled before: it may have been killed while it waited, or be full of earlier work.
+# Only what a fresh one dies of is the kernel's.
+_MAY_BE_THE_CHILDS = ("signal", "exit", "memory")
+
+# compile_(src, *args, **kwargs)
+Compile = Callable[..., Any]
+
+
+class Worker:
+    """A child that is forked with its first work and can be given more, as long as none fails."""
+
+    def __init__(self, first: Callable[[], Any], serve: Callable[[bytes], Any]):
+        work_read, self._work_fd = os.pipe()
+        work_write = self._work_fd
+
+        def run(send) -> Iterator[None]:
+            os.close(work_write)
+            first()
+            # The kernel is in Triton's cache; the object cannot be sent.
+            yield None
+            while (work := _next_work(work_read)) is not None:
+                serve(work)
+                yield None
+
+        try:
+            self._child: Child = fork(run)
+        except BaseException:
+            os.close(self._work_fd)
+            raise
+        finally:
+            os.close(work_read)
+        self._parent = os.getpid()
+        self._last = time.monotonic()
+        self._gone = False
+
+    def usable(self) -> bool:
+        """Whether more work can be given: it is our child, lives, and was busy a moment ago."""
+        if self._gone or self._parent != os.getpid():
+            return False
+        if time.monotonic() - self._last > KEPT_SECONDS:
+            return False
+        try:
+            return os.waitpid(self._child.pid, os.WNOHANG) == (0, 0)
+        except ChildProcessError:
+            return False
+
+    def give(self, work: bytes) -> None:
+        """Hand over work. Raises BrokenPipeError if the child is gone."""
+        data = memoryview(_LENGTH.pack(len(work)) + work)
+        while data:
+            data = data[os.write(self._work_fd, data) :]
+
+    def outcome(self, time_limit: float, memory_limit_mb: Optional[int]) -> Outcome:
+        """What became of the work given last."""
+        outcome = self._child.watch(
+            time.monotonic(), time_limit, memory_limit_mb, until_result=True
+        )
+        self._last = time.monotonic()
+        return outcome
+
+    def end(self) -> None:
+        """Kill the child, and what it started; in a fork of its parent, only close the pipes."""
+        if self._gone:
+            return
+        self._gone = True
+        os.close(self._work_fd)
+        if self._parent == os.getpid():
+            self._child.end()
+        else:
+            self._child.close()
+
+    def __del__(self):
+        # The thread that forked it has ended. At the end of the interpreter what is needed here may be gone already.
+        with contextlib.suppress(Exception):
+            self.end()
+
+
+def _next_work(fd: int) -> Optional[bytes]:
+    """The next piece of work, or None if there is none for a while or ever."""
+    if not select.select([fd], [], [], _LEAVES_AFTER)[0]:
+        return None
+    header = _read_exactly(fd, _LENGTH.size)
+    return None if header is None else _read_exactly(fd, _LENGTH.unpack(header)[0])
+
+
+def _read_exactly(fd: int, size: int) -> Optional[bytes]:
+    data = bytearray()
+    while len(data) < size:
+        part = os.read(fd, size - len(data))
+        if not part:
+            return None
+        data += part
+    return bytes(data)
+
+
+class _Mine(threading.local):
+    worker: Optional[Worker] = None
+    key: Any = None
+
+
+_mine = _Mine()
+# Counts what every child forked earlier has missed.
+_generation = 0
+
+
+def forget() -> None:
+    """No worker of any thread is given more work: what it knows is about to be wrong."""
+    global _generation
+    _generation += 1
+
+
+def compile_in_child(
+    variant: str,
+    compile_: Compile,
+    src: Any,
+    args: tuple,
+    kwargs: dict,
+    time_limit: float,
+    memory_limit_mb: Optional[int],
+) -> Outcome:
+    """Run ``compile_(src, *args, **kwargs)`` in a child, and say what came of it.
+
+    Args:
+        variant: names the way to compile; `compile_` is the same for the same name.
+        time_limit: seconds of wall time.
+        memory_limit_mb: resident memory of the child in MiB, or None.
+
+    Raises:
+        OSError: the fork or a pipe failed.
+    """
+    worker, key = _mine.worker, (_generation, variant, _key(src))
+    _mine.worker = None
+    limits = time_limit, memory_limit_mb
+    if worker is not None:
+        if (
+            key == _mine.key
+            and worker.usable()
+            and _given(worker, _packed(src, args, kwargs))
+            and (outcome := _outcome(worker, key, limits)).kind not in _MAY_BE_THE_CHILDS
+        ):
+            return outcome
+        worker.end()
+    worker = Worker(
+        lambda: compile_(src, *args, **kwargs),
+        lambda work: _unpacked(compile_, src, work),
+    )
+    return _outcome(worker, key, limits)
+
+
+def _outcome(worker: Worker, key: tuple, limits: tuple) -> Outcome:
+    """What became of the work, with the worker kept if it can be given more, and ended if not."""
+    keep = False
+    try:
+        outcome = worker.outcome(*limits)
+        # After an exception too it may be in a state that nobody foresaw.
+        keep = outcome.kind == "returned" and key[-1] is not None
+    finally:
+        if keep:
+            _mine.worker, _mine.key = worker, key
+        else:
+            worker.end()
+    return outcome
+
+
+def _given(worker: Worker, work: Optional[bytes]) -> bool:
+    if work is None:
+        return False
+    try:
+        worker.give(work)
+    except OSError:
+        return False
+    return True
+
+
+def _key(src: Any) -> Any:
+    """All that a worker was forked with and that the parent may have changed since; None if that is not known."""
+    kernel = getattr(src, "fn", None)
+    if kernel is None or not hasattr(kernel, "cache_key"):
+        return None
+    return type(src), id(kernel), kernel.cache_key, dict(os.environ), _knobs()
+
+
+def _knobs() -> Any:
+    # Breakpoint: from Triton 3.4 on settings can be made in Python as well as in the environment.
+    module = sys.modules.get("triton.knobs")
+    return None if module is None else {k: repr(vars(v)) for k, v in _groups(module)}
+
+
+def _groups(module: Any) -> Iterator[tuple]:
+    for name, value in vars(module).items():
+        if type(value).__module__ == "triton.knobs" and hasattr(value, "__dict__"):
+            yield name, value
+
+
+def _packed(src: Any, args: tuple, kwargs: dict) -> Optional[bytes]:
+    """The work as bytes, without the kernel, which the worker has; None if something in it cannot be sent."""
+    state = {name: value for name, value in vars(src).items() if name != "fn"}
+    try:
+        return pickle.dumps((state, args, kwargs), pickle.HIGHEST_PROTOCOL)
+    except Exception:
+        # Each kind of object fails to be pickled in its own way.
+        return None
+
+
+def _unpacked(compile_: Compile, first: Any, work: bytes) -> Any:
+    state, args, kwargs = pickle.loads(work)
+    src = object.__new__(type(first))
+    vars(src).update(state, fn=first.fn)
+    return compile_(src, *args, **kwargs)
