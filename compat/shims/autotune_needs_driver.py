@@ -1,0 +1,46 @@
+"""Triton 3.2 and 3.3 ask the driver for a benchmark when a kernel is decorated: importing it fails without a GPU."""
+
+import functools
+from typing import Any
+
+from ..record import Patches, Shim
+
+
+def apply(patches: Patches) -> None:
+    from triton.runtime.autotuner import Autotuner
+
+    from ..install import note_acted
+
+    init = Autotuner.__init__
+
+    # Symptom: RuntimeError: 0 active drivers ([]). There should only be one. At import, from @triton.autotune.
+    # Window: Triton 3.2 and 3.3, machines without a GPU (and the interpreter). Link: triton-lang/triton#6150.
+    # Breakpoint: Triton 3.4 asks when it first measures; delete with the 3.3 column.
+    @functools.wraps(init)
+    def init_without_driver(self, *args, **kwargs):
+        try:
+            init(self, *args, **kwargs)
+        except RuntimeError as error:
+            if "active drivers" not in str(error) or kwargs.get("do_bench") is not None:
+                raise
+            note_acted(SHIM.name)
+            init(self, *args, **dict(kwargs, do_bench=_drivers_benchmark))
+
+    patches.set(Autotuner, "__init__", init_without_driver)
+
+
+def _drivers_benchmark(*args: Any, **kwargs: Any) -> Any:
+    from triton.runtime import driver
+
+    return driver.active.get_benchmarker()(*args, **kwargs)
+
+
+SHIM = Shim(
+    name="autotune_needs_driver",
+    issue="autotune-needs-driver",
+    window=">=3.2,<3.4",
+    symptom="RuntimeError: 0 active drivers ([]). There should only be one.",
+    link="https://github.com/triton-lang/triton/issues/6150",
+    delete_when="no column of Triton 3.2 or 3.3 is left",
+    apply=apply,
+)

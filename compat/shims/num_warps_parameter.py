@@ -1,0 +1,139 @@
+"""A kernel may declare ``num_warps: tl.constexpr`` and get it by position, by default, or as a meta-parameter.
+
+Triton reads launch options from keywords alone: the kernel sees the value, the launch has 4 warps. Nothing fails; the
+kernel is slower than its author thinks. The same holds for num_stages, num_ctas and maxnreg.
+"""
+
+import functools
+import inspect
+from typing import Any, Dict, Optional
+
+from ..launch import around_compile, existing, warps_within
+from ..record import Patches, Shim
+
+NAMES = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+
+
+def apply(patches: Patches) -> None:
+    from ..install import note_acted
+
+    # Symptom: none but the time; `metadata.num_warps` is 4 where the kernel's own num_warps is another number.
+    # Window: every Triton, every target. Link: linkedin/Liger-Kernel#215 (the same parameter, by keyword).
+    # Breakpoint: none upstream. Delete when launches take these options from the bound parameters.
+    def compile_as_seen(compile_, src, args, kwargs):
+        seen = _seen_by_kernel(src, args, kwargs)
+        if seen:
+            note_acted(SHIM.name)
+            kwargs = dict(kwargs, options=dict(kwargs["options"], **seen))
+        return compile_(src, *args, **kwargs)
+
+    # Only a launch that finds no kernel in memory compiles. What it finds was compiled for the same bound parameters.
+    around_compile(patches, compile_as_seen)
+    _heal_configs(patches)
+    # In memory a kernel is found by its parameter, compiled with whatever the option was then.
+    _forget_launches()
+    patches.on_undo(_forget_launches)
+
+
+def _forget_launches() -> None:
+    from triton.runtime.jit import JITFunction
+
+    for kernel in existing(JITFunction):
+        if any(param.name in NAMES and param.is_constexpr for param in kernel.params):
+            # Breakpoint: Triton 3.3 renamed the cache.
+            for name in ("cache", "device_caches"):
+                getattr(kernel, name, {}).clear()
+
+
+def _seen_by_kernel(src: Any, args: tuple, kwargs: dict) -> Dict[str, int]:
+    """The launch options that the kernel sees with another value than the launch, as far as the target allows them."""
+    options = kwargs.get("options")
+    params = getattr(getattr(src, "fn", None), "params", None)
+    if not options or not params:
+        return {}
+    found = {}
+    for number, param in enumerate(params):
+        if param.name not in NAMES or param.name not in options or not param.is_constexpr:
+            continue
+        value = _constant(src.constants, number, param.name)
+        value = _allowed(param.name, value, kwargs["target"] if "target" in kwargs else args[0])
+        if value is not None and value != options[param.name]:
+            found[param.name] = value
+    return found
+
+
+def _constant(constants: dict, number: int, name: str) -> Any:
+    # Breakpoint: keys are numbers before Triton 3.0, names before 3.3, paths of numbers since.
+    for key in (name, (number,), number):
+        if key in constants:
+            value = constants[key]
+            return getattr(value, "value", value)
+    return None
+
+
+def _allowed(name: str, value: Any, target: Any) -> Optional[int]:
+    """`value` as an option of the launch, or None: a number that no launch can have is the kernel's own business."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        return None
+    # Breakpoint: before Triton 3.0 a target is the pair ("cuda", 90).
+    backend, arch = target[:2] if isinstance(target, tuple) else (target.backend, target.arch)
+    if name == "num_warps":
+        if value & (value - 1):
+            return None
+        return warps_within(value, getattr(target, "warp_size", 32))
+    if name == "num_ctas":
+        clusters = backend == "cuda" and isinstance(arch, int) and arch >= 90
+        return value if value == 1 or (clusters and value in (2, 4, 8, 16)) else None
+    if name == "maxnreg":
+        return value if backend == "cuda" else None
+    return value
+
+
+def _heal_configs(patches: Patches) -> None:
+    """``Config({"num_warps": 2})``: Triton's own default for the option hides the meta-parameter (3.0 and later), or
+    the call gets the keyword twice (before)."""
+    from triton.runtime.autotuner import Config
+
+    init = Config.__init__
+    parameters = inspect.signature(init).parameters
+    defaults = {name: parameters[name].default for name in NAMES[:3]}
+    # Breakpoint: all_kwargs came with Triton 3.0; before, `run` named each option beside the meta-parameters.
+    named_twice = not hasattr(Config, "all_kwargs")
+
+    @functools.wraps(init)
+    def init_with_meta(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        for name, value in _meant(self, defaults, named_twice).items():
+            setattr(self, name, value)
+
+    patches.set(Config, "__init__", init_with_meta)
+    for config in existing(Config):
+        for name, value in _meant(config, defaults, named_twice).items():
+            patches.set(config, name, value)
+
+
+def _meant(config: Any, defaults: Dict[str, Any], named_twice: bool) -> Dict[str, Any]:
+    """The attributes of `config` that have to change. An option that is given as an option as well stays as it is."""
+    meta = getattr(config, "kwargs", None)
+    given = [name for name in defaults if name in meta] if isinstance(meta, dict) else []
+    changed = {
+        name: meta[name]
+        for name in given
+        if getattr(config, name) == defaults[name] and meta[name] != defaults[name]
+    }
+    if given and named_twice:
+        changed["kwargs"] = {name: value for name, value in meta.items() if name not in given}
+    return changed
+
+
+SHIM = Shim(
+    name="num_warps_parameter",
+    issue="num-warps-parameter",
+    window=">=2.3",
+    symptom="launched with 4 warps although the kernel's num_warps parameter says otherwise",
+    link="https://github.com/linkedin/Liger-Kernel/issues/215",
+    delete_when="Triton takes launch options from the bound parameters",
+    apply=apply,
+    # Outside the guard: what it compiles is what is launched.
+    order=10,
+)

@@ -1,0 +1,194 @@
+"""Launch options and triton.Config arguments that another Triton or another backend knows, and this one does not.
+
+What only tunes is dropped, and said once. What changes the meaning of a kernel is dropped only where its value asks for
+nothing (``launch_cooperative_grid=False``); a name that no Triton knows still raises Triton's own error.
+"""
+
+import dataclasses
+import functools
+import inspect
+from typing import Any, Container, Dict, List, Set
+
+from ..errors import say_once
+from ..launch import around_compile
+from ..record import Patches, Shim
+
+# Fields of CUDAOptions and HIPOptions in the published wheels 2.3.1 to 3.9.0, of triton-xpu's XPUOptions, and arguments
+# of triton.Config: who knows the name.
+ELSEWHERE = {
+    "allow_flush_denorm": "AMD, since 3.0",
+    "enable_persistent": "NVIDIA, 2.3",
+    "enable_reflect_ftz": "NVIDIA, since 3.6",
+    "enable_warp_specialization": "NVIDIA, 2.3",
+    "fpsan_homomorphic_casts": "since 3.9",
+    "generate_native_code": "Intel",
+    "grf_mode": "Intel",
+    "instruction_sched_variant": "AMD, 3.2 and 3.3",
+    "instrumentation_mode": "since 3.5",
+    "ir_override": "NVIDIA, since 3.4",
+    "kpack": "AMD, since 3.0",
+    "launch_cooperative_grid": "since 3.3",
+    "launch_pdl": "NVIDIA, since 3.4",
+    "llvm_fn_attrs": "AMD, since 3.8",
+    "matrix_instr_nonkdim": "AMD, since 3.0",
+    "maxnreg": "NVIDIA, since 3.0",
+    "min_shared_mem": "NVIDIA, since 3.9",
+    "num_buffers_warp_spec": "3.2 and 3.3",
+    "num_consumer_groups": "3.2 and 3.3",
+    "optimize_epilogue": "NVIDIA, 2.3",
+    "ptx_options": "NVIDIA, since 3.4",
+    "reg_dec_producer": "3.2 and 3.3",
+    "reg_inc_consumer": "3.2 and 3.3",
+    "sanitize_overflow": "since 3.2",
+    "sched4reg": "NVIDIA, since 3.9",
+    "schedule_hint": "AMD, since 3.4",
+    "threads_per_warp": "Intel",
+    "waves_per_eu": "AMD, since 3.0",
+    "wgp_cu_mode": "AMD, since 3.9",
+}
+# A grid-wide barrier hangs where the blocks of a grid do not run at once.
+CHANGES_MEANING = ("launch_cooperative_grid",)
+CONFIG_ARGUMENTS = (
+    "enable_persistent",
+    "enable_warp_specialization",
+    "ir_override",
+    "maxnreg",
+    "num_buffers_warp_spec",
+    "num_consumer_groups",
+    "reg_dec_producer",
+    "reg_inc_consumer",
+)
+_ASKS_FOR_NOTHING = (None, False, 0, "", "none")
+
+
+def apply(patches: Patches) -> None:
+    import triton
+
+    _heal_config(patches)
+    # Breakpoint: Triton 3.0 has pluggable backends; before, one for CUDA.
+    if hasattr(triton, "backends"):
+        _heal_backends(patches)
+    else:
+        _heal_run_before_3_0(patches)
+
+
+def _droppable(options: Dict[str, Any], known: Container[str]) -> List[str]:
+    """The names in `options` that can be left out where the backend knows `known`."""
+    return [
+        name
+        for name in sorted(ELSEWHERE.keys() & options.keys())
+        if name not in known and (name not in CHANGES_MEANING or options[name] in _ASKS_FOR_NOTHING)
+    ]
+
+
+def _say(name: str, value: Any) -> None:
+    import triton
+
+    from ..install import note_acted
+
+    if value in _ASKS_FOR_NOTHING:
+        return
+    note_acted(SHIM.name)
+    say_once(
+        f"{name}={value!r} is not an option of Triton {triton.__version__} on this target"
+        f" (known to: {ELSEWHERE[name]}); launched without it"
+    )
+
+
+def _heal_backends(patches: Patches) -> None:
+    from triton.backends import backends
+
+    # Symptom: KeyError: Keyword argument waves_per_eu was specified but unrecognised.
+    # Window: Triton 3.0 and later, every target. Link: intel/intel-xpu-backend-for-triton#5137 (threads_per_warp).
+    # Breakpoint: none upstream; each Triton refuses what it does not know, which it should.
+    # `run` accepts a keyword that the options object holds, and looks only when it has no kernel in memory. So what is
+    # to be dropped goes into that object, and is taken out again before the compiler sees it.
+    def healed(parse):
+        @functools.wraps(parse)
+        def parse_options(self, opts):
+            options = parse(self, opts)
+            known = vars(options)
+            # The kernel's own parameters of such names are among them: the options do not tell.
+            for name in _droppable(opts, known):
+                known[name] = opts[name]
+            return options
+
+        return parse_options
+
+    for backend in backends.values():
+        if "parse_options" in vars(backend.compiler):
+            patches.set(backend.compiler, "parse_options", healed(backend.compiler.parse_options))
+
+    def compile_without(compile_, src, args, kwargs):
+        options = kwargs.get("options")
+        if isinstance(options, dict) and not ELSEWHERE.keys().isdisjoint(options):
+            known = _fields(kwargs["target"] if "target" in kwargs else args[0])
+            options = dict(options)
+            for name in _droppable(options, known):
+                value = options.pop(name)
+                if name not in getattr(src.fn, "arg_names", ()):
+                    _say(name, value)
+            kwargs = dict(kwargs, options=options)
+        return compile_(src, *args, **kwargs)
+
+    around_compile(patches, compile_without)
+
+
+def _fields(target: Any) -> Set[str]:
+    """The options that the backend of `target` knows by itself."""
+    from triton.compiler import make_backend
+
+    parse = type(make_backend(target)).parse_options
+    parse = getattr(parse, "__wrapped__", parse)
+    options = parse(make_backend(target), {})
+    return {field.name for field in dataclasses.fields(options)}
+
+
+def _heal_run_before_3_0(patches: Patches) -> None:
+    from triton.compiler.backends.cuda import CUDAOptions
+    from triton.runtime.jit import JITFunction
+
+    run = JITFunction.run
+    known = frozenset(field.name for field in dataclasses.fields(CUDAOptions))
+
+    # Symptom: TypeError: got an unexpected keyword argument 'maxnreg'. Window: Triton < 3.0, every target.
+    def run_without(self, *args, **kwargs):
+        if not ELSEWHERE.keys().isdisjoint(kwargs):
+            for name in _droppable(kwargs, known):
+                if name not in self.signature.parameters:
+                    _say(name, kwargs.pop(name))
+        return run(self, *args, **kwargs)
+
+    patches.set(JITFunction, "run", run_without)
+
+
+def _heal_config(patches: Patches) -> None:
+    from triton.runtime.autotuner import Config
+
+    init = Config.__init__
+    known = inspect.signature(init).parameters
+    unknown = [name for name in CONFIG_ARGUMENTS if name not in known]
+
+    # Symptom: TypeError: Config.__init__() got an unexpected keyword argument 'num_consumer_groups'.
+    # Window: every Triton, each for the arguments of the others.
+    @functools.wraps(init)
+    def init_without(self, *args, **kwargs):
+        for name in unknown:
+            if name in kwargs:
+                _say(name, kwargs.pop(name))
+        init(self, *args, **kwargs)
+
+    patches.set(Config, "__init__", init_without)
+
+
+SHIM = Shim(
+    name="unknown_options",
+    issue="unknown-options",
+    window=">=2.3",
+    symptom="KeyError: Keyword argument waves_per_eu was specified but unrecognised;"
+    " TypeError: got an unexpected keyword argument 'maxnreg'",
+    link="https://github.com/intel/intel-xpu-backend-for-triton/issues/5137",
+    delete_when="one Triton is left, or all know the same options",
+    apply=apply,
+    order=10,
+)
