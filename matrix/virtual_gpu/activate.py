@@ -1,9 +1,10 @@
 """Put the virtual driver in place, in each generation of Triton."""
 
+import inspect
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from crosswarp.compat import guard
 from crosswarp.compat.install import active
@@ -91,5 +92,17 @@ def _replace_benchmarks() -> None:
 
     for module in (autotuner, testing):
         for name in ("do_bench", "do_bench_cudagraph"):
-            if hasattr(module, name):
-                setattr(module, name, run_once)
+            own = getattr(module, name, None)
+            if own is not None and own.__module__ != __name__:
+                setattr(module, name, _in_place_of(own))
+
+
+def _in_place_of(own: Callable) -> Callable:
+    """`run_once`, with arguments that are still Triton's to refuse, or a shim's around it to take."""
+    signature = inspect.signature(own, follow_wrapped=False)
+
+    def benchmark(function: Callable, *args: Any, **kwargs: Any) -> Any:
+        signature.bind(function, *args, **kwargs)
+        return run_once(function, *args, **kwargs)
+
+    return benchmark

@@ -1,0 +1,128 @@
+"""`triton.language` as it is on Triton 3.4 and later, on every Triton, by import instead of by patching.
+
+    import triton
+    import triton.language as tl
+    from crosswarp.compat import language as ctl
+
+    @triton.jit
+    def kernel(x, y, B: tl.constexpr):
+        at = tl.arange(0, B)
+        tl.store(y + at, ctl.libdevice.tanh(ctl.rsqrt(tl.load(x + at))))
+
+Every name is Triton's own object where this Triton has it. `math` has what it has on any version, and `libdevice` is
+libdevice wherever Triton keeps it. Keep ``import triton.language as tl`` beside it: Triton's interpreter asks for it.
+
+What a name alone cannot bring needs `compat.install()`: methods of tensors (``x.sum(1)``) and `range` on Triton 2.3,
+and `constexpr_function` before 3.4. Asking for those here says so.
+"""
+
+import functools
+import types
+from typing import Any, Dict, List
+
+# Names that work only together with a change to the code generator.
+NEED_INSTALL = ("range", "constexpr_function")
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    import triton
+    import triton.language as tl
+
+    if name in ("math", "libdevice"):
+        return _namespace(name)
+    found = _ours().get(name)
+    # Looked up at each access: the interpreter replaces what is in triton.language while a kernel runs.
+    if found is None:
+        found = getattr(tl, name, None)
+    if found is None and name == "constexpr_function":
+        found = getattr(triton, name, None)
+    if found is not None:
+        return _for_interpreter(name, found)
+    msg = f"triton.language of Triton {triton.__version__} has no {name!r}, nor can crosswarp add it by name"
+    if name in NEED_INSTALL:
+        msg += ": call crosswarp.compat.install() first, then use tl." + name
+    raise AttributeError(msg)
+
+
+def _for_interpreter(name: str, found: Any) -> Any:
+    """`found`, or in Triton's interpreter what stands in for it after an import by name, too.
+
+    The interpreter replaces the attributes of triton.language while a kernel runs, and nothing that was imported.
+    """
+    from .tracing import MARK, handed_on, interpreting
+
+    if not interpreting() or not isinstance(found, types.FunctionType):
+        return found
+    import triton.language as tl
+
+    @functools.wraps(found)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for hidden in ("_builder", "_semantic"):
+            kwargs.pop(hidden, None)
+        current = getattr(tl, name, found)
+        if getattr(current, MARK, False):
+            return current(*args, **kwargs, **handed_on())
+        return current(*args, **kwargs)
+
+    return call
+
+
+def __dir__() -> List[str]:
+    import triton.language as tl
+
+    return sorted({*dir(tl), *_ours(), "math", "libdevice"})
+
+
+@functools.lru_cache(maxsize=None)
+def _ours() -> Dict[str, Any]:
+    """What is not Triton's own on this Triton."""
+    import triton.language as tl
+
+    if _before_3_0():
+        from . import old_arguments, old_language
+
+        names = {**old_language.NAMES, **old_arguments.NAMES}
+        return {name: found for name, found in names.items() if name not in NEED_INSTALL}
+    if hasattr(tl, "make_tensor_descriptor") or hasattr(tl, "_experimental_make_tensor_descriptor"):
+        from .shims import descriptor_names
+
+        return descriptor_names.names()
+    return {}
+
+
+@functools.lru_cache(maxsize=None)
+def _namespace(name: str) -> types.ModuleType:
+    """`math` or `libdevice`: a module, since Triton looks attributes up in modules only."""
+    import triton.language as tl
+
+    module = types.ModuleType(f"{__name__}.{name}")
+    if _before_3_0():
+        from .shims import libdevice_modules
+
+        functions = libdevice_modules.functions()
+    else:
+        from . import libdevice_names
+
+        functions = {name: libdevice_names.dispatched(name) for name in libdevice_names.names()}
+    if name == "libdevice":
+        vars(module).update(functions)
+        return module
+
+    def of_math(wanted: str) -> Any:
+        if wanted.startswith("__"):
+            raise AttributeError(wanted)
+        return getattr(tl.math, wanted)
+
+    if not _before_3_0():
+        vars(module).update(libdevice_names.missing_from_math())
+    vars(module)["__getattr__"] = of_math
+    return module
+
+
+def _before_3_0() -> bool:
+    """Breakpoint: Triton 3.0 moved libdevice out of tl.math, and added the names that are missing before."""
+    import triton.language as tl
+
+    return hasattr(tl.math, "libdevice_path")
