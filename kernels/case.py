@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 LANES = ("compile", "interpret", "device")
 DTYPES = ("fp32", "fp16", "bf16")
 # what a kernel or case may use that some interpreter gets wrong or refuses; bf16 is known from the dtype
-FEATURES = ("autotune", "bf16", "dot", "inline-asm", "libdevice", "reserved-option")
+FEATURES = (
+    "autotune", "bf16", "bool-sum", "dot", "float-argument", "fp16-atomic", "fp8", "inline-asm", "libdevice",
+    "math-method", "nan", "reserved-option",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ import multiprocessing
 
 import pytest
 
+from crosswarp.compat import all_shims
 from crosswarp.compat.errors import CompilerCrashed
+from crosswarp.kernels.case import FEATURES
 from crosswarp.matrix.suite import oracle, verdict
 from crosswarp.matrix.suite.__main__ import wrong_versions
 from crosswarp.matrix.suite.stream import Stream, read_spec, shortened
@@ -82,6 +84,14 @@ def test_a_gap_is_closed_by_its_shim():
     assert oracle.gap(uses, "3.2.0", "1.26.4") is not None
     assert oracle.gap(uses, "3.2.0", "1.26.4", ["interpreter_reserved_options"]) is None
     assert oracle.gap(uses, "3.3.1", "1.26.4") is None
+
+
+def test_each_gap_has_its_word_and_the_window_of_its_shim():
+    shims = {shim.name: shim for shim in all_shims()}
+    for gap in oracle.GAPS:
+        assert gap.uses in ("*", *FEATURES)
+        if gap.shim:
+            assert gap.triton == shims[gap.shim].window, gap.uses
 
 
 def test_a_dead_compiler_is_a_crash_with_its_fingerprint():

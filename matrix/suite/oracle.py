@@ -1,7 +1,7 @@
 """Where Triton's interpreter can be trusted to say what a kernel means, and where not, with why.
 
 Measured on the published wheels with 97 small kernels (facts of 2026-11, section 4). A case that needs what its
-interpreter gets wrong is `unsupported` there: a wrong oracle accuses right kernels.
+interpreter gets wrong is `unsupported` there, unless a shim closes the gap: a wrong oracle accuses right kernels.
 """
 
 from typing import NamedTuple, Optional, Sequence
@@ -49,6 +49,7 @@ GAPS = (
         "bf16",
         ">=3.0",
         "the interpreter computes on the bit patterns of bf16 and truncates when it rounds to it",
+        shim="interpreter_bf16",
     ),
     Gap(
         "reserved-option",
@@ -56,7 +57,43 @@ GAPS = (
         "the interpreter drops a launch option that the kernel declares (num_warps)",
         shim="interpreter_reserved_options",
     ),
-    Gap("libdevice", ">=3.0", "the interpreter has no libdevice"),
+    Gap(
+        "fp8",
+        ">=3.0",
+        "the interpreter loses the carry when it rounds to an 8-bit float, and its NaN and infinity",
+        shim="interpreter_fp8",
+    ),
+    Gap(
+        "nan",
+        ">=3.0,<3.8",
+        "the interpreter takes NaN for the maximum or minimum where a compiled kernel takes the number",
+        shim="interpreter_nan",
+    ),
+    Gap(
+        "fp16-atomic",
+        ">=3.0,<3.3",
+        "the interpreter has no atomic addition of fp16",
+        shim="interpreter_atomics",
+    ),
+    Gap(
+        "float-argument",
+        ">=3.2",
+        "the interpreter rounds products of 16-bit floats with a float argument to 16 bits",
+        shim="interpreter_float_arguments",
+    ),
+    Gap(
+        "bool-sum",
+        ">=3.0,<3.3",
+        "the interpreter says whether any is true where the compiled kernel adds in one bit",
+        shim="interpreter_bool_sum",
+    ),
+    Gap(
+        "math-method",
+        ">=3.0,<3.9",
+        "the interpreter calls the mathematical methods of tensors (x.exp()) without its builder",
+        shim="interpreter_tensor_methods",
+    ),
+    Gap("libdevice", ">=3.0", "the interpreter has no libdevice", shim="interpreter_libdevice"),
     Gap("inline-asm", ">=3.0", "the interpreter has no inline assembly"),
 )
 

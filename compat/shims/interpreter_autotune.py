@@ -1,0 +1,54 @@
+"""An autotuner in the interpreter wants a GPU to measure time on; there is none to measure.
+
+Every configuration means the same there, so the first that is not pruned is launched, and none is tried before it.
+Decorating without a GPU, which Triton 3.2 and 3.3 refuse, is `autotune_needs_driver`'s.
+"""
+
+from typing import Any
+
+from .. import interpreter
+from ..record import Patches, Shim
+from ..tracing import interpreting
+
+
+def apply(patches: Patches) -> None:
+    # The autotuner serves compiled kernels too: it stays Triton's own where nothing is interpreted.
+    if not interpreting() and not interpreter.imported():
+        return
+    from triton.runtime.autotuner import Autotuner
+
+    from ..install import note_acted
+
+    bench = Autotuner._bench
+
+    # Symptom: RuntimeError: 0 active drivers ([]), or Found no NVIDIA driver on your system, at the first launch of
+    # a kernel with several configurations. Window: Triton 3.0 and later, interpreter without a GPU.
+    # Link: triton-lang/triton#4496, which brought the driver's benchmarker.
+    # Breakpoint: when the interpreter's autotuner measures nothing; delete with the last column before that.
+    def bench_nothing(self, *args, config, **meta):
+        if not _interpreted(self.fn):
+            return bench(self, *args, config=config, **meta)
+        note_acted(SHIM.name)
+        return [0.0, 0.0, 0.0]
+
+    patches.set(Autotuner, "_bench", bench_nothing)
+
+
+def _interpreted(fn: Any) -> bool:
+    """Whether what is tuned, below heuristics and the like, is a function of the interpreter."""
+    from triton.runtime.interpreter import InterpretedFunction
+
+    while fn is not None and not isinstance(fn, InterpretedFunction):
+        fn = getattr(fn, "fn", None)
+    return fn is not None
+
+
+SHIM = Shim(
+    name="interpreter_autotune",
+    issue="interpreter-autotune",
+    window=">=3.0",
+    symptom="TRITON_INTERPRET=1 with triton.autotune: RuntimeError: 0 active drivers ([])",
+    link="https://github.com/triton-lang/triton/pull/4496",
+    delete_when="Triton's interpreter runs an autotuned kernel without a GPU, and no column before that is left",
+    apply=apply,
+)

@@ -1,0 +1,40 @@
+"""Before Triton 3.3 compiled kernels add bools in one bit; the interpreter says only whether any is true.
+
+A sum of bools is a parity there, which hardly anyone means: the interpreter is to show it, not to hide it.
+"""
+
+from typing import Any
+
+from ..interpreter import once_imported
+from ..record import Patches, Shim
+
+
+@once_imported
+def apply(patches: Patches, interpreter: Any) -> None:
+    from ..install import note_acted
+
+    np, reduce = interpreter.np, interpreter.ReduceOps
+    sum_ = reduce.sum
+
+    # Symptom: tl.sum(x > 0) is 1 in the interpreter and 0 or 1 compiled. Window: Triton 3.0 to 3.2, interpreter.
+    # Link: triton-lang/triton#5763, which gave tl.sum of small integers 32 bits.
+    # Breakpoint: Triton 3.3 promotes; delete with the last column before it.
+    def sum_in_one_bit(self, input):
+        if input.handle.data.dtype != bool:
+            return sum_(self, input)
+        note_acted(SHIM.name)
+        parity = np.logical_xor.reduce(input.handle.data, axis=self.axis, keepdims=self.keep_dims)
+        return self.to_tensor(parity, input.dtype)
+
+    patches.set(reduce, "sum", sum_in_one_bit)
+
+
+SHIM = Shim(
+    name="interpreter_bool_sum",
+    issue="interpreter-bool-sum",
+    window=">=3.0,<3.3",
+    symptom="TRITON_INTERPRET=1: tl.sum of a comparison is 1 where the compiled kernel gives 0",
+    link="https://github.com/triton-lang/triton/pull/5763",
+    delete_when="no column before Triton 3.3 is left",
+    apply=apply,
+)

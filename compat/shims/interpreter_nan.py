@@ -1,0 +1,59 @@
+"""In the interpreter before Triton 3.8 ``tl.maximum(nan, x)`` is NaN; compiled kernels return x."""
+
+from typing import Any
+
+from ..interpreter import once_imported
+from ..record import Patches, Shim
+
+
+@once_imported
+def apply(patches: Patches, interpreter: Any) -> None:
+    from ..install import note_acted
+
+    np, builder, reduce = interpreter.np, interpreter.InterpreterBuilder, interpreter.ReduceOps
+    none, min_max, create_clampf = (
+        interpreter._ir.PROPAGATE_NAN.NONE,
+        reduce.min_max,
+        builder.create_clampf,
+    )
+
+    # Symptom: NaN from tl.maximum, tl.minimum, tl.clamp and (before 3.5) tl.max, tl.min of a block with one NaN.
+    # Window: Triton 3.0 to 3.7, interpreter. Link: triton-lang/triton#10333, #7349.
+    # Breakpoint: Triton 3.8 takes numpy's fmax and fmin; delete with the last column before it.
+    def minimum(self, lhs, rhs):
+        note_acted(SHIM.name)
+        return self.binary_op(lhs, rhs, np.fmin)
+
+    def maximum(self, lhs, rhs):
+        note_acted(SHIM.name)
+        return self.binary_op(lhs, rhs, np.fmax)
+
+    def clamp(self, arg, lo, hi, propagate_nans):
+        if propagate_nans != none:
+            return create_clampf(self, arg, lo, hi, propagate_nans)
+        return minimum(self, maximum(self, arg, lo), hi)
+
+    def min_max_of_numbers(self, input, val_reduce_op, idx_reduce_op=None):
+        # What an index says about NaN depends on the order of comparisons: left as it is.
+        if idx_reduce_op is None and val_reduce_op in (np.max, np.min):
+            note_acted(SHIM.name)
+            val_reduce_op = np.fmax.reduce if val_reduce_op is np.max else np.fmin.reduce
+        return min_max(self, input, val_reduce_op, idx_reduce_op)
+
+    patches.set(builder, "create_minnumf", minimum)
+    patches.set(builder, "create_maxnumf", maximum)
+    patches.set(builder, "create_clampf", clamp)
+    patches.set(reduce, "min_max", min_max_of_numbers)
+
+
+SHIM = Shim(
+    name="interpreter_nan",
+    issue="interpreter-nan",
+    window=">=3.0,<3.8",
+    symptom="TRITON_INTERPRET=1: tl.maximum, tl.minimum or tl.clamp gives nan where a compiled kernel gives a number",
+    link="https://github.com/triton-lang/triton/pull/10333",
+    delete_when="no column before Triton 3.8 is left",
+    apply=apply,
+    # Before bf16, which hands it float32.
+    order=-10,
+)
