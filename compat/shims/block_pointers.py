@@ -1,0 +1,173 @@
+"""Triton 3.9 removed block pointers; here they are again, rebuilt on pointers and masks (``compat/block_pointers.py``).
+
+Kernels decorated before find them too: names are looked up while a kernel is compiled. Triton's cache cannot hold
+anything that was compiled without this shim, because without it there is nothing to compile. What is compiled with it
+is kept under a key that has the revision of the rebuilt block pointers in it.
+"""
+
+import functools
+import hashlib
+from typing import Any
+
+from ..code_generator import before_first_trace
+from ..record import Patches, Shim
+
+
+def apply(patches: Patches) -> None:
+    import triton.language as tl
+    from triton.compiler.compiler import ASTSource
+    from triton.language import core
+
+    from .. import block_pointers
+    from ..block_pointers import BlockPointer
+    from ..install import note_acted
+
+    own = {name: getattr(core, name) for name in ("make_block_ptr", "advance", "load", "store")}
+    block_pointers.bare.update(own)
+
+    # Symptom: NotImplementedError: Block pointers have been removed in favor of the tensor descriptor API;
+    # AttributeError: advance; TypeError: load() got an unexpected keyword argument 'boundary_check'.
+    # Window: Triton 3.9 and later, every target and lane.
+    # Link: triton-lang/triton#10833, fla-org/flash-linear-attention#1059, sgl-project/sglang#39381.
+    # Breakpoint: none upstream, they are gone for good; delete when no library on any column calls make_block_ptr.
+    @core.builtin
+    def make_block_ptr(base, shape, strides, offsets, block_shape, order, _semantic=None):
+        """A pointer to a block of a tensor in memory; `load` and `store` take it, `advance` moves it."""
+        note_acted(SHIM.name)
+        return block_pointers.make(base, shape, strides, offsets, block_shape, order, _semantic)
+
+    @core.builtin
+    def advance(base, offsets, _semantic=None):
+        """A block pointer that is `offsets` further on."""
+        if not isinstance(base, BlockPointer):
+            msg = f"advance needs a block pointer made by tl.make_block_ptr, not {getattr(base, 'type', base)}"
+            raise ValueError(msg)
+        return base.advance(offsets, _semantic=_semantic)
+
+    @core.builtin
+    def load(
+        pointer,
+        mask=None,
+        other=None,
+        boundary_check=(),
+        padding_option="",
+        cache_modifier="",
+        eviction_policy="",
+        volatile=False,
+        _semantic=None,
+    ):
+        """Triton's own `load`, which takes block pointers again."""
+        if isinstance(pointer, BlockPointer):
+            return pointer.load(
+                mask,
+                other,
+                boundary_check,
+                padding_option,
+                cache_modifier,
+                eviction_policy,
+                volatile,
+                _semantic=_semantic,
+            )
+        _refuse(boundary_check, padding_option)
+        return own["load"](
+            pointer,
+            mask,
+            other,
+            cache_modifier=cache_modifier,
+            eviction_policy=eviction_policy,
+            volatile=volatile,
+            _semantic=_semantic,
+        )
+
+    @core.builtin
+    def store(
+        pointer,
+        value,
+        mask=None,
+        boundary_check=(),
+        cache_modifier="",
+        eviction_policy="",
+        _semantic=None,
+    ):
+        """Triton's own `store`, which takes block pointers again."""
+        if isinstance(pointer, BlockPointer):
+            return pointer.store(
+                value, mask, boundary_check, cache_modifier, eviction_policy, _semantic=_semantic
+            )
+        _refuse(boundary_check, "")
+        return own["store"](
+            pointer,
+            value,
+            mask,
+            cache_modifier=cache_modifier,
+            eviction_policy=eviction_policy,
+            _semantic=_semantic,
+        )
+
+    def _refuse(boundary_check, padding_option):
+        if block_pointers.is_given(boundary_check) or block_pointers.is_given(padding_option):
+            msg = "boundary_check and padding_option need a block pointer: use mask and other with plain pointers"
+            raise ValueError(msg)
+
+    core.must_use_result(advance, block_pointers.UNUSED)
+    ours = {"make_block_ptr": make_block_ptr, "advance": advance, "load": load, "store": store}
+    for name, function in ours.items():
+        for module in (core, tl):
+            patches.set(module, name, function)
+    patches.set(core.tensor, "store", store)
+    patches.set(core.tensor, "advance", advance)
+
+    before_first_trace(
+        patches,
+        lambda code_generator: _heal(code_generator, patches, {id(own[n]): ours[n] for n in own}),
+    )
+
+    # Triton's key for a compiled kernel covers Triton's sources and the kernel's; ours are now part of the compiler.
+    own_hash, makers = ASTSource.hash, (own["make_block_ptr"], make_block_ptr)
+
+    def hash_with_revision(self):
+        key = own_hash(self)
+        if not block_pointers.is_used([self.fn, *self.constants.values()], makers):
+            return key
+        # Here and not only above: what comes from the cache, or was compiled in a fork, is never traced here.
+        note_acted(SHIM.name)
+        return hashlib.sha256(f"{key} {block_pointers.revision()}".encode()).hexdigest()
+
+    patches.set(ASTSource, "hash", hash_with_revision)
+
+
+def _heal(code_generator: Any, patches: Patches, instead: dict) -> None:
+    from ..block_pointers import BlockPointer
+
+    # A kernel whose module says `from triton.language import load` holds Triton's own object.
+    call_function = code_generator.call_Function
+
+    @functools.wraps(call_function)
+    def call_ours(self, node, fn, args, kws):
+        return call_function(self, node, instead.get(id(fn), fn), args, kws)
+
+    patches.set(code_generator, "call_Function", call_ours)
+
+    # Triton compares types around a loop for tensors only; a block of another shape would pass, and be wrong.
+    verify = code_generator._verify_loop_carried_variable
+
+    def verify_block_pointers_too(self, name, loop_val, live_val):
+        verify(self, name, loop_val, live_val)
+        if isinstance(live_val, BlockPointer):
+            assert loop_val.type == live_val.type, (
+                f"Loop-carried variable {name} has initial type {live_val.type} but is re-assigned to"
+                f" {loop_val.type} in loop! Please make sure that the type stays consistent."
+            )
+
+    patches.set(code_generator, "_verify_loop_carried_variable", verify_block_pointers_too)
+
+
+SHIM = Shim(
+    name="block_pointers",
+    issue="triton-10833",
+    window=">=3.9",
+    symptom="NotImplementedError: Block pointers have been removed in favor of the tensor descriptor API",
+    link="https://github.com/triton-lang/triton/pull/10833",
+    delete_when="no library on any column calls make_block_ptr",
+    apply=apply,
+)

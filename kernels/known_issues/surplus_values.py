@@ -1,0 +1,40 @@
+"""Two names for three values: dropped in silence by every Triton up to 3.8, refused since 3.9."""
+
+import torch
+import triton
+import triton.language as tl
+
+from crosswarp.kernels.case import Case, Kernel
+
+
+@triton.jit
+def _copy_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    block, row = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    at = (row + block) * BLOCK + tl.arange(0, BLOCK)
+    (low, high), last = (tl.load(x_ptr + at, mask=at < n), 2.0, 3.0), 4.0
+    tl.store(y_ptr + at, low * high + last, mask=at < n)
+
+
+def launch(x):
+    y = torch.empty_like(x)
+    _copy_kernel[(triton.cdiv(x.numel(), 64), 1)](x, y, x.numel(), BLOCK=64)
+    return {"y": y}
+
+
+def reference(x):
+    return {"y": x.double() * 2 + 4}
+
+
+def inputs(case, device, generator):
+    made = torch.randn(case.shape["N"], generator=generator, device=generator.device)
+    return {"x": made.to(device, case.torch_dtype)}
+
+
+KERNEL = Kernel(
+    name="surplus_values",
+    cases=(Case("fp32-100", "fp32", {"N": 100}, targets=("sm_90",), lanes=("compile", "device")),),
+    inputs=inputs,
+    launch=launch,
+    reference=reference,
+    tolerance={"fp32": 1e-6},
+)
