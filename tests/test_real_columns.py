@@ -1,4 +1,4 @@
-"""The real thing at both ends: Triton 2.3.1 and 3.2.0 from the package index, environments built by crosswarp itself.
+"""The real thing: Triton 2.3.1, 3.2.0 and 3.9.0 from the package index, environments built by crosswarp itself.
 
 The environments are kept in `.crosswarp` of the checkout (or $CROSSWARP_TEST_WORK), so a second run is quick.
 """
@@ -19,6 +19,9 @@ pytestmark = pytest.mark.integration
 ROOT = Path(__file__).resolve().parent.parent
 WORK = Path(os.environ.get("CROSSWARP_TEST_WORK") or ROOT / ".crosswarp")
 COLUMNS = ("triton-2.3.1", "triton-3.2.0")
+# What it took away: block pointers, and more values than names.
+NEWEST = "triton-3.9.0"
+GONE = ("block_pointers", "surplus_values")
 
 
 def crosswarp(*arguments, store, timeout=900):
@@ -41,6 +44,14 @@ def founding(tmp_path_factory):
     folder = tmp_path_factory.mktemp("founding")
     options = ("--columns", ",".join(COLUMNS), "--targets", "sm_90,gfx942", "--fresh")
     return run(folder, *options)
+
+
+@pytest.fixture(scope="module")
+def newest(tmp_path_factory):
+    """The kernels that Triton 3.9 broke, on 3.9."""
+    folder = tmp_path_factory.mktemp("newest")
+    options = ("--columns", NEWEST, "--targets", "sm_90,gfx942", "--kernels", ",".join(GONE))
+    return run(folder, *options, "--fresh")
 
 
 @pytest.fixture
@@ -185,8 +196,21 @@ def test_a_hostile_suite_is_recorded_whole(tmp_path):
     assert "\x1b" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("column", COLUMNS)
-def test_the_cell_side_on_this_column(founding, column, tmp_path):
+def test_what_triton_3_9_took_away_is_red_bare_and_green_shimmed(newest):
+    done, cells = newest
+    assert done.returncode == 0, done.stdout + done.stderr
+    outcomes = {
+        (c["kernel"], c["lane"], c["mode"]): c["outcome"] for c in cells if c["target"] != "gfx942"
+    }
+    for kernel in GONE:
+        assert outcomes[kernel, "compile", "bare"] == "compile-error"
+        assert outcomes[kernel, "compile", "shimmed"] == "pass"
+    assert outcomes["block_pointers", "interpret", "bare"] == "api-error"
+    assert outcomes["block_pointers", "interpret", "shimmed"] == "pass"
+
+
+@pytest.mark.parametrize("column", (*COLUMNS, NEWEST))
+def test_the_cell_side_on_this_column(founding, newest, column, tmp_path):
     """tests/cell inside the column's environment."""
     python = WORK / "envs" / column / "bin" / "python"
     folder = ROOT / "tests" / "cell"

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import crosswarp.kernels
-from crosswarp.kernels import NAMES
+from crosswarp.kernels import SUITE
 from crosswarp.kernels.case import DTYPES, FEATURES, LANES
 
 F = torch.nn.functional
@@ -53,7 +53,7 @@ def close(got, want):
     torch.testing.assert_close(got.double(), want.double(), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SUITE)
 def test_cases_are_well_formed(load, name):
     kernel = load(name)
     assert kernel.name == name
@@ -72,7 +72,7 @@ def test_cases_are_well_formed(load, name):
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SUITE)
 def test_inputs_are_fresh_and_repeatable_and_references_finite(load, name):
     kernel = load(name)
     for case in kernel.cases:

@@ -1,5 +1,6 @@
 """Each shim on this column's Triton: red bare and green shimmed inside its window, nothing replaced outside it."""
 
+import sys
 import warnings
 
 import pytest
@@ -7,11 +8,10 @@ import small_kernels
 import targets
 import torch
 import triton
-from triton.runtime.autotuner import Autotuner
-from triton.runtime.jit import JITFunction
 
 from crosswarp import compat
 from crosswarp.compat.install import wanted_shims
+from crosswarp.compat.record import Patches
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix import virtual_gpu
 from crosswarp.matrix.virtual_gpu import launches
@@ -85,47 +85,79 @@ def test_warps_are_clamped_on_wavefronts_of_64_only(in_fork):
         assert len(told) == 1 and "launched with num_warps=16" in told[0]
 
 
-def test_on_hardware_with_warps_of_32_the_clamp_takes_itself_away(in_fork):
+def tritons_attributes():
+    """(owner, name) -> value, for every module of Triton and every class in one."""
+    found = {}
+    for title, module in list(sys.modules.items()):
+        if title.partition(".")[0] != "triton":
+            continue
+        owners = [module] + [v for v in vars(module).values() if isinstance(v, type)]
+        for owner in owners:
+            if owner is module or owner.__module__ == title:
+                for name, value in list(vars(owner).items()):
+                    if name not in ("__warningregistry__", "__abstractmethods__", "_abc_impl"):
+                        found[(owner, name)] = value
+    return found
+
+
+def changes(before, after):
+    """What is another object now. A module that a shim brought counts as one, not with all that is in it."""
+    missing, owners = object(), {owner for owner, _ in before}
+    return {
+        (getattr(owner, "__qualname__", owner.__name__), name)
+        for owner, name in before.keys() | after.keys()
+        if owner in owners
+        and before.get((owner, name), missing) is not after.get((owner, name), missing)
+    }
+
+
+def test_only_the_shims_of_this_version_replace_anything_and_uninstall_restores_all(
+    in_fork, monkeypatch
+):
     def run():
-        own = vars(JITFunction)["run"]
-        virtual_gpu.activate(targets.SM_90)
+        # What the shims import would count as changed.
         compat.install()
-        attempt(small_kernels.scaled, 100, BLOCK=128)
-        return vars(JITFunction)["run"] is own
-
-    assert in_fork(run) is not in_window("<3.0", VERSION)
-
-
-def test_outside_its_window_a_shim_replaces_nothing_and_uninstall_restores_all(in_fork):
-    def run():
-        import triton.compiler.compiler as compiler
-
-        def attributes():
-            owners = {
-                "jit": JITFunction,
-                "tuner": Autotuner,
-                "source": compiler.ASTSource,
-                "compiler": triton.compiler,
-            }
-            return {
-                (key, name): id(value)
-                for key, owner in owners.items()
-                for name, value in vars(owner).items()
-                if not name.startswith("__")
-            }
-
-        before = attributes()
-        compat.install()
-        inside = {key for key, value in attributes().items() if before.get(key) != value}
         compat.uninstall()
-        return inside, attributes() == before
+        before, replaced = tritons_attributes(), set()
+        set_ = Patches.set
 
-    changed, restored = in_fork(run)
-    expected = set()
-    names = {shim.name for shim in wanted_shims("auto", VERSION)}
-    if names & {"reserved_options", "wavefront_limit"}:
-        expected.add(("jit", "run"))
-    if "compiler_crash" in names:
-        expected |= {("jit", "compile"), ("tuner", "_bench"), ("source", "make_ir")}
-    assert changed == expected
-    assert restored
+        def noted(self, owner, name, value):
+            replaced.add((getattr(owner, "__qualname__", getattr(owner, "__name__", "")), name))
+            set_(self, owner, name, value)
+
+        monkeypatch.setattr(Patches, "set", noted)
+        compat.install()
+        names = {shim.name for shim in compat.active()}
+        changed = changes(before, tritons_attributes())
+        compat.uninstall()
+        return names, changed, replaced, changes(before, tritons_attributes())
+
+    names, changed, replaced, left = in_fork(run)
+    assert names == {shim.name for shim in wanted_shims("auto", VERSION)}
+    assert all(in_window(shim.window, VERSION) for shim in wanted_shims("auto", VERSION))
+    assert changed <= replaced
+    assert left == set()
+
+
+@pytest.mark.parametrize("name", [shim.name for shim in compat.all_shims()])
+def test_each_shim_by_itself_replaces_what_it_says_or_nothing(in_fork, monkeypatch, name):
+    installing = sys.modules["crosswarp.compat.install"]
+    only = [shim for shim in compat.all_shims() if shim.name == name]
+    monkeypatch.setattr(installing, "all_shims", lambda: only)
+    inside = in_window(only[0].window, VERSION)
+
+    def run():
+        if inside:
+            compat.install()
+            compat.uninstall()
+        before = tritons_attributes()
+        compat.install()
+        changed = changes(before, tritons_attributes())
+        compat.uninstall()
+        return changed, changes(before, tritons_attributes())
+
+    changed, left = in_fork(run)
+    # The interpreter's shims wait for the interpreter.
+    assert bool(changed) == inside or name.startswith("interpreter_")
+    assert inside or not changed
+    assert left == set()
