@@ -1,9 +1,14 @@
 """Each test runs in a forked child: a Triton that was patched, or a driver that was set, is gone with it."""
 
+import os
+
 import pytest
 
-from crosswarp.compat.isolate import run_isolated
-from crosswarp.compat.versions import in_window, triton_version
+# A forked child does not have the threads of its parent's OpenMP, and waits for them for ever.
+os.environ["OMP_NUM_THREADS"] = "1"
+
+from crosswarp.compat.isolate import run_isolated  # noqa: E402
+from crosswarp.compat.versions import in_window, triton_version  # noqa: E402
 
 
 def pytest_configure(config):
