@@ -11,8 +11,8 @@ from crosswarp.kernels.case import Case, Kernel
 def _copy_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     block, row = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     at = (row + block) * BLOCK + tl.arange(0, BLOCK)
-    (low, high), last = (tl.load(x_ptr + at, mask=at < n), 2.0, 3.0), 4.0
-    tl.store(y_ptr + at, low * high + last, mask=at < n)
+    value, factor = tl.load(x_ptr + at, mask=at < n), 2.0, 3.0
+    tl.store(y_ptr + at, value * factor + 4.0, mask=at < n)
 
 
 def launch(x):
