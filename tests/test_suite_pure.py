@@ -9,7 +9,7 @@ import pytest
 from crosswarp.compat import all_shims
 from crosswarp.compat.errors import CompilerCrashed
 from crosswarp.kernels.case import FEATURES
-from crosswarp.matrix.suite import oracle, verdict
+from crosswarp.matrix.suite import language, oracle, verdict
 from crosswarp.matrix.suite.__main__ import wrong_versions
 from crosswarp.matrix.suite.stream import Stream, read_spec, shortened
 from crosswarp.matrix.virtual_gpu.binary import read_binary
@@ -64,6 +64,20 @@ def test_bf16_is_never_compared_in_an_interpreter():
         "the interpreter computes on the bit patterns"
     )
     assert oracle.gap(("fp32",), "3.2.0", "1.26.4") is None
+
+
+def test_what_a_triton_lacks_is_unsupported_unless_a_shim_provides_it():
+    assert language.lack(("dot", "tl-range"), "2.3.1", "sm_90").why.startswith("tl.range came with")
+    assert language.lack(("dot", "tl-range"), "2.3.1", "sm_90", ["language_names"]) is None
+    assert language.lack(("dot", "tl-range"), "3.0.0", "sm_90") is None
+    assert language.lack(("tensor-descriptor",), "3.3.1", "gfx942") is not None
+    assert language.lack(("tensor-descriptor",), "3.4.0+git1234", "gfx942") is None
+
+
+def test_features_have_one_spelling():
+    known = {one.uses for one in (*language.LACKS, *oracle.GAPS)} - {"*"}
+    # What some interpreter refuses without more words (matrix/suite/probe_kernels.py).
+    assert known | {"autotune", "dot"} == set(FEATURES)
 
 
 def test_the_oldest_interpreter_is_no_oracle_at_all():

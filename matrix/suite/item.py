@@ -8,7 +8,7 @@ from crosswarp.compat.isolate import run_isolated
 from crosswarp.matrix import virtual_gpu
 from crosswarp.matrix.virtual_gpu import Target, contain, launching
 
-from . import kernels, oracle, probe, versions
+from . import kernels, language, oracle, probe, versions
 from .compare import compare, poisoned
 from .plan import Item
 from .tuning import ConfigLog, use_first_configuration
@@ -111,10 +111,13 @@ def _prepare_lane(item: Item, spec: Dict[str, Any], started, finished) -> Option
 
 
 def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
-    if item.lane != "interpret":
-        return None
     found = versions.found()
     shims = [shim.name for shim in compat.active()]
+    lack = language.lack(kernel.features(case), found["triton"], item.target, shims)
+    if lack is not None:
+        return Verdict("unsupported", reason="language", message=lack.why, phase=item.lane)
+    if item.lane != "interpret":
+        return None
     gap = oracle.gap(kernel.features(case), found["triton"], found["numpy"], shims)
     return (
         None

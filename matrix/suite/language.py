@@ -1,0 +1,59 @@
+"""What a Triton or a target has no word for: a case that uses it is `unsupported` there, in every lane, and never red.
+
+Only what its authors never promised belongs here. What worked once and was broken, or removed, is a known issue.
+"""
+
+import fnmatch
+from typing import Collection, NamedTuple, Optional
+
+from crosswarp.compat.versions import in_window
+
+
+class Lack(NamedTuple):
+    """Something that some versions or targets do not have.
+
+    Attributes:
+        uses: what a kernel uses (`Kernel.uses`).
+        triton: window of versions.
+        why: for the record.
+        target: glob of the targets that lack it; "*" is all of them, and the interpreter.
+        shim: the shim that provides it, if any.
+    """
+
+    uses: str
+    triton: str
+    why: str
+    target: str = "*"
+    shim: str = ""
+
+
+LACKS = (
+    Lack("dot-3d", "<3.0", "tl.dot of three dimensions came with Triton 3.0"),
+    Lack("dot-scaled", "<3.3", "tl.dot_scaled came with Triton 3.2, which takes no scale of the right-hand operand"),
+    Lack("gather", "<3.3", "tl.gather came with Triton 3.3"),
+    Lack("histogram", "<3.0", "tl.histogram came with Triton 3.0"),
+    Lack("reverse-scan", "<3.0", "reverse scans came with Triton 3.0", shim="dot_and_reduce_arguments"),
+    Lack("scan-of-tuple", "<3.0", "associative_scan of a tuple of tensors came with Triton 3.0"),
+    Lack("tensor-descriptor", "<3.4", "tl.make_tensor_descriptor came with Triton 3.4"),
+    Lack("tl-range", "<3.0", "tl.range came with Triton 3.0", shim="language_names"),
+    Lack("tuple-argument", "<3.3", "tuples as kernel arguments came with Triton 3.3"),
+)  # fmt: skip
+
+
+def lack(
+    uses: Collection[str], triton: str, target: str, shims: Collection[str] = ()
+) -> Optional[Lack]:
+    """The first thing in `uses` that this Triton does not have on `target`, or None.
+
+    Args:
+        uses: what the kernel and its case use.
+        triton: version.
+        target: name as in targets.toml, or of the interpreter.
+        shims: names of the active shims.
+    """
+    for candidate in LACKS:
+        if candidate.uses not in uses or candidate.shim in shims:
+            continue
+        if in_window(candidate.triton, triton) and fnmatch.fnmatchcase(target, candidate.target):
+            return candidate
+    return None
