@@ -4,7 +4,18 @@ import fnmatch
 import gc
 import inspect
 import sys
-from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    FrozenSet,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from .errors import CompatError
 from .record import Patches
@@ -64,6 +75,42 @@ class _CompileAttribute:
 
     def __set__(self, kernel, value):
         kernel.__dict__["compile"] = value
+
+
+def around_run(patches: Patches, names: FrozenSet[str], around: Callable) -> None:
+    """Call ``around(run, kernel, args, kwargs)`` for the launches of kernels that declare a parameter in `names`.
+
+    The others pay for one look at their parameters, and not for a call that passes all arguments on.
+    """
+    from triton.runtime.jit import JITFunction
+
+    patches.set(JITFunction, "run", _RunAttribute(vars(JITFunction)["run"], names, around))
+
+
+class _RunAttribute:
+    """``JITFunction.run`` as a descriptor: which function it is depends on the kernel."""
+
+    def __init__(self, below: Any, names: FrozenSet[str], around: Callable):
+        self._below, self._names, self._around = below, names, around
+        # Past all of its kind, for a kernel that concerns none of them.
+        stacked = isinstance(below, _RunAttribute)
+        self._any: FrozenSet[str] = names | below._any if stacked else names
+        self._bind: Callable = below._bind if stacked else below.__get__
+
+    def __get__(self, kernel, owner=None):
+        if kernel is None:
+            # For somebody who wraps it as a function of the class.
+            return lambda kernel, *args, **kwargs: self.__get__(kernel)(*args, **kwargs)
+        if self._any.isdisjoint(kernel.arg_names):
+            return self._bind(kernel, owner)
+        run = self._below.__get__(kernel, owner)
+        if self._names.isdisjoint(kernel.arg_names):
+            return run
+
+        def run_around(*args, **kwargs):
+            return self._around(run, kernel, args, kwargs)
+
+        return run_around
 
 
 def _wrapped(compile_: Callable, around: Around) -> Callable:

@@ -4,30 +4,25 @@ Triton 2.3.1 takes every launch option out of the keywords before it binds them 
 kernel never gets what the caller passed.
 """
 
-from ..launch import by_position
+from ..launch import around_run, by_position
 from ..record import Patches, Shim
 
 
 def apply(patches: Patches) -> None:
-    from triton.runtime.jit import JITFunction
-
     from ..install import note_acted
-
-    run = JITFunction.run
 
     # Symptom: TypeError: missing a required argument: 'num_warps'. Window: Triton < 3.0, every target.
     # Link: linkedin/Liger-Kernel#215.
     # Breakpoint: Triton 3.0 binds the signature first; delete with the last column before it.
-    def run_binding_first(self, *args, grid, warmup, **kwargs):
-        reserved = RESERVED.intersection(kwargs, self.signature.parameters)
-        if reserved:
-            call = by_position(self.signature, args, kwargs, RESERVED)
+    def run_binding_first(run, kernel, args, kwargs):
+        if RESERVED.intersection(kwargs, kernel.arg_names):
+            call = by_position(kernel.signature, args, kwargs, RESERVED)
             if call is not None:
                 note_acted(SHIM.name)
                 args, kwargs = call
-        return run(self, *args, grid=grid, warmup=warmup, **kwargs)
+        return run(*args, **kwargs)
 
-    patches.set(JITFunction, "run", run_binding_first)
+    around_run(patches, RESERVED, run_binding_first)
 
 
 # The fields of CUDAOptions in 2.3.1: what its `run` takes out of the keywords.

@@ -10,7 +10,7 @@ import inspect
 from typing import Any, Container, Dict, List, Set
 
 from ..errors import say_once
-from ..launch import around_compile
+from ..launch import around_compile, around_run, by_position
 from ..record import Patches, Shim
 
 # Fields of CUDAOptions and HIPOptions in the published wheels 2.3.1 to 3.9.0, of triton-xpu's XPUOptions, and arguments
@@ -145,21 +145,28 @@ def _fields(target: Any) -> Set[str]:
 
 
 def _heal_run_before_3_0(patches: Patches) -> None:
-    from triton.compiler.backends.cuda import CUDAOptions
-    from triton.runtime.jit import JITFunction
+    from triton.compiler.backends.cuda import CUDABackend, CUDAOptions
 
-    run = JITFunction.run
+    parse = CUDABackend.parse_options
     known = frozenset(field.name for field in dataclasses.fields(CUDAOptions))
+    foreign = frozenset(ELSEWHERE) - known
 
     # Symptom: TypeError: got an unexpected keyword argument 'maxnreg'. Window: Triton < 3.0, every target.
-    def run_without(self, *args, **kwargs):
-        if not ELSEWHERE.keys().isdisjoint(kwargs):
-            for name in _droppable(kwargs, known):
-                if name not in self.signature.parameters:
-                    _say(name, kwargs.pop(name))
-        return run(self, *args, **kwargs)
+    # `run` hands over its own keywords, and afterwards binds what is left of them to the kernel's parameters.
+    @functools.wraps(parse)
+    def parse_without(self, opts):
+        if not foreign.isdisjoint(opts):
+            for name in _droppable(opts, known):
+                _say(name, opts.pop(name))
+        return parse(self, opts)
 
-    patches.set(JITFunction, "run", run_without)
+    def run_with_its_own(run, kernel, args, kwargs):
+        args, kwargs = by_position(kernel.signature, args, kwargs, known) or (args, kwargs)
+        return run(*args, **kwargs)
+
+    patches.set(CUDABackend, "parse_options", parse_without)
+    # A kernel's own parameters of such names must not be among the keywords.
+    around_run(patches, foreign, run_with_its_own)
 
 
 def _heal_config(patches: Patches) -> None:

@@ -1,5 +1,6 @@
 """crosswarp.compat.launch on this column: num_warps for the GPU at hand, and shims that leave a launch alone."""
 
+import pytest
 import small_kernels
 import targets
 import torch
@@ -61,3 +62,23 @@ def test_no_shim_stands_in_the_way_of_a_launch(in_fork):
         return [name for name in own if vars(JITFunction).get(name) is not own[name]]
 
     assert in_fork(run) == ([] if in_window(">=3.0", triton.__version__) else ["run"])
+
+
+@pytest.mark.triton("<3.0")
+def test_a_program_that_wraps_run_itself_wraps_what_is_healed(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        compat.install()
+        healed, seen = JITFunction.run, []
+
+        def counting(kernel, *args, **kwargs):
+            seen.append(kernel.__name__)
+            return healed(kernel, *args, **kwargs)
+
+        JITFunction.run = counting
+        x = torch.ones(100)
+        small_kernels.scaled[(1,)](x, x, 100, BLOCK=64, threads_per_warp=None)
+        small_kernels.declares_num_warps[(1,)](x, x, 100, BLOCK=64, num_warps=8)
+        return seen, [used.num_warps for used in launches]
+
+    assert in_fork(run) == (["scaled", "declares_num_warps"], [4, 8])
