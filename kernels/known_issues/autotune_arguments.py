@@ -1,8 +1,12 @@
-"""Arguments of triton.autotune that came one by one: do_bench in 3.2 (where it is dropped), cache_results in 3.4."""
+"""Arguments of triton.autotune that came one by one: do_bench in 3.2 (where it is dropped), cache_results in 3.4.
+
+"class" derives from triton's Autotuner itself.
+"""
 
 import torch
 import triton
 import triton.language as tl
+from triton.runtime.autotuner import Autotuner
 
 from crosswarp.kernels.case import Case, Kernel
 
@@ -13,6 +17,10 @@ def _square_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
     mask = at < N
     x = tl.load(x_ptr + at, mask=mask)
     tl.store(y_ptr + at, x * x, mask=mask)
+
+
+class _Derived(Autotuner):
+    """As libraries derive theirs (flash-linear-attention 0.6.0)."""
 
 
 def launch(x, way="plain"):
@@ -27,9 +35,15 @@ def launch(x, way="plain"):
         measured.append(True)
         return [1.0] * len(quantiles)
 
-    arguments = {"do_bench": do_bench} if way == "do_bench" else {"cache_results": False}
     configs = [triton.Config({"BLOCK": block}) for block in (64, 128)]
-    tuned = triton.autotune(configs=configs, key=["N"], **arguments)(_square_kernel)
+    if way == "class":
+        hooks = {"pre_hook": None, "post_hook": None}
+        given = (configs, ["N"], None, None)
+        kernel = _square_kernel
+        tuned = _Derived(kernel, kernel.arg_names, *given, **hooks, cache_results=False)
+    else:
+        arguments = {"do_bench": do_bench} if way == "do_bench" else {"cache_results": False}
+        tuned = triton.autotune(configs=configs, key=["N"], **arguments)(_square_kernel)
     tuned[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, N=x.numel())
     if way == "do_bench" and len(measured) != len(configs):
         msg = f"do_bench was called {len(measured)} times for {len(configs)} configurations"
@@ -60,7 +74,7 @@ KERNEL = Kernel(
                 options={"way": way.replace("-", "_")},
                 requires=("autotune",),
             )
-            for way in ("do-bench", "cache-results")
+            for way in ("do-bench", "cache-results", "class")
         ),
     ),
     inputs=inputs,
