@@ -102,13 +102,17 @@ def _miss_before_the_context(patches: Patches) -> None:
 
 
 def as_crash(error: Exception, kernel: str) -> Optional[CompilerCrashed]:
-    """`error` if it is a crash of the compiler, or became an exception of Triton's only because MLIR recovered from a
-    failed assertion (seen in Triton 3.3: ``RuntimeError: PassManager::run failed``); else None."""
+    """`error` if it is a crash of the compiler, or became an exception of Triton's (``RuntimeError: PassManager::run
+    failed``) only because MLIR recovered from a failed assertion (seen in Triton 3.3) or a fatal error of LLVM's (3.5);
+    else None."""
     if isinstance(error, CompilerCrashed):
         return error
     printed = getattr(error, "compiler_output", "")
-    if "PassManager::run failed" in str(error) and "Assertion" in printed:
-        return CompilerCrashed(kernel, "assertion", "a failed assertion", printed)
+    if "PassManager::run failed" in str(error):
+        if "Assertion" in printed:
+            return CompilerCrashed(kernel, "assertion", "a failed assertion", printed)
+        if "LLVM ERROR: operation destroyed" in printed:
+            return CompilerCrashed(kernel, "assertion", "a fatal error of LLVM's", printed)
     return None
 
 

@@ -219,16 +219,16 @@ def _kernels_of_modules() -> List[Any]:
     return found
 
 
-def with_num_warps(src: Any, asked: int, num_warps: int) -> Any:
-    """`src` with the kernel's own num_warps parameter, if it declares one that is `asked`, following the launch."""
+def with_option(src: Any, name: str, asked: int, value: int) -> Any:
+    """`src` with the kernel's own parameter `name`, if it declares one that is `asked`, following the launch option."""
     names = list(getattr(src.fn, "arg_names", ()))
-    if "num_warps" not in names:
+    if name not in names:
         return src
     constants = dict(src.constants)
     # Breakpoint: keys are numbers before Triton 3.0, names before 3.3, paths of numbers since.
-    for key in ("num_warps", names.index("num_warps"), (names.index("num_warps"),)):
+    for key in (name, names.index(name), (names.index(name),)):
         if constants.get(key) == asked:
-            constants[key] = num_warps
+            constants[key] = value
     try:
         return type(src)(src.fn, src.signature, constants, attrs=src.attrs)
     except TypeError:

@@ -147,12 +147,14 @@ def test_an_unknown_guard_mode_says_which_there_are():
 @pytest.mark.parametrize(
     "version, names",
     [
-        ("2.3.1", {"reserved_options", "interpreter_reserved_options"}),
-        ("3.0.0", {"interpreter_reserved_options", "wavefront_limit"}),
-        ("3.1.0", {"interpreter_reserved_options", "wavefront_limit"}),
+        ("2.3.1", {"reserved_options", "interpreter_reserved_options", "compiler_crash"}),
+        ("3.0.0", {"interpreter_reserved_options", "wavefront_limit", "compiler_crash"}),
+        ("3.1.0", {"interpreter_reserved_options", "wavefront_limit", "compiler_crash"}),
         ("3.2.0", {"interpreter_reserved_options", "wavefront_limit", "compiler_crash"}),
         ("3.3.1", {"wavefront_limit", "compiler_crash"}),
         ("3.4.0", {"wavefront_limit"}),
+        ("3.6.0", {"wavefront_limit", "compiler_crash"}),
+        ("3.7.1", {"wavefront_limit"}),
         ("3.9.0", {"wavefront_limit"}),
         ("3.10.0", {"wavefront_limit"}),
     ],

@@ -190,7 +190,7 @@ def test_shims_that_do_not_install_are_a_problem(fakes):
     fakes.triton("3.1.0")
     report = fakes.report()
     states = {shim["name"]: shim["state"] for shim in report["shims"]}
-    assert states["wavefront_limit"] == "failed" and states["compiler_crash"] == "off"
+    assert states["wavefront_limit"] == "failed" and states["reserved_options"] == "off"
     assert "compat.install() fails on" in advice(report)["problem", "shims"]
 
 

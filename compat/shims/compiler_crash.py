@@ -1,11 +1,13 @@
-"""Triton 3.2 and 3.3 cannot lay out some dot products for Hopper with 8 or more warps.
+"""Some compilers die of some products with many warps on Hopper, or many stages on CDNA 3.
 
-3.2.0 aborts the process; 3.3.1 fails another assertion of the same layout, and its autotuner passes that on.
+Up to 3.1 there is no way from one product's layout to another's; 3.2.0 cannot lay out an operand, and 3.3.1 fails
+another assertion of the same layout; the AMD pipeliner of 3.5 and 3.6 destroys what is still used. All but the last two
+abort the process; those raise, and an autotuner passes that on.
 
-Compilation goes through the guard. What dies of this is compiled again with the operands of its dots moved
-(`moved_operands`), and keeps its num_warps. What dies all the same is dropped while an autotuner measures; a direct
-launch falls back to the next lower num_warps that compiles. The kernel that a launch got is kept by Triton under the
-launch that was asked for, so none of this costs a launch anything after the first.
+Compilation goes through the guard. What dies of an operand's layout is compiled again with the operands of its dots
+moved (`moved_operands`), and keeps its num_warps. What dies all the same is dropped while an autotuner measures; a
+direct launch falls back to the next lower num_warps, or num_stages, that compiles. The kernel that a launch got is kept
+by Triton under the launch that was asked for, so none of this costs a launch anything after the first.
 """
 
 import threading
@@ -13,11 +15,13 @@ from typing import Any
 
 from .. import guard, moved_operands
 from ..errors import CompilerCrashed, say_once
-from ..launch import no_time, with_num_warps
+from ..launch import no_time, with_option
 from ..record import Patches, Shim
 
 # What the compiler says when it cannot lay out an operand: in Triton 3.2, and in 3.3.
 _OPERANDS = ("reshapeOuts", "instrN >= numColsPerChunk")
+# What it says where fewer stages help.
+_STAGES = ("operation destroyed but still has uses",)
 
 
 class _Tuning(threading.local):
@@ -34,11 +38,15 @@ def apply(patches: Patches) -> None:
 
     bench = Autotuner._bench
 
-    # Symptom: LinearLayout.cpp … reshapeOuts … Assertion `getTotalOutDimSize() == …' failed, then SIGABRT (3.2);
+    # Symptom: Allocation.cpp … getCvtOrder … "mma -> mma layout conversion is only supported on Ampere", then SIGABRT
+    # (before 3.2); LinearLayout.cpp … reshapeOuts … Assertion `getTotalOutDimSize() == …' failed, then SIGABRT (3.2);
     # Assertion `instrN >= numColsPerChunk …' failed, then RuntimeError: PassManager::run failed (3.3).
-    # Window: Triton 3.2 and 3.3, sm_90, num_warps 8 and 16.
-    # Link: fla-org/flash-linear-attention#196, triton-lang/triton#5609.
-    # Breakpoint: Triton 3.4 compiles these kernels; delete with the 3.3 column.
+    # Window: Triton < 3.4, sm_90, num_warps 8 and 16.
+    # Link: triton-lang/triton#4418, fla-org/flash-linear-attention#196, triton-lang/triton#5609.
+    # Breakpoint: Triton 3.4 compiles these kernels.
+    # Symptom: LLVM ERROR: operation destroyed but still has uses, then RuntimeError: PassManager::run failed.
+    # Window: Triton 3.5 and 3.6, gfx942, num_stages 4. Link: triton-lang/triton#9175.
+    # Breakpoint: Triton 3.7 compiles these kernels; delete the shim with the columns of both.
     def bench_surviving(self, *args, config, **meta):
         _tuning.now = True
         try:
@@ -59,7 +67,7 @@ def apply(patches: Patches) -> None:
 
 
 def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwargs: dict) -> Any:
-    """Compile in another way: with moved operands, else with the next lower num_warps that survives.
+    """Compile in another way: with moved operands, else with the next lower num_warps (or num_stages) that survives.
 
     Raises `crash` if there is none; for an autotuner, which has lower ones of its own, after the first way.
     """
@@ -76,21 +84,27 @@ def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwa
             note_acted(SHIM.name)
             return kernel
     options = kwargs.get("options") or {}
-    asked = options.get("num_warps")
+    name = "num_warps"
+    if any(words in crash.stderr for words in _STAGES):
+        name = "num_stages"
+    asked = options.get(name)
     if _tuning.now or not isinstance(asked, int):
         raise crash
-    num_warps = asked // 2
-    while num_warps >= 1:
-        lower_src = with_num_warps(src, asked, num_warps)
-        lower = dict(kwargs, options=dict(options, num_warps=num_warps))
+    lower = asked
+    while lower > 1:
+        lower = lower // 2 if name == "num_warps" else lower - 1
+        tried = dict(kwargs, options=dict(options, **{name: lower}))
         try:
-            kernel = guard.compile_guarded(compile_, lower_src, args, lower)
-        except CompilerCrashed:
-            num_warps //= 2
+            kernel = guard.compile_guarded(
+                compile_, with_option(src, name, asked, lower), args, tried
+            )
+        except Exception as error:
+            if guard.as_crash(error, crash.kernel) is None:
+                raise
             continue
         note_acted(SHIM.name)
         say_once(
-            f"{crash.kernel}: num_warps={asked} kills this compiler, launched with {num_warps}: {_first_lines(crash)}"
+            f"{crash.kernel}: {name}={asked} kills this compiler, launched with {lower}: {_first_lines(crash)}"
         )
         return kernel
     raise crash
@@ -108,9 +122,9 @@ def _first_lines(crash: CompilerCrashed) -> str:
 SHIM = Shim(
     name="compiler_crash",
     issue="fla-196",
-    window=">=3.2,<3.4",
+    window=">=2.3,<3.7,!=3.4.*",
     symptom="LinearLayout.cpp reshapeOuts Assertion `getTotalOutDimSize() == std::accumulate(",
     link="https://github.com/fla-org/flash-linear-attention/issues/196",
-    delete_when="no column of Triton 3.2 or 3.3 is left",
+    delete_when="no column before Triton 3.7 is left",
     apply=apply,
 )

@@ -5,7 +5,7 @@ and Triton launches a kernel with the warps that it was compiled for.
 """
 
 from ..errors import say_once
-from ..launch import MAX_THREADS_PER_BLOCK, around_compile, warps_within, with_num_warps
+from ..launch import MAX_THREADS_PER_BLOCK, around_compile, warps_within, with_option
 from ..record import Patches, Shim
 
 
@@ -30,7 +30,7 @@ def apply(patches: Patches) -> None:
                     f"{name}: num_warps={asked} is {asked * warp_size} threads with wavefronts of {warp_size},"
                     f" more than {MAX_THREADS_PER_BLOCK}; launched with num_warps={fits}"
                 )
-                src = with_num_warps(src, asked, fits)
+                src = with_option(src, "num_warps", asked, fits)
                 kwargs = dict(kwargs, options=dict(options, num_warps=fits))
         return compile_(src, *args, **kwargs)
 
