@@ -66,6 +66,7 @@ def install(patches: Patches, on_crash: Optional[CrashHandler] = None) -> None:
 
     patches.set(compiler.ASTSource, "make_ir", miss_or_make_ir)
     _miss_before_the_context(patches)
+    _one_launcher(patches)
 
     def guarded(compile_, src, args, kwargs):
         try:
@@ -99,6 +100,28 @@ def _miss_before_the_context(patches: Patches) -> None:
     for backend in triton.backends.backends.values():
         if "add_stages" in vars(backend.compiler):
             patches.set(backend.compiler, "add_stages", healed(backend.compiler.add_stages))
+
+
+def _one_launcher(patches: Patches) -> None:
+    """Who loads a kernel from the cache asks for the launcher that was built with it.
+
+    Triton 2.3.1 puts these numbers into the launcher's key as a tuple where it has compiled, and as the list that JSON
+    makes of it where it has found the kernel: the same launcher was built twice, with a C compiler.
+    """
+    import triton
+
+    # Breakpoint: since Triton 3.0 a launcher is built at the launch, and without them.
+    if hasattr(triton, "backends"):
+        return
+    import triton.compiler.make_launcher as launcher
+
+    make_key = launcher.make_so_cache_key
+
+    def healed(version_hash, signature, constants, ids, **kwargs):
+        ids = dict(ids, ids_of_folded_args=tuple(ids["ids_of_folded_args"]))
+        return make_key(version_hash, signature, constants, ids, **kwargs)
+
+    patches.set(launcher, "make_so_cache_key", healed)
 
 
 def as_crash(error: Exception, kernel: str) -> Optional[CompilerCrashed]:
@@ -168,8 +191,7 @@ def _compile_in_child(
         )
 
     def compile_here(src, *args, **kwargs):
-        global _child
-        _child = True
+        _become_a_child()
         return compile_(src, *args, **kwargs)
 
     outcome = worker.compile_in_child(
@@ -190,6 +212,26 @@ def _compile_in_child(
     if outcome.kind == "signal" and outcome.reason in _OWN_SIGNALS:
         memory.write({"kernel": kernel, **_summary(outcome)})
     raise CompilerCrashed(kernel, **_summary(outcome))
+
+
+def _become_a_child() -> None:
+    """Compile here, and leave the result in the cache unread: the parent loads it, not this process."""
+    global _child
+    if _child:
+        return
+    _child = True
+    import triton.compiler.compiler as compiler
+
+    load = compiler.CompiledKernel
+
+    class LoadedWhenUsed:
+        def __init__(self, *args, **kwargs):
+            self._load = functools.partial(load, *args, **kwargs)
+
+        def __getattr__(self, name):
+            return getattr(self._load(), name)
+
+    compiler.CompiledKernel = LoadedWhenUsed
 
 
 def _summary(outcome: Outcome) -> dict:

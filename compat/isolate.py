@@ -187,10 +187,14 @@ class Child:
                 result = Outcome("raised", raised=payload, reason=payload.type_name)
         return result
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """Kill the child, with what it started (ptxas, a stray process)."""
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Kill the child, with what it started, and wait until it is gone."""
+        self.kill()
         with contextlib.suppress(OSError):
             os.waitpid(self.pid, 0)
         self.close()

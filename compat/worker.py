@@ -85,8 +85,13 @@ class Worker:
         self._last = time.monotonic()
         return outcome
 
+    def kill(self) -> None:
+        """Have the child die meanwhile; `end` waits for it."""
+        if not self._gone and self._parent == os.getpid():
+            self._child.kill()
+
     def end(self) -> None:
-        """Kill the child, and what it started; in a fork of its parent, only close the pipes."""
+        """Kill the child, with what it started, and wait for that; in a fork of its parent, only close the pipes."""
         if self._gone:
             return
         self._gone = True
@@ -166,12 +171,17 @@ def compile_in_child(
             and (outcome := _outcome(worker, key, limits)).kind not in _MAY_BE_THE_CHILDS
         ):
             return outcome
-        worker.end()
-    worker = Worker(
-        lambda: compile_(src, *args, **kwargs),
-        lambda work: _unpacked(compile_, src, work),
-    )
-    return _outcome(worker, key, limits)
+        worker.kill()
+    try:
+        fresh = Worker(
+            lambda: compile_(src, *args, **kwargs),
+            lambda work: _unpacked(compile_, src, work),
+        )
+        return _outcome(fresh, key, limits)
+    finally:
+        # By now it is dead: the system takes as long to tear its memory down as it takes to fork.
+        if worker is not None:
+            worker.end()
 
 
 def _outcome(worker: Worker, key: tuple, limits: tuple) -> Outcome:

@@ -110,6 +110,20 @@ def test_another_kernel_or_environment_gets_another_child(compile_, tmp_path, mo
     assert [alive(pid) for pid in pids] == [False, False, False, False, True]
 
 
+def test_nobody_waits_for_the_death_of_the_last_child(compile_, tmp_path, monkeypatch):
+    ask(compile_, 0)
+    first = children(tmp_path)[0]
+    fork, there = worker.fork, []
+
+    def noted(function):
+        there.append(os.path.exists(f"/proc/{first}"))
+        return fork(function)
+
+    monkeypatch.setattr(worker, "fork", noted)
+    assert ask(compile_, 1, kernel=Kernel()).kind == "returned"
+    assert there == [True] and not os.path.exists(f"/proc/{first}")
+
+
 def test_what_cannot_be_sent_gets_a_child_of_its_own(compile_, tmp_path):
     ask(compile_, 0)
     source = Source(KERNEL, 1)

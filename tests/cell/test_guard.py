@@ -6,6 +6,7 @@ import signal
 import warnings
 from pathlib import Path
 
+import pytest
 import small_kernels
 import targets
 import torch
@@ -64,6 +65,62 @@ def test_only_a_miss_of_the_cache_forks(in_fork):
         return first, len(count)
 
     assert in_fork(run) == (1, 1)
+
+
+def test_only_the_parent_loads_what_was_compiled(in_fork, tmp_path):
+    def run():
+        load = compiler.CompiledKernel.__init__
+
+        def noted(self, *args, **kwargs):
+            with open(tmp_path / "loads", "a", encoding="ascii") as file:
+                file.write(f"{os.getpid()}\n")
+            return load(self, *args, **kwargs)
+
+        compiler.CompiledKernel.__init__ = noted
+        virtual_gpu.activate(targets.SM_90)
+        launch(4), launch(8)
+        return os.getpid(), [launch.num_warps for launch in launches]
+
+    parent, used = in_fork(run)
+    assert used == [4, 8]
+    assert (tmp_path / "loads").read_text().split() == [str(parent)] * 2
+
+
+def test_who_looks_at_a_kernel_in_the_child_sees_it(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        guard._become_a_child()
+        kernel = small_kernels.scaled.warmup(
+            torch.float32, torch.float32, 100, BLOCK=64, num_warps=2, grid=(1,)
+        )
+        return sorted(kernel.asm)
+
+    assert {"ttir", "ptx"} <= set(in_fork(run))
+
+
+@pytest.mark.triton("<3.0")
+def test_one_launcher_is_built_for_parent_and_child(in_fork, tmp_path):
+    def run():
+        import triton.compiler.make_launcher as launcher
+        from triton.compiler.backends.cuda import CUDABackend
+
+        def build(name, src, folder):
+            with open(tmp_path / "builds", "a", encoding="ascii") as file:
+                file.write(f"{os.getpid()}\n")
+            return src
+
+        launcher._build = build
+        real = CUDABackend.make_launcher_stub
+        virtual_gpu.activate(targets.SM_90)
+        virtual = CUDABackend.make_launcher_stub
+        CUDABackend.make_launcher_stub = lambda *args: real(*args) and virtual(*args)
+        # One argument is folded away because it is 1.
+        small_kernels.scaled[(1,)](torch.ones(100), torch.zeros(100), 1, BLOCK=64)
+        return os.getpid(), len(launches)
+
+    parent, launched = in_fork(run)
+    builds = (tmp_path / "builds").read_text().split()
+    assert launched == 1 and len(builds) == 1 and builds != [str(parent)]
 
 
 def test_a_dead_compiler_is_an_exception_with_its_last_words(in_fork):
