@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,9 @@ class Plan:
     suite: Path | None = None
     # Whether what an earlier run compiled is forgotten first.
     fresh: bool = False
+    # What a suite of library ops is told (libraries.settings), and what the store keeps of it.
+    libraries: Mapping[str, Any] | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     def spec(
         self, column: str, expect: Mapping[str, str], records: Path, cache: Path
@@ -55,6 +58,7 @@ class Plan:
             "memory_limit_mb": self.memory_limit_mb,
             "cache": str(cache),
             "suite": str(self.suite) if self.suite else None,
+            **(self.libraries or {}),
         }
 
     def describe(self) -> dict[str, Any]:
@@ -66,6 +70,7 @@ class Plan:
             "modes": list(self.modes),
             "kernels": list(self.kernels),
             "suite": str(self.suite) if self.suite else None,
+            **self.about,
         }
 
     def not_run(self, column: str, reason: str, message: str) -> list[Record]:

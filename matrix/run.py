@@ -26,7 +26,7 @@ from crosswarp.matrix import process, record, store, versions
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Environment
 from crosswarp.matrix.errors import Cancelled, CrosswarpError, StoreError
-from crosswarp.matrix.issues import Issue, Verdict
+from crosswarp.matrix.issues import Issue
 from crosswarp.matrix.plan import Plan
 from crosswarp.matrix.record import Record
 from crosswarp.matrix.signals import StopRequested
@@ -66,7 +66,7 @@ def suite_argv(python: Path, spec: Path) -> list[str]:
 class Result:
     run: int
     exit_code: int
-    verdict: Verdict
+    verdict: Any
 
 
 @dataclass
@@ -96,6 +96,7 @@ class Runner:
         argv: Sequence[str] = (),
         suite: Callable[[Path, Path], list[str]] = suite_argv,
         here: bool = False,
+        judge: Callable[[Sequence[Record]], Any] | None = None,
     ) -> None:
         self.plan = plan
         self._store = data
@@ -106,6 +107,8 @@ class Runner:
         self._argv = argv
         self._suite = suite
         self._here = here
+        # What is expected of the records; anything with `as_expected` will do.
+        self._judge = judge or (lambda records: issues_module.judge(records, issues))
         self._stop = StopRequested()
         self._run = 0
         # The Triton that each column's suite has imported.
@@ -409,7 +412,7 @@ class Runner:
 
     def _finish(self) -> Result:
         records = self._store.records(self._run)
-        verdict = issues_module.judge(records, self._issues)
+        verdict = self._judge(records)
         if self._environment_failed:
             code = EXIT_ENVIRONMENT
         elif not verdict.as_expected or self._problems:

@@ -4,6 +4,7 @@
     crosswarp report    a stored run as a table, Markdown or JSON
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
     crosswarp docs      the pages that are made from the records
+    crosswarp libraries the ops of published libraries on every column, and the page that shows them
     crosswarp columns / targets / runs    what there is to choose from
 
 Exit status: 0 as expected; 1 something unexpectedly red or green (doctor: something known is left unhealed; docs
@@ -166,7 +167,51 @@ def _parser() -> argparse.ArgumentParser:
         "--check", action="store_true", help="write nothing; exit 1 if a page is out of date"
     )
     docs.add_argument("--issues-file", type=Path, metavar="TOML")
+    _libraries(commands.add_parser(
+        "libraries", help="run the ops of published libraries",
+        description="Import and launch, forward and backward, the main ops of published libraries on every column, and "
+        "write libraries.md from all that was stored. Exit status: 1 when an op is green bare and red shimmed, or red "
+        "shimmed without a cause in libraries.toml, or a cause there explains nothing any more.",
+    ))  # fmt: skip
     return parser
+
+
+def _libraries(parser: argparse.ArgumentParser) -> None:
+    for name, meaning in (
+        ("libraries", "releases, such as liger-kernel-0.5.10 (default: all)"),
+        ("columns", "ids or globs (default: every published pair)"),
+        ("targets", "(default: sm_90,gfx942)"),
+        ("modes", "bare, shimmed (default: both)"),
+        ("ops", "names of ops (default: all)"),
+    ):
+        parser.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
+    for name, default, metavar, meaning in (
+        ("configurations", 2, "N", "to which an autotuned kernel is limited; 0 for all (2)"),
+        ("time-limit", 300, "S", "for one op (300)"),
+        ("memory-limit", 6000, "MB", "for one compilation (6000)"),
+        ("column-limit", 7200, "S", "for one column (7200)"),
+    ):
+        kind = int if name == "configurations" else _positive
+        parser.add_argument(f"--{name}", type=kind, default=default, metavar=metavar, help=meaning)
+    parser.add_argument("--jobs", type=_positive, metavar="N", help="ops at a time")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="leave out the columns that were run whole since the last change",
+    )
+    parser.add_argument(
+        "--no-run", action="store_true", help="run nothing: judge and write what is stored"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("docs"), metavar="DIR", help="where libraries.md goes (docs)"
+    )  # fmt: skip
+    parser.add_argument("--work", type=Path, default=Path(".crosswarp"), metavar="DIR")
+    for name in ("columns", "libraries"):
+        parser.add_argument(f"--{name}-file", type=Path, metavar="TOML")
+    parser.add_argument(
+        "--store", type=Path, default=Path(".crosswarp/libraries.db"), metavar="PATH",
+        help="its own SQLite file (.crosswarp/libraries.db)",
+    )  # fmt: skip
 
 
 def _doctor(doctor: argparse.ArgumentParser) -> None:

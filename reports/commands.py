@@ -26,6 +26,7 @@ from crosswarp.matrix.uvtool import Uv
 from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
 from crosswarp.reports import escape
+from crosswarp.reports import libraries as libraries_module
 from crosswarp.reports.export import export
 from crosswarp.reports.markdown import markdown
 from crosswarp.reports.summary import summary
@@ -207,6 +208,11 @@ def docs(options: argparse.Namespace, argv: Sequence[str]) -> int:
             f"Out of date in {options.out}: {', '.join(old)}. Run `crosswarp docs --out {options.out}`."
         )
     return 1 if old else 0
+
+
+def libraries(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    _check_work(options.work)
+    return libraries_module.run(options, argv)
 
 
 def _short(argv: Sequence[str]) -> str:

@@ -29,9 +29,10 @@ def pytest_generate_tests(metafunc):
     from .plan import shared_plan
     from .warm import warm
 
-    warm()
+    spec = metafunc.config.crosswarp_spec
+    warm(spec.get("preload"))
 
-    items = shared_plan(metafunc.config.crosswarp_spec, os.environ[LANE_ENV])
+    items = shared_plan(spec, os.environ[LANE_ENV])
     metafunc.parametrize("item", items, ids=[item.id for item in items])
 
 

@@ -46,7 +46,7 @@ _PHASES = (
 def of_error(error: BaseException, phase: str = "") -> Verdict:
     """The verdict on a Python exception that ended a launch (or one configuration of it)."""
     phase = _phase_of(error) or phase
-    name, text = type(error).__name__, str(error)
+    name, text = type(error).__name__, _with_cause(error)
     if name == "CompilerCrashed":
         return of_death(error.kind, error.reason, error.stderr, text, "compile")  # type: ignore[attr-defined]
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
@@ -86,6 +86,16 @@ def of_death(kind: str, reason: str, output: str, text: str = "", phase: str = "
     )
     verdict.message = shortened(text or f"the process ended: {verdict.reason}\n{output}".strip())
     return verdict
+
+
+def _with_cause(error: BaseException) -> str:
+    """Its text, and what it was raised from when that says more: Triton often shows only where in the source it was."""
+    text, root = str(error), error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    if root is error or not str(root) or str(root) in text:
+        return text
+    return f"{text}\n{type(root).__name__}: {root}"
 
 
 def _phase_of(error: BaseException) -> str:

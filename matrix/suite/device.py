@@ -1,0 +1,98 @@
+"""The device lane: what a real GPU adds to one case. Two sets of inputs, the same bits twice, and how long it takes.
+
+A launch that is right once may have read what the last one left behind, so everything is run again with fresh inputs,
+and once more with the same ones: a kernel that adds atomically says so (`uses` "atomic"), any other must give the same
+bits. Times are those of whole launches between CUDA events, after a warm-up, on inputs that stay where they are.
+"""
+
+import json
+import os
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping
+
+from .verdict import Verdict
+
+WARM_UP = 5
+REPEATS = 25
+# Elements of the copy that says what this GPU's memory can do: 256 MiB in, 256 MiB out, more than any cache.
+_COPIED = 1 << 26
+
+
+def same_bits(first: Mapping[str, Any], second: Mapping[str, Any]) -> List[str]:
+    """The names of the outputs whose bits differ; NaN is equal to itself."""
+    import torch
+
+    different = []
+    for name, one in first.items():
+        one, two = (t.detach().contiguous().view(-1).view(torch.uint8) for t in (one, second[name]))
+        if one.shape != two.shape or not torch.equal(one, two):
+            different.append(name)
+    return different
+
+
+def not_deterministic(names: List[str]) -> Verdict:
+    return Verdict(
+        "mismatch",
+        reason="not deterministic",
+        fingerprint=f"mismatch: not deterministic: {', '.join(names)}",
+        message=f"two launches with the same inputs gave different bits in {', '.join(names)};"
+        ' if the kernel adds atomically, put "atomic" into its `uses`',
+        phase="compare",
+    )
+
+
+def timed(launch: Callable[[], Any]) -> Dict[str, float]:
+    """Milliseconds of a launch: median, and the quartiles."""
+    import torch
+
+    for _ in range(WARM_UP):
+        launch()
+    events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(REPEATS)]
+    for start, end in events:
+        start.record()
+        launch()
+        end.record()
+    torch.cuda.synchronize()
+    low, median, high = statistics.quantiles([start.elapsed_time(end) for start, end in events])
+    return {"median": median, "low": low, "high": high}
+
+
+def traffic(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> int:
+    """Bytes that must be moved at least: every input read once, every output written once."""
+    import torch
+
+    tensors = [t for t in (*inputs.values(), *outputs.values()) if isinstance(t, torch.Tensor)]
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def copy_bandwidth(cache: Path) -> float:
+    """Bytes a second, in and out, of a plain copy on this GPU; measured once for a cache folder."""
+    import torch
+
+    kept = cache / "copy-bandwidth.json"
+    if kept.exists():
+        return json.loads(kept.read_text("utf-8"))[torch.cuda.get_device_name()]
+    source = torch.empty(_COPIED, dtype=torch.float32, device="cuda")
+    target = torch.empty_like(source)
+    spent = timed(lambda: target.copy_(source))["median"] / 1000
+    found = 2 * source.numel() * source.element_size() / spent
+    cache.mkdir(parents=True, exist_ok=True)
+    handle, partial = tempfile.mkstemp(dir=cache)
+    with os.fdopen(handle, "w") as stream:
+        json.dump({torch.cuda.get_device_name(): found}, stream)
+    os.replace(partial, kept)
+    return found
+
+
+def measured(
+    launch: Callable[[], Mapping[str, Any]], inputs: Mapping[str, Any], cache: Path
+) -> Dict[str, Any]:
+    """The record's ``timing``: milliseconds, and the share of the copy bandwidth that moving inputs and outputs once
+    comes to. For what computes much on little data, the share says nothing."""
+    moved = traffic(inputs, launch())
+    found: Dict[str, Any] = timed(launch)
+    found["bytes"] = moved
+    found["of_copy"] = moved / (found["median"] / 1000) / copy_bandwidth(cache)
+    return found

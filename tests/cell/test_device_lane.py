@@ -1,0 +1,111 @@
+"""The device lane without a device: tensors of the CPU, and events that a clock of ours answers for."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from crosswarp.kernels.case import Case, Kernel
+from crosswarp.matrix.suite import device, item
+from crosswarp.matrix.suite.verdict import Verdict
+
+CASE = Case("fp32-4", "fp32", {"N": 4})
+
+
+class Event:
+    """Each launch takes a millisecond more than the last."""
+
+    marks = 0
+
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        Event.marks += 1
+        self.at = Event.marks * (Event.marks + 1) / 2
+
+    def elapsed_time(self, end):
+        return end.at - self.at
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    Event.marks = 0
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
+    empty = torch.empty
+    monkeypatch.setattr(torch, "empty", lambda *size, device=None, **more: empty(*size, **more))
+    monkeypatch.setattr(device, "_COPIED", 1000)
+
+
+def kernel(launch, **more):
+    return Kernel(
+        name="made",
+        cases=(CASE,),
+        inputs=lambda case, where, generator: {"x": torch.ones(case.shape["N"])},
+        launch=launch,
+        reference=lambda x: {"y": x},
+        tolerance={"fp32": 1e-6},
+        **more,
+    )
+
+
+def measure(made, monkeypatch, folder):
+    monkeypatch.setattr(item, "_inputs", lambda kernel, case, where, seed: {"x": torch.ones(4)})
+    return item._measure({"cache": str(folder)}, made, CASE, Verdict("pass"))
+
+
+def test_nan_is_the_same_bits_and_a_sign_is_not():
+    nan = torch.tensor([float("nan"), 0.0, 1.0])
+    assert device.same_bits({"y": nan}, {"y": nan.clone()}) == []
+    assert device.same_bits({"y": nan}, {"y": nan * torch.tensor([1.0, -1.0, 1.0])}) == ["y"]
+    assert device.same_bits({"y": nan}, {"y": nan[:2]}) == ["y"]
+
+
+def test_a_passing_case_has_its_time_and_its_share_of_a_copy(clock, monkeypatch, tmp_path):
+    verdict = measure(kernel(lambda x: {"y": x * 2}), monkeypatch, tmp_path)
+    timing = verdict.resources["timing"]
+    assert verdict.outcome == "pass" and verdict.resources["deterministic"] is True
+    assert timing["low"] < timing["median"] < timing["high"] and timing["bytes"] == 32
+    # 8,000 bytes were copied in the time of events 51 to 100, these 32 in that of 1 to 50
+    assert timing["of_copy"] == pytest.approx(32 / 8000 * (50 + 26) / 26, rel=0.1)
+    kept = (tmp_path / "copy-bandwidth.json").read_text()
+    again = measure(kernel(lambda x: {"y": x * 2}), monkeypatch, tmp_path)
+    assert again.outcome == "pass" and (tmp_path / "copy-bandwidth.json").read_text() == kept
+
+
+def test_different_bits_are_a_mismatch_unless_the_kernel_adds_atomically(
+    clock, monkeypatch, tmp_path
+):
+    launches = []
+
+    def launch(x):
+        launches.append(x)
+        return {"y": x + len(launches), "z": x}
+
+    found = measure(kernel(launch), monkeypatch, tmp_path)
+    assert (found.outcome, found.reason) == ("mismatch", "not deterministic")
+    assert found.fingerprint == "mismatch: not deterministic: y"
+    found = measure(kernel(launch, uses=("atomic",)), monkeypatch, tmp_path)
+    assert found.outcome == "pass" and found.resources["deterministic"] is False
+
+
+def test_fresh_inputs_are_compared_as_well(monkeypatch):
+    seeds = []
+
+    def inputs(kernel, case, where, seed):
+        seeds.append(seed)
+        return {"x": torch.full((4,), float(len(seeds)))}
+
+    remembered = {}
+
+    def launch(x):
+        # gives the first call's answer for ever
+        return {"y": remembered.setdefault("y", x.clone())}
+
+    monkeypatch.setattr(item, "_inputs", inputs)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    found = item._launch(SimpleNamespace(lane="device", target="sm_90"), {}, kernel(launch), CASE)
+    assert (found.outcome, found.reason) == ("mismatch", "wrong")
+    assert len(set(seeds)) == 2

@@ -1,0 +1,131 @@
+"""What stands between a library and the virtual GPU: torch's answers, the limit on tuning, what is imported ahead."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import targets
+import torch
+import triton
+import triton.language as tl
+
+from crosswarp.compat.versions import in_window
+from crosswarp.matrix import virtual_gpu
+from crosswarp.matrix.suite import warm
+from crosswarp.matrix.virtual_gpu import launches, torch_device
+
+LIBRARY_OPS = Path(torch_device.__file__).parent.parent / "library_ops"
+AMD = targets.GFX942 if in_window(">=3.0", triton.__version__) else None
+
+
+@pytest.fixture
+def ops(tmp_path, monkeypatch):
+    """The module _library, with a specification of its own."""
+    spec = tmp_path / "spec.json"
+    settings = {"releases": {"lib": {"1.0": str(tmp_path), "2.0": str(tmp_path)}}, "ops": ["*"]}
+    spec.write_text(json.dumps({"libraries": {**settings, "configurations": 2}}))
+    monkeypatch.setenv("CROSSWARP_SPEC", str(spec))
+    monkeypatch.syspath_prepend(str(LIBRARY_OPS))
+    import _library
+
+    return _library
+
+
+def test_torch_answers_for_the_target(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        torch_device.stand_in()
+        properties = torch.cuda.get_device_properties(0)
+        with torch.cuda.device(0):
+            here = torch.ones(2).is_cuda
+        return (
+            torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.get_device_capability(),
+            properties.multi_processor_count, properties.shared_memory_per_block_optin, here, torch.version.hip,
+        )  # fmt: skip
+
+    assert in_fork(run) == (True, 1, (9, 0), 132, 232448, True, None)
+
+
+def test_tensors_stay_on_the_cpu(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        torch_device.stand_in()
+        x = torch.ones(3).requires_grad_()
+        (x * 2).sum().backward()
+        return x.device.type, x.grad.tolist()
+
+    assert in_fork(run) == ("cpu", [2.0, 2.0, 2.0])
+
+
+@pytest.mark.triton(">=3.0")
+def test_torch_is_a_build_for_rocm_on_an_amd_target(in_fork):
+    def run():
+        virtual_gpu.activate(AMD)
+        torch_device.stand_in()
+        properties = torch.cuda.get_device_properties(torch.device("cpu"))
+        return torch.version.hip is not None, properties.gcnArchName, properties.warp_size
+
+    assert in_fork(run) == (True, "gfx942", 64)
+
+
+def test_nothing_is_replaced_before_it_is_asked_for(in_fork):
+    def run():
+        before = torch.cuda.is_available
+        virtual_gpu.activate(targets.SM_90)
+        return torch.cuda.is_available is before and not torch.ones(1).is_cuda
+
+    assert in_fork(run)
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(1, [8]), (2, [1, 8]), (3, [1, 2, 8]), (0, None)])
+def test_tuning_is_limited_to_the_first_configurations_and_the_last(ops, in_fork, limit, expected):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        ops._limit_tuning(limit)
+        warps = [1, 2, 4, 8]
+        tuned = triton.autotune([triton.Config({}, num_warps=n) for n in warps], key=["n"])(filled)
+        tuned[(1,)](torch.zeros(8), 8, BLOCK=8)
+        return [launch.num_warps for launch in launches]
+
+    tried = in_fork(run)
+    # The one that was chosen is launched once more.
+    assert sorted(set(tried)) == (expected or [1, 2, 4, 8])
+
+
+def test_an_op_becomes_a_case_of_each_release_that_has_it(ops):
+    made = ops.kernel("lib_x", "lib", (ops.Op("old", None), ops.Op("new", None, ">=2.0")))
+    assert [case.id for case in made.cases] == ["old-1.0", "old-2.0", "new-2.0"]
+
+
+def test_a_failure_says_whether_it_was_on_the_way_back(ops):
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, gradient):
+            raise ValueError("no gradient")
+
+    with pytest.raises(ValueError, match="no gradient") as caught:
+        ops._forward_and_backward(lambda: Fails.apply(ops.tensor(2, dtype="float32")))
+    assert caught.value.crosswarp_stage == "backward"
+
+
+def test_what_one_release_imports_is_set_aside_for_it(tmp_path, in_fork):
+    (tmp_path / "crosswarp_only_here.py").write_text("value = 1\n")
+
+    def run():
+        warm.warm({str(tmp_path): ["crosswarp_only_here", "crosswarp_nowhere"]})
+        before = "crosswarp_only_here" in sys.modules, str(tmp_path) in sys.path
+        warm.bring_back(str(tmp_path))
+        return (*before, sys.modules["crosswarp_only_here"].value)
+
+    assert in_fork(run) == (False, False, 1)
+
+
+@triton.jit
+def filled(x_ptr, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(x_ptr + at, 1.0, mask=at < n)
