@@ -93,6 +93,11 @@ GAPS = (
         "the interpreter calls the mathematical methods of tensors (x.exp()) without its builder",
         shim="interpreter_tensor_methods",
     ),
+    Gap(
+        "argmax",
+        ">=3.0,<3.3",
+        "the interpreter stores each index of argmax and argmin as 8 bytes, over what lies next to it",
+    ),
     Gap("libdevice", ">=3.0", "the interpreter has no libdevice", shim="interpreter_libdevice"),
     Gap("inline-asm", ">=3.0", "the interpreter has no inline assembly"),
 )

@@ -18,8 +18,9 @@ def stand_in_for_triton():
     """What a kernel module asks of Triton while it is imported; no kernel can run with it."""
     triton = types.ModuleType("triton")
     triton.__path__ = []
-    triton.jit = lambda fn: fn
+    triton.jit = lambda fn=None, **_: fn or (lambda fn: fn)
     triton.autotune = lambda **_: lambda fn: fn
+    triton.heuristics = lambda values: lambda fn: fn
     triton.Config = lambda kwargs, **_: kwargs
     language = types.ModuleType("triton.language")
     language.constexpr = object
@@ -154,3 +155,96 @@ def test_delta_rule_state_walks_token_by_token(load):
             ahead = ahead + torch.outer(k[t], v) * (last - g[t]).exp()
         state = ahead
     close(got["final"][0, 0], state)
+
+
+def doubled(given, *names):
+    return [given[name].detach().double().requires_grad_() for name in names]
+
+
+def by_autograd(got, output, dy, inputs):
+    """The reference's gradients, under their names, against those of an operator of PyTorch."""
+    gradients = torch.autograd.grad(output, list(inputs.values()), dy)
+    for name, want in zip(inputs, gradients):
+        close(got[name], want)
+
+
+def test_swiglu_and_geglu(load):
+    for name, bend in (("swiglu", F.silu), ("geglu", lambda x: F.gelu(x, approximate="tanh"))):
+        kernel = load(name)
+        given = made(kernel, kernel.cases[0])
+        gate, up = doubled(given, "gate", "up")
+        y, got = bend(gate) * up, kernel.reference(**given)
+        close(got["y"], y.detach())
+        by_autograd(got, y, given["dy"].double(), {"dgate": gate, "dup": up})
+
+
+def test_cross_entropy(load):
+    kernel = load("cross_entropy")
+    for case in kernel.cases[:4]:
+        given = made(kernel, case)
+        (logits,) = doubled(given, "logits")
+        loss = F.cross_entropy(
+            logits, given["target"], ignore_index=-100, label_smoothing=given["smoothing"]
+        )
+        got = kernel.reference(**given)
+        close(got["loss"], loss.detach())
+        by_autograd(got, loss, None, {"dlogits": logits})
+
+
+def test_kl_divergence(load):
+    kernel = load("kl_divergence")
+    for case in kernel.cases:
+        given = made(kernel, case)
+        (x,) = doubled(given, "x")
+        loss = F.kl_div(
+            x, given["target"].double(), reduction="batchmean", log_target=given["log_target"]
+        )
+        got = kernel.reference(**given)
+        close(got["loss"], loss.detach())
+        by_autograd(got, loss, None, {"dx": x})
+
+
+def test_group_norm(load):
+    kernel = load("group_norm")
+    for case in kernel.cases:
+        given = made(kernel, case)
+        x, weight, bias = doubled(given, "x", "weight", "bias")
+        y, got = F.group_norm(x, given["groups"], weight, bias, 1e-5), kernel.reference(**given)
+        close(got["y"], y.detach())
+        wanted = {"dx": x, "dweight": weight, "dbias": bias}
+        by_autograd(got, y, given["dy"].double(), wanted)
+
+
+def test_causal_conv1d(load):
+    kernel = load("causal_conv1d")
+    for case in kernel.cases:
+        given = made(kernel, case)
+        x, weight, bias = doubled(given, "x", "weight", "bias")
+        padded = F.pad(x.transpose(1, 2), (case.shape["W"] - 1, 0))
+        y = F.silu(F.conv1d(padded, weight.unsqueeze(1), bias, groups=case.shape["D"]))
+        y, got = y.transpose(1, 2), kernel.reference(**given)
+        close(got["y"], y.detach())
+        wanted = {"dx": x, "dweight": weight, "dbias": bias}
+        by_autograd(got, y, given["dy"].double(), wanted)
+
+
+def test_embedding(load):
+    kernel = load("embedding")
+    given = made(kernel, kernel.cases[0])
+    assert given["padding_index"] >= 0
+    (table,) = doubled(given, "table")
+    y = F.embedding(given["index"], table, padding_idx=given["padding_index"])
+    got = kernel.reference(**given)
+    close(got["y"], y.detach())
+    by_autograd(got, y, given["dy"].double(), {"dtable": table})
+
+
+def test_philox_of_dropout(load):
+    """The published known answers of Philox4x32-10 for the counter and key of zeros, and its share of ones."""
+    kernel = load("dropout")
+    philox = kernel.reference.__globals__["_philox"]
+    zero = [int(part) for part in philox(torch.zeros(1, dtype=torch.int64), 0)]
+    assert zero == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
+    case = next(case for case in kernel.cases if case.shape["percent"] == 30)
+    y = kernel.reference(**made(kernel, case))["y"]
+    assert abs((y != 0).double().mean().item() - 0.7) < 0.03

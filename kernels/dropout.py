@@ -1,0 +1,114 @@
+"""Dropout with seeded random numbers, forward and backward: the mask is never stored, backward draws it again.
+
+One call of Philox gives four numbers, so each program takes four blocks side by side. The reference is a Philox4x32-10
+of its own, in 64-bit integers of PyTorch, so a Triton that draws other numbers shows.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from crosswarp.kernels.case import Case, Kernel
+
+# which number an element gets depends on it, so it is no choice of the launcher
+BLOCK = 512
+
+
+@triton.jit
+def _drop(x_ptr, y_ptr, at, number, size, p, scale):
+    mask = at < size
+    x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
+    y = tl.where(number > p, x * scale, 0.0)
+    tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit(do_not_specialize=["seed"])
+def _dropout_kernel(x_ptr, y_ptr, size, p, scale, seed, BLOCK: tl.constexpr):
+    inside = tl.arange(0, BLOCK)
+    first, second, third, fourth = tl.rand4x(seed, tl.program_id(0) * BLOCK + inside)
+    # 64 bits: all elements together may pass 2^31
+    at = tl.program_id(0).to(tl.int64) * (4 * BLOCK) + inside
+    _drop(x_ptr, y_ptr, at, first, size, p, scale)
+    _drop(x_ptr, y_ptr, at + BLOCK, second, size, p, scale)
+    _drop(x_ptr, y_ptr, at + 2 * BLOCK, third, size, p, scale)
+    _drop(x_ptr, y_ptr, at + 3 * BLOCK, fourth, size, p, scale)
+
+
+def _dropped(x, p, seed):
+    y = torch.empty_like(x)
+    size = x.numel()
+    grid = (triton.cdiv(size, 4 * BLOCK),)
+    _dropout_kernel[grid](x, y, size, p, 1.0 / (1.0 - p), seed, BLOCK=BLOCK, num_warps=4)
+    return y
+
+
+def launch(x, dy, p, seed):
+    return {"y": _dropped(x, p, seed), "dx": _dropped(dy, p, seed)}
+
+
+def _product(a, b):
+    """High and low 32 bits of the product of two 32-bit numbers, without ever passing 2^63."""
+    low, high = a * (b & 0xFFFF), a * (b >> 16)
+    middle = (low >> 16) + high
+    return middle >> 16, ((middle & 0xFFFF) << 16) | (low & 0xFFFF)
+
+
+def _philox(counter, seed):
+    """The four outputs of Philox4x32-10 (Salmon et al., SC11) for each counter, as 32-bit numbers in int64."""
+    c = [counter & 0xFFFFFFFF, *(torch.zeros_like(counter) for _ in range(3))]
+    key = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]
+    for _ in range(10):
+        high_a, low_a = _product(c[0], 0xD2511F53)
+        high_b, low_b = _product(c[2], 0xCD9E8D57)
+        c = [high_b ^ c[1] ^ key[0], low_b, high_a ^ c[3] ^ key[1], low_a]
+        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c
+
+
+def _kept(size, p, seed, device):
+    at = torch.arange(size, dtype=torch.int64, device=device)
+    program, inside = at // (4 * BLOCK), at % (4 * BLOCK)
+    every = torch.stack(_philox(program * BLOCK + inside % BLOCK, seed))
+    drawn = every.gather(0, (inside // BLOCK).unsqueeze(0)).squeeze(0)
+    # 32 bits as a signed number, folded to one without a sign, in fp32
+    signed = torch.where(drawn >= 1 << 31, drawn - (1 << 32), drawn)
+    folded = torch.where(signed < 0, -signed - 1, signed).float()
+    return folded * torch.tensor(4.6566127342e-10, dtype=torch.float32) > p
+
+
+def reference(x, dy, p, seed):
+    kept = _kept(x.numel(), p, seed, x.device).view(x.shape).double() / (1 - p)
+    return {"y": x.double() * kept, "dx": dy.double() * kept}
+
+
+def inputs(case, device, generator):
+    size = (case.shape["M"], case.shape["N"])
+
+    def normal():
+        made = torch.randn(size, generator=generator, device=generator.device, dtype=torch.float32)
+        return made.to(device, case.torch_dtype)
+
+    return {
+        "x": normal(),
+        "dy": normal(),
+        "p": case.shape["percent"] / 100,
+        "seed": case.shape["seed"],
+    }
+
+
+KERNEL = Kernel(
+    name="dropout",
+    cases=(
+        Case("fp32-3x1111-p30", "fp32", {"M": 3, "N": 1111, "percent": 30, "seed": 1234}),
+        # nothing is dropped, of a single element
+        Case("fp16-1x1-p0", "fp16", {"M": 1, "N": 1, "percent": 0, "seed": 0}),
+        Case("fp16-5x77-p50", "fp16", {"M": 5, "N": 77, "percent": 50, "seed": 1}),
+        # a seed of more than 32 bits
+        Case("bf16-2x3000-p10", "bf16", {"M": 2, "N": 3000, "percent": 10, "seed": 2**40 + 17}),
+    ),
+    inputs=inputs,
+    launch=launch,
+    reference=reference,
+    # measured: 3.5e-8 (one element kept or dropped by mistake is 1e-2), 2e-4; bf16 is the rounding, 1.7e-3
+    tolerance={"fp32": 5e-6, "fp16": 1e-3, "bf16": 8e-3},
+)
