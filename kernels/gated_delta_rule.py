@@ -7,7 +7,7 @@ Token by token, with a log gate a and a writing strength b:
     o = scale * S^T q
 
 Inside a chunk g is the running sum of a, and the writings depend on one another through the strictly lower triangle
-A[i, j] = b[i] * (k[i] . k[j]) * exp(g[i] - g[j]). `_prepare_kernel` inverts I + A and makes of it
+A[i, j] = b[i] * (k[i] . k[j]) * exp(g[i] - g[j]). `_inverse_kernel` inverts I + A, and `_writing_kernel` makes of it
 
     u = (I + A)^-1 (b * v),   w = (I + A)^-1 (b * exp(g) * k)
 
@@ -21,6 +21,22 @@ import triton.language as tl
 from crosswarp.kernels.case import Case, Kernel
 from crosswarp.kernels.chunk_gated_delta_rule import CHUNK
 from crosswarp.kernels.chunk_gated_delta_rule import launch as carry_state
+
+
+@triton.jit
+def _running_sum_kernel(x_ptr, y_ptr, T, H, BT: tl.constexpr, BH: tl.constexpr, BACK: tl.constexpr):
+    """Sums over each chunk up to every token, or with BACK from it on. A scan beside a product of matrices kills the
+    compiler of Triton 2.3.1 (cast<BlockedEncodingAttr>); here it is alone."""
+    t = tl.program_id(0) * BT + tl.arange(0, BT)
+    heads = tl.program_id(1) * BH + tl.arange(0, BH)
+    at = (tl.program_id(2).to(tl.int64) * T + t[:, None]) * H + heads[None, :]
+    mask = (t[:, None] < T) & (heads[None, :] < H)
+    x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
+    y = tl.cumsum(x, 0)
+    if BACK:
+        # reverse scans came with Triton 3.0
+        y = tl.sum(x, 0)[None, :] - y + x
+    tl.store(y_ptr + at, y, mask=mask)
 
 
 @triton.jit
@@ -53,10 +69,40 @@ def _inverse(A, BT: tl.constexpr, TF32: tl.constexpr):
 
 
 @triton.jit
-def _prepare_kernel(
+def _inverse_kernel(
+    k_ptr,
+    b_ptr,
+    g_ptr,
+    inverse_ptr,
+    T,
+    H,
+    K: tl.constexpr,
+    BT: tl.constexpr,
+    TF32: tl.constexpr,
+):
+    i_bh = tl.program_id(1)
+    t = tl.program_id(0) * BT + tl.arange(0, BT)
+    in_t = t < T
+    # of [B, T, H, *], in 64 bits
+    at = ((i_bh // H).to(tl.int64) * T + t) * H + i_bh % H
+    lanes = tl.arange(0, 64)
+    g = tl.load(g_ptr + at, mask=in_t, other=0.0)
+    b = tl.load(b_ptr + at, mask=in_t, other=0.0).to(tl.float32)
+
+    A = tl.zeros([BT, BT], dtype=tl.float32)
+    for first in range(0, K, 64):
+        place = (at * K)[:, None] + first + lanes[None, :]
+        k = tl.load(k_ptr + place, mask=in_t[:, None], other=0.0)
+        A += tl.dot(k, tl.trans(k), allow_tf32=False)
+    inverse = _inverse(A * b[:, None] * _ratios(g, BT, True), BT, TF32)
+    place = (at * BT)[:, None] + tl.arange(0, BT)[None, :]
+    tl.store(inverse_ptr + place, inverse.to(inverse_ptr.dtype.element_ty), mask=in_t[:, None])
+
+
+@triton.jit
+def _writing_kernel(
     k_ptr,
     v_ptr,
-    a_ptr,
     b_ptr,
     g_ptr,
     w_ptr,
@@ -67,28 +113,17 @@ def _prepare_kernel(
     K: tl.constexpr,
     V: tl.constexpr,
     BT: tl.constexpr,
-    TF32: tl.constexpr,
 ):
+    """w and u; with the inverse in one kernel, Triton 2.3.1 cannot compile it for Hopper."""
     i_bh = tl.program_id(1)
     t = tl.program_id(0) * BT + tl.arange(0, BT)
     in_t = t < T
-    # of [B, T, H, *], in 64 bits
     at = ((i_bh // H).to(tl.int64) * T + t) * H + i_bh % H
     lanes = tl.arange(0, 64)
-    g = tl.cumsum(tl.load(a_ptr + at, mask=in_t, other=0.0).to(tl.float32), 0)
-    tl.store(g_ptr + at, g, mask=in_t)
+    g = tl.load(g_ptr + at, mask=in_t, other=0.0)
     b = tl.load(b_ptr + at, mask=in_t, other=0.0).to(tl.float32)
-
-    A = tl.zeros([BT, BT], dtype=tl.float32)
-    for first in range(0, K, 64):
-        place = (at * K)[:, None] + first + lanes[None, :]
-        k = tl.load(k_ptr + place, mask=in_t[:, None], other=0.0)
-        A += tl.dot(k, tl.trans(k), allow_tf32=False)
-    inverse = _inverse(A * b[:, None] * _ratios(g, BT, True), BT, TF32)
-    inverse = inverse.to(k_ptr.dtype.element_ty)
     place = (at * BT)[:, None] + tl.arange(0, BT)[None, :]
-    tl.store(inverse_ptr + place, inverse, mask=in_t[:, None])
-
+    inverse = tl.load(inverse_ptr + place, mask=in_t[:, None], other=0.0)
     for first in range(0, K, 64):
         place = (at * K)[:, None] + first + lanes[None, :]
         k = tl.load(k_ptr + place, mask=in_t[:, None], other=0.0)
@@ -148,30 +183,39 @@ def _output_kernel(
     tl.store(o_ptr + place, o.to(o_ptr.dtype.element_ty), mask=mask)
 
 
+def sum_in_chunks(x, back=False):
+    batch, length, heads = x.shape
+    y = torch.empty(x.shape, dtype=torch.float32, device=x.device)
+    blocks = (triton.cdiv(length, CHUNK), triton.cdiv(heads, 16), batch)
+    _running_sum_kernel[blocks](x, y, length, heads, BT=CHUNK, BH=16, BACK=back, num_warps=4)
+    return y
+
+
 def forward(q, k, v, a, b, initial=None):
     """All that the forward makes; the backward needs most of it."""
     batch, length, heads, width = k.shape
     values = v.shape[-1]
     chunks = triton.cdiv(length, CHUNK)
-    g = torch.empty((batch, length, heads), dtype=torch.float32, device=k.device)
+    g = sum_in_chunks(a)
     w, u = torch.empty_like(k), torch.empty_like(v)
     inverse = torch.empty((batch, length, heads, CHUNK), dtype=k.dtype, device=k.device)
     options = {"K": width, "V": values, "BT": CHUNK, "num_warps": 4}
-    _prepare_kernel[(chunks, batch * heads)](
+    _inverse_kernel[(chunks, batch * heads)](
         k,
-        v,
-        a,
         b,
         g,
-        w,
-        u,
         inverse,
         length,
         heads,
+        K=width,
+        BT=CHUNK,
         # what is rounded to 16 bits afterwards may go through the matrix units
         TF32=k.dtype != torch.float32,
+        num_warps=4,
         num_stages=1,
-        **options,
+    )
+    _writing_kernel[(chunks, batch * heads)](
+        k, v, b, g, w, u, inverse, length, heads, num_stages=2, **options
     )
     # four warps: with more, Triton 3.2 cannot compile the state for Hopper; narrow slices make more programs
     state = carry_state(k, w, u, g, initial, num_warps=4, block_v=32)

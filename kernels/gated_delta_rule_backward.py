@@ -16,7 +16,7 @@ import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
 from crosswarp.kernels.chunk_gated_delta_rule import CHUNK
-from crosswarp.kernels.gated_delta_rule import SHAPES, _ratios, forward
+from crosswarp.kernels.gated_delta_rule import SHAPES, _ratios, forward, sum_in_chunks
 from crosswarp.kernels.gated_delta_rule import inputs as forward_inputs
 from crosswarp.kernels.gated_delta_rule import reference as forward_reference
 
@@ -122,7 +122,8 @@ def _state_and_output_kernel(
     weight = (weight * _ratios(g, BT, False) * scale).to(k_ptr.dtype.element_ty)
 
     dg = tl.zeros([BT], dtype=tl.float32)
-    dg_last = 0.0
+    # summed at the end: a scalar carried through both loops kills the compiler of Triton 2.3.1
+    dg_last = tl.zeros([BT], dtype=tl.float32)
     for first in range(0, K, 64):
         dq = tl.zeros([BT, 64], dtype=tl.float32)
         dk = tl.zeros([BT, 64], dtype=tl.float32)
@@ -142,20 +143,19 @@ def _state_and_output_kernel(
             dh = tl.load(dh_ptr + turned, mask=cols[:, None] < V, other=0.0)
             v = tl.load(v_new_ptr + place, mask=mask, other=0.0)
             dk += tl.dot(v, dh, allow_tf32=False)
-            both = h.to(tl.float32) * dh.to(tl.float32)
-            dg_last += tl.sum(tl.sum(both, 1), 0) * tl.exp(g_last)
+            dg_last += tl.sum(h.to(tl.float32) * dh.to(tl.float32), 1) * tl.exp(g_last)
         place = (at * K)[:, None] + first + lanes[None, :]
         q = tl.load(q_ptr + place, mask=in_t[:, None], other=0.0)
         k = tl.load(k_ptr + place, mask=in_t[:, None], other=0.0)
         dk = dk * tl.exp(g_last - g)[:, None]
-        dg_last += tl.sum(tl.sum(dk * k, 1), 0)
+        dg_last += tl.sum(dk * k, 1)
         dk += tl.dot(tl.trans(weight), q, allow_tf32=False)
         dq = dq * (tl.exp(g) * scale)[:, None] + tl.dot(weight, k, allow_tf32=False)
         dg += tl.sum(dq * q - dk * k, 1)
         tl.store(dq_ptr + place, dq.to(dq_ptr.dtype.element_ty), mask=in_t[:, None])
         tl.store(dk_ptr + place, dk, mask=in_t[:, None])
         tl.store(dw_ptr + place, dw.to(dw_ptr.dtype.element_ty), mask=in_t[:, None])
-    dg = tl.where(t == last, dg + dg_last, dg)
+    dg = tl.where(t == last, dg + tl.sum(dg_last, 0), dg)
     tl.store(dg_ptr + at, dg, mask=in_t)
 
 
@@ -172,7 +172,7 @@ def _writing_kernel(
     dg_part_ptr,
     dk_ptr,
     dv_ptr,
-    da_ptr,
+    dg_ptr,
     db_ptr,
     T,
     H,
@@ -229,9 +229,7 @@ def _writing_kernel(
         dk += (left + through_w) * b[:, None] + right
         tl.store(dk_ptr + place, dk.to(dk_ptr.dtype.element_ty), mask=in_t[:, None])
     tl.store(db_ptr + at, db, mask=in_t)
-    # g is the running sum of a: a gets the sum of what comes after it
-    dg = tl.where(in_t, dg, 0.0)
-    tl.store(da_ptr + at, tl.sum(dg, 0) - tl.cumsum(dg, 0) + dg, mask=in_t)
+    tl.store(dg_ptr + at, dg, mask=in_t)
 
 
 def launch(q, k, v, a, b, do, dfinal, initial=None):
@@ -293,7 +291,7 @@ def backward(q, k, v, b, do, dfinal, made):
         num_stages=1,
         **shape,
     )
-    dk, dv, da, db = (torch.empty_like(x) for x in (k, v, g, b))
+    dk, dv, dg, db = (torch.empty_like(x) for x in (k, v, g, b))
     _writing_kernel[(chunks, batch * heads)](
         k,
         v,
@@ -306,7 +304,7 @@ def backward(q, k, v, b, do, dfinal, made):
         dg_part,
         dk,
         dv,
-        da,
+        dg,
         db,
         length,
         heads,
@@ -314,6 +312,8 @@ def backward(q, k, v, b, do, dfinal, made):
         num_stages=1,
         **shape,
     )
+    # g is the running sum of a: a gets the sum of what comes after it
+    da = sum_in_chunks(dg, back=True)
     return {"dq": dq, "dk": dk, "dv": dv, "da": da, "db": db, "dinitial": dinitial}
 
 
