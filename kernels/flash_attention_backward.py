@@ -244,6 +244,14 @@ def launch(q, k, v, do, cu_seqlens, max_length, causal):
     return backward(q, k, v, do, kept["o"], kept["lse"], cu_seqlens, max_length, causal)
 
 
+def _shared_memory():
+    """Bytes that a block may use, as the driver says; none is asked in the interpreter."""
+    try:
+        return triton.runtime.driver.active.utils.get_device_properties(0)["max_shared_mem"]
+    except (AttributeError, RuntimeError):
+        return 2**30
+
+
 def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal):
     tokens, heads, width = q.shape
     kv_heads = k.shape[1]
@@ -252,7 +260,12 @@ def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal):
     shared = {"D": width, "GROUP": heads // kv_heads, "CAUSAL": causal}
     factor = width**-0.5
     # a longer tile is kept in registers, a shorter one is walked
-    long, short, warps, stages = (32, 32, 4, 1) if q.dtype == torch.float32 else (128, 32, 8, 2)
+    long, short, warps, stages = 128, 32, 8, 2
+    if q.dtype == torch.float32:
+        long, warps, stages = 32, 4, 1
+    elif _shared_memory() < 100_000:
+        # AMD's 64 KB, where some Tritons keep both long tiles in shared memory
+        long, warps, stages = 64, 4, 1
 
     def strides(*tensors):
         return [stride for x in tensors for stride in x.stride()[:2]]

@@ -100,8 +100,10 @@ def _state_and_output_kernel(
     V: tl.constexpr,
     BT: tl.constexpr,
 ):
-    chunk = tl.program_id(0)
-    i_bh = tl.program_id(1).to(tl.int64)
+    """For 64 of K; walking all of K here, around the walk over V, kills the compiler of Triton 2.3.1."""
+    first = tl.program_id(0) * 64
+    chunk = tl.program_id(1)
+    i_bh = tl.program_id(2).to(tl.int64)
     rows = tl.arange(0, BT)
     t = chunk * BT + rows
     in_t = t < T
@@ -121,42 +123,39 @@ def _state_and_output_kernel(
         weight += tl.dot(do, tl.trans(v), allow_tf32=False)
     weight = (weight * _ratios(g, BT, False) * scale).to(k_ptr.dtype.element_ty)
 
-    dg = tl.zeros([BT], dtype=tl.float32)
-    # summed at the end: a scalar carried through both loops kills the compiler of Triton 2.3.1
-    dg_last = tl.zeros([BT], dtype=tl.float32)
-    for first in range(0, K, 64):
-        dq = tl.zeros([BT, 64], dtype=tl.float32)
-        dk = tl.zeros([BT, 64], dtype=tl.float32)
-        dw = tl.zeros([BT, 64], dtype=tl.float32)
-        states = (i_bh * N_CHUNKS + chunk) * K * V + (first + lanes) * V
-        for start in range(0, V, 64):
-            cols = start + lanes
-            place = (at * V)[:, None] + cols[None, :]
-            mask = in_t[:, None] & (cols[None, :] < V)
-            # [64 of V, 64 of K]
-            turned = states[None, :] + cols[:, None]
-            h = tl.load(h_ptr + turned, mask=cols[:, None] < V, other=0.0)
-            do = tl.load(do_ptr + place, mask=mask, other=0.0)
-            dq += tl.dot(do, h, allow_tf32=False)
-            dv = tl.load(dv_new_ptr + place, mask=mask, other=0.0)
-            dw -= tl.dot(dv, h, allow_tf32=False)
-            dh = tl.load(dh_ptr + turned, mask=cols[:, None] < V, other=0.0)
-            v = tl.load(v_new_ptr + place, mask=mask, other=0.0)
-            dk += tl.dot(v, dh, allow_tf32=False)
-            dg_last += tl.sum(h.to(tl.float32) * dh.to(tl.float32), 1) * tl.exp(g_last)
-        place = (at * K)[:, None] + first + lanes[None, :]
-        q = tl.load(q_ptr + place, mask=in_t[:, None], other=0.0)
-        k = tl.load(k_ptr + place, mask=in_t[:, None], other=0.0)
-        dk = dk * tl.exp(g_last - g)[:, None]
-        dg_last += tl.sum(dk * k, 1)
-        dk += tl.dot(tl.trans(weight), q, allow_tf32=False)
-        dq = dq * (tl.exp(g) * scale)[:, None] + tl.dot(weight, k, allow_tf32=False)
-        dg += tl.sum(dq * q - dk * k, 1)
-        tl.store(dq_ptr + place, dq.to(dq_ptr.dtype.element_ty), mask=in_t[:, None])
-        tl.store(dk_ptr + place, dk, mask=in_t[:, None])
-        tl.store(dw_ptr + place, dw.to(dw_ptr.dtype.element_ty), mask=in_t[:, None])
+    dq = tl.zeros([BT, 64], dtype=tl.float32)
+    dk = tl.zeros([BT, 64], dtype=tl.float32)
+    dw = tl.zeros([BT, 64], dtype=tl.float32)
+    dg_last = tl.zeros([64], dtype=tl.float32)
+    states = (i_bh * N_CHUNKS + chunk) * K * V + (first + lanes) * V
+    for start in range(0, V, 64):
+        cols = start + lanes
+        place = (at * V)[:, None] + cols[None, :]
+        mask = in_t[:, None] & (cols[None, :] < V)
+        # [64 of V, 64 of K]
+        turned = states[None, :] + cols[:, None]
+        h = tl.load(h_ptr + turned, mask=cols[:, None] < V, other=0.0)
+        do = tl.load(do_ptr + place, mask=mask, other=0.0)
+        dq += tl.dot(do, h, allow_tf32=False)
+        dv = tl.load(dv_new_ptr + place, mask=mask, other=0.0)
+        dw -= tl.dot(dv, h, allow_tf32=False)
+        dh = tl.load(dh_ptr + turned, mask=cols[:, None] < V, other=0.0)
+        v = tl.load(v_new_ptr + place, mask=mask, other=0.0)
+        dk += tl.dot(v, dh, allow_tf32=False)
+        dg_last += tl.sum(h.to(tl.float32) * dh.to(tl.float32), 0)
+    place = (at * K)[:, None] + first + lanes[None, :]
+    q = tl.load(q_ptr + place, mask=in_t[:, None], other=0.0)
+    k = tl.load(k_ptr + place, mask=in_t[:, None], other=0.0)
+    dk = dk * tl.exp(g_last - g)[:, None]
+    dg_last = dg_last * tl.exp(g_last) + tl.sum(dk * k, 0)
+    dk += tl.dot(tl.trans(weight), q, allow_tf32=False)
+    dq = dq * (tl.exp(g) * scale)[:, None] + tl.dot(weight, k, allow_tf32=False)
+    dg = tl.sum(dq * q - dk * k, 1)
+    tl.store(dq_ptr + place, dq.to(dq_ptr.dtype.element_ty), mask=in_t[:, None])
+    tl.store(dk_ptr + place, dk, mask=in_t[:, None])
+    tl.store(dw_ptr + place, dw.to(dw_ptr.dtype.element_ty), mask=in_t[:, None])
     dg = tl.where(t == last, dg + tl.sum(dg_last, 0), dg)
-    tl.store(dg_ptr + at, dg, mask=in_t)
+    tl.store(dg_ptr + at * (K // 64) + tl.program_id(0), dg, mask=in_t)
 
 
 @triton.jit
@@ -187,7 +186,9 @@ def _writing_kernel(
     lanes = tl.arange(0, 64)
     b = tl.load(b_ptr + at, mask=in_t, other=0.0).to(tl.float32)
     g = tl.load(g_ptr + at, mask=in_t, other=0.0)
-    dg = tl.load(dg_part_ptr + at, mask=in_t, other=0.0)
+    dg = tl.zeros([BT], dtype=tl.float32)
+    for part in range(0, K // 64):
+        dg += tl.load(dg_part_ptr + at * (K // 64) + part, mask=in_t, other=0.0)
     place = (at * BT)[:, None] + tl.arange(0, BT)[None, :]
     inverse = tl.load(inverse_ptr + place, mask=in_t[:, None], other=0.0)
     turned = tl.trans(inverse)
@@ -269,8 +270,9 @@ def backward(q, k, v, b, do, dfinal, made):
     )
     dq, dw = torch.empty_like(q), torch.empty_like(w)
     dk_part = torch.empty(k.shape, dtype=torch.float32, device=k.device)
-    dg_part = torch.empty_like(g)
-    _state_and_output_kernel[(chunks, batch * heads)](
+    blocks = width // 64
+    dg_part = torch.empty((*g.shape, blocks), dtype=torch.float32, device=k.device)
+    _state_and_output_kernel[(blocks, chunks, batch * heads)](
         q,
         k,
         v_new,
