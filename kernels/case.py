@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     import torch
 
 LANES = ("compile", "interpret", "device")
-DTYPES = ("fp32", "fp16", "bf16")
+DTYPES = ("fp32", "fp16", "bf16", "fp8", "int8")
 # What a kernel or case may use that some Triton lacks, or some interpreter gets wrong or refuses; which, is known to
 # matrix/suite/language.py and oracle.py. bf16 is known from the dtype.
 FEATURES = (
     "argmax", "atomic", "autotune", "bf16", "bool-sum", "dot", "dot-3d", "dot-scaled", "float-argument", "fp16-atomic",
     "fp8", "gather", "histogram", "inline-asm", "libdevice", "math-method", "nan", "reserved-option", "reverse-scan",
-    "scan-of-tuple", "tensor-descriptor", "tl-range", "tuple-argument",
+    "scan-of-tuple", "tensor-descriptor", "tl-range", "tl-range-flatten", "tuple-argument",
 )  # fmt: skip
 
 
@@ -41,7 +41,13 @@ class Case:
     def torch_dtype(self) -> "torch.dtype":
         import torch
 
-        return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[self.dtype]
+        return {
+            "fp32": torch.float32,
+            "fp16": torch.float16,
+            "bf16": torch.bfloat16,
+            "fp8": torch.float8_e4m3fn,
+            "int8": torch.int8,
+        }[self.dtype]
 
 
 @dataclass(frozen=True)

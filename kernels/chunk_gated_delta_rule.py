@@ -143,7 +143,7 @@ def _state_kernel(
         tl.store(final + 192 * V, s3, mask=state_mask)
 
 
-def launch(k, w, u, g, initial=None, num_warps=None):
+def launch(k, w, u, g, initial=None, num_warps=None, block_v=BLOCK_V):
     """Autotuned, or with a given num_warps a direct launch."""
     batch, length, heads, width = k.shape
     values = u.shape[-1]
@@ -158,7 +158,7 @@ def launch(k, w, u, g, initial=None, num_warps=None):
     kernel, chosen = _state_kernel, {}
     if num_warps is not None:
         kernel, chosen = _state_kernel.fn, {"num_warps": num_warps, "num_stages": 1}
-    kernel[(triton.cdiv(values, BLOCK_V), batch * heads)](
+    kernel[(triton.cdiv(values, block_v), batch * heads)](
         k,
         w,
         u,
@@ -174,7 +174,7 @@ def launch(k, w, u, g, initial=None, num_warps=None):
         K=width,
         V=values,
         BT=CHUNK,
-        BV=BLOCK_V,
+        BV=block_v,
         HAS_INITIAL=initial is not None,
         **chosen,
     )

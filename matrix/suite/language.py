@@ -36,6 +36,7 @@ LACKS = (
     Lack("scan-of-tuple", "<3.0", "associative_scan of a tuple of tensors came with Triton 3.0"),
     Lack("tensor-descriptor", "<3.4", "tl.make_tensor_descriptor came with Triton 3.4"),
     Lack("tl-range", "<3.0", "tl.range came with Triton 3.0", shim="language_names"),
+    Lack("tl-range-flatten", "<3.3", "tl.range takes flatten and disallow_acc_multi_buffer from Triton 3.3"),
     Lack("tuple-argument", "<3.3", "tuples as kernel arguments came with Triton 3.3"),
 )  # fmt: skip
 

@@ -1,0 +1,253 @@
+"""Attention without the matrix of scores, forward: causal or full, grouped heads, sequences of any length.
+
+The tokens of all sequences lie end to end; `cu_seqlens` says where each starts. Sums of exponentials are kept in base 2.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from crosswarp.kernels.case import Case, Kernel
+
+LOG2_E = 1.4426950408889634
+
+
+@triton.jit
+def _rows(ptr, rows, row_stride, length, D: tl.constexpr, BD: tl.constexpr):
+    """Rows [BLOCK, BD] of one head, zeros after the last."""
+    cols = tl.arange(0, BD)
+    mask = rows[:, None] < length
+    if D != BD:
+        mask = mask & (cols[None, :] < D)
+    return tl.load(ptr + rows[:, None] * row_stride + cols[None, :], mask=mask, other=0.0)
+
+
+@triton.jit
+def _put(ptr, value, rows, row_stride, length, D: tl.constexpr, BD: tl.constexpr):
+    cols = tl.arange(0, BD)
+    mask = (rows[:, None] < length) & (cols[None, :] < D)
+    at = ptr + rows[:, None] * row_stride + cols[None, :]
+    tl.store(at, value.to(ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _attend(
+    total,
+    top,
+    weight,
+    q,
+    k_ptr,
+    v_ptr,
+    k_row,
+    v_row,
+    rows,
+    first,
+    end,
+    length,
+    scale,
+    D: tl.constexpr,
+    BD: tl.constexpr,
+    BN: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    EDGE: tl.constexpr,
+):
+    """Take the keys from `first` to `end` into the running sum; EDGE where some of them must not be seen."""
+    for start in range(first, end, BN):
+        keys = start + tl.arange(0, BN)
+        k = _rows(k_ptr, keys, k_row, length, D, BD)
+        score = tl.dot(q, tl.trans(k), allow_tf32=False)
+        if EDGE:
+            seen = keys[None, :] < length
+            if CAUSAL:
+                seen = seen & (keys[None, :] <= rows[:, None])
+            score = tl.where(seen, score, -float("inf"))
+        new_top = tl.maximum(top, tl.max(score, 1) * scale)
+        p = tl.math.exp2(score * scale - new_top[:, None])
+        shrink = tl.math.exp2(top - new_top)
+        weight = weight * shrink + tl.sum(p, 1)
+        v = _rows(v_ptr, keys, v_row, length, D, BD)
+        total = total * shrink[:, None] + tl.dot(p.to(v.dtype), v, allow_tf32=False)
+        top = new_top
+    return total, top, weight
+
+
+def _prune(configs, named, **_):
+    """Leave out blocks longer than all the tokens; the first always stays."""
+    return configs[:1] + [config for config in configs[1:] if config.kwargs["BM"] <= named["tokens"]]
+
+
+def _config(m, n, warps, stages):
+    return triton.Config({"BM": m, "BN": n}, num_warps=warps, num_stages=stages)
+
+
+@triton.autotune(
+    configs=[_config(64, 32, 4, 1), _config(64, 64, 4, 2), _config(128, 64, 8, 2)],
+    key=["tokens", "D"],
+    prune_configs_by={"early_config_prune": _prune},
+)
+@triton.heuristics({"BD": lambda args: max(16, triton.next_power_of_2(args["D"]))})
+@triton.jit
+def _forward_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    o_ptr,
+    lse_ptr,
+    starts_ptr,
+    tokens,
+    q_row,
+    q_head,
+    k_row,
+    k_head,
+    v_row,
+    v_head,
+    o_row,
+    o_head,
+    scale,
+    GROUP: tl.constexpr,
+    D: tl.constexpr,
+    BD: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+):
+    # the last blocks of a causal sequence have the most keys, and start first
+    block = tl.num_programs(0) - 1 - tl.program_id(0)
+    head = tl.program_id(1)
+    begin = tl.load(starts_ptr + tl.program_id(2)).to(tl.int64)
+    length = (tl.load(starts_ptr + tl.program_id(2) + 1) - begin).to(tl.int32)
+    rows = block * BM + tl.arange(0, BM)
+    q = _rows(q_ptr + begin * q_row + head * q_head, rows, q_row, length, D, BD)
+    k_ptr += begin * k_row + (head // GROUP) * k_head
+    v_ptr += begin * v_row + (head // GROUP) * v_head
+
+    total = tl.zeros([BM, BD], dtype=tl.float32)
+    top = tl.zeros([BM], dtype=tl.float32) - float("inf")
+    weight = tl.zeros([BM], dtype=tl.float32)
+    # a block after the end of its sequence sees no keys
+    end = tl.where(block * BM < length, length, 0)
+    whole = (end // BN) * BN
+    if CAUSAL:
+        end = tl.minimum(end, (block + 1) * BM)
+        whole = tl.minimum(whole, ((block * BM) // BN) * BN)
+    total, top, weight = _attend(
+        total, top, weight, q, k_ptr, v_ptr, k_row, v_row, rows, 0, whole, length, scale,
+        D, BD, BN, CAUSAL, False,
+    )  # fmt: skip
+    total, top, weight = _attend(
+        total, top, weight, q, k_ptr, v_ptr, k_row, v_row, rows, whole, end, length, scale,
+        D, BD, BN, CAUSAL, True,
+    )  # fmt: skip
+    o = total / weight[:, None]
+    _put(o_ptr + begin * o_row + head * o_head, o, rows, o_row, length, D, BD)
+    lse = lse_ptr + head.to(tl.int64) * tokens + begin
+    tl.store(lse + rows, top + tl.math.log2(weight), mask=rows < length)
+
+
+def launch(q, k, v, cu_seqlens, max_length, causal, tuned=False):
+    """Autotuned if asked, otherwise a direct launch with the tiles below."""
+    tokens, heads, width = q.shape
+    o = torch.empty((tokens, heads, width), dtype=q.dtype, device=q.device)
+    lse = torch.empty((heads, tokens), dtype=torch.float32, device=q.device)
+    # the autotuner's own function is the kernel with its heuristics
+    kernel, chosen = _forward_kernel, {}
+    if not tuned:
+        kernel = _forward_kernel.fn
+        # products of fp32 are not for the matrix units: a larger tile is only more code
+        if q.dtype == torch.float32:
+            chosen = {"BM": 32, "BN": 32, "num_warps": 4, "num_stages": 1}
+        else:
+            chosen = {"BM": 128, "BN": 64, "num_warps": 8, "num_stages": 2}
+    kernel[lambda meta: (triton.cdiv(max_length, meta["BM"]), heads, len(cu_seqlens) - 1)](
+        q,
+        k,
+        v,
+        o,
+        lse,
+        cu_seqlens,
+        tokens,
+        *(stride for x in (q, k, v, o) for stride in x.stride()[:2]),
+        width**-0.5 * LOG2_E,
+        GROUP=heads // k.shape[1],
+        D=width,
+        CAUSAL=causal,
+        **chosen,
+    )
+    return {"o": o, "lse": lse}
+
+
+def _sequences(cu_seqlens):
+    bounds = cu_seqlens.tolist()
+    return [slice(*pair) for pair in zip(bounds, bounds[1:]) if pair[0] < pair[1]]
+
+
+def reference(q, k, v, cu_seqlens, max_length, causal):
+    o, lse = [], []
+    group = q.shape[1] // k.shape[1]
+    for part in _sequences(cu_seqlens):
+        # heads first; each head of keys serves a group of heads of queries
+        q64 = q[part].double().transpose(0, 1)
+        k64, v64 = (x[part].double().transpose(0, 1).repeat_interleave(group, 0) for x in (k, v))
+        score = q64 @ k64.transpose(1, 2) * q.shape[2] ** -0.5
+        if causal:
+            later = torch.ones(score.shape[1:], dtype=torch.bool, device=q.device).triu(1)
+            score = score.masked_fill(later, -float("inf"))
+        o.append((score.softmax(2) @ v64).transpose(0, 1))
+        lse.append(score.logsumexp(2) * LOG2_E)
+    return {"o": torch.cat(o), "lse": torch.cat(lse, 1)}
+
+
+def inputs(case, device, generator):
+    heads, kv_heads, width = (case.shape[name] for name in ("H", "HK", "D"))
+    lengths = [case.shape[name] for name in ("L0", "L1", "L2", "L3") if name in case.shape]
+
+    def normal(*size):
+        made = torch.randn(*size, generator=generator, device=generator.device, dtype=torch.float32)
+        return made.to(device, case.torch_dtype)
+
+    # as one projection leaves them: side by side, none contiguous
+    qkv = normal(sum(lengths), heads + 2 * kv_heads, width)
+    q, k, v = qkv.split([heads, kv_heads, kv_heads], 1)
+    return {
+        "q": q,
+        "k": k,
+        "v": v,
+        "cu_seqlens": torch.tensor([0, *lengths]).cumsum(0).to(device, torch.int32),
+        "max_length": max(lengths),
+        "causal": bool(case.shape["causal"]),
+    }
+
+
+def _shape(lengths, D, H=1, HK=1, causal=0):
+    named = {f"L{i}": length for i, length in enumerate(lengths)}
+    return {"H": H, "HK": HK, "D": D, "causal": causal, **named}
+
+
+# 64 keys to a tile: one sequence longer than a block of 128 queries, an empty one, one of a single token
+SHAPES = {
+    "fp16-d128-causal-gqa": ("fp16", _shape((141, 0, 1, 37), 128, 4, 2, 1)),
+    "bf16-d64-causal-gqa": ("bf16", _shape((200,), 64, 3, 1, 1)),
+    "bf16-d128-causal-gqa": ("bf16", _shape((193, 64), 128, 8, 2, 1)),
+    "fp16-d80": ("fp16", _shape((77, 128, 1), 80, 2, 2)),
+    "fp32-d40-causal": ("fp32", _shape((33, 20), 40, 2, 2, 1)),
+}
+
+KERNEL = Kernel(
+    name="flash_attention",
+    cases=(
+        *(Case(id, dtype, shape) for id, (dtype, shape) in SHAPES.items()),
+        Case(
+            "fp16-d64-causal-tuned",
+            "fp16",
+            _shape((70, 30), 64, 2, 1, 1),
+            options={"tuned": True},
+            requires=("autotune",),
+        ),
+    ),
+    inputs=inputs,
+    launch=launch,
+    reference=reference,
+    # measured: TODO
+    tolerance={"fp32": 5e-6, "fp16": 2e-3, "bf16": 1e-2},
+    uses=("dot",),
+)

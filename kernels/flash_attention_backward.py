@@ -1,0 +1,342 @@
+"""Attention, backward: gradients of queries, keys and values from what the forward kept (`flash_attention`).
+
+The scores are made twice, by blocks of keys for dk and dv and by blocks of queries for dq, so that no two programs add
+to the same place and every run gives the same bits.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.flash_attention import LOG2_E, SHAPES, _put, _rows
+from crosswarp.kernels.flash_attention import inputs as forward_inputs
+from crosswarp.kernels.flash_attention import launch as forward
+from crosswarp.kernels.flash_attention import reference as forward_reference
+
+
+@triton.heuristics({"BD": lambda args: max(16, triton.next_power_of_2(args["D"]))})
+@triton.jit
+def _delta_kernel(
+    o_ptr,
+    do_ptr,
+    delta_ptr,
+    tokens,
+    o_row,
+    o_head,
+    do_row,
+    do_head,
+    D: tl.constexpr,
+    BD: tl.constexpr,
+    BM: tl.constexpr,
+):
+    """The sum of o * do of each token and head."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM).to(tl.int64)
+    head = tl.program_id(1).to(tl.int64)
+    o = _rows(o_ptr + head * o_head, rows, o_row, tokens, D, BD).to(tl.float32)
+    do = _rows(do_ptr + head * do_head, rows, do_row, tokens, D, BD).to(tl.float32)
+    tl.store(delta_ptr + head * tokens + rows, tl.sum(o * do, 1), mask=rows < tokens)
+
+
+@triton.jit
+def _key_gradients(
+    dk,
+    dv,
+    k,
+    v,
+    q_ptr,
+    do_ptr,
+    lse_ptr,
+    delta_ptr,
+    q_row,
+    do_row,
+    keys,
+    first,
+    end,
+    length,
+    scale,
+    D: tl.constexpr,
+    BD: tl.constexpr,
+    BM: tl.constexpr,
+    EDGE: tl.constexpr,
+):
+    """Add what the queries from `first` to `end` make of dk and dv. All tiles of scores are [keys, queries]."""
+    for start in range(first, end, BM):
+        rows = start + tl.arange(0, BM)
+        q = _rows(q_ptr, rows, q_row, length, D, BD)
+        # an infinite sum gives a weight of zero to what is no query
+        lse = tl.load(lse_ptr + rows, mask=rows < length, other=float("inf"))
+        p = tl.math.exp2(tl.dot(k, tl.trans(q), allow_tf32=False) * scale - lse[None, :])
+        if EDGE:
+            p = tl.where(keys[:, None] <= rows[None, :], p, 0.0)
+        do = _rows(do_ptr, rows, do_row, length, D, BD)
+        dv += tl.dot(p.to(do.dtype), do, allow_tf32=False)
+        delta = tl.load(delta_ptr + rows, mask=rows < length, other=0.0)
+        ds = p * (tl.dot(v, tl.trans(do), allow_tf32=False) - delta[None, :])
+        dk += tl.dot(ds.to(q.dtype), q, allow_tf32=False)
+    return dk, dv
+
+
+@triton.heuristics({"BD": lambda args: max(16, triton.next_power_of_2(args["D"]))})
+@triton.jit
+def _key_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    do_ptr,
+    dk_ptr,
+    dv_ptr,
+    lse_ptr,
+    delta_ptr,
+    starts_ptr,
+    tokens,
+    q_row,
+    q_head,
+    k_row,
+    k_head,
+    v_row,
+    v_head,
+    do_row,
+    do_head,
+    dk_row,
+    dk_head,
+    scale,
+    factor,
+    GROUP: tl.constexpr,
+    D: tl.constexpr,
+    BD: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+):
+    block = tl.program_id(0)
+    kv_head = tl.program_id(1)
+    begin = tl.load(starts_ptr + tl.program_id(2)).to(tl.int64)
+    length = (tl.load(starts_ptr + tl.program_id(2) + 1) - begin).to(tl.int32)
+    keys = block * BN + tl.arange(0, BN)
+    k = _rows(k_ptr + begin * k_row + kv_head * k_head, keys, k_row, length, D, BD)
+    v = _rows(v_ptr + begin * v_row + kv_head * v_head, keys, v_row, length, D, BD)
+    dk = tl.zeros([BN, BD], dtype=tl.float32)
+    dv = tl.zeros([BN, BD], dtype=tl.float32)
+    end = tl.where(block * BN < length, length, 0)
+    first = 0
+    if CAUSAL:
+        first = block * BN
+    for h in range(0, GROUP):
+        head = (kv_head * GROUP + h).to(tl.int64)
+        q = q_ptr + begin * q_row + head * q_head
+        do = do_ptr + begin * do_row + head * do_head
+        lse = lse_ptr + head * tokens + begin
+        delta = delta_ptr + head * tokens + begin
+        whole = first
+        if CAUSAL:
+            # BN is a multiple of BM
+            whole = first + BN
+            dk, dv = _key_gradients(
+                dk, dv, k, v, q, do, lse, delta, q_row, do_row, keys,
+                first, tl.minimum(whole, end), length, scale, D, BD, BM, True,
+            )  # fmt: skip
+        dk, dv = _key_gradients(
+            dk, dv, k, v, q, do, lse, delta, q_row, do_row, keys, whole, end, length, scale,
+            D, BD, BM, False,
+        )  # fmt: skip
+    _put(dk_ptr + begin * dk_row + kv_head * dk_head, dk * factor, keys, dk_row, length, D, BD)
+    _put(dv_ptr + begin * dk_row + kv_head * dk_head, dv, keys, dk_row, length, D, BD)
+
+
+@triton.jit
+def _query_gradient(
+    dq,
+    q,
+    do,
+    lse,
+    delta,
+    k_ptr,
+    v_ptr,
+    k_row,
+    v_row,
+    rows,
+    first,
+    end,
+    length,
+    scale,
+    D: tl.constexpr,
+    BD: tl.constexpr,
+    BN: tl.constexpr,
+    EDGE: tl.constexpr,
+):
+    """Add what the keys from `first` to `end` make of dq; what is no key is zero and adds nothing."""
+    for start in range(first, end, BN):
+        keys = start + tl.arange(0, BN)
+        k = _rows(k_ptr, keys, k_row, length, D, BD)
+        v = _rows(v_ptr, keys, v_row, length, D, BD)
+        p = tl.math.exp2(tl.dot(q, tl.trans(k), allow_tf32=False) * scale - lse[:, None])
+        if EDGE:
+            p = tl.where(keys[None, :] <= rows[:, None], p, 0.0)
+        ds = p * (tl.dot(do, tl.trans(v), allow_tf32=False) - delta[:, None])
+        dq += tl.dot(ds.to(k.dtype), k, allow_tf32=False)
+    return dq
+
+
+@triton.heuristics({"BD": lambda args: max(16, triton.next_power_of_2(args["D"]))})
+@triton.jit
+def _query_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    do_ptr,
+    dq_ptr,
+    lse_ptr,
+    delta_ptr,
+    starts_ptr,
+    tokens,
+    q_row,
+    q_head,
+    k_row,
+    k_head,
+    v_row,
+    v_head,
+    do_row,
+    do_head,
+    dq_row,
+    dq_head,
+    scale,
+    factor,
+    GROUP: tl.constexpr,
+    D: tl.constexpr,
+    BD: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+):
+    block = tl.num_programs(0) - 1 - tl.program_id(0)
+    head = tl.program_id(1)
+    begin = tl.load(starts_ptr + tl.program_id(2)).to(tl.int64)
+    length = (tl.load(starts_ptr + tl.program_id(2) + 1) - begin).to(tl.int32)
+    rows = block * BM + tl.arange(0, BM)
+    q = _rows(q_ptr + begin * q_row + head * q_head, rows, q_row, length, D, BD)
+    do = _rows(do_ptr + begin * do_row + head * do_head, rows, do_row, length, D, BD)
+    at = head.to(tl.int64) * tokens + begin + rows
+    lse = tl.load(lse_ptr + at, mask=rows < length, other=float("inf"))
+    delta = tl.load(delta_ptr + at, mask=rows < length, other=0.0)
+    k_ptr += begin * k_row + (head // GROUP) * k_head
+    v_ptr += begin * v_row + (head // GROUP) * v_head
+    dq = tl.zeros([BM, BD], dtype=tl.float32)
+    end = tl.where(block * BM < length, length, 0)
+    whole = end
+    if CAUSAL:
+        end = tl.minimum(end, (block + 1) * BM)
+        whole = tl.minimum(end, ((block * BM) // BN) * BN)
+    dq = _query_gradient(
+        dq, q, do, lse, delta, k_ptr, v_ptr, k_row, v_row, rows, 0, whole, length, scale,
+        D, BD, BN, False,
+    )  # fmt: skip
+    if CAUSAL:
+        dq = _query_gradient(
+            dq, q, do, lse, delta, k_ptr, v_ptr, k_row, v_row, rows, whole, end, length, scale,
+            D, BD, BN, True,
+        )  # fmt: skip
+    _put(dq_ptr + begin * dq_row + head * dq_head, dq * factor, rows, dq_row, length, D, BD)
+
+
+def launch(q, k, v, do, cu_seqlens, max_length, causal):
+    kept = forward(q, k, v, cu_seqlens, max_length, causal)
+    return backward(q, k, v, do, kept["o"], kept["lse"], cu_seqlens, max_length, causal)
+
+
+def _shared_memory():
+    """Bytes that a block may use, as the driver says; none is asked in the interpreter."""
+    try:
+        return triton.runtime.driver.active.utils.get_device_properties(0)["max_shared_mem"]
+    except (AttributeError, RuntimeError):
+        return 2**30
+
+
+def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal):
+    tokens, heads, width = q.shape
+    kv_heads = k.shape[1]
+    dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
+    delta = torch.empty_like(lse)
+    shared = {"D": width, "GROUP": heads // kv_heads, "CAUSAL": causal}
+    factor = width**-0.5
+    # a longer tile is kept in registers, a shorter one is walked
+    long, short, warps, stages = 128, 32, 8, 2
+    if q.dtype == torch.float32:
+        long, warps, stages = 32, 4, 1
+    elif _shared_memory() < 100_000:
+        # AMD's 64 KB, where some Tritons keep both long tiles in shared memory
+        long, warps, stages = 64, 4, 1
+
+    def strides(*tensors):
+        return [stride for x in tensors for stride in x.stride()[:2]]
+
+    _delta_kernel[(triton.cdiv(tokens, 32), heads)](
+        o, do, delta, tokens, *strides(o, do), D=width, BM=32, num_warps=4
+    )
+    blocks = (triton.cdiv(max_length, long), kv_heads, len(cu_seqlens) - 1)
+    _key_kernel[blocks](
+        q,
+        k,
+        v,
+        do,
+        dk,
+        dv,
+        lse,
+        delta,
+        cu_seqlens,
+        tokens,
+        *strides(q, k, v, do, dk),
+        factor * LOG2_E,
+        factor,
+        BM=short,
+        BN=long,
+        num_warps=warps,
+        num_stages=stages,
+        **shared,
+    )
+    _query_kernel[(blocks[0], heads, blocks[2])](
+        q,
+        k,
+        v,
+        do,
+        dq,
+        lse,
+        delta,
+        cu_seqlens,
+        tokens,
+        *strides(q, k, v, do, dq),
+        factor * LOG2_E,
+        factor,
+        BM=long,
+        BN=short,
+        num_warps=warps,
+        num_stages=stages,
+        **shared,
+    )
+    return {"dq": dq, "dk": dk, "dv": dv}
+
+
+def reference(q, k, v, do, cu_seqlens, max_length, causal):
+    q64, k64, v64 = (x.detach().double().requires_grad_() for x in (q, k, v))
+    o = forward_reference(q64, k64, v64, cu_seqlens, max_length, causal)["o"]
+    gradients = torch.autograd.grad(o, (q64, k64, v64), do.double())
+    return dict(zip(("dq", "dk", "dv"), gradients))
+
+
+def inputs(case, device, generator):
+    made = forward_inputs(case, device, generator)
+    shape = made["q"].shape
+    do = torch.randn(shape, generator=generator, device=generator.device, dtype=torch.float32)
+    return {**made, "do": do.to(device, case.torch_dtype)}
+
+
+KERNEL = Kernel(
+    name="flash_attention_backward",
+    cases=tuple(Case(id, dtype, shape) for id, (dtype, shape) in SHAPES.items()),
+    inputs=inputs,
+    launch=launch,
+    reference=reference,
+    # measured: TODO
+    tolerance={"fp32": 5e-6, "fp16": 3e-3, "bf16": 2e-2},
+    uses=("dot",),
+)

@@ -1,0 +1,196 @@
+"""Linear attention with a decay of each head, forward and backward, by chunks.
+
+    S[t] = exp(slope) * S[t - 1] + outer(k[t], v[t]),   o[t] = scale * S[t]^T q[t]
+
+`_carry_kernel` writes down the state before every chunk, `_read_kernel` makes o of it and of the chunk's own tokens.
+The gradients are the same sum with other operands: dq reads do against v and k, dk and dv run through time backwards
+with v against do and q, and with k against q and do.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from crosswarp.kernels.case import Case, Kernel
+
+CHUNK = 64
+
+
+@triton.jit
+def _tokens(i_bh, chunk, T, H, BT: tl.constexpr, BACKWARDS: tl.constexpr):
+    """Offsets of a chunk's tokens in [B, T, H], in 64 bits, and which of them exist."""
+    t = chunk * BT + tl.arange(0, BT)
+    in_t = t < T
+    if BACKWARDS:
+        t = T - 1 - t
+    return ((i_bh // H).to(tl.int64) * T + t) * H + i_bh % H, in_t
+
+
+@triton.jit
+def _carry_kernel(
+    k_ptr,
+    v_ptr,
+    slope_ptr,
+    h_ptr,
+    T,
+    H,
+    N_CHUNKS,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    BT: tl.constexpr,
+    BACKWARDS: tl.constexpr,
+):
+    i_bh = tl.program_id(2)
+    rows = tl.program_id(0) * 64 + tl.arange(0, 64)
+    cols = tl.program_id(1) * 64 + tl.arange(0, 64)
+    slope = tl.load(slope_ptr + i_bh % H)
+    ahead = tl.exp(slope * (BT - 1 - tl.arange(0, BT)))
+    whole = tl.exp(slope * BT)
+    place = rows[:, None] * V + cols[None, :]
+    mask = (rows[:, None] < K) & (cols[None, :] < V)
+    state = tl.zeros([64, 64], dtype=tl.float32)
+    for chunk in range(0, N_CHUNKS):
+        h = h_ptr + (i_bh.to(tl.int64) * N_CHUNKS + chunk) * K * V
+        tl.store(h + place, state.to(h_ptr.dtype.element_ty), mask=mask)
+        at, in_t = _tokens(i_bh, chunk, T, H, BT, BACKWARDS)
+        # k is read transposed
+        tall = (at * K)[None, :] + rows[:, None]
+        k = tl.load(k_ptr + tall, mask=in_t[None, :] & (rows[:, None] < K), other=0.0)
+        wide = (at * V)[:, None] + cols[None, :]
+        v = tl.load(v_ptr + wide, mask=in_t[:, None] & (cols[None, :] < V), other=0.0)
+        v = (v * ahead[:, None]).to(k.dtype)
+        state = state * whole + tl.dot(k, v, allow_tf32=False)
+
+
+@triton.jit
+def _read_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    slope_ptr,
+    h_ptr,
+    o_ptr,
+    T,
+    H,
+    N_CHUNKS,
+    scale,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    BT: tl.constexpr,
+    BACKWARDS: tl.constexpr,
+):
+    cols = tl.program_id(0) * 64 + tl.arange(0, 64)
+    chunk = tl.program_id(1)
+    i_bh = tl.program_id(2)
+    at, in_t = _tokens(i_bh, chunk, T, H, BT, BACKWARDS)
+    h = h_ptr + (i_bh.to(tl.int64) * N_CHUNKS + chunk) * K * V + cols[None, :]
+    in_v = cols[None, :] < V
+    from_state = tl.zeros([BT, 64], dtype=tl.float32)
+    weight = tl.zeros([BT, BT], dtype=tl.float32)
+    for first in range(0, K, 64):
+        lanes = first + tl.arange(0, 64)
+        place = (at * K)[:, None] + lanes[None, :]
+        mask = in_t[:, None] & (lanes[None, :] < K)
+        q = tl.load(q_ptr + place, mask=mask, other=0.0)
+        k = tl.load(k_ptr + place, mask=mask, other=0.0)
+        state = tl.load(h + lanes[:, None] * V, mask=(lanes[:, None] < K) & in_v, other=0.0)
+        from_state += tl.dot(q, state, allow_tf32=False)
+        weight += tl.dot(q, tl.trans(k), allow_tf32=False)
+    slope = tl.load(slope_ptr + i_bh % H)
+    turn = tl.arange(0, BT)
+    age = turn[:, None] - turn[None, :]
+    place = (at * V)[:, None] + cols[None, :]
+    mask = in_t[:, None] & in_v
+    v = tl.load(v_ptr + place, mask=mask, other=0.0)
+    # never the exponential of something positive: it might be infinite
+    decay = tl.exp(slope * tl.maximum(age, 0))
+    weight = tl.where(age >= 0, weight * decay, 0.0).to(v.dtype)
+    o = from_state * tl.exp(slope * (turn + 1))[:, None]
+    o = (o + tl.dot(weight, v, allow_tf32=False)) * scale
+    tl.store(o_ptr + place, o.to(o_ptr.dtype.element_ty), mask=mask)
+
+
+def attend(q, k, v, slope, backwards=False, scale=None):
+    """One pass over the tokens: what q reads of the sum of k and v; `scale` unless q is as wide as the head."""
+    batch, length, heads, width = k.shape
+    values = v.shape[-1]
+    chunks = triton.cdiv(length, CHUNK)
+    h = torch.empty((batch * heads, chunks, width, values), dtype=k.dtype, device=k.device)
+    o = torch.empty((batch, length, heads, values), dtype=v.dtype, device=v.device)
+    if o.numel() == 0:
+        return o
+    options = {"K": width, "V": values, "BT": CHUNK, "BACKWARDS": backwards, "num_warps": 4}
+    blocks = (triton.cdiv(width, 64), triton.cdiv(values, 64))
+    scale = width**-0.5 if scale is None else scale
+    _carry_kernel[(*blocks, batch * heads)](
+        k, v, slope, h, length, heads, chunks, num_stages=2, **options
+    )
+    _read_kernel[(blocks[1], chunks, batch * heads)](
+        q, k, v, slope, h, o, length, heads, chunks, scale, num_stages=2, **options
+    )
+    return o
+
+
+def launch(q, k, v, do, slope):
+    """Forward and backward."""
+    return {
+        "o": attend(q, k, v, slope),
+        "dq": attend(do, v, k, slope, scale=q.shape[-1] ** -0.5),
+        "dk": attend(v, do, q, slope, backwards=True, scale=q.shape[-1] ** -0.5),
+        "dv": attend(k, q, do, slope, backwards=True),
+    }
+
+
+def reference(q, k, v, do, slope):
+    """All tokens against all, with the decay of their distance."""
+    # heads first
+    q, k, v = (x.double().transpose(1, 2).detach().requires_grad_() for x in (q, k, v))
+    turn = torch.arange(q.shape[2], device=q.device, dtype=torch.float64)
+    age = turn[:, None] - turn[None, :]
+    decay = (slope.double()[:, None, None] * age.clamp(min=0)).exp().tril()
+    o = (q @ k.transpose(2, 3) * q.shape[3] ** -0.5 * decay) @ v
+    gradients = torch.autograd.grad(o, (q, k, v), do.double().transpose(1, 2))
+    made = dict(zip(("o", "dq", "dk", "dv"), (o.detach(), *gradients)))
+    return {name: x.transpose(1, 2) for name, x in made.items()}
+
+
+def inputs(case, device, generator):
+    batch, length, heads, width, values = (case.shape[name] for name in "BTHKV")
+
+    def normal(size):
+        made = torch.randn(
+            batch, length, heads, size, generator=generator, device=generator.device
+        )
+        return made.to(device, case.torch_dtype)
+
+    # the decays of RetNet: 1 - 1/32, 1 - 1/64 and on
+    slope = torch.log1p(-(2.0 ** -(5 + torch.arange(heads, dtype=torch.float32))))
+    return {
+        "q": normal(width),
+        "k": normal(width),
+        "v": normal(values),
+        "do": normal(values),
+        "slope": slope.to(device),
+    }
+
+
+def _case(id, dtype, T, K, V, B=1, H=1, **more):
+    return Case(id, dtype, {"B": B, "T": T, "H": H, "K": K, "V": V}, **more)
+
+
+KERNEL = Kernel(
+    name="linear_attention",
+    cases=(
+        _case("bf16-t130-k128", "bf16", T=130, K=128, V=128, H=2),
+        _case("fp16-t64-k64-v72", "fp16", T=64, K=64, V=72, B=2),
+        _case("fp16-t77-k40", "fp16", T=77, K=40, V=24, H=3),
+        _case("fp32-t1-k32", "fp32", T=1, K=32, V=64, B=2),
+        _case("fp32-t100-k64-v33", "fp32", T=100, K=64, V=33, H=2),
+    ),
+    inputs=inputs,
+    launch=launch,
+    reference=reference,
+    # measured: TODO
+    tolerance={"fp32": 5e-6, "fp16": 3e-3, "bf16": 2e-2},
+    uses=("dot",),
+)
