@@ -1,6 +1,6 @@
 """Attention without the matrix of scores, forward: causal or full, grouped heads, sequences of any length.
 
-The tokens of all sequences lie end to end; `cu_seqlens` says where each starts. Sums of exponentials are kept in base 2.
+The tokens of all sequences lie end to end; `cu_seqlens` says where each starts. Sums of exponentials are in base 2.
 """
 
 import torch
@@ -73,7 +73,9 @@ def _attend(
 
 def _prune(configs, named, **_):
     """Leave out blocks longer than all the tokens; the first always stays."""
-    return configs[:1] + [config for config in configs[1:] if config.kwargs["BM"] <= named["tokens"]]
+    return configs[:1] + [
+        config for config in configs[1:] if config.kwargs["BM"] <= named["tokens"]
+    ]
 
 
 def _config(m, n, warps, stages):

@@ -1,4 +1,4 @@
-"""Matrix product by programs that stay: each takes every so manieth tile, in an order that keeps neighbours in cache."""
+"""Matrix product by programs that stay: each takes every n-th tile, in an order that keeps neighbours in the cache."""
 
 import torch
 import triton

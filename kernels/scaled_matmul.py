@@ -101,7 +101,9 @@ KERNEL = Kernel(
     name="scaled_matmul",
     cases=(
         Case("e4m3-70x130x192", "fp8", {"M": 70, "N": 130, "K": 192}),
-        Case("e5m2-1x33x64", "fp8", {"M": 1, "N": 33, "K": 64, "e5m2": 1}, options={"kind": "e5m2"}),
+        Case(
+            "e5m2-1x33x64", "fp8", {"M": 1, "N": 33, "K": 64, "e5m2": 1}, options={"kind": "e5m2"}
+        ),
         Case(
             "e2m1-130x40x128",
             "fp8",

@@ -184,6 +184,8 @@ def _measure(spec: Dict[str, Any], kernel: Any, case: Any, verdict: Verdict) -> 
         )
     except (Exception, SystemExit) as error:
         return of_error(error, phase="launch")
+    # Beside other jobs on the same GPU a time is a sign of life, and nothing to compare.
+    timing["alone"] = spec["jobs"] == 1
     verdict.resources.update(deterministic=not different, timing=timing)
     return verdict
 

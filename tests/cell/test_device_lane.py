@@ -53,7 +53,7 @@ def kernel(launch, **more):
 
 def measure(made, monkeypatch, folder):
     monkeypatch.setattr(item, "_inputs", lambda kernel, case, where, seed: {"x": torch.ones(4)})
-    return item._measure({"cache": str(folder)}, made, CASE, Verdict("pass"))
+    return item._measure({"cache": str(folder), "jobs": 2}, made, CASE, Verdict("pass"))
 
 
 def test_nan_is_the_same_bits_and_a_sign_is_not():
@@ -68,6 +68,7 @@ def test_a_passing_case_has_its_time_and_its_share_of_a_copy(clock, monkeypatch,
     timing = verdict.resources["timing"]
     assert verdict.outcome == "pass" and verdict.resources["deterministic"] is True
     assert timing["low"] < timing["median"] < timing["high"] and timing["bytes"] == 32
+    assert timing["alone"] is False
     # 8,000 bytes were copied in the time of events 51 to 100, these 32 in that of 1 to 50
     assert timing["of_copy"] == pytest.approx(32 / 8000 * (50 + 26) / 26, rel=0.1)
     kept = (tmp_path / "copy-bandwidth.json").read_text()
