@@ -13,7 +13,7 @@ from crosswarp.compat.launch import num_warps
 from crosswarp.kernels.case import Case, Kernel
 
 # what a program holds at once of a longer vocabulary
-LARGEST_BLOCK = 16384
+LARGEST_BLOCK = 32768
 IGNORE_INDEX = -100
 
 
@@ -33,7 +33,7 @@ def _loss_and_gradient_kernel(
     V,
     ignore_index,
     smoothing,
-    scale,
+    counted_ptr,
     SMOOTH: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
@@ -50,6 +50,8 @@ def _loss_and_gradient_kernel(
         tl.store(loss_ptr + row, 0.0)
         return
 
+    # the mean is over the tokens that count; read here, so that the host need not wait for their number
+    scale = 1.0 / tl.load(counted_ptr).to(tl.float32)
     at_target = tl.load(logits + target).to(tl.float32)
     top = -float("inf")
     total = 0.0
@@ -87,8 +89,7 @@ def _loss_and_gradient_kernel(
 def launch(logits, target, smoothing=0.0, ignore_index=IGNORE_INDEX, block=None, in_place=False):
     tokens, vocabulary = logits.shape
     block = block or min(LARGEST_BLOCK, triton.next_power_of_2(vocabulary))
-    # the mean is over the tokens that count
-    scale = 1.0 / max(int((target != ignore_index).sum()), 1)
+    counted = (target != ignore_index).sum()
     loss = torch.empty(tokens, dtype=torch.float32, device=logits.device)
     gradient = logits if in_place else torch.empty_like(logits)
     _loss_and_gradient_kernel[(tokens,)](
@@ -101,7 +102,7 @@ def launch(logits, target, smoothing=0.0, ignore_index=IGNORE_INDEX, block=None,
         vocabulary,
         ignore_index,
         smoothing,
-        scale,
+        counted,
         SMOOTH=smoothing > 0,
         BLOCK=block,
         num_warps=num_warps(block),

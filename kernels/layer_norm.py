@@ -11,8 +11,9 @@ import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
 
-# programs of the backward pass; each sums the weight and bias gradients of its share of the rows
-BACKWARD_PROGRAMS = 8
+# programs of the backward pass, at most, and rows of each, at least; each sums the gradients of weight and bias
+BACKWARD_PROGRAMS = 264
+BACKWARD_ROWS = 2
 
 
 @triton.jit
@@ -122,7 +123,7 @@ def launch(x, weight, bias, dy, eps=1e-5):
         BLOCK=block,
         num_warps=warps,
     )
-    share = triton.cdiv(rows, BACKWARD_PROGRAMS)
+    share = max(triton.cdiv(rows, BACKWARD_PROGRAMS), BACKWARD_ROWS)
     programs = triton.cdiv(rows, share)
     dx = torch.empty_like(x)
     dweight = torch.empty((programs, width), dtype=torch.float32, device=x.device)

@@ -4,10 +4,12 @@ import torch
 import triton
 import triton.language as tl
 
+from crosswarp.compat.launch import num_warps
 from crosswarp.kernels.case import Case, Kernel
 
-# programs of the backward pass; each sums the weight gradient of every BACKWARD_PROGRAMS-th row
-BACKWARD_PROGRAMS = 4
+# programs of the backward pass, at most, and rows of each, at least; each sums the weight gradients of its rows
+BACKWARD_PROGRAMS = 264
+BACKWARD_ROWS = 4
 
 
 @triton.jit
@@ -62,13 +64,13 @@ def _backward_kernel(
 def launch(x, weight, dy, eps=1e-6):
     rows, width = x.shape
     block = triton.next_power_of_2(width)
-    warps = 4 if block < 2048 else 8
+    warps = num_warps(block)
     y = torch.empty_like(x)
     rstd = torch.empty(rows, dtype=torch.float32, device=x.device)
     _forward_kernel[(rows,)](
         x, weight, y, rstd, x.stride(0), y.stride(0), width, eps, BLOCK=block, num_warps=warps
     )
-    programs = min(rows, BACKWARD_PROGRAMS)
+    programs = min(triton.cdiv(rows, BACKWARD_ROWS), BACKWARD_PROGRAMS)
     dx = torch.empty_like(x)
     dweight = torch.empty((programs, width), dtype=torch.float32, device=x.device)
     _backward_kernel[(programs,)](

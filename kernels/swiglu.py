@@ -50,9 +50,9 @@ def _forward_kernel(
     BLOCK: tl.constexpr,
     FULL: tl.constexpr,
 ):
-    # 64 bits: rows times columns may pass 2^31
-    row = tl.program_id(0).to(tl.int64)
-    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    # neighbours in memory are neighbours in time; 64 bits: rows times columns may pass 2^31
+    row = (tl.program_id(0) // tl.cdiv(N, BLOCK)).to(tl.int64)
+    cols = tl.program_id(0) % tl.cdiv(N, BLOCK) * BLOCK + tl.arange(0, BLOCK)
     gate = _load(gate_ptr + row * gate_stride, cols, N, FULL)
     up = _load(up_ptr + row * up_stride, cols, N, FULL)
     _store(y_ptr + row * y_stride, cols, gate * _sigmoid(gate) * up, N, FULL)
@@ -75,8 +75,8 @@ def _backward_kernel(
     BLOCK: tl.constexpr,
     FULL: tl.constexpr,
 ):
-    row = tl.program_id(0).to(tl.int64)
-    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    row = (tl.program_id(0) // tl.cdiv(N, BLOCK)).to(tl.int64)
+    cols = tl.program_id(0) % tl.cdiv(N, BLOCK) * BLOCK + tl.arange(0, BLOCK)
     gate = _load(gate_ptr + row * gate_stride, cols, N, FULL)
     up = _load(up_ptr + row * up_stride, cols, N, FULL)
     dy = _load(dy_ptr + row * dy_stride, cols, N, FULL)
@@ -89,7 +89,7 @@ def _backward_kernel(
 def launch(gate, up, dy):
     rows, width = gate.shape
     block = min(LARGEST_BLOCK, triton.next_power_of_2(width))
-    grid = (rows, triton.cdiv(width, block))
+    grid = (rows * triton.cdiv(width, block),)
     options = {"BLOCK": block, "num_warps": num_warps(block)}
     y, dgate, dup = torch.empty_like(dy), torch.empty_like(dy), torch.empty_like(dy)
     _forward_kernel[grid](gate, up, y, gate.stride(0), up.stride(0), y.stride(0), width, **options)

@@ -20,7 +20,9 @@ class Op:
     dtype: str
     shape: Mapping[str, int]
     peers: Dict[str, Prepare]
-    memory_bound: bool = True
+    # Bytes to move at least, over those of all inputs and outputs: backward reads again what forward has read. 0: the
+    # kernel is not bound by memory, or which part of a table it touches depends on the input.
+    moved: float = 1.0
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -186,6 +188,7 @@ OPS = (
             f"rms_norm {width}", "rms_norm", "bf16", {"M": TOKENS, "N": width},
             {**torch_peers(rms_norm, ["x", "weight"], ["dy"]),
              "liger": liger("rms_norm", ["x", "weight"], ["dy"], lambda x, weight, eps: (x, weight, eps))},
+            moved=5 / 4,
         )
         for width in (4096, 8192)
     ),
@@ -193,20 +196,24 @@ OPS = (
         "layer_norm", "layer_norm", "bf16", NORM,
         {**torch_peers(layer_norm, AFFINE, ["dy"]),
          "liger": liger("layer_norm", AFFINE, ["dy"], lambda x, weight, bias: (x, weight, bias, 1e-5))},
+        moved=5 / 4,
     ),
     Op(
         "group_norm", "group_norm", "bf16", {"B": 64, "C": 512, "L": 4096, "G": 32},
         {**torch_peers(group_norm, AFFINE, ["dy"]), "liger": liger("group_norm", AFFINE, ["dy"], liger_group_norm)},
+        moved=5 / 4,
     ),
     Op(
         "swiglu", "swiglu", "bf16", {"M": TOKENS, "N": MLP},
         {**torch_peers(swiglu, ["gate", "up"], ["dy"]),
          "liger": liger("swiglu", ["gate", "up"], ["dy"], lambda gate, up: (gate, up))},
+        moved=8 / 6,
     ),
     Op(
         "geglu", "geglu", "bf16", {"B": 1, "M": TOKENS, "N": MLP},
         {**torch_peers(geglu, ["gate", "up"], ["dy"]),
          "liger": liger("geglu", ["gate", "up"], ["dy"], lambda gate, up: (gate, up))},
+        moved=8 / 6,
     ),
     Op(
         "rope", "rope", "bf16", {"B": 1, "T": TOKENS, "D": 128, "HQ": 32, "HK": 8},
@@ -231,7 +238,7 @@ OPS = (
         {"tokens": TOKENS, "H": HIDDEN, "V": VOCABULARY},
         {**torch_peers(linear_cross_entropy, ["x", "weight"], []),
          "liger": liger("fused_linear_cross_entropy", ["x", "weight"], [], lambda **given: tuple(given.values()))},
-        memory_bound=False, options={"chunk": 1024},
+        moved=0, options={"chunk": TOKENS},
     ),
     Op(
         "kl_divergence", "kl_divergence", "fp32", {"M": 4096, "N": VOCABULARY},
@@ -246,6 +253,7 @@ OPS = (
     Op(
         "embedding", "embedding", "bf16", {"tokens": TOKENS, "V": VOCABULARY, "N": HIDDEN},
         torch_peers(embedding, ["table"], ["dy"]),
+        moved=0,
     ),
     Op(
         "dropout", "dropout", "bf16", {"M": TOKENS, "N": HIDDEN, "percent": 10, "seed": 1},
@@ -257,24 +265,24 @@ OPS = (
     ),
     Op(
         "matmul", "matmul", "bf16", {"M": TOKENS, "N": HIDDEN, "K": HIDDEN},
-        {"torch": lambda inputs: lambda: inputs["a"] @ inputs["b"]}, memory_bound=False,
+        {"torch": lambda inputs: lambda: inputs["a"] @ inputs["b"]}, moved=0,
     ),
     Op(
         "flash_attention fwd", "flash_attention", "bf16", ATTENTION,
-        {"torch": lambda inputs: attention_forward(inputs)}, memory_bound=False,
+        {"torch": lambda inputs: attention_forward(inputs)}, moved=0,
     ),
     Op(
         "flash_attention fwd+bwd", "flash_attention_backward", "bf16", ATTENTION,
-        {"torch": attention}, memory_bound=False,
+        {"torch": attention}, moved=0,
     ),
     Op(
         "linear_attention", "linear_attention", "bf16", {"B": 2, "T": 4096, "H": 32, "K": 128, "V": 128},
-        {"fla": fla_linear_attention}, memory_bound=False,
+        {"fla": fla_linear_attention}, moved=0,
     ),
     Op(
         "gated_delta_rule fwd+bwd", "gated_delta_rule_backward", "bf16",
         {"B": 2, "T": 4096, "H": 16, "K": 128, "V": 128, "initial": 0},
-        {"fla": fla_gated_delta_rule}, memory_bound=False,
+        {"fla": fla_gated_delta_rule}, moved=0,
     ),
 )  # fmt: skip
 
