@@ -73,7 +73,9 @@ def _attend(
 
 def _prune(configs, named, **_):
     """Leave out blocks longer than all the tokens; the first always stays."""
-    return configs[:1] + [config for config in configs[1:] if config.kwargs["BM"] <= named["tokens"]]
+    return configs[:1] + [
+        config for config in configs[1:] if config.kwargs["BM"] <= named["tokens"]
+    ]
 
 
 def _config(m, n, warps, stages):

@@ -158,9 +158,7 @@ def inputs(case, device, generator):
     batch, length, heads, width, values = (case.shape[name] for name in "BTHKV")
 
     def normal(size):
-        made = torch.randn(
-            batch, length, heads, size, generator=generator, device=generator.device
-        )
+        made = torch.randn(batch, length, heads, size, generator=generator, device=generator.device)
         return made.to(device, case.torch_dtype)
 
     # the decays of RetNet: 1 - 1/32, 1 - 1/64 and on

@@ -13,12 +13,25 @@ from crosswarp.kernels import Case, Kernel
 
 def test_every_kernel_file_is_found():
     assert kernels.SUITE == (
+        "batched_matmul",
         "chunk_gated_delta_rule",
+        "dequantize_matmul",
+        "descriptor_matmul",
+        "flash_attention",
+        "flash_attention_backward",
         "fused_linear_cross_entropy",
+        "gated_delta_rule",
+        "gated_delta_rule_backward",
+        "grouped_matmul",
         "layer_norm",
+        "linear_attention",
         "matmul",
+        "paged_decode_attention",
+        "persistent_matmul",
         "rms_norm",
+        "scaled_matmul",
         "softmax",
+        "typed_matmul",
     )
 
 
