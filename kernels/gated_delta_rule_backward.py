@@ -345,7 +345,11 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="gated_delta_rule_backward",
-    cases=tuple(Case(id, dtype, shape) for id, (dtype, shape) in SHAPES.items()),
+    cases=tuple(
+        # Triton 3.0 keeps three tiles of 64 x 256 in shared memory, of which AMD's 64 KB hold two
+        Case(id, dtype, shape, targets=("sm_*",) if shape["K"] == 256 else ("*",))
+        for id, (dtype, shape) in SHAPES.items()
+    ),
     inputs=inputs,
     launch=launch,
     reference=reference,
