@@ -139,7 +139,7 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # measured: TODO
-    tolerance={"fp32": 5e-6, "fp16": 2e-3, "bf16": 1.5e-2},
+    # measured: 1.6e-7; 2.2e-4 and 1.5e-3, of rounding weight times scale
+    tolerance={"fp32": 7e-7, "fp16": 1e-3, "bf16": 6e-3},
     uses=("dot",),
 )

@@ -345,11 +345,15 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="gated_delta_rule_backward",
-    cases=tuple(Case(id, dtype, shape) for id, (dtype, shape) in SHAPES.items()),
+    cases=tuple(
+        # Triton 3.0 keeps three tiles of 64 x 256 in shared memory, of which AMD's 64 KB hold two
+        Case(id, dtype, shape, targets=("sm_*",) if shape["K"] == 256 else ("*",))
+        for id, (dtype, shape) in SHAPES.items()
+    ),
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # measured: TODO
-    tolerance={"fp32": 5e-6, "fp16": 6e-3, "bf16": 4e-2},
+    # measured: 5.7e-7, 7.5e-4, 4.2e-3, without TF32; the largest is of da, a sum of differences
+    tolerance={"fp32": 2.5e-6, "fp16": 3e-3, "bf16": 1.7e-2},
     uses=("dot",),
 )

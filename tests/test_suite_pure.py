@@ -71,6 +71,8 @@ def test_what_a_triton_lacks_is_unsupported_unless_a_shim_provides_it():
     assert language.lack(("dot", "tl-range"), "2.3.1", "sm_90", ["language_names"]) is None
     assert language.lack(("dot", "tl-range"), "3.0.0", "sm_90") is None
     assert language.lack(("tensor-descriptor",), "3.3.1", "gfx942") is not None
+    assert language.lack(("dot-scaled",), "3.6.0", "gfx942") is not None
+    assert language.lack(("dot-scaled",), "3.6.0", "sm_90") is None
     assert language.lack(("tensor-descriptor",), "3.4.0+git1234", "gfx942") is None
 
 

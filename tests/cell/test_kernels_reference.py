@@ -36,11 +36,15 @@ def load(monkeypatch):
 
     def load(name):
         full = f"crosswarp.kernels.{name}"
-        monkeypatch.delitem(sys.modules, full, raising=False)
+        # a kernel may build on another's module
+        others = {f"crosswarp.kernels.{other}" for other in SUITE}
+        for module in others:
+            monkeypatch.delitem(sys.modules, module, raising=False)
         kernel = importlib.import_module(full).KERNEL
         # a later import, in this process, gets the real Triton again
-        del sys.modules[full]
-        vars(crosswarp.kernels).pop(name, None)
+        for module in others & set(sys.modules):
+            del sys.modules[module]
+            vars(crosswarp.kernels).pop(module.rpartition(".")[2], None)
         return kernel
 
     return load
@@ -248,3 +252,86 @@ def test_philox_of_dropout(load):
     case = next(case for case in kernel.cases if case.shape["percent"] == 30)
     y = kernel.reference(**made(kernel, case))["y"]
     assert abs((y != 0).double().mean().item() - 0.7) < 0.03
+
+
+def test_flash_attention(load):
+    forward, backward = load("flash_attention"), load("flash_attention_backward")
+    for case in backward.cases:
+        given = made(backward, case)
+        do = given.pop("do").double()
+        leaves = {name: given[name].detach().double().requires_grad_() for name in "qkv"}
+        group = given["q"].shape[1] // given["k"].shape[1]
+        parts = []
+        bounds = given["cu_seqlens"].tolist()
+        for i, j in zip(bounds, bounds[1:]):
+            if i < j:
+                q = leaves["q"][i:j].transpose(0, 1)
+                k, v = (leaves[n][i:j].transpose(0, 1).repeat_interleave(group, 0) for n in "kv")
+                o = F.scaled_dot_product_attention(q, k, v, is_causal=given["causal"])
+                parts.append(o.transpose(0, 1))
+        o = torch.cat(parts)
+        close(forward.reference(**given)["o"], o.detach())
+        gradients = torch.autograd.grad(o, tuple(leaves.values()), do)
+        got = backward.reference(**given, do=do)
+        for name, want in zip(("dq", "dk", "dv"), gradients):
+            close(got[name], want)
+
+
+def test_gated_delta_rule_agrees_with_its_chunked_state(load):
+    """The token-by-token reference against the chunked form that `chunk_gated_delta_rule` walks."""
+    whole, state = load("gated_delta_rule"), load("chunk_gated_delta_rule")
+    case = next(case for case in whole.cases if case.shape["initial"] and case.shape["T"] > 128)
+    given = {
+        name: value.double() if value.is_floating_point() else value
+        for name, value in made(whole, case).items()
+    }
+    k, v, a, b = (given[name].transpose(1, 2) for name in "kvab")
+    g = torch.cat([part.cumsum(2) for part in a.split(64, dim=2)], 2)
+    w, u = [], []
+    for i in range(0, k.shape[2], 64):
+        part = slice(i, i + 64)
+        gate = g[:, :, part]
+        ratio = (gate[..., :, None] - gate[..., None, :]).exp().tril(-1)
+        key, strength = k[:, :, part], b[:, :, part, None]
+        triangle = strength * (key @ key.transpose(2, 3)) * ratio
+        eye = torch.eye(triangle.shape[-1], dtype=torch.float64)
+        inverse = torch.linalg.inv(eye + triangle)
+        u.append(inverse @ (strength * v[:, :, part]))
+        w.append(inverse @ (strength * gate.exp()[..., None] * key))
+    w, u = (torch.cat(x, 2).transpose(1, 2) for x in (w, u))
+    chunked = state.reference(given["k"], w, u, g.transpose(1, 2), given["initial"])
+    close(whole.reference(**given)["final"], chunked["final"])
+
+
+def test_linear_attention_walks_token_by_token(load):
+    kernel = load("linear_attention")
+    case = next(case for case in kernel.cases if case.shape["T"] > 64)
+    given = made(kernel, case)
+    q, k, v = (given[name].double() for name in "qkv")
+    decay = given["slope"].double().exp()[None, :, None, None]
+    state = torch.zeros(*q.shape[:1], *q.shape[2:], v.shape[3], dtype=torch.float64)
+    got = kernel.reference(**given)["o"]
+    for t in range(q.shape[1]):
+        state = state * decay + k[:, t, :, :, None] * v[:, t, :, None]
+        close(got[:, t], (q[:, t, :, :, None] * state).sum(2) * q.shape[3] ** -0.5)
+
+
+def test_paged_decode_attention(load):
+    kernel = load("paged_decode_attention")
+    for case in kernel.cases:
+        given = made(kernel, case)
+        got = kernel.reference(**given)["o"]
+        page = case.shape["page"]
+        group = case.shape["H"] // case.shape["HK"]
+        for i, length in enumerate(given["lengths"].tolist()):
+            if length == 0:
+                assert not got[i].any()
+                continue
+            at = torch.arange(length)
+            pages = given["block_table"][i][at // page].long()
+            k, v = (
+                given[n][pages, at % page].double().transpose(0, 1).repeat_interleave(group, 0)
+                for n in ("k_cache", "v_cache")
+            )
+            q = given["q"][i].double()[:, None]
+            close(got[i], F.scaled_dot_product_attention(q, k, v).squeeze(1))
