@@ -4,6 +4,7 @@ nox -s matrix                            the main job: the founding five columns
 nox -s matrix -- --columns all           every column; everything after -- goes to `crosswarp run`
 nox -s tests / nox -s lint               the harness's own tests; ruff and mypy
 nox -s docs                              docs/ again, from the records; -- --check only compares
+nox -s bench                             on a GPU: the kernels against what else computes the same; -- --only 'rms*'
 """
 
 import os
@@ -77,3 +78,10 @@ def docs(session: nox.Session) -> None:
     """Make docs/ from the records; `-- --check` only says what is out of date."""
     session.install("-e", ".[matrix]")
     session.run("crosswarp", "docs", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure on a GPU; what is printed passes or fails nothing. See tests/bench/README.md."""
+    session.install("-e", ".", "torch", "matplotlib", "liger-kernel", "flash-linear-attention")
+    session.run("python", "tests/bench/kernels.py", *session.posargs)

@@ -1,7 +1,7 @@
 """A sum of rows that a loop adds up, and that is used twice afterwards, or read inside the loop as well.
 
-Triton keeps such sums apart in each thread, and puts them together after the loop. Used twice, this aborts the compiler;
-read inside the loop, what is read is a part of the sum: wrong numbers, without a word.
+Triton keeps such sums apart in each thread, and puts them together after the loop. Used twice, this aborts the
+compiler; read inside the loop, what is read is a part of the sum: wrong numbers, without a word.
 """
 
 import torch
