@@ -69,3 +69,13 @@ class Kernel:
     def features(self, case: Case) -> FrozenSet[str]:
         """All of FEATURES that this case uses."""
         return frozenset(self.uses + case.requires + (("bf16",) if case.dtype == "bf16" else ()))
+
+
+def max_shared_memory():
+    """Bytes that a block may use, as the driver says; none is asked in the interpreter."""
+    from triton.runtime import driver
+
+    try:
+        return driver.active.utils.get_device_properties(0)["max_shared_mem"]
+    except (AttributeError, RuntimeError):
+        return 2**30

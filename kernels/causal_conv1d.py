@@ -1,31 +1,64 @@
 """Depthwise causal convolution along the tokens, with bias and SiLU, forward and backward.
 
-A tile holds some tokens of some channels. What it needs of the tokens before (backward: after) it, it reads again.
+A program walks down some tokens of some channels, four at a time, and keeps what the next ones need of them (three rows
+of x, three of the gradient before SiLU) in registers: x and dy are read once, but for three rows between programs. The
+gradients of weight and bias are summed on the way, a part for each program.
 """
 
 import torch
 import triton
 import triton.language as tl
 
-from crosswarp.compat.launch import num_warps
 from crosswarp.kernels.case import Case, Kernel
 
-BLOCK_T = 32
-LARGEST_BLOCK_D = 64
+MOST_TAPS = 4
 
 
 @triton.jit
-def _convolved(x_ptr, weight_ptr, bias, t, d, x_token, T, D, W: tl.constexpr):
-    """The convolution at tokens t, before SiLU."""
-    total = tl.zeros([t.shape[0], d.shape[0]], dtype=tl.float32) + bias[None, :]
-    for tap in tl.static_range(0, W):
-        source = t - (W - 1 - tap)
-        mask = (source[:, None] >= 0) & (source[:, None] < T) & (d[None, :] < D)
-        at = source[:, None] * x_token + d[None, :]
-        x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
-        weight = tl.load(weight_ptr + d * W + tap, mask=d < D, other=0.0).to(tl.float32)
-        total += x * weight[None, :]
+def _row(ptr, t, token_stride, T, in_d):
+    """Token t of some channels, zeros outside of the sequence."""
+    mask = in_d & ((t >= 0) & (t < T))
+    return tl.load(ptr + t * token_stride, mask=mask, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def _weights(weight_ptr, d, in_d, W: tl.constexpr, lag: tl.constexpr):
+    """What a token gets of the one `lag` before it."""
+    weight = tl.zeros([d.shape[0]], dtype=tl.float32)
+    if lag < W:
+        weight = tl.load(weight_ptr + d * W + (W - 1 - lag), mask=in_d, other=0.0).to(tl.float32)
+    return weight
+
+
+@triton.jit
+def _taps(total, w0, w1, w2, w3, x0, x1, x2, x3, W: tl.constexpr):
+    """Add the taps that there are: what is none must not turn an infinity into NaN."""
+    total += w0 * x0
+    if W > 1:
+        total += w1 * x1
+    if W > 2:
+        total += w2 * x2
+    if W > 3:
+        total += w3 * x3
     return total
+
+
+@triton.jit
+def _put(ptr, value, t, token_stride, first, end, in_d):
+    mask = in_d & ((t >= first) & (t < end))
+    tl.store(ptr + t * token_stride, value.to(ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _silu(total):
+    return total / (1.0 + tl.exp(-total))
+
+
+@triton.jit
+def _step(total, dy):
+    """The gradient before SiLU."""
+    share = 1.0 / (1.0 + tl.exp(-total))
+    return dy * share * (1.0 + total * (1.0 - share))
 
 
 @triton.jit
@@ -44,15 +77,36 @@ def _forward_kernel(
 ):
     # 64 bits: a whole batch may pass 2^31
     batch = tl.program_id(2).to(tl.int64)
-    t = tl.program_id(1) * BLOCK_T + tl.arange(0, BLOCK_T)
+    first = tl.program_id(1) * BLOCK_T
     d = tl.program_id(0) * BLOCK_D + tl.arange(0, BLOCK_D)
-    bias = tl.load(bias_ptr + d, mask=d < D, other=0.0).to(tl.float32)
-    x_ptr += batch * x_batch
-    total = _convolved(x_ptr, weight_ptr, bias, t, d, x_token, T, D, W)
-    y = total / (1.0 + tl.exp(-total))
-    mask = (t[:, None] < T) & (d[None, :] < D)
-    y_ptr += batch * T * D
-    tl.store(y_ptr + t[:, None] * D + d[None, :], y.to(y_ptr.dtype.element_ty), mask=mask)
+    in_d = d < D
+    bias = tl.load(bias_ptr + d, mask=in_d, other=0.0).to(tl.float32)
+    w0 = _weights(weight_ptr, d, in_d, W, 0)
+    w1 = _weights(weight_ptr, d, in_d, W, 1)
+    w2 = _weights(weight_ptr, d, in_d, W, 2)
+    w3 = _weights(weight_ptr, d, in_d, W, 3)
+    x = x_ptr + batch * x_batch + d
+    y = y_ptr + batch * T * D + d
+    # before[1] is the token before t
+    before1 = _row(x, first - 1, x_token, T, in_d)
+    before2 = _row(x, first - 2, x_token, T, in_d)
+    before3 = _row(x, first - 3, x_token, T, in_d)
+    for t in range(first, tl.minimum(first + BLOCK_T, T), 4):
+        x0 = _row(x, t, x_token, T, in_d)
+        x1 = _row(x, t + 1, x_token, T, in_d)
+        x2 = _row(x, t + 2, x_token, T, in_d)
+        x3 = _row(x, t + 3, x_token, T, in_d)
+        y0 = _silu(_taps(bias, w0, w1, w2, w3, x0, before1, before2, before3, W))
+        y1 = _silu(_taps(bias, w0, w1, w2, w3, x1, x0, before1, before2, W))
+        y2 = _silu(_taps(bias, w0, w1, w2, w3, x2, x1, x0, before1, W))
+        y3 = _silu(_taps(bias, w0, w1, w2, w3, x3, x2, x1, x0, W))
+        _put(y, y0, t, D, 0, T, in_d)
+        _put(y, y1, t + 1, D, 0, T, in_d)
+        _put(y, y2, t + 2, D, 0, T, in_d)
+        _put(y, y3, t + 3, D, 0, T, in_d)
+        before1 = x3
+        before2 = x2
+        before3 = x1
 
 
 @triton.jit
@@ -62,8 +116,7 @@ def _backward_kernel(
     bias_ptr,
     dy_ptr,
     dx_ptr,
-    dweight_ptr,
-    dbias_ptr,
+    sums_ptr,
     x_batch,
     x_token,
     T,
@@ -74,58 +127,114 @@ def _backward_kernel(
 ):
     batch = tl.program_id(2).to(tl.int64)
     part = batch * tl.num_programs(1) + tl.program_id(1)
-    t = tl.program_id(1) * BLOCK_T + tl.arange(0, BLOCK_T)
+    first = tl.program_id(1) * BLOCK_T
+    end = tl.minimum(first + BLOCK_T, T)
     d = tl.program_id(0) * BLOCK_D + tl.arange(0, BLOCK_D)
-    bias = tl.load(bias_ptr + d, mask=d < D, other=0.0).to(tl.float32)
-    x_ptr += batch * x_batch
-    dy_ptr += batch * T * D
-    dx_ptr += batch * T * D
-    dweight_ptr += part * W * D
-    dbias_ptr += part * D
-    inside = (t[:, None] < T) & (d[None, :] < D)
-    x = tl.load(x_ptr + t[:, None] * x_token + d[None, :], mask=inside, other=0.0).to(tl.float32)
-    dx = tl.zeros([BLOCK_T, BLOCK_D], dtype=tl.float32)
-    for ahead in tl.static_range(0, W):
-        # token t goes into token t + ahead by tap W - 1 - ahead
-        to = t + ahead
-        mask = (to[:, None] < T) & (d[None, :] < D)
-        total = _convolved(x_ptr, weight_ptr, bias, to, d, x_token, T, D, W)
-        share = 1.0 / (1.0 + tl.exp(-total))
-        dy = tl.load(dy_ptr + to[:, None] * D + d[None, :], mask=mask, other=0.0).to(tl.float32)
-        step = dy * share * (1.0 + total * (1.0 - share))
-        weight = tl.load(weight_ptr + d * W + (W - 1 - ahead), mask=d < D, other=0.0)
-        dx += step * weight.to(tl.float32)[None, :]
-        dweight = tl.sum(step * x, axis=0)
-        tl.store(dweight_ptr + (W - 1 - ahead) * D + d, dweight, mask=d < D)
-        if ahead == 0:
-            tl.store(dbias_ptr + d, tl.sum(step, axis=0), mask=d < D)
-    tl.store(dx_ptr + t[:, None] * D + d[None, :], dx.to(dx_ptr.dtype.element_ty), mask=inside)
+    in_d = d < D
+    bias = tl.load(bias_ptr + d, mask=in_d, other=0.0).to(tl.float32)
+    w0 = _weights(weight_ptr, d, in_d, W, 0)
+    w1 = _weights(weight_ptr, d, in_d, W, 1)
+    w2 = _weights(weight_ptr, d, in_d, W, 2)
+    w3 = _weights(weight_ptr, d, in_d, W, 3)
+    x = x_ptr + batch * x_batch + d
+    dy = dy_ptr + batch * T * D + d
+    dx = dx_ptr + batch * T * D + d
+    before1 = _row(x, first - 1, x_token, T, in_d)
+    before2 = _row(x, first - 2, x_token, T, in_d)
+    before3 = _row(x, first - 3, x_token, T, in_d)
+    # the steps before t; those before the first token of this program are for dx of another
+    last1 = tl.zeros([BLOCK_D], dtype=tl.float32)
+    last2 = tl.zeros([BLOCK_D], dtype=tl.float32)
+    last3 = tl.zeros([BLOCK_D], dtype=tl.float32)
+    dw0 = tl.zeros([BLOCK_D], dtype=tl.float32)
+    dw1 = tl.zeros([BLOCK_D], dtype=tl.float32)
+    dw2 = tl.zeros([BLOCK_D], dtype=tl.float32)
+    dw3 = tl.zeros([BLOCK_D], dtype=tl.float32)
+    dbias = tl.zeros([BLOCK_D], dtype=tl.float32)
+    # dx of a token is known three tokens later
+    for t in range(first, end + 3, 4):
+        x0 = _row(x, t, x_token, T, in_d)
+        x1 = _row(x, t + 1, x_token, T, in_d)
+        x2 = _row(x, t + 2, x_token, T, in_d)
+        x3 = _row(x, t + 3, x_token, T, in_d)
+        dy0 = _row(dy, t, D, T, in_d)
+        dy1 = _row(dy, t + 1, D, T, in_d)
+        dy2 = _row(dy, t + 2, D, T, in_d)
+        dy3 = _row(dy, t + 3, D, T, in_d)
+        s0 = _step(_taps(bias, w0, w1, w2, w3, x0, before1, before2, before3, W), dy0)
+        s1 = _step(_taps(bias, w0, w1, w2, w3, x1, x0, before1, before2, W), dy1)
+        s2 = _step(_taps(bias, w0, w1, w2, w3, x2, x1, x0, before1, W), dy2)
+        s3 = _step(_taps(bias, w0, w1, w2, w3, x3, x2, x1, x0, W), dy3)
+        zero = tl.zeros([BLOCK_D], dtype=tl.float32)
+        _put(
+            dx, _taps(zero, w0, w1, w2, w3, last3, last2, last1, s0, W), t - 3, D, first, end, in_d
+        )
+        _put(dx, _taps(zero, w0, w1, w2, w3, last2, last1, s0, s1, W), t - 2, D, first, end, in_d)
+        _put(dx, _taps(zero, w0, w1, w2, w3, last1, s0, s1, s2, W), t - 1, D, first, end, in_d)
+        _put(dx, _taps(zero, w0, w1, w2, w3, s0, s1, s2, s3, W), t, D, first, end, in_d)
+        last1 = s3
+        last2 = s2
+        last3 = s1
+        # BLOCK_T is a multiple of four: all of them are another's, or none
+        mine = t < first + BLOCK_T
+        s0 = tl.where(mine, s0, 0.0)
+        s1 = tl.where(mine, s1, 0.0)
+        s2 = tl.where(mine, s2, 0.0)
+        s3 = tl.where(mine, s3, 0.0)
+        dbias += (s0 + s1) + (s2 + s3)
+        dw0 += s0 * x0 + s1 * x1 + s2 * x2 + s3 * x3
+        dw1 += s0 * before1 + s1 * x0 + s2 * x1 + s3 * x2
+        dw2 += s0 * before2 + s1 * before1 + s2 * x0 + s3 * x1
+        dw3 += s0 * before3 + s1 * before2 + s2 * before1 + s3 * x0
+        before1 = x3
+        before2 = x2
+        before3 = x1
+    sums = sums_ptr + part * (W + 1) * D + d
+    tl.store(sums + W * D, dbias, mask=in_d)
+    tl.store(sums + (W - 1) * D, dw0, mask=in_d)
+    if W > 1:
+        tl.store(sums + (W - 2) * D, dw1, mask=in_d)
+    if W > 2:
+        tl.store(sums + (W - 3) * D, dw2, mask=in_d)
+    if W > 3:
+        tl.store(sums + (W - 4) * D, dw3, mask=in_d)
 
 
-def launch(x, weight, bias, dy):
+def _walk(tokens, others):
+    """How many tokens a program walks: three more are read for it, but there must be programs for the whole GPU."""
+    walked = 128
+    while walked > 16 and triton.cdiv(tokens, walked) * others < 2048:
+        walked //= 2
+    return walked
+
+
+def launch(x, weight, bias, dy, forward_tile=None, backward_tile=None):
+    """A tile has BLOCK_T (a multiple of four), BLOCK_D and num_warps."""
     batch, tokens, width = x.shape
     taps = weight.shape[1]
-    block_d = min(LARGEST_BLOCK_D, triton.next_power_of_2(width))
-    grid = (triton.cdiv(width, block_d), triton.cdiv(tokens, BLOCK_T), batch)
-    options = {
-        "W": taps,
-        "BLOCK_T": BLOCK_T,
-        "BLOCK_D": block_d,
-        "num_warps": num_warps(BLOCK_T * block_d),
-    }
+    if taps > MOST_TAPS:
+        raise ValueError(f"weight has {taps} taps: {MOST_TAPS} at most")
+    block_d = max(16, min(256, triton.next_power_of_2(width)))
+    walked = _walk(tokens, batch * triton.cdiv(width, block_d))
+    tile = {"BLOCK_T": walked, "BLOCK_D": block_d, "num_warps": 4}
+
+    def grid(meta):
+        return (triton.cdiv(width, meta["BLOCK_D"]), triton.cdiv(tokens, meta["BLOCK_T"]), batch)
+
     # the gradient has the order of dy, whatever that of x
     y, dx = torch.empty_like(dy), torch.empty_like(dy)
     sizes = (x.stride(0), x.stride(1), tokens, width)
-    _forward_kernel[grid](x, weight, bias, y, *sizes, **options)
-    parts = grid[1] * batch
-    dweight = torch.empty((parts, taps, width), dtype=torch.float32, device=x.device)
-    dbias = torch.empty((parts, width), dtype=torch.float32, device=x.device)
-    _backward_kernel[grid](x, weight, bias, dy, dx, dweight, dbias, *sizes, **options)
+    _forward_kernel[grid](x, weight, bias, y, *sizes, W=taps, **(forward_tile or tile))
+    tile = backward_tile or tile
+    parts = triton.cdiv(tokens, tile["BLOCK_T"]) * batch
+    sums = torch.empty((parts, taps + 1, width), dtype=torch.float32, device=x.device)
+    _backward_kernel[grid](x, weight, bias, dy, dx, sums, *sizes, W=taps, **tile)
+    sums = sums.sum(0)
     return {
         "y": y,
         "dx": dx,
-        "dweight": dweight.sum(0).t().to(weight.dtype),
-        "dbias": dbias.sum(0).to(bias.dtype),
+        "dweight": sums[:taps].t().to(weight.dtype),
+        "dbias": sums[taps].to(bias.dtype),
     }
 
 

@@ -7,19 +7,26 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, Kernel, max_shared_memory
 
 LOG2_E = 1.4426950408889634
 
 
 @triton.jit
-def _rows(ptr, rows, row_stride, length, D: tl.constexpr, BD: tl.constexpr):
-    """Rows [BLOCK, BD] of one head, zeros after the last."""
+def _rows(ptr, rows, row_stride, length, D: tl.constexpr, BD: tl.constexpr, EDGE: tl.constexpr):
+    """Rows [BLOCK, BD] of one head, zeros after the last; EDGE where some may be after the last."""
     cols = tl.arange(0, BD)
-    mask = rows[:, None] < length
-    if D != BD:
-        mask = mask & (cols[None, :] < D)
-    return tl.load(ptr + rows[:, None] * row_stride + cols[None, :], mask=mask, other=0.0)
+    at = ptr + rows[:, None] * row_stride + cols[None, :]
+    if EDGE:
+        mask = rows[:, None] < length
+        if D != BD:
+            mask = mask & (cols[None, :] < D)
+        loaded = tl.load(at, mask=mask, other=0.0)
+    elif D != BD:
+        loaded = tl.load(at, mask=cols[None, :] < D, other=0.0)
+    else:
+        loaded = tl.load(at)
+    return loaded
 
 
 @triton.jit
@@ -54,7 +61,7 @@ def _attend(
     """Take the keys from `first` to `end` into the running sum; EDGE where some of them must not be seen."""
     for start in range(first, end, BN):
         keys = start + tl.arange(0, BN)
-        k = _rows(k_ptr, keys, k_row, length, D, BD)
+        k = _rows(k_ptr, keys, k_row, length, D, BD, EDGE)
         score = tl.dot(q, tl.trans(k), allow_tf32=False)
         if EDGE:
             seen = keys[None, :] < length
@@ -65,8 +72,8 @@ def _attend(
         p = tl.math.exp2(score * scale - new_top[:, None])
         shrink = tl.math.exp2(top - new_top)
         weight = weight * shrink + tl.sum(p, 1)
-        v = _rows(v_ptr, keys, v_row, length, D, BD)
-        total = total * shrink[:, None] + tl.dot(p.to(v.dtype), v, allow_tf32=False)
+        v = _rows(v_ptr, keys, v_row, length, D, BD, EDGE)
+        total = tl.dot(p.to(v.dtype), v, total * shrink[:, None], allow_tf32=False)
         top = new_top
     return total, top, weight
 
@@ -113,13 +120,13 @@ def _forward_kernel(
     BM: tl.constexpr,
     BN: tl.constexpr,
 ):
-    # the last blocks of a causal sequence have the most keys, and start first
-    block = tl.num_programs(0) - 1 - tl.program_id(0)
-    head = tl.program_id(1)
+    # the last blocks of a causal sequence have the most keys, and start first, in all heads
+    block = tl.num_programs(1) - 1 - tl.program_id(1)
+    head = tl.program_id(0)
     begin = tl.load(starts_ptr + tl.program_id(2)).to(tl.int64)
     length = (tl.load(starts_ptr + tl.program_id(2) + 1) - begin).to(tl.int32)
     rows = block * BM + tl.arange(0, BM)
-    q = _rows(q_ptr + begin * q_row + head * q_head, rows, q_row, length, D, BD)
+    q = _rows(q_ptr + begin * q_row + head * q_head, rows, q_row, length, D, BD, True)
     k_ptr += begin * k_row + (head // GROUP) * k_head
     v_ptr += begin * v_row + (head // GROUP) * v_head
 
@@ -146,8 +153,8 @@ def _forward_kernel(
     tl.store(lse + rows, top + tl.math.log2(weight), mask=rows < length)
 
 
-def launch(q, k, v, cu_seqlens, max_length, causal, tuned=False):
-    """Autotuned if asked, otherwise a direct launch with the tiles below."""
+def launch(q, k, v, cu_seqlens, max_length, causal, tuned=False, tile=None):
+    """Autotuned if asked, otherwise a direct launch, with the given tile or one of those below."""
     tokens, heads, width = q.shape
     o = torch.empty((tokens, heads, width), dtype=q.dtype, device=q.device)
     lse = torch.empty((heads, tokens), dtype=torch.float32, device=q.device)
@@ -156,11 +163,15 @@ def launch(q, k, v, cu_seqlens, max_length, causal, tuned=False):
     if not tuned:
         kernel = _forward_kernel.fn
         # products of fp32 are not for the matrix units: a larger tile is only more code
-        if q.dtype == torch.float32:
+        if tile is not None:
+            chosen = tile
+        elif q.dtype == torch.float32:
             chosen = {"BM": 32, "BN": 32, "num_warps": 4, "num_stages": 1}
+        elif max_shared_memory() > 200_000:
+            chosen = {"BM": 128, "BN": 128, "num_warps": 8, "num_stages": 2}
         else:
             chosen = {"BM": 128, "BN": 64, "num_warps": 8, "num_stages": 2}
-    kernel[lambda meta: (triton.cdiv(max_length, meta["BM"]), heads, len(cu_seqlens) - 1)](
+    kernel[lambda meta: (heads, triton.cdiv(max_length, meta["BM"]), len(cu_seqlens) - 1)](
         q,
         k,
         v,

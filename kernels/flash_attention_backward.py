@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, Kernel, max_shared_memory
 from crosswarp.kernels.flash_attention import LOG2_E, SHAPES, _put, _rows
 from crosswarp.kernels.flash_attention import inputs as forward_inputs
 from crosswarp.kernels.flash_attention import launch as forward
@@ -33,8 +33,8 @@ def _delta_kernel(
     """The sum of o * do of each token and head."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM).to(tl.int64)
     head = tl.program_id(1).to(tl.int64)
-    o = _rows(o_ptr + head * o_head, rows, o_row, tokens, D, BD).to(tl.float32)
-    do = _rows(do_ptr + head * do_head, rows, do_row, tokens, D, BD).to(tl.float32)
+    o = _rows(o_ptr + head * o_head, rows, o_row, tokens, D, BD, True).to(tl.float32)
+    do = _rows(do_ptr + head * do_head, rows, do_row, tokens, D, BD, True).to(tl.float32)
     tl.store(delta_ptr + head * tokens + rows, tl.sum(o * do, 1), mask=rows < tokens)
 
 
@@ -63,17 +63,17 @@ def _key_gradients(
     """Add what the queries from `first` to `end` make of dk and dv. All tiles of scores are [keys, queries]."""
     for start in range(first, end, BM):
         rows = start + tl.arange(0, BM)
-        q = _rows(q_ptr, rows, q_row, length, D, BD)
+        q = _rows(q_ptr, rows, q_row, length, D, BD, True)
         # an infinite sum gives a weight of zero to what is no query
         lse = tl.load(lse_ptr + rows, mask=rows < length, other=float("inf"))
         p = tl.math.exp2(tl.dot(k, tl.trans(q), allow_tf32=False) * scale - lse[None, :])
         if EDGE:
             p = tl.where(keys[:, None] <= rows[None, :], p, 0.0)
-        do = _rows(do_ptr, rows, do_row, length, D, BD)
-        dv += tl.dot(p.to(do.dtype), do, allow_tf32=False)
+        do = _rows(do_ptr, rows, do_row, length, D, BD, True)
+        dv = tl.dot(p.to(do.dtype), do, dv, allow_tf32=False)
         delta = tl.load(delta_ptr + rows, mask=rows < length, other=0.0)
         ds = p * (tl.dot(v, tl.trans(do), allow_tf32=False) - delta[None, :])
-        dk += tl.dot(ds.to(q.dtype), q, allow_tf32=False)
+        dk = tl.dot(ds.to(q.dtype), q, dk, allow_tf32=False)
     return dk, dv
 
 
@@ -109,13 +109,14 @@ def _key_kernel(
     BM: tl.constexpr,
     BN: tl.constexpr,
 ):
-    block = tl.program_id(0)
-    kv_head = tl.program_id(1)
+    # the first blocks of a causal sequence have the most queries, and start first, in all heads
+    block = tl.program_id(1)
+    kv_head = tl.program_id(0)
     begin = tl.load(starts_ptr + tl.program_id(2)).to(tl.int64)
     length = (tl.load(starts_ptr + tl.program_id(2) + 1) - begin).to(tl.int32)
     keys = block * BN + tl.arange(0, BN)
-    k = _rows(k_ptr + begin * k_row + kv_head * k_head, keys, k_row, length, D, BD)
-    v = _rows(v_ptr + begin * v_row + kv_head * v_head, keys, v_row, length, D, BD)
+    k = _rows(k_ptr + begin * k_row + kv_head * k_head, keys, k_row, length, D, BD, True)
+    v = _rows(v_ptr + begin * v_row + kv_head * v_head, keys, v_row, length, D, BD, True)
     dk = tl.zeros([BN, BD], dtype=tl.float32)
     dv = tl.zeros([BN, BD], dtype=tl.float32)
     end = tl.where(block * BN < length, length, 0)
@@ -130,8 +131,7 @@ def _key_kernel(
         delta = delta_ptr + head * tokens + begin
         whole = first
         if CAUSAL:
-            # BN is a multiple of BM
-            whole = first + BN
+            whole = first + ((BN + BM - 1) // BM) * BM
             dk, dv = _key_gradients(
                 dk, dv, k, v, q, do, lse, delta, q_row, do_row, keys,
                 first, tl.minimum(whole, end), length, scale, D, BD, BM, True,
@@ -168,13 +168,13 @@ def _query_gradient(
     """Add what the keys from `first` to `end` make of dq; what is no key is zero and adds nothing."""
     for start in range(first, end, BN):
         keys = start + tl.arange(0, BN)
-        k = _rows(k_ptr, keys, k_row, length, D, BD)
-        v = _rows(v_ptr, keys, v_row, length, D, BD)
+        k = _rows(k_ptr, keys, k_row, length, D, BD, True)
+        v = _rows(v_ptr, keys, v_row, length, D, BD, True)
         p = tl.math.exp2(tl.dot(q, tl.trans(k), allow_tf32=False) * scale - lse[:, None])
         if EDGE:
             p = tl.where(keys[None, :] <= rows[:, None], p, 0.0)
         ds = p * (tl.dot(do, tl.trans(v), allow_tf32=False) - delta[:, None])
-        dq += tl.dot(ds.to(k.dtype), k, allow_tf32=False)
+        dq = tl.dot(ds.to(k.dtype), k, dq, allow_tf32=False)
     return dq
 
 
@@ -209,13 +209,13 @@ def _query_kernel(
     BM: tl.constexpr,
     BN: tl.constexpr,
 ):
-    block = tl.num_programs(0) - 1 - tl.program_id(0)
-    head = tl.program_id(1)
+    block = tl.num_programs(1) - 1 - tl.program_id(1)
+    head = tl.program_id(0)
     begin = tl.load(starts_ptr + tl.program_id(2)).to(tl.int64)
     length = (tl.load(starts_ptr + tl.program_id(2) + 1) - begin).to(tl.int32)
     rows = block * BM + tl.arange(0, BM)
-    q = _rows(q_ptr + begin * q_row + head * q_head, rows, q_row, length, D, BD)
-    do = _rows(do_ptr + begin * do_row + head * do_head, rows, do_row, length, D, BD)
+    q = _rows(q_ptr + begin * q_row + head * q_head, rows, q_row, length, D, BD, True)
+    do = _rows(do_ptr + begin * do_row + head * do_head, rows, do_row, length, D, BD, True)
     at = head.to(tl.int64) * tokens + begin + rows
     lse = tl.load(lse_ptr + at, mask=rows < length, other=float("inf"))
     delta = tl.load(delta_ptr + at, mask=rows < length, other=0.0)
@@ -239,33 +239,41 @@ def _query_kernel(
     _put(dq_ptr + begin * dq_row + head * dq_head, dq * factor, rows, dq_row, length, D, BD)
 
 
-def launch(q, k, v, do, cu_seqlens, max_length, causal):
-    kept = forward(q, k, v, cu_seqlens, max_length, causal)
-    return backward(q, k, v, do, kept["o"], kept["lse"], cu_seqlens, max_length, causal)
+def launch(
+    q, k, v, do, cu_seqlens, max_length, causal, forward_tile=None, key_tile=None, query_tile=None
+):
+    """A tile has BM (queries), BN (keys), num_warps and num_stages."""
+    sizes = (cu_seqlens, max_length, causal)
+    kept = forward(q, k, v, *sizes, tile=forward_tile)
+    return backward(q, k, v, do, kept["o"], kept["lse"], *sizes, key_tile, query_tile)
 
 
-def _shared_memory():
-    """Bytes that a block may use, as the driver says; none is asked in the interpreter."""
-    try:
-        return triton.runtime.driver.active.utils.get_device_properties(0)["max_shared_mem"]
-    except (AttributeError, RuntimeError):
-        return 2**30
+def _tiles(dtype):
+    """Tiles by blocks of keys and by blocks of queries: one side is kept in registers, the other walked."""
+    if dtype == torch.float32:
+        keys, queries, warps, stages = (32, 32), (32, 32), 4, 1
+    elif max_shared_memory() < 100_000:
+        # AMD's 64 KB, where some Tritons keep both long tiles in shared memory
+        keys, queries, warps, stages = (32, 64), (64, 32), 4, 1
+    elif max_shared_memory() < 200_000:
+        keys, queries, warps, stages = (32, 128), (128, 32), 8, 2
+    else:
+        keys, queries, warps, stages = (64, 128), (128, 64), 8, 2
+    return tuple(
+        {"BM": m, "BN": n, "num_warps": warps, "num_stages": stages} for m, n in (keys, queries)
+    )
 
 
-def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal):
+def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal, key_tile=None, query_tile=None):
     tokens, heads, width = q.shape
     kv_heads = k.shape[1]
     dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
     delta = torch.empty_like(lse)
     shared = {"D": width, "GROUP": heads // kv_heads, "CAUSAL": causal}
     factor = width**-0.5
-    # a longer tile is kept in registers, a shorter one is walked
-    long, short, warps, stages = 128, 32, 8, 2
-    if q.dtype == torch.float32:
-        long, warps, stages = 32, 4, 1
-    elif _shared_memory() < 100_000:
-        # AMD's 64 KB, where some Tritons keep both long tiles in shared memory
-        long, warps, stages = 64, 4, 1
+    tiles = _tiles(q.dtype)
+    key_tile, query_tile = key_tile or tiles[0], query_tile or tiles[1]
+    sequences = len(cu_seqlens) - 1
 
     def strides(*tensors):
         return [stride for x in tensors for stride in x.stride()[:2]]
@@ -273,8 +281,7 @@ def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal):
     _delta_kernel[(triton.cdiv(tokens, 32), heads)](
         o, do, delta, tokens, *strides(o, do), D=width, BM=32, num_warps=4
     )
-    blocks = (triton.cdiv(max_length, long), kv_heads, len(cu_seqlens) - 1)
-    _key_kernel[blocks](
+    _key_kernel[(kv_heads, triton.cdiv(max_length, key_tile["BN"]), sequences)](
         q,
         k,
         v,
@@ -288,13 +295,10 @@ def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal):
         *strides(q, k, v, do, dk),
         factor * LOG2_E,
         factor,
-        BM=short,
-        BN=long,
-        num_warps=warps,
-        num_stages=stages,
         **shared,
+        **key_tile,
     )
-    _query_kernel[(blocks[0], heads, blocks[2])](
+    _query_kernel[(heads, triton.cdiv(max_length, query_tile["BM"]), sequences)](
         q,
         k,
         v,
@@ -307,11 +311,8 @@ def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal):
         *strides(q, k, v, do, dq),
         factor * LOG2_E,
         factor,
-        BM=long,
-        BN=short,
-        num_warps=warps,
-        num_stages=stages,
         **shared,
+        **query_tile,
     )
     return {"dq": dq, "dk": dk, "dv": dv}
 

@@ -1,10 +1,13 @@
-"""Matrix product, autotuned over tiles and warps; fp32 accumulator, output in the inputs' type."""
+"""Matrix product; fp32 accumulator, output in the inputs' type.
+
+Autotuned over tiles and warps, except where the matrices fill the tile that large ones get.
+"""
 
 import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, Kernel, max_shared_memory
 
 
 def _config(m, n, k, warps, stages):
@@ -33,46 +36,71 @@ def _matmul_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    EVEN: tl.constexpr,
+    GROUP: tl.constexpr,
 ):
-    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    # GROUP rows of tiles go along the columns together: what they read stays in L2
+    across = tl.cdiv(N, BLOCK_N)
+    group = tl.program_id(0) // (GROUP * across)
+    within = tl.program_id(0) % (GROUP * across)
+    height = tl.minimum(tl.cdiv(M, BLOCK_M) - group * GROUP, GROUP)
+    rows = (group * GROUP + within % height) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = (within // height) * BLOCK_N + tl.arange(0, BLOCK_N)
     inner = tl.arange(0, BLOCK_K)
     a = a_ptr + rows[:, None] * a_row + inner[None, :] * a_col
     b = b_ptr + inner[:, None] * b_row + cols[None, :] * b_col
     total = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
     for start in range(0, K, BLOCK_K):
-        left = K - start
-        x = tl.load(a, mask=(rows[:, None] < M) & (inner[None, :] < left), other=0.0)
-        y = tl.load(b, mask=(inner[:, None] < left) & (cols[None, :] < N), other=0.0)
+        if EVEN:
+            x = tl.load(a)
+            y = tl.load(b)
+        else:
+            left = K - start
+            x = tl.load(a, mask=(rows[:, None] < M) & (inner[None, :] < left), other=0.0)
+            y = tl.load(b, mask=(inner[:, None] < left) & (cols[None, :] < N), other=0.0)
         # fp32 stays fp32: TF32 would need a tolerance for each target (gfx942 got it with Triton 3.3.1)
-        total += tl.dot(x, y, allow_tf32=False)
+        total = tl.dot(x, y, total, allow_tf32=False)
         a += BLOCK_K * a_col
         b += BLOCK_K * b_row
     mask = (rows[:, None] < M) & (cols[None, :] < N)
-    tl.store(
-        c_ptr + rows[:, None] * c_row + cols[None, :], total.to(c_ptr.dtype.element_ty), mask=mask
-    )
+    at = c_ptr + rows[:, None] * c_row + cols[None, :]
+    tl.store(at, total.to(c_ptr.dtype.element_ty), mask=mask)
 
 
-def launch(a, b, num_warps=None):
-    """Autotuned, or with a given num_warps a direct launch of the smallest tile."""
+# What fills each tile of the autotuner.
+_MULTIPLES = {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 32}
+_SMALL = {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 32}
+_LARGE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_warps": 8, "num_stages": 3}
+
+
+def launch(a, b, num_warps=None, tile=None):
+    """Autotuned, or with a given num_warps a direct launch of the smallest tile, or of the given tile."""
     m, k = a.shape
     n = b.shape[1]
     c = torch.empty((m, n), dtype=a.dtype, device=a.device)
+    if num_warps is not None:
+        tile = {**_SMALL, "num_warps": num_warps}
+    elif tile is None and _is_large(a, m, n, k):
+        tile = _LARGE
 
     def grid(meta):
-        return (triton.cdiv(m, meta["BLOCK_M"]), triton.cdiv(n, meta["BLOCK_N"]))
+        return (triton.cdiv(m, meta["BLOCK_M"]) * triton.cdiv(n, meta["BLOCK_N"]),)
 
     # the autotuner's own function is the plain kernel
-    kernel, chosen = _matmul_kernel, {}
-    if num_warps is not None:
-        kernel, chosen = (
-            _matmul_kernel.fn,
-            {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": num_warps},
-        )
+    kernel = _matmul_kernel if tile is None else _matmul_kernel.fn
+    chosen = {"GROUP": 8, **(tile or {})}
+    fills = {**_MULTIPLES, **chosen}
+    even = not (m % fills["BLOCK_M"] or n % fills["BLOCK_N"] or k % fills["BLOCK_K"])
     strides = (a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0))
-    kernel[grid](a, b, c, m, n, k, *strides, **chosen)
+    kernel[grid](a, b, c, m, n, k, *strides, EVEN=even, **chosen)
     return {"c": c}
+
+
+def _is_large(a, m, n, k):
+    """Whether _LARGE is filled, by enough tiles for a GPU, and fits (not into AMD's 64 KB)."""
+    if a.element_size() != 2 or m % 128 or n % 256 or k % 64 or m * n < 128 * 256 * 128:
+        return False
+    return max_shared_memory() >= 160_000
 
 
 def reference(a, b):
