@@ -76,6 +76,7 @@ def max_shared_memory():
     from triton.runtime import driver
 
     try:
-        return driver.active.utils.get_device_properties(0)["max_shared_mem"]
+        # Breakpoint: before Triton 3.0 `driver` is the driver itself.
+        return getattr(driver, "active", driver).utils.get_device_properties(0)["max_shared_mem"]
     except (AttributeError, RuntimeError):
         return 2**30
