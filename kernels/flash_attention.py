@@ -168,7 +168,7 @@ def launch(q, k, v, cu_seqlens, max_length, causal, tuned=False, tile=None):
         elif q.dtype == torch.float32:
             chosen = {"BM": 32, "BN": 32, "num_warps": 4, "num_stages": 1}
         elif max_shared_memory() > 200_000:
-            chosen = {"BM": 128, "BN": 128, "num_warps": 8, "num_stages": 2}
+            chosen = {"BM": 128, "BN": 64, "num_warps": 8, "num_stages": 3}
         else:
             chosen = {"BM": 128, "BN": 64, "num_warps": 8, "num_stages": 2}
     kernel[lambda meta: (heads, triton.cdiv(max_length, meta["BM"]), len(cu_seqlens) - 1)](
