@@ -18,6 +18,7 @@ import torch
 import triton
 import triton.language as tl
 
+from crosswarp.kernels.case import LANES as ALL_LANES
 from crosswarp.kernels.case import Case, Kernel
 from crosswarp.kernels.chunk_gated_delta_rule import CHUNK
 from crosswarp.kernels.chunk_gated_delta_rule import launch as carry_state
@@ -292,9 +293,15 @@ SHAPES = {
     "fp32-k64-t100-v33": ("fp32", _shape(100, 64, 33, H=3)),
 }
 
+# products of fp32 without TF32 are no work for matrix units: unrolled, they take the compilers a minute
+LANES = {"fp32": ("interpret",)}
+
 KERNEL = Kernel(
     name="gated_delta_rule",
-    cases=tuple(Case(id, dtype, shape) for id, (dtype, shape) in SHAPES.items()),
+    cases=tuple(
+        Case(id, dtype, shape, lanes=LANES.get(dtype, ALL_LANES))
+        for id, (dtype, shape) in SHAPES.items()
+    ),
     inputs=inputs,
     launch=launch,
     reference=reference,

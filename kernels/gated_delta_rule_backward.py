@@ -14,9 +14,10 @@ import torch
 import triton
 import triton.language as tl
 
+from crosswarp.kernels.case import LANES as ALL_LANES
 from crosswarp.kernels.case import Case, Kernel
 from crosswarp.kernels.chunk_gated_delta_rule import CHUNK
-from crosswarp.kernels.gated_delta_rule import SHAPES, _ratios, forward, sum_in_chunks
+from crosswarp.kernels.gated_delta_rule import LANES, SHAPES, _ratios, forward, sum_in_chunks
 from crosswarp.kernels.gated_delta_rule import inputs as forward_inputs
 from crosswarp.kernels.gated_delta_rule import reference as forward_reference
 
@@ -347,7 +348,13 @@ KERNEL = Kernel(
     name="gated_delta_rule_backward",
     cases=tuple(
         # Triton 3.0 keeps three tiles of 64 x 256 in shared memory, of which AMD's 64 KB hold two
-        Case(id, dtype, shape, targets=("sm_*",) if shape["K"] == 256 else ("*",))
+        Case(
+            id,
+            dtype,
+            shape,
+            targets=("sm_*",) if shape["K"] == 256 else ("*",),
+            lanes=LANES.get(dtype, ALL_LANES),
+        )
         for id, (dtype, shape) in SHAPES.items()
     ),
     inputs=inputs,

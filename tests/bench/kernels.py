@@ -5,7 +5,7 @@ Peers: torch as it is (eager), torch.compile, liger-kernel, flash-linear-attenti
 is not installed, or fails, is named and left out. Prints a Markdown table: milliseconds (median), the fastest peer's
 median (but for eager) over ours, and for memory-bound kernels the share of the copy bandwidth that moving inputs and
 outputs once comes to.
-Usage: python tests/bench/kernels.py [--only GLOB,..] [--no-compile] [--json FILE] [--plot FILE.svg] [--warps]
+Usage: python tests/bench/kernels.py [--only GLOB,..] [--without PEER,..] [--rounds N] [--json FILE] [--plot FILE.svg] [--warps]
 """
 
 import argparse
@@ -61,11 +61,11 @@ def by_turns(sides, rounds=ROUNDS):
     return {name: sorted(found) for name, found in times.items()}
 
 
-def measure(op, with_compile):
+def measure(op, without, rounds):
     kernel, inputs = made(op)
     sides, failed = {"ours": lambda: kernel.launch(**inputs, **op.options)}, {}
     for name, prepare in op.peers.items():
-        if name == "compile" and not with_compile:
+        if name in without:
             continue
         try:
             call = prepare(inputs)
@@ -76,7 +76,7 @@ def measure(op, with_compile):
             failed[name] = f"{type(error).__name__}: {str(error)[:150]}".replace("\n", " ")
             torch.cuda.empty_cache()
     moved = device.traffic(inputs, sides["ours"]()) * op.moved
-    times = by_turns(sides)
+    times = by_turns(sides, rounds)
     return (
         {name: statistics.median(found) for name, found in times.items()},
         moved,
@@ -88,7 +88,8 @@ def measure(op, with_compile):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="*")
-    parser.add_argument("--no-compile", action="store_true")
+    parser.add_argument("--without", default="", metavar="PEER,..", help="peers to leave out")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--warps", action="store_true", help="num_warps of cross entropy instead")
@@ -105,7 +106,7 @@ def main():
         if not any(fnmatch.fnmatchcase(op.name, glob) for glob in options.only.split(",")):
             continue
         try:
-            medians, moved, failed, spread = measure(op, not options.no_compile)
+            medians, moved, failed, spread = measure(op, options.without.split(","), options.rounds)
         except Exception as error:
             problems.append(f"{op.name}: ours failed: {type(error).__name__}: {str(error)[:300]}")
             continue

@@ -5,6 +5,7 @@ between them (outside the clock, and after a warm-up); a ratio is the median ove
 the same with nothing installed: what it differs from 1 is the noise. The same again with a fresh process for each side.
 Guard: sets of configurations of one autotuned kernel on cold caches, bare and with install(guard="always"), by turns.
 Usage: python tests/bench/launch_overhead.py [pairs of blocks, default 120] [pairs of processes, default 3]
+    [rounds of the guard, default 6]
 """
 
 import json
@@ -184,14 +185,14 @@ def compile_set(seed, guarded, x, y):
     return times
 
 
-def guard():
+def guard(rounds):
     x, y = torch.empty(8192, device="cuda"), torch.empty(8192, device="cuda")
     # Unmeasured: the first compilation of a process starts more than the compiler.
     compile_set(2, False, x, y)
     compile_set(102, True, x, y)
     sets = {False: [], True: []}
     seed = 1000
-    for number in range(GUARD_ROUNDS):
+    for number in range(rounds):
         for guarded in (False, True) if number % 2 else (True, False):
             sets[guarded].append(compile_set(seed, guarded, x, y))
             seed += 1000
@@ -225,7 +226,7 @@ def main():
         control = alternate(call, max(pairs // 2, 2), lambda: None, lambda: None)
         result = alternate(call, pairs, compat.install, compat.uninstall)
         lines.append((name, control, result))
-    by_number, whole = guard()
+    by_number, whole = guard(int(sys.argv[3]) if len(sys.argv) > 3 else GUARD_ROUNDS)
     print("guard, ms by configuration (bare, guarded, more):")
     for number, found in enumerate(by_number):
         print(
