@@ -5,7 +5,8 @@ Peers: torch as it is (eager), torch.compile, liger-kernel, flash-linear-attenti
 is not installed, or fails, is named and left out. Prints a Markdown table: milliseconds (median), the fastest peer's
 median (but for eager) over ours, and for memory-bound kernels the share of the copy bandwidth that moving inputs and
 outputs once comes to.
-Usage: python tests/bench/kernels.py [--only GLOB,..] [--without PEER,..] [--rounds N] [--json FILE] [--plot FILE.svg] [--warps]
+Usage: python tests/bench/kernels.py [--only GLOB,..] [--without PEER,..] [--rounds N] [--json FILE] [--plot FILE.svg]
+    [--warps]
 """
 
 import argparse
