@@ -103,10 +103,11 @@ def _miss_before_the_context(patches: Patches) -> None:
 
 
 def _one_launcher(patches: Patches) -> None:
-    """Who loads a kernel from the cache asks for the launcher that was built with it.
+    """One launcher for what one C program serves.
 
-    Triton 2.3.1 puts these numbers into the launcher's key as a tuple where it has compiled, and as the list that JSON
-    makes of it where it has found the kernel: the same launcher was built twice, with a C compiler.
+    Triton 2.3.1 builds it with a C compiler, which takes longer than the kernel. It keys it by the values of all
+    constants, of which the program only knows the places; and by numbers that are a tuple where it has compiled, and
+    the list that JSON makes of it where it has found the kernel.
     """
     import triton
 
@@ -119,7 +120,7 @@ def _one_launcher(patches: Patches) -> None:
 
     def healed(version_hash, signature, constants, ids, **kwargs):
         ids = dict(ids, ids_of_folded_args=tuple(ids["ids_of_folded_args"]))
-        return make_key(version_hash, signature, constants, ids, **kwargs)
+        return make_key(version_hash, signature, sorted(constants), ids, **kwargs)
 
     patches.set(launcher, "make_so_cache_key", healed)
 

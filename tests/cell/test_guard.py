@@ -99,7 +99,7 @@ def test_who_looks_at_a_kernel_in_the_child_sees_it(in_fork):
 
 
 @pytest.mark.triton("<3.0")
-def test_one_launcher_is_built_for_parent_and_child(in_fork, tmp_path):
+def test_one_launcher_is_built_for_parent_and_child_and_every_block(in_fork, tmp_path):
     def run():
         import triton.compiler.make_launcher as launcher
         from triton.compiler.backends.cuda import CUDABackend
@@ -114,13 +114,14 @@ def test_one_launcher_is_built_for_parent_and_child(in_fork, tmp_path):
         virtual_gpu.activate(targets.SM_90)
         virtual = CUDABackend.make_launcher_stub
         CUDABackend.make_launcher_stub = lambda *args: real(*args) and virtual(*args)
-        # One argument is folded away because it is 1.
-        small_kernels.scaled[(1,)](torch.ones(100), torch.zeros(100), 1, BLOCK=64)
+        for block in (64, 128):
+            # One argument is folded away because it is 1.
+            small_kernels.scaled[(1,)](torch.ones(100), torch.zeros(100), 1, BLOCK=block)
         return os.getpid(), len(launches)
 
     parent, launched = in_fork(run)
     builds = (tmp_path / "builds").read_text().split()
-    assert launched == 1 and len(builds) == 1 and builds != [str(parent)]
+    assert launched == 2 and len(builds) == 1 and builds != [str(parent)]
 
 
 def test_a_dead_compiler_is_an_exception_with_its_last_words(in_fork):
