@@ -10,6 +10,7 @@ import threading
 from typing import Any, Callable
 
 from .record import Patches
+from .versions import in_window
 
 
 class _State(threading.local):
@@ -20,11 +21,14 @@ _state = _State()
 
 
 def supported() -> bool:
-    """Whether this Triton's front end is the one that is known here."""
-    # Breakpoint: Triton 3.4 made the functions of `semantic` methods, and needs none of this.
+    """Whether this Triton needs it, and its front end is the one that is known here."""
+    import triton
     import triton.language.semantic as semantic
 
-    return all(hasattr(semantic, name) for name in ("dot", "reduction", "reshape", "cast"))
+    # Breakpoint: Triton 3.4 made the functions of `semantic` methods, and needs none of this.
+    return in_window(">=3.2,<3.4", triton.__version__) and all(
+        hasattr(semantic, name) for name in ("dot", "reduction", "reshape", "cast")
+    )
 
 
 def install(patches: Patches) -> None:

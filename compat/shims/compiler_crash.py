@@ -4,8 +4,11 @@ Up to 3.1 there is no way from one product's layout to another's; 3.2.0 cannot l
 another assertion of the same layout; the AMD pipeliner of 3.5 and 3.6 destroys what is still used. All but the last two
 abort the process; those raise, and an autotuner passes that on.
 
+Up to 3.2 a sum that a loop adds up and that is used twice kills them on every target.
+
 Compilation goes through the guard. What dies of an operand's layout is compiled again with the operands of its dots
-moved (`moved_operands`), and keeps its num_warps. What dies all the same is dropped while an autotuner measures; a
+moved (`moved_operands`), what dies of such a sum without the pass that does (`left_out_pass`); both keep their
+num_warps. What dies all the same is dropped while an autotuner measures; a
 direct launch falls back to the next lower num_warps, or num_stages, that compiles. The kernel that a launch got is kept
 by Triton under the launch that was asked for, so none of this costs a launch anything after the first.
 """
@@ -13,7 +16,7 @@ by Triton under the launch that was asked for, so none of this costs a launch an
 import threading
 from typing import Any
 
-from .. import guard, moved_operands
+from .. import guard, left_out_pass, moved_operands
 from ..errors import CompilerCrashed, say_once
 from ..launch import no_time, with_option
 from ..record import Patches, Shim
@@ -44,6 +47,9 @@ def apply(patches: Patches) -> None:
     # Window: Triton < 3.4, sm_90, num_warps 8 and 16.
     # Link: triton-lang/triton#4418, fla-org/flash-linear-attention#196, triton-lang/triton#5609.
     # Breakpoint: Triton 3.4 compiles these kernels.
+    # Symptom: OptimizeThreadLocality.cpp … Assertion `loopResult.hasOneUse()' failed, then SIGABRT.
+    # Window: Triton < 3.3, every target. Link: triton-lang/triton#11682.
+    # Breakpoint: Triton 3.3 does not come to it with these layouts; its main has mended it.
     # Symptom: LLVM ERROR: operation destroyed but still has uses, then RuntimeError: PassManager::run failed.
     # Window: Triton 3.5 and 3.6, gfx942, num_stages 4. Link: triton-lang/triton#9175.
     # Breakpoint: Triton 3.7 compiles these kernels; delete the shim with the columns of both.
@@ -61,22 +67,30 @@ def apply(patches: Patches) -> None:
             _tuning.now = False
 
     patches.set(Autotuner, "_bench", bench_surviving)
-    if moved_operands.supported():
-        moved_operands.install(patches)
+    for way in (moved_operands, left_out_pass):
+        if way.supported():
+            way.install(patches)
     guard.install(patches, on_crash=_fall_back)
 
 
 def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwargs: dict) -> Any:
-    """Compile in another way: with moved operands, else with the next lower num_warps (or num_stages) that survives.
+    """Compile in another way: with moved operands, or without a pass, else with the next lower option that survives.
 
-    Raises `crash` if there is none; for an autotuner, which has lower ones of its own, after the first way.
+    The option is num_warps, or num_stages. Raises `crash` if there is none; for an autotuner, which has lower ones of
+    its own, after the first way.
     """
     from ..install import note_acted
 
-    if any(words in crash.stderr for words in _OPERANDS) and moved_operands.supported():
-        moved = moved_operands.compiling(compile_)
+    for fatal, way, variant in (
+        (_OPERANDS, moved_operands, "moved operands"),
+        ((left_out_pass.FATAL,), left_out_pass, "without thread locality"),
+    ):
+        if not any(words in crash.stderr for words in fatal) or not way.supported():
+            continue
         try:
-            kernel = guard.compile_guarded(moved, src, args, kwargs, variant="moved operands")
+            kernel = guard.compile_guarded(
+                way.compiling(compile_), src, args, kwargs, variant=variant
+            )
         except Exception as error:
             # Whatever it says is about our rewriting, and nothing that the caller asked for.
             del error

@@ -252,3 +252,23 @@ def test_what_is_known_counts_for_the_settings_that_it_was_learnt_with(in_fork, 
     # one that Triton itself puts into the key of its cache
     monkeypatch.setenv("DISABLE_MMA_V3", "1")
     assert in_fork(run) == 1
+
+
+@pytest.mark.triton(">=3.0,<3.3")
+def test_a_pass_that_kills_the_compiler_is_left_out(in_fork):
+    """The kernel of triton-11682: aborts bare, and keeps its warps without the pass. Others are compiled with it."""
+
+    def run():
+        from crosswarp.compat import left_out_pass
+        from crosswarp.kernels import load
+
+        compat.install()
+        virtual_gpu.activate(targets.SM_90)
+        kernel = load("thread_locality")
+        for case in kernel.cases:
+            given = kernel.inputs(case, torch.device("cpu"), torch.Generator())
+            kernel.launch(**given)
+        left_out = left_out_pass._state.leaving_out
+        return [used.num_warps for used in launches], compat.acted(), left_out
+
+    assert in_fork(run) == ([4, 4], ["compiler_crash"], False)
