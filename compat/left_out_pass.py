@@ -1,7 +1,7 @@
 """Compile without an optimisation that kills the compiler: the one of Triton 3.0 to 3.2 that keeps sums in each thread.
 
-The pass makes a loop's sums of rows cheaper, and asserts that such a sum is used once. Without it they are what they were
-before it: right, and put together in every turn of the loop.
+The pass makes a loop's sums of rows cheaper, and asserts that such a sum is used once. Without it they are what they
+were before it: right, and put together in every turn of the loop.
 """
 
 import copy
