@@ -81,6 +81,11 @@ def _in_child(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> 
 
     if item.mode == "shimmed":
         compat.install()
+        if item.lane != "interpret":
+            # Imports Triton, which the interpreter's lane has to prepare first.
+            from . import shimmed_cache
+
+            shimmed_cache.use()
     try:
         log = _prepare_lane(item, spec, started, finished)
         kernel = kernels.load(spec.get("suite"), item.kernel)

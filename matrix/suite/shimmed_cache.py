@@ -1,0 +1,41 @@
+"""Triton's cache of what was compiled with the shims: it takes over what bare Triton compiled, and never the reverse.
+
+A shim may compile what bare Triton refuses, under the same key: the key knows the kernel, not the compiler's front end.
+From a common cache the next bare run would take such a kernel, and be green where Triton is not.
+"""
+
+import contextlib
+import os
+from pathlib import Path
+
+from triton.runtime.cache import FileCacheManager
+
+NAME = f"{__name__}:ShimmedCache"
+# Where bare Triton's is.
+BARE_ENV = "CROSSWARP_BARE_CACHE_DIR"
+
+
+def use() -> None:
+    """From now on this process, and what it starts, compiles with the shims."""
+    bare = Path(os.environ["TRITON_CACHE_DIR"])
+    os.environ[BARE_ENV] = str(bare)
+    os.environ["TRITON_CACHE_DIR"] = str(bare / "shimmed")
+    os.environ["TRITON_CACHE_MANAGER"] = NAME
+
+
+class ShimmedCache(FileCacheManager):
+    """Triton's own, in a folder of its own that starts with links to what bare Triton has compiled whole."""
+
+    def __init__(self, key, override=False, dump=False):
+        super().__init__(key, override=override, dump=dump)
+        if override or dump or any(Path(self.cache_dir).iterdir()):
+            return
+        bare = Path(os.environ[BARE_ENV], key)
+        # Triton writes the list of a kernel's files last; what has no list is a file by itself.
+        with contextlib.suppress(OSError):
+            files = [path for path in bare.iterdir() if path.is_file()]
+            if not any(path.suffix == ".json" for path in files) or any(
+                path.name.startswith("__grp__") for path in files
+            ):
+                for path in files:
+                    os.link(path, Path(self.cache_dir, path.name))
