@@ -15,6 +15,8 @@ class ConfigLog:
     def __init__(self, started: Callable[[str], None], finished: Callable[[str, Verdict], None]):
         self._started, self._finished = started, finished
         self._visited: List[str] = []
+        # Whose configuration a description was first.
+        self._owners: Dict[str, int] = {}
         # The first failure that Triton's autotuner would have passed on to the caller.
         self.fatal: Optional[Verdict] = None
         self._swallowed: Optional[BaseException] = None
@@ -34,7 +36,7 @@ class ConfigLog:
             result = run(tuner, *args, **kwargs)
             # A tuner with one configuration launches it without a measurement.
             if len(log._visited) == visited and len(tuner.configs) == 1:
-                log._note(describe(tuner.configs[0]), Verdict("pass"))
+                log._note(log._name(tuner, tuner.configs[0]), Verdict("pass"))
             return result
 
         Autotuner._bench, Autotuner.run = watched_bench, watched_run
@@ -42,7 +44,7 @@ class ConfigLog:
     def _visit(self, tuner: Any, config: Any, bench: Callable[[], Any]) -> Any:
         from crosswarp.compat import acted
 
-        name = describe(config)
+        name = self._name(tuner, config)
         self._started(name)
         self._swallowed = None
         before = acted()
@@ -70,6 +72,16 @@ class ConfigLog:
             verdict = Verdict("pass", shims=[shim for shim in acted() if shim not in before])
         self._note(name, verdict)
         return measured
+
+    def _name(self, tuner: Any, config: Any) -> str:
+        """Its description, and what tells it from the same of another kernel, or of an earlier tuning, of this case."""
+        name = describe(config)
+        if self._owners.setdefault(name, id(tuner)) != id(tuner):
+            name = f"{_function_name(tuner)}: {name}"
+        earlier = self._visited.count(name)
+        while f"{name} #{earlier + 1}" in self._visited:
+            earlier += 1
+        return f"{name} #{earlier + 1}" if earlier else name
 
     def _watch_function(self, tuner: Any) -> None:
         """See the exceptions that the autotuner swallows: they pass through the launch of what it tunes."""
@@ -124,6 +136,14 @@ def describe(config: Any) -> str:
     if getattr(config, "maxnreg", None) is not None:
         values["maxnreg"] = config.maxnreg
     return ",".join(f"{name}={values[name]}" for name in sorted(values))
+
+
+def _function_name(tuner: Any) -> str:
+    """Of what lies below all its decorators."""
+    function = tuner
+    while hasattr(function, "fn"):
+        function = function.fn
+    return getattr(function, "__name__", "another kernel")
 
 
 def _finite(measured: Any) -> bool:

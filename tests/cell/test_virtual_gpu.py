@@ -68,6 +68,21 @@ def test_an_autotuner_visits_every_configuration(in_fork):
     assert [config.split(",")[0] for config, _ in seen] == ["BLOCK=64", "BLOCK=128", "BLOCK=256"]
 
 
+def test_configurations_of_several_tunings_have_names_of_their_own(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        seen = []
+        ConfigLog(lambda config: None, lambda config, verdict: seen.append(config)).install()
+        first, second = small_kernels.tuned(), small_kernels.tuned()
+        for tuned, size in ((first, 100), (second, 100), (first, 300), (first, 500)):
+            tuned[(1,)](torch.ones(size), torch.zeros(size), size)
+        return [config for config in seen if "BLOCK=64" in config]
+
+    plain, *others = in_fork(run)
+    assert plain.startswith("BLOCK=64,num_stages=")
+    assert others == [f"scaled: {plain}", f"{plain} #2", f"{plain} #3"]
+
+
 def test_a_target_is_asked_whether_it_compiles(in_fork):
     assert probe.why_not(targets.SM_80, 120) == ""
     why = probe.why_not(targets.SM_100, 120)
