@@ -199,7 +199,9 @@ def _healed(
     if record.mode != "bare":
         return None
     twins = shimmed.get((record.column, _bare_item(record)), [])
-    twins = [twin for twin in twins if twin.config == record.config] or twins
+    # What an autotuner left out says nothing by itself.
+    same = [twin for twin in twins if twin.config == record.config and twin.ran]
+    twins = same or twins
     if any(twin.red for twin in twins) or not any(twin.outcome == "pass" for twin in twins):
         return None
     named = sorted({shim for twin in twins for shim in twin.shims})

@@ -97,6 +97,13 @@ def test_healed_when_the_shim_drops_the_configuration(crash, chunk, make_issue):
     assert [one.shims for one in verdict.healed] == [("drop",)]
 
 
+def test_healed_when_the_autotuner_leaves_the_configuration_out(crash, chunk, make_issue):
+    left_out = chunk(mode="shimmed", outcome="unsupported", reason="dropped by the autotuner")
+    other = chunk(warps=4, mode="shimmed", shims=("drop",))
+    verdict = judge([crash(), left_out, other], [make_issue()])
+    assert [one.shims for one in verdict.healed] == [("drop",)] and verdict.as_expected
+
+
 def test_red_although_shimmed_fails(crash, make_issue):
     verdict = judge([crash(), crash(mode="shimmed")], [make_issue()])
     assert not verdict.as_expected
