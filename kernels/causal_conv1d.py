@@ -17,7 +17,9 @@ MOST_TAPS = 4
 @triton.jit
 def _row(ptr, t, token_stride, T, in_d):
     """Token t of some channels, zeros outside of the sequence."""
-    mask = in_d & ((t >= 0) & (t < T))
+    # one comparison of tensors: the interpreter of 3.9 refuses a mask that a number has a part in
+    at = tl.where(in_d, t, -1)
+    mask = (at >= 0) & (at < T)
     return tl.load(ptr + t * token_stride, mask=mask, other=0.0).to(tl.float32)
 
 
@@ -45,7 +47,8 @@ def _taps(total, w0, w1, w2, w3, x0, x1, x2, x3, W: tl.constexpr):
 
 @triton.jit
 def _put(ptr, value, t, token_stride, first, end, in_d):
-    mask = in_d & ((t >= first) & (t < end))
+    at = tl.where(in_d, t, -1)
+    mask = (at >= first) & (at < end)
     tl.store(ptr + t * token_stride, value.to(ptr.dtype.element_ty), mask=mask)
 
 
