@@ -143,7 +143,7 @@ def _state_kernel(
         tl.store(final + 192 * V, s3, mask=state_mask)
 
 
-def launch(k, w, u, g, initial=None, num_warps=None, block_v=BLOCK_V):
+def launch(k, w, u, g, initial=None, num_warps=None, block_v=BLOCK_V, num_stages=1):
     """Autotuned, or with a given num_warps a direct launch."""
     batch, length, heads, width = k.shape
     values = u.shape[-1]
@@ -157,7 +157,7 @@ def launch(k, w, u, g, initial=None, num_warps=None, block_v=BLOCK_V):
     # the autotuner's own function is the plain kernel
     kernel, chosen = _state_kernel, {}
     if num_warps is not None:
-        kernel, chosen = _state_kernel.fn, {"num_warps": num_warps, "num_stages": 1}
+        kernel, chosen = _state_kernel.fn, {"num_warps": num_warps, "num_stages": num_stages}
     kernel[(triton.cdiv(values, block_v), batch * heads)](
         k,
         w,

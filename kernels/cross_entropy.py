@@ -1,8 +1,8 @@
 """Cross entropy of logits with class indices: loss of each token and gradient of the logits, in one launch.
 
-One program a token walks the vocabulary in blocks, twice: for the maximum and the sum, then for the gradient, when the
-row is still in the cache of the GPU. Label smoothing spreads a part of the target over all classes; tokens whose target
-is the ignored index have neither loss nor gradient.
+One program a token walks the vocabulary in blocks, twice: for the maximum and the sum, then for the gradient, when most
+of the row is still in the cache of the GPU, which is asked to keep it and to let go of what is written. Label smoothing
+spreads a part of the target over all classes; tokens whose target is the ignored index have neither loss nor gradient.
 """
 
 import torch
@@ -18,8 +18,27 @@ IGNORE_INDEX = -100
 
 
 @triton.jit
-def _load_logits(logits, cols, V):
-    return tl.load(logits + cols, mask=cols < V, other=-float("inf")).to(tl.float32)
+def _load_logits(logits, cols, V, WHOLE: tl.constexpr, KEEP: tl.constexpr):
+    """WHOLE: no column is beyond the vocabulary. KEEP: they are read once more."""
+    if WHOLE:
+        x = tl.load(logits + cols, eviction_policy=KEEP)
+    else:
+        x = tl.load(logits + cols, mask=cols < V, other=-float("inf"), eviction_policy=KEEP)
+    return x.to(tl.float32)
+
+
+@triton.jit
+def _put_gradient(
+    gradient, logits, cols, V, target, log_total, on_target, off_target, scale, WHOLE: tl.constexpr
+):
+    x = _load_logits(logits, cols, V, WHOLE, "evict_first")
+    step = tl.exp(x - log_total) - off_target
+    step = tl.where(cols == target, step - on_target, step) * scale
+    step = step.to(gradient.dtype.element_ty)
+    if WHOLE:
+        tl.store(gradient + cols, step, eviction_policy="evict_first")
+    else:
+        tl.store(gradient + cols, step, mask=cols < V, eviction_policy="evict_first")
 
 
 @triton.jit
@@ -56,13 +75,21 @@ def _loss_and_gradient_kernel(
     top = -float("inf")
     total = 0.0
     everything = 0.0
-    for start in range(0, V, BLOCK):
-        x = _load_logits(logits, start + cols, V)
+    # the last block alone may reach beyond the vocabulary
+    last = (tl.cdiv(V, BLOCK) - 1) * BLOCK
+    for start in range(0, last, BLOCK):
+        x = _load_logits(logits, start + cols, V, True, "evict_last")
         new_top = tl.maximum(top, tl.max(x, axis=0))
         total = total * tl.exp(top - new_top) + tl.sum(tl.exp(x - new_top), axis=0)
         top = new_top
         if SMOOTH:
-            everything += tl.sum(tl.where(start + cols < V, x, 0.0), axis=0)
+            everything += tl.sum(x, axis=0)
+    x = _load_logits(logits, last + cols, V, False, "evict_last")
+    new_top = tl.maximum(top, tl.max(x, axis=0))
+    total = total * tl.exp(top - new_top) + tl.sum(tl.exp(x - new_top), axis=0)
+    top = new_top
+    if SMOOTH:
+        everything += tl.sum(tl.where(last + cols < V, x, 0.0), axis=0)
 
     log_total = top + tl.log(total)
     loss = log_total - at_target
@@ -75,14 +102,12 @@ def _loss_and_gradient_kernel(
         loss = log_total - on_target * at_target - off_target * everything
     tl.store(loss_ptr + row, loss * scale)
 
-    for start in range(0, V, BLOCK):
-        x = _load_logits(logits, start + cols, V)
-        step = tl.exp(x - log_total) - off_target
-        step = tl.where(start + cols == target, step - on_target, step) * scale
-        tl.store(
-            gradient + start + cols,
-            step.to(gradient_ptr.dtype.element_ty),
-            mask=start + cols < V,
+    _put_gradient(
+        gradient, logits, last + cols, V, target, log_total, on_target, off_target, scale, False
+    )
+    for start in range(0, last, BLOCK):
+        _put_gradient(
+            gradient, logits, start + cols, V, target, log_total, on_target, off_target, scale, True
         )
 
 

@@ -38,7 +38,7 @@ def _dropped(x, p, seed):
     y = torch.empty_like(x)
     size = x.numel()
     grid = (triton.cdiv(size, 4 * BLOCK),)
-    _dropout_kernel[grid](x, y, size, p, 1.0 / (1.0 - p), seed, BLOCK=BLOCK, num_warps=4)
+    _dropout_kernel[grid](x, y, size, p, 1.0 / (1.0 - p), seed, BLOCK=BLOCK, num_warps=2)
     return y
 
 

@@ -67,7 +67,7 @@ def launch(x, weight, target, ignore_index=IGNORE_INDEX, chunk=4):
     scale = 1.0 / max(counted, 1)
     loss = torch.empty(tokens, dtype=torch.float32, device=x.device)
     grad_x = torch.empty_like(x)
-    grad_weight = torch.zeros_like(weight, dtype=torch.float32)
+    grad_weight = None
     # never less than the 1024 threads that are launched
     block = max(1024, min(LARGEST_BLOCK, triton.next_power_of_2(vocabulary)))
     for start in range(0, tokens, chunk):
@@ -85,7 +85,14 @@ def launch(x, weight, target, ignore_index=IGNORE_INDEX, chunk=4):
             num_warps=32,
         )
         grad_x[part] = logits @ weight
-        grad_weight += (logits.t() @ x[part]).float()
+        share = logits.t() @ x[part]
+        if chunk >= tokens:
+            grad_weight = share
+        elif grad_weight is None:
+            grad_weight = share.float()
+        else:
+            # in fp32: the chunks would round one after the other
+            grad_weight += share
     return {"loss": loss.sum(), "grad_x": grad_x, "grad_weight": grad_weight.to(weight.dtype)}
 
 

@@ -17,7 +17,14 @@ import triton.language as tl
 from crosswarp.kernels.case import LANES as ALL_LANES
 from crosswarp.kernels.case import Case, Kernel
 from crosswarp.kernels.chunk_gated_delta_rule import CHUNK
-from crosswarp.kernels.gated_delta_rule import LANES, SHAPES, _ratios, forward, sum_in_chunks
+from crosswarp.kernels.gated_delta_rule import (
+    LANES,
+    SHAPES,
+    _ratios,
+    forward,
+    stages,
+    sum_in_chunks,
+)
 from crosswarp.kernels.gated_delta_rule import inputs as forward_inputs
 from crosswarp.kernels.gated_delta_rule import reference as forward_reference
 
@@ -266,7 +273,7 @@ def backward(q, k, v, b, do, dfinal, made):
         width**-0.5,
         BV=slice_width,
         num_warps=4,
-        num_stages=1,
+        num_stages=stages(width, 2),
         **shape,
     )
     dq, dw = torch.empty_like(q), torch.empty_like(w)
@@ -291,7 +298,7 @@ def backward(q, k, v, b, do, dfinal, made):
         chunks,
         width**-0.5,
         num_warps=4,
-        num_stages=1,
+        num_stages=stages(width, 3),
         **shape,
     )
     dk, dv, dg, db = (torch.empty_like(x) for x in (k, v, g, b))

@@ -10,10 +10,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
-
-# programs of the backward pass, at most, and rows of each, at least; each sums the gradients of weight and bias
-BACKWARD_PROGRAMS = 264
-BACKWARD_ROWS = 2
+from crosswarp.kernels.rms_norm import backward_programs, column_sums
 
 
 @triton.jit
@@ -57,28 +54,33 @@ def _backward_kernel(
     mean_ptr,
     rstd_ptr,
     dx_ptr,
-    dweight_ptr,
-    dbias_ptr,
+    dsums_ptr,
     x_stride,
     dy_stride,
     dx_stride,
     M,
     N,
-    rows_per_program,
     BLOCK: tl.constexpr,
     num_warps: tl.constexpr,
 ):
     tl.static_assert(BLOCK >= num_warps)
     program = tl.program_id(0)
+    programs = tl.num_programs(0)
     cols = tl.arange(0, BLOCK)
     mask = cols < N
     weight = tl.load(weight_ptr + cols, mask=mask, other=0.0).to(tl.float32)
     dweight = tl.zeros([BLOCK], dtype=tl.float32)
     dbias = tl.zeros([BLOCK], dtype=tl.float32)
-    first = program * rows_per_program
-    for row in range(first, tl.minimum(first + rows_per_program, M)):
-        x = tl.load(x_ptr + row * x_stride + cols, mask=mask, other=0.0).to(tl.float32)
-        dy = tl.load(dy_ptr + row * dy_stride + cols, mask=mask, other=0.0).to(tl.float32)
+    # every row is loaded while the one before is worked on, which waits for its sums
+    next_x = tl.load(x_ptr + program * x_stride + cols, mask=mask, other=0.0)
+    next_dy = tl.load(dy_ptr + program * dy_stride + cols, mask=mask, other=0.0)
+    for row in range(program, M, programs):
+        x = next_x.to(tl.float32)
+        dy = next_dy.to(tl.float32)
+        following = row + programs
+        there = mask & (following < M)
+        next_x = tl.load(x_ptr + following * x_stride + cols, mask=there, other=0.0)
+        next_dy = tl.load(dy_ptr + following * dy_stride + cols, mask=there, other=0.0)
         mean = tl.load(mean_ptr + row)
         rstd = tl.load(rstd_ptr + row)
         x_hat = tl.where(mask, (x - mean) * rstd, 0.0)
@@ -89,8 +91,10 @@ def _backward_kernel(
         tl.store(dx_ptr + row * dx_stride + cols, dx.to(dx_ptr.dtype.element_ty), mask=mask)
         dweight += dy * x_hat
         dbias += dy
-    tl.store(dweight_ptr + program * N + cols, dweight, mask=mask)
-    tl.store(dbias_ptr + program * N + cols, dbias, mask=mask)
+    # side by side, so that one kernel adds up both
+    sums = dsums_ptr + program * (2 * N) + cols
+    tl.store(sums, dweight, mask=mask)
+    tl.store(sums + N, dbias, mask=mask)
 
 
 def warps_for(block):
@@ -123,11 +127,9 @@ def launch(x, weight, bias, dy, eps=1e-5):
         BLOCK=block,
         num_warps=warps,
     )
-    share = max(triton.cdiv(rows, BACKWARD_PROGRAMS), BACKWARD_ROWS)
-    programs = triton.cdiv(rows, share)
+    programs = backward_programs(rows, block)
     dx = torch.empty_like(x)
-    dweight = torch.empty((programs, width), dtype=torch.float32, device=x.device)
-    dbias = torch.empty((programs, width), dtype=torch.float32, device=x.device)
+    dsums = torch.empty((programs, 2 * width), dtype=torch.float32, device=x.device)
     _backward_kernel[(programs,)](
         x,
         weight,
@@ -135,23 +137,17 @@ def launch(x, weight, bias, dy, eps=1e-5):
         mean,
         rstd,
         dx,
-        dweight,
-        dbias,
+        dsums,
         x.stride(0),
         dy.stride(0),
         dx.stride(0),
         rows,
         width,
-        share,
         BLOCK=block,
         num_warps=warps,
     )
-    return {
-        "y": y,
-        "dx": dx,
-        "dweight": dweight.sum(0).to(weight.dtype),
-        "dbias": dbias.sum(0).to(bias.dtype),
-    }
+    dweight, dbias = column_sums(dsums, weight.dtype).split(width)
+    return {"y": y, "dx": dx, "dweight": dweight, "dbias": dbias}
 
 
 def reference(x, weight, bias, dy, eps=1e-5):

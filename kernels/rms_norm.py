@@ -7,8 +7,10 @@ import triton.language as tl
 from crosswarp.compat.launch import num_warps
 from crosswarp.kernels.case import Case, Kernel
 
-# programs of the backward pass, at most, and rows of each, at least; each sums the weight gradients of its rows
-BACKWARD_PROGRAMS = 264
+# programs of the backward pass: one for every multiprocessor at the least, and enough elements on their way; rows of
+# each, at least, since each leaves a row of sums to be added up
+MULTIPROCESSORS = 132
+BACKWARD_ELEMENTS = MULTIPROCESSORS * 8192
 BACKWARD_ROWS = 4
 
 
@@ -44,13 +46,21 @@ def _backward_kernel(
     BLOCK: tl.constexpr,
 ):
     program = tl.program_id(0)
+    programs = tl.num_programs(0)
     cols = tl.arange(0, BLOCK)
     mask = cols < N
     weight = tl.load(weight_ptr + cols, mask=mask, other=0.0).to(tl.float32)
     dweight = tl.zeros([BLOCK], dtype=tl.float32)
-    for row in range(program, M, tl.num_programs(0)):
-        x = tl.load(x_ptr + row * x_stride + cols, mask=mask, other=0.0).to(tl.float32)
-        dy = tl.load(dy_ptr + row * dy_stride + cols, mask=mask, other=0.0).to(tl.float32)
+    # every row is loaded while the one before is worked on, which waits for its sum
+    next_x = tl.load(x_ptr + program * x_stride + cols, mask=mask, other=0.0)
+    next_dy = tl.load(dy_ptr + program * dy_stride + cols, mask=mask, other=0.0)
+    for row in range(program, M, programs):
+        x = next_x.to(tl.float32)
+        dy = next_dy.to(tl.float32)
+        following = row + programs
+        there = mask & (following < M)
+        next_x = tl.load(x_ptr + following * x_stride + cols, mask=there, other=0.0)
+        next_dy = tl.load(dy_ptr + following * dy_stride + cols, mask=there, other=0.0)
         rstd = tl.load(rstd_ptr + row)
         x_hat = x * rstd
         scaled = dy * weight
@@ -59,6 +69,32 @@ def _backward_kernel(
         tl.store(dx_ptr + row * dx_stride + cols, dx.to(dx_ptr.dtype.element_ty), mask=mask)
         dweight += dy * x_hat
     tl.store(dweight_ptr + program * N + cols, dweight, mask=mask)
+
+
+@triton.jit
+def _column_sum_kernel(x_ptr, y_ptr, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    rows = tl.arange(0, BLOCK_M)
+    cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    total = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
+    for start in range(0, M, BLOCK_M):
+        mask = (start + rows[:, None] < M) & (cols[None, :] < N)
+        total += tl.load(x_ptr + (start + rows[:, None]) * N + cols[None, :], mask=mask, other=0.0)
+    tl.store(y_ptr + cols, tl.sum(total, axis=0).to(y_ptr.dtype.element_ty), mask=cols < N)
+
+
+def column_sums(x, dtype):
+    """The sums of the columns of `x` [M, N] fp32, contiguous; [N] in `dtype`, rounded once."""
+    rows, width = x.shape
+    y = torch.empty(width, dtype=dtype, device=x.device)
+    grid = (triton.cdiv(width, 16),)
+    _column_sum_kernel[grid](x, y, rows, width, BLOCK_M=128, BLOCK_N=16, num_warps=8)
+    return y
+
+
+def backward_programs(rows, block):
+    """Programs that share the rows of a backward pass."""
+    programs = max(BACKWARD_ELEMENTS // block, MULTIPROCESSORS)
+    return min(triton.cdiv(rows, BACKWARD_ROWS), programs)
 
 
 def launch(x, weight, dy, eps=1e-6):
@@ -70,7 +106,7 @@ def launch(x, weight, dy, eps=1e-6):
     _forward_kernel[(rows,)](
         x, weight, y, rstd, x.stride(0), y.stride(0), width, eps, BLOCK=block, num_warps=warps
     )
-    programs = min(triton.cdiv(rows, BACKWARD_ROWS), BACKWARD_PROGRAMS)
+    programs = backward_programs(rows, block)
     dx = torch.empty_like(x)
     dweight = torch.empty((programs, width), dtype=torch.float32, device=x.device)
     _backward_kernel[(programs,)](
@@ -88,7 +124,7 @@ def launch(x, weight, dy, eps=1e-6):
         BLOCK=block,
         num_warps=warps,
     )
-    return {"y": y, "dx": dx, "dweight": dweight.sum(0).to(weight.dtype)}
+    return {"y": y, "dx": dx, "dweight": column_sums(dweight, weight.dtype)}
 
 
 def reference(x, weight, dy, eps=1e-6):
