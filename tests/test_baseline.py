@@ -30,12 +30,13 @@ def records(make_record):
 
     made = []
     for column in ("triton-3.1.0", "triton-3.2.0"):
+        spills = 9 if column == "triton-3.2.0" else 0
         versions = {"triton": column.removeprefix("triton-"), "torch": "2.6.0+cu124"}
         for target in ("sm_90", "gfx942"):
             for mode in ("bare", "shimmed"):
                 at = {"column": column, "target": target, "mode": mode, "versions": versions}
                 made += [
-                    make_record(**at, resources=launches(32, 0 if target == "gfx942" else None)),
+                    make_record(**at, resources=launches(32, spills if target == "gfx942" else None)),
                     make_record(**at, config="BLOCK=64", seconds=random.random()),
                     make_record(
                         **at, config="BLOCK=128", outcome="unsupported",
@@ -66,6 +67,7 @@ def test_what_is_read_compares_as_what_was_written(path, records):
         assert {pair.comparison.outcome for pair in one} == {"same", "unknown"}
         assert all(p.record.outcome == "not-run" for p in one if p.comparison.outcome == "unknown")
     # Column against column as well: the same words, the same figures.
+    assert "resource-regressed" in {c.outcome for c in _across(records, records).values()}
     for old, new in ((records, found), (found, records), (found, found)):
         assert _across(old, new) == _across(records, records)
 

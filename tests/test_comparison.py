@@ -175,6 +175,7 @@ def test_configurations_of_one_launch_are_compared_in_their_order(launched):
 def test_with_a_configuration_more_the_worst_stand_for_all(launched):
     before = launched({"stack": 400}, {"stack": 100})
     assert compare(before, launched({"stack": 400}, {"stack": 0}, {"stack": 396})).changes == ()
+    assert compare(launched({"stack": 100}, {"stack": 400}), launched({"stack": 400})).changes == ()
     (change,) = compare(before, launched({"stack": 800})).changes
     assert (change.before, change.after) == (400, 800)
 
