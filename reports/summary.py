@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
+from crosswarp.matrix import comparison, versions
+from crosswarp.matrix.issues import triton_of
 from crosswarp.matrix.record import LANES, MODES, OUTCOMES, Record
 from crosswarp.reports import escape
 from crosswarp.reports.layout import fill, row, wrapped
@@ -28,6 +30,7 @@ def summary(view: View) -> str:
         *_regressions(view),
         *_unexpected(view),
     ]
+    parts += _heavier(view)
     parts += _notes(view)
     parts.append(_last_line(view))
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -144,6 +147,27 @@ def _unexpected(view: View) -> list[str]:
             + "\n  Close the window of the issue in issues.toml, and see whether its shim can go."
         )
     return parts
+
+
+def _heavier(view: View) -> list[str]:
+    """Where a column needs more registers, stack or shared memory than the one before; `diff` has the figures."""
+    mine: dict[str, list[Record]] = {}
+    for record in view.records:
+        mine.setdefault(record.column, []).append(record)
+    columns = sorted(mine, key=lambda column: versions.sort_key(triton_of(mine[column][0])))
+    lines = []
+    for before, after in zip(columns, columns[1:]):
+        found = comparison.pairs(mine[before], mine[after], across_columns=True)
+        tally = Counter(pair.comparison.outcome for pair in found)
+        told = [f"{tally[o]} {o}" for o in ("resource-regressed", "slower") if tally[o]]
+        if told:
+            sides = " ".join(f"{view.run.id}:{escape.line(column)}" for column in (before, after))
+            lines.append(fill("  ", f"{', '.join(told)}: crosswarp diff {sides}"))
+    return (
+        ["\n".join(["Green, and heavier than on the column before (cells):", *lines])]
+        if lines
+        else []
+    )
 
 
 def _cells(records: Sequence[Record]) -> str:
