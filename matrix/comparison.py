@@ -92,6 +92,9 @@ THRESHOLDS = (
     ),
 )  # fmt: skip
 
+# Of a change, in the order in which a reader wants them.
+METRICS = (*(threshold.metric for threshold in THRESHOLDS), "configs", "time")
+
 # Relative, and in ms: see `slower`.
 SLOWER_BY = 0.10
 SLOWER_BY_MS = 0.005

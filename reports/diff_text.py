@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from tabulate import tabulate
 
-from crosswarp.matrix.comparison import WORSE, Change, Pair
+from crosswarp.matrix.comparison import METRICS, WORSE, Change, Pair
 from crosswarp.matrix.record import Record
 from crosswarp.reports import escape
 from crosswarp.reports.diff import Diff, Group, Side
@@ -129,7 +129,8 @@ def _changes(group: Group) -> list[tuple[str, str]]:
     for pair in group.pairs:
         for change in pair.comparison.changes:
             by_metric.setdefault(change.metric, {}).setdefault(change, []).append(pair.record)
-    for metric, changes in by_metric.items():
+    for metric in filter(by_metric.get, METRICS):
+        changes = by_metric[metric]
         worst = sorted(changes, key=_growth, reverse=True)
         for number, change in enumerate(worst[:MAX_CHANGES]):
             at = _places(changes[change])

@@ -170,6 +170,27 @@ def test_one_issue_is_one_cause_whatever_its_fingerprints(crosswarp, stored, mak
     assert [group["kernels"] for group in json.loads(out)["groups"]] == [{"softmax": 2}]
 
 
+def test_the_worst_changes_come_first_and_the_rest_is_counted(crosswarp, stored, make_record):
+    def launches(**figures):
+        return {"launches": [{"kernel": "_kernel", "num_warps": 4, **figures}]}
+
+    grown = [(0, 8), (100, 150), (100, 900), (100, 300), (100, 200), (64, 80)]
+    for side in (0, 1):
+        stored(
+            make_record(case="r", resources=launches(registers=(100, 200)[side])),
+            *(
+                make_record(case=f"c{pair[0]}-{pair[1]}", resources=launches(stack=pair[side]))
+                for pair in grown
+            ),
+        )
+    _, out, _ = crosswarp("diff", "1", "2")
+    rows = out[out.index("softmax (7)") :].splitlines()[1:7]
+    assert [re.sub(r":.*", "", row).strip() for row in rows] == [
+        "stack     0 → 8 bytes", "100 → 900 bytes", "100 → 300 bytes", "100 → 200 bytes", "and 2 more",
+        "registers 100 → 200",
+    ]  # fmt: skip
+
+
 def test_what_could_not_be_compared_is_said(crosswarp, stored, make_record):
     times = {"median": 1.0, "low": 1.0, "high": 1.0, "bytes": 10, "of_copy": 0.5, "alone": False}
     at = {"lane": "device", "resources": {"timing": times}}
