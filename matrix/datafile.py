@@ -1,4 +1,4 @@
-"""Reading a TOML data file into a strict model, with one message that names the file, the entry and the field."""
+"""Reading a data file into a strict model, with one message that names the file, the entry and the field."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ def load(path: Path, model: type[Model], wrap: str | None = None) -> Model:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}. Correct that place.") from None
-    document = {wrap: data} if wrap else data
+    return validated(path, {wrap: data} if wrap else data, model, "Correct these entries.")
+
+
+def validated(path: Path, document: Any, model: type[Model], todo: str) -> Model:
+    """`document`, which was read from `path`, as the model; `todo` ends the message when it is none."""
     try:
         return model.model_validate(document)
     except ValidationError as error:
@@ -38,10 +42,10 @@ def load(path: Path, model: type[Model], wrap: str | None = None) -> Model:
         left = error.error_count() - len(problems)
         if left > 0:
             problems.append(f"and {left} more")
-        raise ConfigError(f"{path}: " + "; ".join(problems) + ". Correct these entries.") from None
+        raise ConfigError(f"{path}: " + "; ".join(problems) + f". {todo}") from None
 
 
-def _describe(item: Mapping[str, Any], document: dict[str, Any]) -> str:
+def _describe(item: Mapping[str, Any], document: Any) -> str:
     """`column "triton-3.2.0": torch: Field required`, where pydantic says `column.3.torch`."""
     where: list[str] = []
     node: Any = document

@@ -2,14 +2,16 @@
 
     crosswarp run       the matrix: build what is missing, run, record, sum up
     crosswarp report    a stored run as a table, Markdown or JSON
+    crosswarp diff      what regressed between two columns, runs or baselines
+    crosswarp baseline  write a run as a small file, to be committed and compared with
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them
     crosswarp columns / targets / runs    what there is to choose from
 
-Exit status: 0 as expected; 1 something unexpectedly red or green (doctor: something known is left unhealed; docs
---check: a page is out of date); 2 usage (doctor: or there is no Triton); 3 an environment could not be built; 4 the
-store failed; 130 cancelled.
+Exit status: 0 as expected; 1 something unexpectedly red or green (diff: something regressed; doctor: something known is
+left unhealed; docs --check: a page is out of date); 2 usage (doctor: or there is no Triton); 3 an environment could not
+be built; 4 the store failed; 130 cancelled.
 """
 
 from __future__ import annotations
@@ -139,6 +141,16 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--issues-file", type=Path, metavar="TOML")
     _store(report)
 
+    _diff(commands.add_parser(
+        "diff", help="compare columns, runs or baselines",
+        description="Say what regressed from A to B, one group for each root cause. A and B are each a column "
+        "(triton-3.2.0, of the latest run), a run (its number, or `run` for the latest), a column of a run "
+        "(3:triton-3.2.0), or a baseline file. Exit status: 0 nothing regressed, 1 something did, 2 usage.",
+    ))  # fmt: skip
+    _baseline(commands.add_parser(
+        "baseline", help="write a run as a file to compare with",
+        description="Write a run as a small, sorted text file, to be committed and given to `crosswarp diff`.",
+    ))  # fmt: skip
     columns = commands.add_parser(
         "columns", help="list the columns", description="List the columns."
     )
@@ -174,6 +186,22 @@ def _parser() -> argparse.ArgumentParser:
         "shimmed without a cause in libraries.toml, or a cause there explains nothing any more.",
     ))  # fmt: skip
     return parser
+
+
+def _diff(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", help="what it was")
+    parser.add_argument("b", metavar="B", help="what it is now")
+    parser.add_argument("--format", choices=("table", "markdown", "json"), default="table")
+    parser.add_argument("--issues-file", type=Path, metavar="TOML")
+    _store(parser)
+
+
+def _baseline(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    write = actions.add_parser("write", help="write it", description=parser.description)
+    write.add_argument("file", type=Path, metavar="FILE")
+    write.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
+    _store(write)
 
 
 def _libraries(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from tabulate import tabulate
 
 from crosswarp.compat import doctor as compat_doctor
 from crosswarp.compat import doctor_text
+from crosswarp.matrix import baseline as baseline_module
 from crosswarp.matrix import columns as columns_module
 from crosswarp.matrix import here, issues, plan, resolver, selection
 from crosswarp.matrix import targets as targets_module
@@ -23,9 +24,10 @@ from crosswarp.matrix.record import MODES
 from crosswarp.matrix.run import Prepare, Runner
 from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
+from crosswarp.reports import diff as diff_module
+from crosswarp.reports import diff_text, escape
 from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
-from crosswarp.reports import escape
 from crosswarp.reports import libraries as libraries_module
 from crosswarp.reports.export import export
 from crosswarp.reports.markdown import markdown
@@ -115,6 +117,32 @@ def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
     else:
         text = f"{summary(shown)}\n{table(shown)}\n"
     print(text, end="")
+    return 0
+
+
+def diff(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    before, after = (diff_module.side(text, options.store) for text in (options.a, options.b))
+    found = diff_module.diff(before, after, known)
+    formats = {
+        "table": diff_text.terminal, "markdown": diff_text.markdown, "json": diff_text.export,
+    }  # fmt: skip
+    print(formats[options.format](found), end="")
+    return 1 if found.worse else 0
+
+
+def baseline(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    with Store(options.store, must_exist=True) as store:
+        one = store.run(options.run)
+        records = store.records(one.id)
+    if not records:
+        raise UsageError(f"run {one.id} holds no cell. `crosswarp runs` lists others: --run ID.")
+    baseline_module.write(options.file, records)
+    columns = len({record.column for record in records})
+    name = printable(str(options.file))
+    print(f"{name}: {len(records)} cells of {columns} columns, run {one.id}")
+    if one.status != "finished":
+        print(f"This run is not whole: {one.status}. What it lacks will be new to every diff.")
     return 0
 
 

@@ -25,7 +25,7 @@ def _grids(view: View) -> list[str]:
             [escape.code(kernel), *(escape.markdown(mark) for mark in marks)]
             for kernel, marks in grid.rows
         ]
-        parts.append(_pipes(heads, rows))
+        parts.append(pipes(heads, rows))
     return parts
 
 
@@ -34,13 +34,13 @@ def _regressions(view: View) -> list[str]:
     if not known:
         return []
     rows = [_regression(group) for group in known]
-    return [_pipes(["kernel", "first bad", "targets", "outcome", "upstream", "healed by"], rows)]
+    return [pipes(["kernel", "first bad", "targets", "outcome", "upstream", "healed by"], rows)]
 
 
 def _regression(group: Regression) -> list[str]:
     issue = group.issue
     assert issue is not None
-    links = " ".join(escape.link(_short(url), url) for url in issue.links)
+    links = " ".join(escape.link(short(url), url) for url in issue.links)
     return [
         escape.code(group.kernel),
         escape.markdown(group.first_column),
@@ -64,17 +64,17 @@ def _unexpected(view: View) -> list[str]:
                 [escape.code(r.id), escape.markdown(r.outcome), escape.code(r.fingerprint)]
                 for r in records
             ]
-            parts += [f"**{title}**", _pipes(["cell", "outcome", "fingerprint"], rows)]
+            parts += [f"**{title}**", pipes(["cell", "outcome", "fingerprint"], rows)]
     return parts
 
 
-def _pipes(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def pipes(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     # Not tabulate: it strips and re-aligns what has been escaped already.
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _short(url: str) -> str:
+def short(url: str) -> str:
     """`triton-lang/triton#5213` for an issue or pull request, else the last part of the address."""
     parts = url.rstrip("/").split("/")
     if len(parts) >= 7 and parts[5] in ("issues", "pull"):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tabulate import tabulate
 
+from crosswarp.matrix import comparison, versions
+from crosswarp.matrix.issues import triton_of
 from crosswarp.matrix.record import LANES, MODES, OUTCOMES, Record
 from crosswarp.reports import escape
+from crosswarp.reports.layout import fill, row, wrapped
 from crosswarp.reports.view import Regression, View, regressions
 
-WIDTH = 80
 MAX_LISTED = 10
 # Short enough that all nine fit beside the longest column id.
 _HEADS = {
@@ -29,6 +30,7 @@ def summary(view: View) -> str:
         *_regressions(view),
         *_unexpected(view),
     ]
+    parts += _heavier(view)
     parts += _notes(view)
     parts.append(_last_line(view))
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -65,7 +67,7 @@ def _head(view: View) -> str:
 
 def _environments(view: View) -> list[str]:
     return [
-        _wrapped(f"{environment.column}: not run", environment.message)
+        wrapped(f"{environment.column}: not run", environment.message)
         for environment in view.environments
         if environment.state == "failed"
     ]
@@ -103,8 +105,8 @@ def _regression(group: Regression) -> str:
     ]
     return "\n".join(
         [
-            _fill("  ", escape.line(f"{group.kernel}: {issue.title} [{issue.id}]")),
-            *(_row(*row) for row in rows),
+            fill("  ", escape.line(f"{group.kernel}: {issue.title} [{issue.id}]")),
+            *(row(*one) for one in rows),
         ]
     )
 
@@ -147,6 +149,27 @@ def _unexpected(view: View) -> list[str]:
     return parts
 
 
+def _heavier(view: View) -> list[str]:
+    """Where a column needs more registers, stack or shared memory than the one before; `diff` has the figures."""
+    mine: dict[str, list[Record]] = {}
+    for record in view.records:
+        mine.setdefault(record.column, []).append(record)
+    columns = sorted(mine, key=lambda column: versions.sort_key(triton_of(mine[column][0])))
+    lines = []
+    for before, after in zip(columns, columns[1:]):
+        found = comparison.pairs(mine[before], mine[after], across_columns=True)
+        tally = Counter(pair.comparison.outcome for pair in found)
+        told = [f"{tally[o]} {o}" for o in ("resource-regressed", "slower") if tally[o]]
+        if told:
+            sides = " ".join(f"{view.run.id}:{escape.line(column)}" for column in (before, after))
+            lines.append(fill("  ", f"{', '.join(told)}: crosswarp diff {sides}"))
+    return (
+        ["\n".join(["Green, and heavier than on the column before (cells):", *lines])]
+        if lines
+        else []
+    )
+
+
 def _cells(records: Sequence[Record]) -> str:
     lines: list[str] = []
     causes: dict[tuple[str, str, str], list[Record]] = {}
@@ -154,10 +177,10 @@ def _cells(records: Sequence[Record]) -> str:
         causes.setdefault((record.kernel, record.outcome, record.fingerprint), []).append(record)
     for (_, outcome, fingerprint), group in list(causes.items())[:MAX_LISTED]:
         more = f" and {len(group) - 1} more like it" if len(group) > 1 else ""
-        lines.append(_fill("  ", escape.line(group[0].id) + more))
+        lines.append(fill("  ", escape.line(group[0].id) + more))
         what = fingerprint or group[0].reason or group[0].message
         if outcome != "pass":
-            lines.append(_row(outcome, what))
+            lines.append(row(outcome, what))
     if len(causes) > MAX_LISTED:
         lines.append(
             f"  ... and {len(causes) - MAX_LISTED} more causes: crosswarp report --format json"
@@ -167,7 +190,7 @@ def _cells(records: Sequence[Record]) -> str:
 
 def _notes(view: View) -> list[str]:
     problems = [note.text for note in view.notes if note.kind == "problem"]
-    return [_wrapped("Problem", text) for text in dict.fromkeys(problems)]
+    return [wrapped("Problem", text) for text in dict.fromkeys(problems)]
 
 
 def _last_line(view: View) -> str:
@@ -183,20 +206,3 @@ def _last_line(view: View) -> str:
         3: "An environment could not be built or was not the planned one; the other columns ran.",
     }
     return f"{meaning.get(code or -1, 'Ended')} (exit {code})"
-
-
-def _row(name: str, text: str) -> str:
-    return _fill(f"    {name:<9} ", escape.line(text))
-
-
-def _wrapped(name: str, text: str) -> str:
-    lines: Iterable[str] = [escape.line(line) for line in escape.terminal(text).splitlines()]
-    return "\n".join([f"{name}:", *(_fill("  ", line) for line in lines if line)])
-
-
-def _fill(prefix: str, text: str) -> str:
-    # Addresses and paths stay whole: a link that is cut in two is no link.
-    return textwrap.fill(
-        text or "-", WIDTH, initial_indent=prefix, subsequent_indent=" " * len(prefix),
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip

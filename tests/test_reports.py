@@ -234,3 +234,17 @@ def test_only_web_addresses_become_links():
 )
 def test_terminal_escapes(text, plain):
     assert escape.terminal(text) == plain
+
+
+def test_the_summary_points_at_what_is_green_and_heavier(stored, make_record):
+    def launches(stack):
+        return {"launches": [{"kernel": "_kernel", "num_warps": 4, "stack": stack}]}
+
+    records = [
+        make_record(column=f"triton-{version}", resources=launches(stack))
+        for version, stack in (("3.10.0", 400), ("3.1.0", 100), ("3.2.0", 100))
+    ]
+    text = summary(stored(records))
+    (line,) = (line for line in text.splitlines() if "crosswarp diff" in line)
+    assert line == "  1 resource-regressed: crosswarp diff 1:triton-3.2.0 1:triton-3.10.0"
+    assert "heavier" not in summary(stored(records[1:]))

@@ -5,6 +5,10 @@ from typing import Any, Callable, Dict, List, Optional
 
 from .verdict import Verdict, of_error
 
+# Why a configuration is out of the race though nothing failed: a shim, or Triton's own autotuner, passed it over.
+DROPPED = "configuration dropped"
+LEFT_OUT = "dropped by the autotuner"
+
 
 class ConfigLog:
     """Verdicts of configurations, in the order of their visits.
@@ -58,13 +62,13 @@ class ConfigLog:
         if not _finite(measured):
             new = [shim for shim in acted() if shim not in before] or acted()
             if self._swallowed is None or type(self._swallowed).__name__ == "CompilerCrashed":
-                verdict = Verdict("pass", reason="configuration dropped", shims=new)
+                verdict = Verdict("pass", reason=DROPPED, shims=new)
             else:
                 # Triton's own autotuner leaves out what does not fit: no failure of the launch.
                 error = of_error(self._swallowed)
                 verdict = Verdict(
                     "unsupported",
-                    reason="dropped by the autotuner",
+                    reason=LEFT_OUT,
                     fingerprint=error.fingerprint,
                     message=error.message,
                 )

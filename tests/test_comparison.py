@@ -1,0 +1,303 @@
+"""One function compares two results of a cell: all pairs of outcomes, and what is noise among the figures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from crosswarp.matrix import comparison
+from crosswarp.matrix.comparison import THRESHOLDS, compare, pairs
+from crosswarp.matrix.record import OUTCOMES, RED
+
+LEFT_OUT = {
+    "dropped": {"outcome": "pass", "reason": "configuration dropped"},
+    "left out": {"outcome": "unsupported", "reason": "dropped by the autotuner"},
+}
+STATES = ("absent", *OUTCOMES, *LEFT_OUT)
+# Rows: before; columns: after.
+TABLE = """
+            | absent  | pass    | left-out           | red             | not-run
+absent      | same    | new     | new                | new             | unknown
+pass        | gone    | same    | resource-regressed | regressed       | unknown
+left-out    | gone    | same    | same               | regressed       | unknown
+red         | gone    | fixed   | fixed              | changed-failure | unknown
+not-run     | unknown | unknown | unknown            | unknown         | unknown
+"""
+
+
+def _expected(before, after):
+    head, *rows = [[word.strip() for word in line.split("|")] for line in TABLE.strip().split("\n")]
+    table = {row[0]: dict(zip(head[1:], row[1:])) for row in rows}
+    return table[_kind(before)][_kind(after)]
+
+
+def _kind(state):
+    if state in LEFT_OUT:
+        return "left-out"
+    if state in RED:
+        return "red"
+    # What a column lacks, as declared, is no verdict on the kernel.
+    return "absent" if state == "unsupported" else state
+
+
+@pytest.fixture
+def make_state(make_record):
+    def make(state, **changes):
+        if state == "absent":
+            return None
+        return make_record(**{**LEFT_OUT.get(state, {"outcome": state}), **changes})
+
+    return make
+
+
+@pytest.fixture
+def launched(make_record):
+    """A record whose launches have these figures."""
+
+    def make(*figures, **changes):
+        launches = [
+            {
+                "kernel": "_kernel", "num_warps": 4, "num_stages": 2, "num_ctas": 1, "shared": 0, "registers": 32,
+                "stack": 0, "spills": None, "grid": [1, 1, 1], **one,
+            }
+            for one in figures
+        ]  # fmt: skip
+        return make_record(**changes, resources={"launches": launches})
+
+    return make
+
+
+@pytest.fixture
+def timed(make_record):
+    def make(median, spread=0.01, alone=True, copy=3e9, **changes):
+        timing = {
+            "median": median, "low": median * (1 - spread), "high": median * (1 + spread), "bytes": 1e6,
+            "of_copy": 1e6 / median / copy, "alone": alone,
+        }  # fmt: skip
+        return make_record(lane="device", resources={"timing": timing}, **changes)
+
+    return make
+
+
+@pytest.mark.parametrize("after", STATES)
+@pytest.mark.parametrize("before", STATES)
+def test_all_pairs_of_outcomes(make_state, before, after):
+    old, new = make_state(before, fingerprint="one"), make_state(after, fingerprint="two")
+    assert compare(old, new).outcome == _expected(before, after)
+
+
+@pytest.mark.parametrize("state", [*OUTCOMES, *LEFT_OUT])
+def test_a_cell_is_the_same_as_itself(make_state, state):
+    record = make_state(state, fingerprint="f")
+    assert compare(record, record).outcome == ("unknown" if state == "not-run" else "same")
+
+
+def test_red_twice_is_the_same_only_with_outcome_and_fingerprint(make_record):
+    crash = make_record(outcome="crash", fingerprint="f")
+    for changes in ({"outcome": "timeout"}, {"fingerprint": "g"}):
+        other = make_record(**{"outcome": "crash", "fingerprint": "f", **changes})
+        assert compare(crash, other).outcome == "changed-failure"
+
+
+def test_every_word_is_known_and_every_worse_word_fails():
+    assert set(comparison._RULES.values()) | {"slower", "unknown"} == set(comparison.OUTCOMES)
+    assert comparison.WORSE == ("regressed", "resource-regressed", "slower")
+
+
+def test_a_stack_that_grows_by_a_third_names_both_figures(launched):
+    found = compare(launched({"stack": 96}), launched({"stack": 128}))
+    assert found.outcome == "resource-regressed"
+    (change,) = found.changes
+    assert (change.metric, change.before, change.after, change.unit) == ("stack", 96, 128, "bytes")
+    assert change.what == "_kernel, 4 warps"
+
+
+@pytest.mark.parametrize(
+    ("metric", "before", "after", "told"),
+    [
+        # From nothing to anything.
+        ("stack", 0, 8, True),
+        ("spills", 0, 1, True),
+        ("stack", 48, 64, True),
+        ("stack", 100, 124, False),
+        # What the compilers of 3.0.0 and 3.1.0 make of the same kernel.
+        ("stack", 16, 32, False),
+        ("stack", 128, 96, False),
+        ("spills", 16, 20, True),
+        ("spills", 2, 4, False),
+        ("registers", 32, 168, True),
+        ("registers", 64, 128, True),
+        ("registers", 24, 48, False),
+        ("registers", 128, 168, False),
+        ("registers", 0, 40, False),
+        ("shared", 9_216, 40_960, True),
+        ("shared", 32_768, 65_536, True),
+        ("shared", 0, 512, False),
+        ("shared", 8_192, 32_768, False),
+        ("shared", 40_960, 49_152, False),
+    ],
+)
+def test_thresholds(launched, metric, before, after, told):
+    found = compare(launched({metric: before}), launched({metric: after}))
+    assert [(c.metric, c.before, c.after) for c in found.changes] == (
+        [(metric, before, after)] if told else []
+    )
+    assert found.outcome == ("resource-regressed" if told else "same")
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS, ids=lambda threshold: threshold.metric)
+def test_every_threshold_at_its_edge(threshold):
+    edge = 4 * threshold.above
+    assert threshold.passed_by(edge, edge * threshold.factor)
+    assert not threshold.passed_by(edge, edge * threshold.factor - 1)
+    assert not threshold.passed_by(threshold.above / 2, threshold.above)
+    assert threshold.passed_by(threshold.above / 2, threshold.above + 1)
+    assert not threshold.passed_by(edge, edge) and threshold.why
+
+
+def test_each_launch_is_compared_with_the_same_one(launched):
+    """The wide one shrinks by as much as the narrow one grows."""
+    before = launched({"num_warps": 4, "stack": 400}, {"num_warps": 8, "stack": 100})
+    after = launched({"num_warps": 4, "stack": 100}, {"num_warps": 8, "stack": 400})
+    (change,) = compare(before, after).changes
+    assert (change.what, change.before, change.after) == ("_kernel, 8 warps", 100, 400)
+
+
+def test_configurations_of_one_launch_are_compared_in_their_order(launched):
+    before = launched({"stack": 400}, {"stack": 100})
+    after = launched({"stack": 400}, {"stack": 200})
+    (change,) = compare(before, after).changes
+    assert (change.before, change.after) == (100, 200)
+
+
+def test_with_a_configuration_more_the_worst_stand_for_all(launched):
+    before = launched({"stack": 400}, {"stack": 100})
+    assert compare(before, launched({"stack": 400}, {"stack": 0}, {"stack": 396})).changes == ()
+    assert compare(launched({"stack": 100}, {"stack": 400}), launched({"stack": 400})).changes == ()
+    (change,) = compare(before, launched({"stack": 800})).changes
+    assert (change.before, change.after) == (400, 800)
+
+
+def test_the_names_of_2_3_1_are_those_of_3_0_0(launched):
+    """Triton 2.3.1 names a kernel with what it was specialised for."""
+    before = launched({"kernel": "_twice_kernel_0d1d2d34c", "stack": 96})
+    (change,) = compare(before, launched({"kernel": "_twice_kernel", "stack": 960})).changes
+    assert change.what == "_twice_kernel, 4 warps"
+    other = launched({"kernel": "_other", "stack": 960})
+    assert compare(before, other).changes == ()
+
+
+def test_a_figure_that_is_missing_is_not_compared(launched):
+    assert compare(launched({"spills": None}), launched({"spills": 9})).outcome == "same"
+    assert compare(launched(), launched({"stack": 960, "num_warps": 16})).outcome == "same"
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        {"launches": "many"}, {"launches": [None, 3, "x"]}, {"launches": [{"kernel": "_kernel"}]},
+        {"launches": [{"kernel": ["_kernel"], "num_warps": "4", "stack": 1}]},
+        {"launches": [{"kernel": "_kernel", "num_warps": 4, "stack": "9999", "registers": True, "shared": -1}]},
+        {"timing": "fast"}, {"timing": {"median": "nan", "low": 1, "high": 1}}, {"timing": {}},
+        {"timing": {"median": 0, "low": 0, "high": 0, "bytes": 0, "of_copy": 0, "alone": True}},
+    ],
+)  # fmt: skip
+def test_what_a_cell_made_up_changes_nothing(launched, timed, make_record, resources):
+    odd = make_record(resources=resources)
+    for record in (launched({"stack": 1}), timed(1.0)):
+        assert compare(record, odd).outcome == compare(odd, record).outcome == "same"
+
+
+def test_resources_of_what_is_red_are_not_compared(launched):
+    """A crash takes the figures along; what is left of them says nothing."""
+    before = launched({"stack": 8}, outcome="limit", fingerprint="f")
+    after = launched({"stack": 800}, outcome="limit", fingerprint="f")
+    assert compare(before, after).outcome == "same"
+
+
+def test_a_configuration_that_no_longer_survives(make_record):
+    before = make_record(config="num_warps=8")
+    for lost in LEFT_OUT.values():
+        found = compare(before, make_record(config="num_warps=8", **lost))
+        assert found.outcome == "resource-regressed"
+        (change,) = found.changes
+        assert (change.metric, change.what) == ("configs", "num_warps=8")
+        assert (change.before, change.after) == ("kept", "left out")
+
+
+def test_slower_names_both_medians(timed):
+    (change,) = compare(timed(1.0), timed(1.2)).changes
+    assert (change.metric, change.before, change.after, change.unit) == ("time", 1.0, 1.2, "ms")
+    assert compare(timed(1.0), timed(1.2)).outcome == "slower"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "spread"),
+    [
+        # Faster, or less than a tenth.
+        (1.0, 0.5, 0.0), (1.0, 1.09, 0.0),
+        # A fifth, with quartiles that overlap.
+        (1.0, 1.2, 0.1),
+        # Half as long again, of which a launch may take all.
+        (0.008, 0.012, 0.0),
+    ],
+)  # fmt: skip
+def test_noise_is_not_slower(timed, before, after, spread):
+    assert compare(timed(before, spread), timed(after, spread)).outcome == "same"
+
+
+def test_the_smallest_kernel_that_is_slower(timed):
+    assert compare(timed(0.008), timed(0.0132)).outcome == "slower"
+
+
+def test_times_beside_other_jobs_are_not_compared(timed):
+    for before, after in ((True, False), (False, True), (False, False)):
+        found = compare(timed(1.0, alone=before), timed(9.0, alone=after))
+        assert (found.outcome, found.changes) == ("same", ())
+        assert "beside other jobs" in found.note
+    assert compare(timed(1.0), timed(1.0)).note == ""
+
+
+def test_times_on_different_gpus_are_not_compared(timed):
+    found = compare(timed(1.0, copy=4.3e9), timed(2.0, copy=3.0e9))
+    assert found.outcome == "same" and "different bandwidth" in found.note
+    assert compare(timed(1.0, copy=3.1e9), timed(2.0, copy=3.0e9)).outcome == "slower"
+
+
+def test_pairs_are_cells(make_record):
+    before = [make_record(), make_record(case="old"), make_record(column="main")]
+    after = [make_record(outcome="crash"), make_record(case="new"), make_record(column="main")]
+    found = {(p.record.column, p.record.case): p.comparison.outcome for p in pairs(before, after)}
+    assert found == {
+        ("triton-3.2.0", "fp16-7x33"): "regressed",
+        ("triton-3.2.0", "new"): "new",
+        ("triton-3.2.0", "old"): "gone",
+        ("main", "fp16-7x33"): "same",
+    }
+
+
+@pytest.mark.parametrize("name", ["target", "lane", "mode", "kernel", "case", "config"])
+def test_across_columns_all_else_must_agree(make_record, name):
+    other = {"lane": "interpret", "mode": "shimmed"}.get(name, "other")
+    before, after = make_record(column="a"), make_record(column="b", **{name: other})
+    assert {p.comparison.outcome for p in pairs([before], [after], across_columns=True)} == {
+        "new",
+        "gone",
+    }
+    twin = make_record(column="b")
+    (pair,) = pairs([before], [twin], across_columns=True)
+    assert pair.comparison.outcome == "same" and pair.record is twin
+
+
+def test_the_table_in_the_docstring_is_the_table():
+    text = Path(comparison.__file__).read_text("utf-8").split('"""')[1]
+    rows = re.findall(r"^\| (absent|passed|left out|red) +\| (.+?) +\|$", text, re.M)
+    heads = ("absent", "passed", "left out", "red")
+    told = {
+        (row, head): word.strip(" *")
+        for row, words in rows
+        for head, word in zip(heads, words.split("|"))
+    }
+    assert told == comparison._RULES
