@@ -15,23 +15,26 @@ BLOCK = 512
 
 
 @triton.jit
-def _drop(x_ptr, y_ptr, at, number, size, p, scale):
-    mask = at < size
-    x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
-    y = tl.where(number > p, x * scale, 0.0)
-    tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
+def _put(x, y_ptr, at, number, size, p, scale):
+    y = tl.where(number > p, x.to(tl.float32) * scale, 0.0)
+    tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=at < size)
 
 
 @triton.jit(do_not_specialize=["seed"])
 def _dropout_kernel(x_ptr, y_ptr, size, p, scale, seed, BLOCK: tl.constexpr):
     inside = tl.arange(0, BLOCK)
-    first, second, third, fourth = tl.rand4x(seed, tl.program_id(0) * BLOCK + inside)
     # 64 bits: all elements together may pass 2^31
     at = tl.program_id(0).to(tl.int64) * (4 * BLOCK) + inside
-    _drop(x_ptr, y_ptr, at, first, size, p, scale)
-    _drop(x_ptr, y_ptr, at + BLOCK, second, size, p, scale)
-    _drop(x_ptr, y_ptr, at + 2 * BLOCK, third, size, p, scale)
-    _drop(x_ptr, y_ptr, at + 3 * BLOCK, fourth, size, p, scale)
+    # all loads before the first store, which might be to the same place for all that the compiler knows
+    x0 = tl.load(x_ptr + at, mask=at < size, other=0.0)
+    x1 = tl.load(x_ptr + at + BLOCK, mask=at + BLOCK < size, other=0.0)
+    x2 = tl.load(x_ptr + at + 2 * BLOCK, mask=at + 2 * BLOCK < size, other=0.0)
+    x3 = tl.load(x_ptr + at + 3 * BLOCK, mask=at + 3 * BLOCK < size, other=0.0)
+    first, second, third, fourth = tl.rand4x(seed, tl.program_id(0) * BLOCK + inside)
+    _put(x0, y_ptr, at, first, size, p, scale)
+    _put(x1, y_ptr, at + BLOCK, second, size, p, scale)
+    _put(x2, y_ptr, at + 2 * BLOCK, third, size, p, scale)
+    _put(x3, y_ptr, at + 3 * BLOCK, fourth, size, p, scale)
 
 
 def _dropped(x, p, seed):

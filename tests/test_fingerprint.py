@@ -36,7 +36,7 @@ def test_another_build_of_the_same_compiler_gives_the_same_fingerprint():
             "SIGABRT: LLVM ERROR: Cannot select: 0x…: i32 = foo",
         ),
         (
-            "computeCapability not supported\nUNREACHABLE executed at /root/lib/Accelerate.cpp:38!",
+            "computeCapability not supported\nUNREACHABLE executed at /project/lib/Accelerate.cpp:38!",
             "SIGABRT: UNREACHABLE in Accelerate.cpp: computeCapability not supported",
         ),
         ("nothing known", "SIGABRT"),
@@ -48,7 +48,7 @@ def test_what_a_dying_compiler_says(output, expected):
 
 
 def test_ptxas():
-    text = "ptxas /tmp/tmpabc123_x.ptx, line 20; error   : Feature '.bf16' requires .target sm_80 or higher"
+    text = "ptxas /scratch/tmpabc123_x.ptx, line 20; error   : Feature '.bf16' requires .target sm_80 or higher"
     assert "Feature '.bf16' requires .target <target> or higher" in fingerprint.of_exception(
         "RuntimeError", text
     )

@@ -232,6 +232,8 @@ OPS = (
         "cross_entropy", "cross_entropy", "bf16", {"tokens": TOKENS, "V": VOCABULARY},
         {**torch_peers(cross_entropy, ["logits"], []),
          "liger": liger("cross_entropy", ["logits"], [], lambda logits, target, smoothing: (logits, target))},
+        # as liger's: the gradient takes the place of the logits
+        options={"in_place": True},
     ),
     Op(
         "fused_linear_cross_entropy", "fused_linear_cross_entropy", "bf16",
