@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel, max_shared_memory
-from crosswarp.kernels.flash_attention import LOG2_E, _put, _rows, _shape
+from crosswarp.kernels.flash_attention import LOG2_E, _put, _rows, _shape, described
 from crosswarp.kernels.flash_attention import launch as forward
 from crosswarp.kernels.flash_attention_backward import inputs, reference
 
@@ -21,26 +21,87 @@ def _start_kernel(
     o_ptr,
     do_ptr,
     lse_ptr,
-    score_ptr,
+    sums_ptr,
     delta_ptr,
+    starts_ptr,
     tokens,
+    padded,
     o_row,
     o_head,
     do_row,
     do_head,
+    D: tl.constexpr,
+    BM: tl.constexpr,
+    GAP: tl.constexpr,
+):
+    """The sum of o * do of each row, and its sum of exponentials, as `_sums_at` wants them."""
+    head = tl.program_id(1).to(tl.int64)
+    begin = tl.load(starts_ptr + tl.program_id(2)).to(tl.int64)
+    length = (tl.load(starts_ptr + tl.program_id(2) + 1) - begin).to(tl.int32)
+    if tl.program_id(0) * BM >= length + GAP - 4:
+        return
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    o = _rows(o_ptr + begin * o_row + head * o_head, rows, o_row, length, D, D, True)
+    do = _rows(do_ptr + begin * do_row + head * do_head, rows, do_row, length, D, D, True)
+    lse = tl.load(lse_ptr + head * tokens + begin + rows, mask=rows < length, other=float("inf"))
+    at = head * padded + _sums_at(begin, GAP) + rows
+    kept = rows < length + GAP - 4
+    tl.store(sums_ptr + at, lse, mask=kept)
+    tl.store(delta_ptr + at, tl.sum(o.to(tl.float32) * do.to(tl.float32), 1), mask=kept)
+
+
+@triton.jit
+def _sums_at(begin, GAP: tl.constexpr):
+    """Where the sums of this program's sequence start: at 16 bytes, and behind the last of the one before is room for
+    a block of infinities, which give a weight of zero to what is no query."""
+    return begin // 4 * 4 + tl.program_id(2) * GAP
+
+
+@triton.jit
+def _walk(
+    dk,
+    dv,
+    k,
+    v,
+    q_rows,
+    do_rows,
+    sums,
+    deltas,
+    dq_rows,
+    keys,
+    begin,
+    sums_at,
+    head,
+    first,
+    end,
+    length,
     scale,
     D: tl.constexpr,
     BM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    EDGE: tl.constexpr,
 ):
-    """What the products of a row of scores, and of its gradients, start from."""
-    rows = tl.program_id(0) * BM + tl.arange(0, BM).to(tl.int64)
-    head = tl.program_id(1).to(tl.int64)
-    o = _rows(o_ptr + head * o_head, rows, o_row, tokens, D, D, True).to(tl.float32)
-    do = _rows(do_ptr + head * do_head, rows, do_row, tokens, D, D, True).to(tl.float32)
-    at = head * tokens + rows
-    lse = tl.load(lse_ptr + at, mask=rows < tokens, other=0.0)
-    tl.store(score_ptr + at, -lse / scale, mask=rows < tokens)
-    tl.store(delta_ptr + at, -tl.sum(o * do, 1), mask=rows < tokens)
+    """Add what the queries from `first` to `end` make; EDGE where some key must not be seen. Tiles of scores are
+    [keys, queries]: as they come, they are the left operand of dv and dk."""
+    for start in range(first, end, BM):
+        q = q_rows.load([begin + start, head * D])
+        lse = sums.load([head, sums_at + start])
+        do = do_rows.load([begin + start, head * D])
+        delta = deltas.load([head, sums_at + start])
+        p = tl.math.exp2(tl.dot(k, tl.trans(q), allow_tf32=False) * scale - lse)
+        if EDGE:
+            seen = keys < length
+            if CAUSAL:
+                seen = keys <= start + tl.arange(0, BM)[None, :]
+            p = tl.where(seen, p, 0.0)
+        dv = tl.dot(p.to(do.dtype), do, dv, allow_tf32=False)
+        # Subtracted: what is added to a product becomes its start, and the load of that is not pipelined (Triton 3.6).
+        ds = (p * (tl.dot(v, tl.trans(do), allow_tf32=False) - delta)).to(q.dtype)
+        # before dk, which the matrix units then work on while this one is added
+        dq = tl.dot(tl.trans(ds), k, allow_tf32=False)
+        dk = tl.dot(ds, q, dk, allow_tf32=False)
+        dq_rows.atomic_add([begin + start, head * D], dq)
+    return dk, dv
 
 
 @triton.jit
@@ -49,13 +110,12 @@ def _one_pass_kernel(
     k_rows,
     v_rows,
     do_rows,
+    sums,
+    deltas,
     dq_rows,
     dk_ptr,
     dv_ptr,
-    score_ptr,
-    delta_ptr,
     starts_ptr,
-    tokens,
     dk_row,
     dk_head,
     scale,
@@ -65,6 +125,7 @@ def _one_pass_kernel(
     CAUSAL: tl.constexpr,
     BM: tl.constexpr,
     BN: tl.constexpr,
+    GAP: tl.constexpr,
 ):
     # the first blocks of a causal sequence have the most queries, and start first, in all heads
     block = tl.program_id(1)
@@ -73,39 +134,29 @@ def _one_pass_kernel(
     length = tl.load(starts_ptr + tl.program_id(2) + 1) - begin
     if block * BN >= length:
         return
+    sums_at = _sums_at(begin, GAP)
     keys = block * BN + tl.arange(0, BN)
     k = k_rows.load([begin + block * BN, kv_head * D])
     v = v_rows.load([begin + block * BN, kv_head * D])
     dk = tl.zeros([BN, D], dtype=tl.float32)
     dv = tl.zeros([BN, D], dtype=tl.float32)
-    first = 0
+    # Masks cost much more than they take away: the blocks that need none have a loop of their own.
     if CAUSAL:
         first = block * BN
+        whole = tl.minimum(first + ((BN + BM - 1) // BM) * BM, length)
+    else:
+        first = 0
+        whole = tl.where((block + 1) * BN > length, length, 0)
     for h in range(0, GROUP):
         head = kv_head * GROUP + h
-        scores = score_ptr + head.to(tl.int64) * tokens + begin
-        deltas = delta_ptr + head.to(tl.int64) * tokens + begin
-        # Tiles of scores are [keys, queries]: as they come, they are the left operand of dv and dk. The products start
-        # from what would be subtracted from them, and from an infinity where there is nothing to see.
-        for start in range(first, length, BM):
-            rows = start + tl.arange(0, BM)
-            q = q_rows.load([begin + start, head * D])
-            row = tl.load(scores + rows, mask=rows < length, other=-float("inf"))
-            do = do_rows.load([begin + start, head * D])
-            delta = tl.load(deltas + rows, mask=rows < length, other=0.0)
-            if CAUSAL:
-                seen = keys[:, None] <= rows[None, :]
-            else:
-                seen = (keys[:, None] < length) & (rows[None, :] < length)
-            score = tl.where(seen, row[None, :], -float("inf"))
-            p = tl.math.exp2(tl.dot(k, tl.trans(q), score, allow_tf32=False) * scale)
-            dv = tl.dot(p.to(do.dtype), do, dv, allow_tf32=False)
-            dp = tl.broadcast_to(delta[None, :], [BN, BM])
-            ds = (p * tl.dot(v, tl.trans(do), dp, allow_tf32=False)).to(q.dtype)
-            # before dk, which the matrix units then work on while this one is added
-            dq = tl.dot(tl.trans(ds), k, allow_tf32=False)
-            dk = tl.dot(ds, q, dk, allow_tf32=False)
-            dq_rows.atomic_add([begin + start, head * D], dq)
+        dk, dv = _walk(
+            dk, dv, k, v, q_rows, do_rows, sums, deltas, dq_rows, keys[:, None], begin, sums_at,
+            head, first, whole, length, scale, D, BM, CAUSAL, True,
+        )  # fmt: skip
+        dk, dv = _walk(
+            dk, dv, k, v, q_rows, do_rows, sums, deltas, dq_rows, keys[:, None], begin, sums_at,
+            head, whole, length, length, scale, D, BM, CAUSAL, False,
+        )  # fmt: skip
     dk_ptr += begin.to(tl.int64) * dk_row + kv_head * dk_head
     dv_ptr += begin.to(tl.int64) * dk_row + kv_head * dk_head
     _put(dk_ptr, dk * factor, keys, dk_row, length, D, D)
@@ -115,7 +166,7 @@ def _one_pass_kernel(
 def launch(q, k, v, do, cu_seqlens, max_length, causal, forward_tile=None, tile=None):
     """A tile has BM (queries), BN (keys), num_warps and num_stages."""
     sizes = (cu_seqlens, max_length, causal)
-    kept = forward(q, k, v, *sizes, tile=forward_tile)
+    kept = forward(q, k, v, *sizes, tile=forward_tile, descriptors=True)
     return backward(q, k, v, do, kept["o"], kept["lse"], *sizes, tile)
 
 
@@ -127,21 +178,16 @@ def _tile(dtype):
     elif max_shared_memory() < 200_000:
         chosen = (32, 64, 4, 2)
     else:
-        # dk and dv take half of all registers; with 3.6 nothing is spilled in the loop
-        chosen = (64, 128, 8, 3)
+        # dk and dv take half of all registers
+        chosen = (64, 128, 8, 2)
     return dict(zip(("BM", "BN", "num_warps", "num_stages"), chosen))
 
 
-def _described(x, rows):
-    """A descriptor of `x` [tokens, heads, width] that hands out rows of one head."""
-    # it came with Triton 3.4
+def _by_head(x, rows):
+    """A descriptor of `x` [heads, rows of all sequences]."""
     from triton.tools.tensor_descriptor import TensorDescriptor
 
-    tokens, heads, width = x.shape
-    aligned = x.stride(0) * x.element_size() % 16 == 0 and x.data_ptr() % 16 == 0
-    if x.stride()[1:] != (width, 1) or not aligned:
-        x = x.contiguous()
-    return TensorDescriptor(x, [tokens, heads * width], [x.stride(0), 1], [rows, width])
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, rows])
 
 
 def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal, tile=None):
@@ -151,42 +197,46 @@ def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal, tile=None):
         msg = f"heads of {width} are not for descriptors: use flash_attention_backward"
         raise ValueError(msg)
     tile = tile or _tile(q.dtype)
+    bm, bn, sequences = tile["BM"], tile["BN"], len(cu_seqlens) - 1
     dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
     total = torch.zeros(q.shape, dtype=torch.float32, device=q.device)
-    score, delta = torch.empty_like(lse), torch.empty_like(lse)
+    padded = triton.cdiv(tokens + sequences * (bm + 4), 4) * 4
+    sums, delta = (lse.new_empty((heads, padded)) for _ in range(2))
     factor = width**-0.5
-    _start_kernel[(triton.cdiv(tokens, 32), heads)](
+    _start_kernel[(triton.cdiv(max_length + bm, 32), heads, sequences)](
         o,
         do,
         lse,
-        score,
-        delta,
-        tokens,
-        *o.stride()[:2],
-        *do.stride()[:2],
-        factor * LOG2_E,
-        D=width,
-        BM=32,
-        num_warps=4,
-    )
-    _one_pass_kernel[(kv_heads, triton.cdiv(max_length, tile["BN"]), len(cu_seqlens) - 1)](
-        _described(q, tile["BM"]),
-        _described(k, tile["BN"]),
-        _described(v, tile["BN"]),
-        _described(do, tile["BM"]),
-        _described(total, tile["BM"]),
-        dk,
-        dv,
-        score,
+        sums,
         delta,
         cu_seqlens,
         tokens,
+        padded,
+        *o.stride()[:2],
+        *do.stride()[:2],
+        D=width,
+        BM=32,
+        GAP=bm + 4,
+        num_warps=4,
+    )
+    _one_pass_kernel[(kv_heads, triton.cdiv(max_length, bn), sequences)](
+        described(q, bm),
+        described(k, bn),
+        described(v, bn),
+        described(do, bm),
+        _by_head(sums, bm),
+        _by_head(delta, bm),
+        described(total, bm),
+        dk,
+        dv,
+        cu_seqlens,
         *dk.stride()[:2],
         factor * LOG2_E,
         factor,
         GROUP=heads // kv_heads,
         D=width,
         CAUSAL=causal,
+        GAP=bm + 4,
         **tile,
     )
     torch.mul(total, factor, out=dq)
