@@ -1,6 +1,9 @@
 """Attention without the matrix of scores, forward: causal or full, grouped heads, sequences of any length.
 
 The tokens of all sequences lie end to end; `cu_seqlens` says where each starts. Sums of exponentials are in base 2.
+
+With `descriptors`, rows come by tensor descriptors (Triton 3.4; TMA where the GPU has it). A block that goes over the
+end of its sequence then reads what lies behind it, times an exact zero: that has to be finite.
 """
 
 import torch
@@ -30,6 +33,19 @@ def _rows(ptr, rows, row_stride, length, D: tl.constexpr, BD: tl.constexpr, EDGE
 
 
 @triton.jit
+def _block(
+    given, rows, first, col, row_stride, length,
+    D: tl.constexpr, BD: tl.constexpr, EDGE: tl.constexpr, DESCRIBED: tl.constexpr,
+):  # fmt: skip
+    """As `_rows`, or the rows from `first` and the columns from `col` of a descriptor."""
+    if DESCRIBED:
+        loaded = given.load([first, col])
+    else:
+        loaded = _rows(given, rows, row_stride, length, D, BD, EDGE)
+    return loaded
+
+
+@triton.jit
 def _put(ptr, value, rows, row_stride, length, D: tl.constexpr, BD: tl.constexpr):
     cols = tl.arange(0, BD)
     mask = (rows[:, None] < length) & (cols[None, :] < D)
@@ -47,6 +63,8 @@ def _attend(
     v_ptr,
     k_row,
     v_row,
+    begin,
+    kv_col,
     rows,
     first,
     end,
@@ -57,11 +75,12 @@ def _attend(
     BN: tl.constexpr,
     CAUSAL: tl.constexpr,
     EDGE: tl.constexpr,
+    DESCRIBED: tl.constexpr,
 ):
     """Take the keys from `first` to `end` into the running sum; EDGE where some of them must not be seen."""
     for start in range(first, end, BN):
         keys = start + tl.arange(0, BN)
-        k = _rows(k_ptr, keys, k_row, length, D, BD, EDGE)
+        k = _block(k_ptr, keys, begin + start, kv_col, k_row, length, D, BD, EDGE, DESCRIBED)
         score = tl.dot(q, tl.trans(k), allow_tf32=False)
         if EDGE:
             seen = keys[None, :] < length
@@ -72,7 +91,7 @@ def _attend(
         p = tl.math.exp2(score * scale - new_top[:, None])
         shrink = tl.math.exp2(top - new_top)
         weight = weight * shrink + tl.sum(p, 1)
-        v = _rows(v_ptr, keys, v_row, length, D, BD, EDGE)
+        v = _block(v_ptr, keys, begin + start, kv_col, v_row, length, D, BD, EDGE, DESCRIBED)
         total = tl.dot(p.to(v.dtype), v, total * shrink[:, None], allow_tf32=False)
         top = new_top
     return total, top, weight
@@ -117,18 +136,23 @@ def _forward_kernel(
     D: tl.constexpr,
     BD: tl.constexpr,
     CAUSAL: tl.constexpr,
+    DESCRIBED: tl.constexpr,
     BM: tl.constexpr,
     BN: tl.constexpr,
 ):
     # the last blocks of a causal sequence have the most keys, and start first, in all heads
     block = tl.num_programs(1) - 1 - tl.program_id(1)
     head = tl.program_id(0)
-    begin = tl.load(starts_ptr + tl.program_id(2)).to(tl.int64)
+    first = tl.load(starts_ptr + tl.program_id(2)).to(tl.int32)
+    begin = first.to(tl.int64)
     length = (tl.load(starts_ptr + tl.program_id(2) + 1) - begin).to(tl.int32)
     rows = block * BM + tl.arange(0, BM)
-    q = _rows(q_ptr + begin * q_row + head * q_head, rows, q_row, length, D, BD, True)
-    k_ptr += begin * k_row + (head // GROUP) * k_head
-    v_ptr += begin * v_row + (head // GROUP) * v_head
+    if not DESCRIBED:
+        q_ptr += begin * q_row + head * q_head
+        k_ptr += begin * k_row + (head // GROUP) * k_head
+        v_ptr += begin * v_row + (head // GROUP) * v_head
+    q = _block(q_ptr, rows, first + block * BM, head * D, q_row, length, D, BD, True, DESCRIBED)
+    kv_col = (head // GROUP) * D
 
     total = tl.zeros([BM, BD], dtype=tl.float32)
     top = tl.zeros([BM], dtype=tl.float32) - float("inf")
@@ -140,12 +164,12 @@ def _forward_kernel(
         end = tl.minimum(end, (block + 1) * BM)
         whole = tl.minimum(whole, ((block * BM) // BN) * BN)
     total, top, weight = _attend(
-        total, top, weight, q, k_ptr, v_ptr, k_row, v_row, rows, 0, whole, length, scale,
-        D, BD, BN, CAUSAL, False,
+        total, top, weight, q, k_ptr, v_ptr, k_row, v_row, first, kv_col, rows, 0, whole, length,
+        scale, D, BD, BN, CAUSAL, False, DESCRIBED,
     )  # fmt: skip
     total, top, weight = _attend(
-        total, top, weight, q, k_ptr, v_ptr, k_row, v_row, rows, whole, end, length, scale,
-        D, BD, BN, CAUSAL, True,
+        total, top, weight, q, k_ptr, v_ptr, k_row, v_row, first, kv_col, rows, whole, end, length,
+        scale, D, BD, BN, CAUSAL, True, DESCRIBED,
     )  # fmt: skip
     o = total / weight[:, None]
     _put(o_ptr + begin * o_row + head * o_head, o, rows, o_row, length, D, BD)
@@ -153,28 +177,52 @@ def _forward_kernel(
     tl.store(lse + rows, top + tl.math.log2(weight), mask=rows < length)
 
 
-def launch(q, k, v, cu_seqlens, max_length, causal, tuned=False, tile=None):
-    """Autotuned if asked, otherwise a direct launch, with the given tile or one of those below."""
+def described(x, rows):
+    """A descriptor of `x` [tokens, heads, width] that hands out `rows` rows of one head."""
+    # it came with Triton 3.4
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    tokens, heads, width = x.shape
+    if width not in (16, 32, 64, 128, 256):
+        msg = f"a descriptor hands out no heads of {width}: launch without descriptors"
+        raise ValueError(msg)
+    aligned = x.stride(0) * x.element_size() % 16 == 0 and x.data_ptr() % 16 == 0
+    if x.stride()[1:] != (width, 1) or not aligned:
+        x = x.contiguous()
+    return TensorDescriptor(x, [tokens, heads * width], [x.stride(0), 1], [rows, width])
+
+
+def _tile(dtype, descriptors):
+    # products of fp32 are not for the matrix units: a larger tile is only more code
+    if dtype == torch.float32:
+        chosen = (32, 32, 4, 1)
+    elif max_shared_memory() < 200_000:
+        chosen = (128, 64, 8, 2)
+    elif descriptors:
+        # measured on an H100: the best of seven, and two programs of a multiprocessor take turns
+        chosen = (128, 64, 4, 2)
+    else:
+        chosen = (128, 64, 8, 3)
+    return dict(zip(("BM", "BN", "num_warps", "num_stages"), chosen))
+
+
+def launch(q, k, v, cu_seqlens, max_length, causal, tuned=False, tile=None, descriptors=False):
+    """Autotuned if asked, otherwise a direct launch, with the given tile or one of those above."""
     tokens, heads, width = q.shape
     o = torch.empty((tokens, heads, width), dtype=q.dtype, device=q.device)
     lse = torch.empty((heads, tokens), dtype=torch.float32, device=q.device)
     # the autotuner's own function is the kernel with its heuristics
     kernel, chosen = _forward_kernel, {}
     if not tuned:
-        kernel = _forward_kernel.fn
-        # products of fp32 are not for the matrix units: a larger tile is only more code
-        if tile is not None:
-            chosen = tile
-        elif q.dtype == torch.float32:
-            chosen = {"BM": 32, "BN": 32, "num_warps": 4, "num_stages": 1}
-        elif max_shared_memory() > 200_000:
-            chosen = {"BM": 128, "BN": 64, "num_warps": 8, "num_stages": 3}
-        else:
-            chosen = {"BM": 128, "BN": 64, "num_warps": 8, "num_stages": 2}
+        kernel, chosen = _forward_kernel.fn, tile or _tile(q.dtype, descriptors)
+    given = (q, k, v)
+    if descriptors:
+        if tuned:
+            raise ValueError("descriptors are made for one tile: give it, and leave out tuned")
+        rows = ("BM", "BN", "BN")
+        given = [described(x, chosen[name]) for x, name in zip(given, rows)]
     kernel[lambda meta: (heads, triton.cdiv(max_length, meta["BM"]), len(cu_seqlens) - 1)](
-        q,
-        k,
-        v,
+        *given,
         o,
         lse,
         cu_seqlens,
@@ -184,6 +232,7 @@ def launch(q, k, v, cu_seqlens, max_length, causal, tuned=False, tile=None):
         GROUP=heads // k.shape[1],
         D=width,
         CAUSAL=causal,
+        DESCRIBED=descriptors,
         **chosen,
     )
     return {"o": o, "lse": lse}
@@ -255,6 +304,15 @@ KERNEL = Kernel(
             _shape((70, 30), 64, 2, 1, 1),
             options={"tuned": True},
             requires=("autotune",),
+        ),
+        *(
+            Case(
+                f"{id}-descriptors",
+                *SHAPES[id],
+                options={"descriptors": True},
+                requires=("tensor-descriptor",),
+            )
+            for id in ("fp16-d128-causal-gqa", "bf16-d64-causal-gqa")
         ),
     ),
     inputs=inputs,
