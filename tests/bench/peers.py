@@ -271,7 +271,7 @@ OPS = (
     ),
     Op(
         "flash_attention fwd", "flash_attention", "bf16", ATTENTION,
-        {"torch": lambda inputs: attention_forward(inputs)}, moved=0,
+        {"torch": lambda inputs: attention_forward(inputs)}, moved=0, options={"descriptors": True},
     ),
     Op(
         "flash_attention fwd+bwd", "flash_attention_backward", "bf16", ATTENTION,
