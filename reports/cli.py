@@ -4,6 +4,7 @@
     crosswarp report    a stored run as a table, Markdown or JSON
     crosswarp diff      what regressed between two columns, runs or baselines
     crosswarp baseline  write a run as a small file, to be committed and compared with
+    crosswarp range     the releases that a suite was measured green on, as a version specifier
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them
@@ -24,6 +25,7 @@ from pathlib import Path
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         from crosswarp.reports import commands
     except ImportError as error:
@@ -37,7 +39,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     from crosswarp.matrix.errors import CrosswarpError
 
-    arguments = list(sys.argv[1:] if argv is None else argv)
     options = _parser().parse_args(arguments)
     try:
         return getattr(commands, options.command)(options, arguments)
@@ -102,26 +103,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     how = run.add_argument_group("how")
     how.add_argument(
-        "--jobs", type=_positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
-    )
-    how.add_argument(
         "--fresh",
         action="store_true",
         help="compile everything again, rather than take from Triton's cache what an earlier run compiled",
     )
-    how.add_argument(
-        "--time-limit", type=_positive, default=120, metavar="S", help="for one case (120)"
-    )
-    how.add_argument(
-        "--memory-limit",
-        type=_positive,
-        default=6000,
-        metavar="MB",
-        help="for one compilation (6000)",
-    )
-    how.add_argument(
-        "--column-limit", type=_positive, default=3600, metavar="S", help="for one column (3600)"
-    )
+    _limits(how)
     where = run.add_argument_group("where")
     where.add_argument(
         "--work", type=Path, default=Path(".crosswarp"), metavar="DIR",
@@ -150,6 +136,11 @@ def _parser() -> argparse.ArgumentParser:
     _baseline(commands.add_parser(
         "baseline", help="write a run as a file to compare with",
         description="Write a run as a small, sorted text file, to be committed and given to `crosswarp diff`.",
+    ))  # fmt: skip
+    _range(commands.add_parser(
+        "range", help="the releases a suite is green on",
+        description="Print the measured floor, ceiling and holes of a suite as version specifiers of Triton and torch, "
+        "bare and with the shims, and of each kernel. Only what a run measured counts: what it did not run is named.",
     ))  # fmt: skip
     columns = commands.add_parser(
         "columns", help="list the columns", description="List the columns."
@@ -202,6 +193,20 @@ def _baseline(parser: argparse.ArgumentParser) -> None:
     write.add_argument("file", type=Path, metavar="FILE")
     write.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
     _store(write)
+
+
+def _range(parser: argparse.ArgumentParser) -> None:
+    for name in ("kernels", "targets", "lanes"):
+        parser.add_argument(
+            f"--{name}",
+            action="append",
+            metavar="GLOB,..",
+            help="(default: all that the run holds)",
+        )
+    parser.add_argument("--format", choices=("table", "markdown", "json"), default="table")
+    parser.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
+    parser.add_argument("--columns-file", type=Path, metavar="TOML")
+    _store(parser)
 
 
 def _libraries(parser: argparse.ArgumentParser) -> None:
@@ -268,6 +273,25 @@ def _doctor(doctor: argparse.ArgumentParser) -> None:
         help="for asking torch and the devices (120)",
     )
     doctor.add_argument("--issues-file", type=Path, metavar="TOML")
+
+
+def _limits(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--jobs", type=_positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
+    )
+    group.add_argument(
+        "--time-limit", type=_positive, default=120, metavar="S", help="for one case (120)"
+    )
+    group.add_argument(
+        "--memory-limit",
+        type=_positive,
+        default=6000,
+        metavar="MB",
+        help="for one compilation (6000)",
+    )
+    group.add_argument(
+        "--column-limit", type=_positive, default=3600, metavar="S", help="for one column (3600)"
+    )
 
 
 def _store(group: argparse._ActionsContainer) -> None:
