@@ -24,6 +24,7 @@ from crosswarp.matrix.record import MODES
 from crosswarp.matrix.run import Prepare, Runner
 from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
+from crosswarp.reports import bisect as bisect_module
 from crosswarp.reports import diff as diff_module
 from crosswarp.reports import diff_text, escape, range_text
 from crosswarp.reports import docs as docs_module
@@ -157,6 +158,10 @@ def range(options: argparse.Namespace, argv: Sequence[str]) -> int:
     }  # fmt: skip
     print(formats[options.format](shown), end="")
     return 0
+
+
+def bisect(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    return bisect_module.run(options, argv)
 
 
 def columns(options: argparse.Namespace, argv: Sequence[str]) -> int:

@@ -54,6 +54,7 @@ class FakePrepare:
         self.fail = fail
         self.expect = expect
         self.cancelled = False
+        self.cpu_backend = None
 
     def __call__(self, column):
         from crosswarp.matrix.environment import Environment
