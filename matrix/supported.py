@@ -164,7 +164,7 @@ def span(states: Sequence[tuple[Version, State]]) -> Span:
     series = {_series(version) for version in green}
     parts = [f">={_plain(floor)}"]
     for hole in holes:
-        left = f"!={_plain(hole)}" if _series(hole) in series else f"!={_series(hole)}.*"
+        left = f"!={hole}" if _series(hole) in series else f"!={_series(hole)}.*"
         if left not in parts:
             parts.append(left)
     if newer:

@@ -92,9 +92,8 @@ def _judge_here(options: argparse.Namespace, argv: Sequence[str]) -> int:
     except Exception:
         traceback.print_exc()
         return GIT["cannot say"]
-    print(
-        fill("", escape.line(f"{options.kernel} on {looked.column.id}: {seen.answer} ({seen.why})"))
-    )
+    why = "" if seen.red else f" ({seen.why})"
+    print(fill("", escape.line(f"{options.kernel} on {looked.column.id}: {seen.answer}{why}")))
     for line in _cause(seen, known):
         print(line)
     return GIT[seen.answer]
@@ -143,6 +142,8 @@ def _plan(options: argparse.Namespace) -> plan.Plan:
         memory_limit_mb=options.memory_limit,
         column_limit=options.column_limit,
         suite=suite,
+        # Builds of two commits bear one version, and one may not pass with what the other compiled.
+        fresh=bool(options.here),
     )
 
 

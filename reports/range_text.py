@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,7 @@ from crosswarp.reports.markdown import pipes
 # Raised when a field changes its meaning or goes away; a new field does not.
 FORMAT = 1
 _WIDTH = 24
-_SAID: Mapping[State, str] = {
-    "green": "green", "red": "red", "unsupported": "unsupported", "unknown": "not run",
-}  # fmt: skip
+_NOT_RUN = "not run"
 # What these two are for everybody who did not write the harness.
 _LANE_OF = {"cpu": "the interpret lane", "gpu": "the device lane"}
 
@@ -120,7 +118,7 @@ def _ends(span: Span) -> list[str]:
     if not span.specifier:
         return []
     lines = []
-    if span.below is None or span.below[1] == "unknown":
+    if span.below is None:
         lines.append(f"Floor: nothing older than {span.floor} was tried.")
     else:
         lines.append(f"Floor: {_is(span.below)}.")
@@ -141,11 +139,12 @@ def _ends(span: Span) -> list[str]:
 
 def _is(beyond: tuple[Version, State]) -> str:
     version, state = beyond
-    return f"{version} {'was' if state == 'unknown' else 'is'} {_SAID[state]}"
+    return f"{version} " + ("was not run, or not whole" if state == "unknown" else f"is {state}")
 
 
 def _how(releases: Sequence[Version]) -> str:
-    return f"crosswarp run --columns {','.join(f'triton-{version}' for version in releases)}"
+    names = ",".join(f"triton-{version}" for version in releases)
+    return f"crosswarp run --columns {names if len(releases) < 3 else 'all'}"
 
 
 def _releases(found: Supported) -> list[list[str]]:
@@ -169,7 +168,7 @@ def _state(one: Measured) -> str:
         return f"red ({len(one.red)} cells, {kernels} kernel{'s' if kernels > 1 else ''})"
     if one.state == "unknown" and one.release.columns:
         return f"not whole ({one.missing or 'some'} not run)"
-    return _SAID[one.state]
+    return _NOT_RUN if one.state == "unknown" else one.state
 
 
 def _remarks(shown: Shown) -> list[str]:
@@ -209,9 +208,7 @@ def _ranged(of: Range) -> str:
 
 def _without_green(releases: Sequence[Measured]) -> str:
     states = {one.state for one in releases if one.release.columns}
-    return next(
-        (_SAID[state] for state in ("red", "unknown", "unsupported") if state in states), "not run"
-    )
+    return next((state for state in ("red", "unsupported") if state in states), _NOT_RUN)
 
 
 def _table(rows: list[list[str]]) -> str:

@@ -427,7 +427,7 @@ def at_hand(history, fake_run, monkeypatch):
     ("outcome", "status", "said"),
     [
         ("pass", 0, "softmax on here-triton-3.9.0: good (1 cell green)"),
-        ("crash", 1, "here-triton-3.9.0: bad (crash: SIGABRT: reshapeOuts)"),
+        ("crash", 1, "softmax on here-triton-3.9.0: bad outcome crash: SIGABRT: reshapeOuts"),
         ("unsupported", 125, "cannot say (unsupported: )"),
         ("not-run", 125, "cannot say (not run: )"),
     ],
@@ -436,6 +436,15 @@ def test_here_answers_as_git_bisect_understands_it(crosswarp, at_hand, outcome, 
     at_hand(*steps(outcome, triton="3.9.0"))
     found, out, _ = crosswarp("softmax", "--here")
     assert found == status and said in " ".join(out.split())
+
+
+def test_here_takes_nothing_from_the_build_before(crosswarp, at_hand, tmp_path):
+    at_hand(*steps(triton="3.9.0"))
+    kept = tmp_path / "work/cache/here-triton-3.9.0/kernel.cubin"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("")
+    assert crosswarp("softmax", "--here")[0] == 0
+    assert not kept.exists()
 
 
 def test_a_suite_that_dies_at_once_is_no_verdict(crosswarp, at_hand):

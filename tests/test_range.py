@@ -68,7 +68,7 @@ def test_the_specifier(text, specifier):
     ("releases", "text", "specifier"),
     [
         # The series has a green patch: only the red patch is left out.
-        (("3.2.0", "3.3.0", "3.3.1"), "grg", ">=3.2,!=3.3"),
+        (("3.2.0", "3.3.0", "3.3.1"), "grg", ">=3.2,!=3.3.0"),
         (("3.2.0", "3.3.1", "3.3.2"), "grg", ">=3.2,!=3.3.1"),
         (("3.3.0", "3.3.1", "3.4.0"), "grg", ">=3.3,!=3.3.1"),
         (("3.3.0", "3.3.1", "3.4.0"), "rgg", ">=3.3.1"),
@@ -311,7 +311,7 @@ def test_what_is_pasted_stands_by_itself(crosswarp, five):
         "Floor: 2.3.1 is red.", "Holes: 3.2.0.", "Ceiling: open; nothing newer than 3.9.0 was tried.",
         "Floor: nothing older than 2.3.1 was tried.", "3.9.0 was measured as main.",
         "UNKNOWN: 3.3.1, 3.4.0, 3.5.1, 3.6.0, 3.7.1, 3.8.0 lie inside and were not run",
-        "crosswarp run --columns",
+        "crosswarp run --columns all",
     ):  # fmt: skip
         assert said in out
     assert max(map(len, lines)) <= 80
@@ -320,7 +320,15 @@ def test_what_is_pasted_stands_by_itself(crosswarp, five):
 def test_an_open_ceiling_is_only_above_the_newest_that_is_known(crosswarp, stored, suite):
     stored(*suite("gggg"))
     _, out, _ = crosswarp()
-    assert "triton>=2.3.1,<3.3" in out and "Ceiling: 3.3.1 was not run." in out
+    assert "triton>=2.3.1,<3.3" in out and "Ceiling: 3.3.1 was not run, or not whole." in out
+
+
+def test_a_floor_above_what_was_not_run_does_not_say_that_nothing_was_tried(
+    crosswarp, stored, suite
+):
+    stored(*suite("r?gg"))
+    _, out, _ = crosswarp()
+    assert "Floor: 3.0.0 was not run, or not whole." in out and "nothing older" not in out
 
 
 def test_nothing_green(crosswarp, stored, suite):
