@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # `crosswarp report | head`: nobody reads any more, which is no error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 125 if judging else 0
 
 
 def _parser() -> argparse.ArgumentParser:
