@@ -239,9 +239,10 @@ def test_a_bisection_of_real_releases(tmp_path):
     chosen = [e for e in entries if any(f'id = "{name}"' in e for name in (*COLUMNS, NEWEST))]
     table.write_text("[[column]]".join(["", *chosen]), "utf-8")
     store = tmp_path / "store.db"
+    # One worker: the cases are few, and each worker imports torch.
     done = crosswarp(
         "bisect", "surplus_values", "--good", "2.3.1", "--bad", "3.9.0",
-        "--columns-file", str(table), "--work", str(WORK), store=store,
+        "--columns-file", str(table), "--work", str(WORK), "--jobs", "1", store=store,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "First bad: triton-3.9.0. triton-3.2.0 is the last good one." in done.stdout
