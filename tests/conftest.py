@@ -32,6 +32,21 @@ def make_record():
 
 
 @pytest.fixture
+def make_releases(make_record):
+    """`make_releases("gr?u")`: a cell on each of 2.3.1 to 3.2.0, for green, red, no cell, unsupported."""
+
+    def make(text, **changes):
+        outcomes = {"g": "pass", "r": "crash", "u": "unsupported"}
+        return [
+            make_record(column=f"triton-{one}", outcome=outcomes[letter], **changes)
+            for one, letter in zip(("2.3.1", "3.0.0", "3.1.0", "3.2.0"), text)
+            if letter != "?"
+        ]
+
+    return make
+
+
+@pytest.fixture
 def make_issue():
     from crosswarp.matrix.issues import Issue
 
