@@ -9,13 +9,12 @@ Import this only where Triton is there.
 """
 
 import functools
-import hashlib
-from pathlib import Path
-from types import ModuleType
-from typing import Any, List, Optional, Tuple
+from typing import Any, Iterable, List, Optional, Tuple
 
 from triton.language import core
 from triton.runtime.jit import JITCallable
+
+from .code_generator import revision_of
 
 UNUSED = (
     "tl.advance does not move a block pointer, it returns one that is moved:"
@@ -246,39 +245,24 @@ def is_given(values) -> bool:
     return len(values) > 0 if hasattr(values, "__len__") else values is not None
 
 
-def is_used(values: list, makers: tuple) -> bool:
-    """Whether a kernel among `values`, or a function that it can call, makes block pointers.
+def is_used(reached: Iterable[Any], makers: tuple) -> bool:
+    """Whether what a kernel reaches makes block pointers.
 
     Args:
-        values: the kernel, and what it is given at compile time, which may be functions.
+        reached: the kernel, the functions that it can call and all that these name, see `code_generator.reachable`.
         makers: make_block_ptr by value, as it may go by another name.
     """
-    seen, left = set(), [value for value in values if isinstance(value, JITCallable)]
-    while left:
-        function = left.pop()
-        if id(function) in seen:
-            continue
-        seen.add(id(function))
-        if "make_block_ptr" in function.src:
-            return True
-        code, scope = function.fn.__code__, function.get_capture_scope()
-        names = code.co_names + code.co_freevars
-        for found in (scope.get(name) for name in names):
-            reached = [found]
-            if isinstance(found, ModuleType):
-                reached = [vars(found).get(name) for name in names]
-            for item in map(_plain, reached):
-                if any(item is maker for maker in makers):
-                    return True
-                if isinstance(item, JITCallable):
-                    left.append(item)
-    return False
+    return any(
+        any(item is maker for maker in makers)
+        or (isinstance(item, JITCallable) and "make_block_ptr" in item.src)
+        for item in reached
+    )
 
 
 @functools.lru_cache(maxsize=None)
 def revision() -> str:
-    """Identifies this file: what is compiled with it is good for as long as it stays as it is."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    """Of the rebuilt block pointers."""
+    return revision_of(__file__)
 
 
 # Triton's own functions by name, set by the shim while it is applied.

@@ -1,7 +1,14 @@
-"""Patches to Triton's code generator: made when Triton first compiles, because it takes long to import."""
+"""Patches to Triton's code generator: made when Triton first compiles, because it takes long to import.
 
+Triton's key for a compiled kernel covers its own sources and the kernel's. Where a shim compiles a kernel to something
+else, the shim is part of the compiler, and `key_with_revision` part of the key.
+"""
+
+import hashlib
 import threading
-from typing import Any, Callable, List
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, Callable, Iterable, Iterator, List, Set, Tuple
 
 from .record import Patches
 
@@ -25,3 +32,75 @@ def before_first_trace(patches: Patches, heal: Callable[[Any], None]) -> None:
         return make_ir(self, *args, **kwargs)
 
     patches.set(ASTSource, "make_ir", make_ir_healed)
+
+
+def key_with_revision(
+    patches: Patches, concerns: Callable[[Iterable[Any]], bool], revision: Callable[[], str]
+) -> None:
+    """Keep what is compiled from now on apart from what Triton compiles by itself.
+
+    Args:
+        patches: to be undone with the rest of the shim.
+        concerns: whether the shim may change what the kernel becomes; gets all that `reachable` finds. Nothing is
+            traced yet, so in doubt the answer is yes: a kernel in vain is compiled once more, one missed is wrong.
+        revision: identifies what the shim does.
+    """
+    from triton.compiler.compiler import ASTSource
+
+    own_hash = ASTSource.hash
+
+    def hash_with_revision(self):
+        key = own_hash(self)
+        if not concerns(reachable([self.fn, *self.constants.values()])):
+            return key
+        return hashlib.sha256(f"{key} {revision()}".encode()).hexdigest()
+
+    patches.set(ASTSource, "hash", hash_with_revision)
+
+
+def revision_of(file: str) -> str:
+    """Identifies this file: what is compiled with it is good for as long as it stays as it is."""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+def reachable(values: Iterable[Any]) -> Iterator[Any]:
+    """The kernel among `values`, what it may call, and everything else that these name, each once.
+
+    Args:
+        values: the kernel, and what it is given at compile time, which may be functions.
+    """
+    from triton.language.core import constexpr
+    from triton.runtime.jit import JITCallable
+
+    seen: Set[Any] = set()
+    left: List[Tuple[Any, Tuple[str, ...]]] = [(value, ()) for value in values]
+    while left:
+        item, names = left.pop()
+        if isinstance(item, constexpr):
+            item = item.value
+        # Of a module only what the function that names it may look up there.
+        inside = isinstance(item, ModuleType)
+        key = (id(item), names) if inside else id(item)
+        if key in seen:
+            continue
+        seen.add(key)
+        if inside:
+            left += [(vars(item)[name], names) for name in names if name in vars(item)]
+            continue
+        yield item
+        function = getattr(item, "fn", None) if isinstance(item, JITCallable) else None
+        if function is not None:
+            names, scope = _names(function.__code__), item.get_capture_scope()
+            left += [(scope[name], names) for name in names if name in scope]
+            given = (function.__defaults__, *(function.__kwdefaults__ or {}).values())
+            left += [(value, names) for value in given]
+        elif isinstance(item, (list, tuple)):
+            left += [(value, names) for value in item]
+        elif isinstance(item, type) and getattr(item, "__triton_aggregate__", False):
+            left += [(value, names) for value in vars(item).values()]
+
+
+def _names(code: CodeType) -> Tuple[str, ...]:
+    """What a function and the comprehensions in it look up."""
+    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
+    return code.co_names + code.co_freevars + sum(map(_names, inner), ())

@@ -22,6 +22,7 @@ COLUMNS = ("triton-2.3.1", "triton-3.2.0")
 # What it took away: block pointers, and more values than names.
 NEWEST = "triton-3.9.0"
 GONE = ("block_pointers", "surplus_values")
+FORGOTTEN = "loop_carried_alias"
 # Everywhere, in both lanes and modes; the other kernels, of which there are many, on one column and target.
 FOUNDING = (
     *("chunk_gated_delta_rule", "fused_linear_cross_entropy", "layer_norm"),
@@ -54,9 +55,16 @@ def founding(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def newest(tmp_path_factory):
-    """The kernels that Triton 3.9 broke, on 3.9."""
+    """The kernels that Triton 3.9 broke, on 3.9, and one that 3.5 broke."""
     folder = tmp_path_factory.mktemp("newest")
-    options = ("--columns", NEWEST, "--targets", "sm_90,gfx942", "--kernels", ",".join(GONE))
+    options = (
+        "--columns",
+        NEWEST,
+        "--targets",
+        "sm_90,gfx942",
+        "--kernels",
+        ",".join((*GONE, FORGOTTEN)),
+    )
     return run(folder, *options, "--fresh")
 
 
@@ -249,6 +257,16 @@ def test_a_bisection_of_real_releases(tmp_path):
     assert "[triton-11053]" in done.stdout
     runs = crosswarp("runs", store=store).stdout
     assert runs.count("bisect surplus_values") == 3
+
+
+def test_a_loop_that_keeps_the_value_before_is_red_bare_and_green_shimmed(newest):
+    found = {(c["mode"], c["lane"], c["outcome"]) for c in newest[1] if c["kernel"] == FORGOTTEN}
+    assert found == {
+        ("bare", "compile", "api-error"),
+        ("shimmed", "compile", "pass"),
+        ("bare", "interpret", "pass"),
+        ("shimmed", "interpret", "pass"),
+    }
 
 
 @pytest.mark.parametrize("column", (*COLUMNS, NEWEST))

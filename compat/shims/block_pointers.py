@@ -6,16 +6,14 @@ is kept under a key that has the revision of the rebuilt block pointers in it.
 """
 
 import functools
-import hashlib
 from typing import Any
 
-from ..code_generator import before_first_trace
+from ..code_generator import before_first_trace, key_with_revision
 from ..record import Patches, Shim
 
 
 def apply(patches: Patches) -> None:
     import triton.language as tl
-    from triton.compiler.compiler import ASTSource
     from triton.language import core
 
     from .. import block_pointers
@@ -122,18 +120,16 @@ def apply(patches: Patches) -> None:
         lambda code_generator: _heal(code_generator, patches, {id(own[n]): ours[n] for n in own}),
     )
 
-    # Triton's key for a compiled kernel covers Triton's sources and the kernel's; ours are now part of the compiler.
-    own_hash, makers = ASTSource.hash, (own["make_block_ptr"], make_block_ptr)
+    makers = (own["make_block_ptr"], make_block_ptr)
 
-    def hash_with_revision(self):
-        key = own_hash(self)
-        if not block_pointers.is_used([self.fn, *self.constants.values()], makers):
-            return key
-        # Here and not only above: what comes from the cache, or was compiled in a fork, is never traced here.
-        note_acted(SHIM.name)
-        return hashlib.sha256(f"{key} {block_pointers.revision()}".encode()).hexdigest()
+    def uses_block_pointers(reached):
+        used = block_pointers.is_used(reached, makers)
+        if used:
+            # Here and not only above: what comes from the cache, or was compiled in a fork, is never traced here.
+            note_acted(SHIM.name)
+        return used
 
-    patches.set(ASTSource, "hash", hash_with_revision)
+    key_with_revision(patches, uses_block_pointers, lambda: block_pointers.revision())
 
 
 def _heal(code_generator: Any, patches: Patches, instead: dict) -> None:

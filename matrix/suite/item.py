@@ -95,7 +95,7 @@ def _in_child(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> 
     unsupported = _unsupported(item, kernel, case)
     if unsupported is not None:
         return unsupported
-    verdict = _launch(item, spec, kernel, case)
+    verdict = _launch(item, spec, kernel, case, log)
     if log is not None and log.fatal is not None and verdict.outcome == "pass":
         # Triton would have passed this failure on: the call as a whole failed, though other configurations live.
         verdict = replace(log.fatal, resources=verdict.resources)
@@ -132,10 +132,14 @@ def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
     )
 
 
-def _launch(item: Item, spec: Dict[str, Any], kernel: Any, case: Any) -> Verdict:
+def _launch(
+    item: Item, spec: Dict[str, Any], kernel: Any, case: Any, log: Optional[ConfigLog]
+) -> Verdict:
     verdict = _once(item, kernel, case, SEED)
-    if item.lane != "device" or verdict.outcome != "pass":
+    if item.lane != "device" or verdict.outcome != "pass" or (log and log.fatal):
         return verdict
+    if log:
+        log.closed = True
     # Fresh inputs: what the first launch left behind must not help.
     again = _once(item, kernel, case, SEED + 1)
     if again.outcome != "pass":

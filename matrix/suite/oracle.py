@@ -98,6 +98,11 @@ GAPS = (
         ">=3.0,<3.3",
         "the interpreter stores each index of argmax and argmin as 8 bytes, over what lies next to it",
     ),
+    Gap(
+        "dot-scaled",
+        ">=3.3,<3.8",
+        "the interpreter fails on tl.dot_scaled: it hands on the formats as plain strings",
+    ),
     Gap("libdevice", ">=3.0", "the interpreter has no libdevice", shim="interpreter_libdevice"),
     Gap("inline-asm", ">=3.0", "the interpreter has no inline assembly"),
 )

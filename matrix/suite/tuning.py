@@ -23,6 +23,8 @@ class ConfigLog:
         self._owners: Dict[str, int] = {}
         # The first failure that Triton's autotuner would have passed on to the caller.
         self.fatal: Optional[Verdict] = None
+        # Launches that only repeat the first have nothing to tell of a configuration.
+        self.closed = False
         self._swallowed: Optional[BaseException] = None
 
     def install(self) -> None:
@@ -36,6 +38,8 @@ class ConfigLog:
 
         def watched_run(tuner, *args, **kwargs):
             log._watch_function(tuner)
+            if log.closed:
+                return run(tuner, *args, **kwargs)
             visited = len(log._visited)
             result = run(tuner, *args, **kwargs)
             # A tuner with one configuration launches it without a measurement.
@@ -48,6 +52,8 @@ class ConfigLog:
     def _visit(self, tuner: Any, config: Any, bench: Callable[[], Any]) -> Any:
         from crosswarp.compat import acted
 
+        if self.closed:
+            return bench()
         name = self._name(tuner, config)
         self._started(name)
         self._swallowed = None

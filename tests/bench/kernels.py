@@ -103,7 +103,7 @@ def main():
     print(f"Triton {triton.__version__}, torch {torch.__version__}, {torch.cuda.get_device_name()}")
     print(f"copy {copy / 1e12:.2f} TB/s")
     if options.warps:
-        return warps()
+        return warps(options.only.split(","), options.rounds)
     rows, problems = [], []
     for op in OPS:
         if not any(fnmatch.fnmatchcase(op.name, glob) for glob in options.only.split(",")):
@@ -175,17 +175,19 @@ def plot(rows, path):
     figure.savefig(path)
 
 
-def warps():
+def warps(wanted, rounds):
     """The cross-entropy family by vocabulary: the chosen num_warps against 4, 8, 16 and 32."""
     for vocabulary in (32000, 50304, 128256, 151936, 262144):
         for name in ("cross_entropy", "kl_divergence", "js_divergence"):
+            if not any(fnmatch.fnmatchcase(name, glob) for glob in wanted):
+                continue
             shape = {"tokens": 2048, "M": 2048, "V": vocabulary, "N": vocabulary, "percent": 50}
             if name == "cross_entropy":
                 shape.pop("percent")
-            print(warps_line(name, vocabulary, shape), flush=True)
+            print(warps_line(name, vocabulary, shape, rounds), flush=True)
 
 
-def warps_line(name, vocabulary, shape):
+def warps_line(name, vocabulary, shape, rounds):
     kernel = load(name)
     generator = torch.Generator(device="cuda").manual_seed(0)
     inputs = kernel.inputs(Case("bench", "bf16", shape), torch.device("cuda"), generator)
@@ -200,7 +202,7 @@ def warps_line(name, vocabulary, shape):
 
         return call
 
-    found = by_turns({count: with_warps(count) for count in (None, 4, 8, 16, 32)}, 15)
+    found = by_turns({count: with_warps(count) for count in (None, 4, 8, 16, 32)}, rounds)
     module.num_warps = chosen
     medians = {count: statistics.median(times) for count, times in found.items()}
     fixed = [medians[count] for count in (4, 8, 16, 32)]

@@ -3,12 +3,17 @@
 from types import SimpleNamespace
 
 import pytest
+import small_kernels
+import targets
 import torch
 
 from crosswarp.kernels.case import Case, Kernel
+from crosswarp.matrix import virtual_gpu
 from crosswarp.matrix.suite import device, item
+from crosswarp.matrix.suite.tuning import ConfigLog
 from crosswarp.matrix.suite.verdict import Verdict
 
+DEVICE = SimpleNamespace(lane="device", target="sm_90")
 CASE = Case("fp32-4", "fp32", {"N": 4})
 
 
@@ -107,6 +112,34 @@ def test_fresh_inputs_are_compared_as_well(monkeypatch):
 
     monkeypatch.setattr(item, "_inputs", inputs)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    found = item._launch(SimpleNamespace(lane="device", target="sm_90"), {}, kernel(launch), CASE)
+    found = item._launch(DEVICE, {}, kernel(launch), CASE, None)
     assert (found.outcome, found.reason) == ("mismatch", "wrong")
     assert len(set(seeds)) == 2
+
+
+def test_configurations_are_told_of_the_first_launch_alone(in_fork, monkeypatch):
+    """The launches that follow only repeat it, and this launcher makes an autotuner each time."""
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(item, "_inputs", lambda *args: {"x": torch.ones(4)})
+
+    def measure(spec, kernel, case, verdict):
+        kernel.launch(torch.ones(4))
+        return verdict
+
+    monkeypatch.setattr(item, "_measure", measure)
+
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        told = []
+        log = ConfigLog(lambda config: None, lambda config, verdict: told.append(config))
+        log.install()
+        launches = []
+
+        def launch(x):
+            launches.append(len(told))
+            small_kernels.tuned()[(1,)](x, torch.zeros(4), 4)
+            return {"y": x}
+
+        return item._launch(DEVICE, {}, kernel(launch), CASE, log).outcome, launches, len(told)
+
+    assert in_fork(run) == ("pass", [0, 3, 3], 3)

@@ -12,6 +12,8 @@ from crosswarp.kernels import SUITE
 from crosswarp.kernels.case import DTYPES, FEATURES, LANES
 
 F = torch.nn.functional
+# The gradient of the decays where a single token has no state before it to decay: its error is judged as it is.
+ALL_ZEROS = {("selective_scan_backward", "fp16-1x1x1-n1", "da")}
 
 
 def stand_in_for_triton():
@@ -90,7 +92,8 @@ def test_inputs_are_fresh_and_repeatable_and_references_finite(load, name):
         for key, value in kernel.reference(**first).items():
             assert value.dtype == torch.float64, (case.id, key)
             # an output that is all zeros would have no relative error
-            assert torch.isfinite(value).all() and value.norm() > 0, (case.id, key)
+            assert torch.isfinite(value).all(), (case.id, key)
+            assert (value.norm() == 0) == ((name, case.id, key) in ALL_ZEROS), (case.id, key)
 
 
 def test_layer_norm(load):
