@@ -79,8 +79,8 @@ class Builder:
         self._nightly_index = nightly_index
         self._say = say
         self._crosswarp = crosswarp or CrosswarpSource.here()
-        # None until the first build has asked; asked at most once a run.
-        self._cpu_backend: bool | None = None
+        # None until the first build has asked; asked at most once a run. Another builder may be told the answer.
+        self.cpu_backend: bool | None = None
 
     def __call__(self, column: Column) -> Environment:
         started = time.monotonic()
@@ -176,10 +176,10 @@ class Builder:
         self._crosswarp.install(column, _python_of(home), self._uv)
 
     def _install(self, column: Column, arguments: Sequence[str]) -> None:
-        if self._cpu_backend is None:
-            self._cpu_backend, said = self._probe_cpu(arguments)
+        if self.cpu_backend is None:
+            self.cpu_backend, said = self._probe_cpu(arguments)
             self._say(said)
-        if self._cpu_backend:
+        if self.cpu_backend:
             if self._uv([*arguments, "--torch-backend", "cpu"]).ok:
                 return
             self._say(

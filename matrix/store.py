@@ -245,6 +245,12 @@ class Store:
             records.append(Record(**values, versions=versions))
         return records
 
+    def planned(self, run: int) -> dict[tuple[str, str], int]:
+        """How many cases each column's suite said it would run, by column and lane."""
+        with self._plain_errors():
+            rows = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
+        return {(row["column"], row["lane"]): row["planned"] for row in rows}
+
     def environments(self, run: int) -> list[Environment]:
         with self._plain_errors():
             rows = self._db.execute(

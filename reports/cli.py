@@ -4,14 +4,17 @@
     crosswarp report    a stored run as a table, Markdown or JSON
     crosswarp diff      what regressed between two columns, runs or baselines
     crosswarp baseline  write a run as a small file, to be committed and compared with
+    crosswarp range     the releases that a suite was measured green on, as a version specifier
+    crosswarp bisect    the first bad release for one kernel, or the verdict on this interpreter
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them
     crosswarp columns / targets / runs    what there is to choose from
 
 Exit status: 0 as expected; 1 something unexpectedly red or green (diff: something regressed; doctor: something known is
-left unhealed; docs --check: a page is out of date); 2 usage (doctor: or there is no Triton); 3 an environment could not
-be built; 4 the store failed; 130 cancelled.
+left unhealed; docs --check: a page is out of date; bisect --here: bad, and 125 when it cannot say); 2 usage (doctor: or
+there is no Triton; bisect: or an end is not what it was said to be); 3 an environment could not be built; 4 the store
+failed; 130 cancelled.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ from pathlib import Path
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    # To `git bisect run` a 2 is a verdict, and a mistyped option is none.
+    judging = arguments[:1] == ["bisect"] and any(one.startswith("--here") for one in arguments)
     try:
         from crosswarp.reports import commands
     except ImportError as error:
@@ -34,11 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             "For the doctor alone, nothing but Python 3.9 is needed: python -m crosswarp.compat doctor",
             file=sys.stderr,
         )
-        return 2
+        return 125 if judging else 2
     from crosswarp.matrix.errors import CrosswarpError
 
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    options = _parser().parse_args(arguments)
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as stopped:
+        if judging and stopped.code:
+            return 125
+        raise
     try:
         return getattr(commands, options.command)(options, arguments)
     except CrosswarpError as error:
@@ -51,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # `crosswarp report | head`: nobody reads any more, which is no error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 125 if judging else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -102,26 +112,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     how = run.add_argument_group("how")
     how.add_argument(
-        "--jobs", type=_positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
-    )
-    how.add_argument(
         "--fresh",
         action="store_true",
         help="compile everything again, rather than take from Triton's cache what an earlier run compiled",
     )
-    how.add_argument(
-        "--time-limit", type=_positive, default=120, metavar="S", help="for one case (120)"
-    )
-    how.add_argument(
-        "--memory-limit",
-        type=_positive,
-        default=6000,
-        metavar="MB",
-        help="for one compilation (6000)",
-    )
-    how.add_argument(
-        "--column-limit", type=_positive, default=3600, metavar="S", help="for one column (3600)"
-    )
+    _limits(how)
     where = run.add_argument_group("where")
     where.add_argument(
         "--work", type=Path, default=Path(".crosswarp"), metavar="DIR",
@@ -150,6 +145,16 @@ def _parser() -> argparse.ArgumentParser:
     _baseline(commands.add_parser(
         "baseline", help="write a run as a file to compare with",
         description="Write a run as a small, sorted text file, to be committed and given to `crosswarp diff`.",
+    ))  # fmt: skip
+    _range(commands.add_parser(
+        "range", help="the releases a suite is green on",
+        description="Print the measured floor, ceiling and holes of a suite as version specifiers of Triton and torch, "
+        "bare and with the shims, and of each kernel. Only what a run measured counts: what it did not run is named.",
+    ))  # fmt: skip
+    _bisect(commands.add_parser(
+        "bisect", help="the first bad release for one kernel",
+        description="Find the first bad release between a good and a bad one, with a small run for each step. With "
+        "--here, judge the interpreter at hand for `git bisect run`: exit status 0 good, 1 bad, 125 cannot say.",
     ))  # fmt: skip
     columns = commands.add_parser(
         "columns", help="list the columns", description="List the columns."
@@ -202,6 +207,53 @@ def _baseline(parser: argparse.ArgumentParser) -> None:
     write.add_argument("file", type=Path, metavar="FILE")
     write.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
     _store(write)
+
+
+def _range(parser: argparse.ArgumentParser) -> None:
+    for name in ("kernels", "targets", "lanes"):
+        parser.add_argument(
+            f"--{name}",
+            action="append",
+            metavar="GLOB,..",
+            help="(default: all that the run holds)",
+        )
+    parser.add_argument("--format", choices=("table", "markdown", "json"), default="table")
+    parser.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
+    parser.add_argument("--columns-file", type=Path, metavar="TOML")
+    _store(parser)
+
+
+def _bisect(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernel", metavar="KERNEL")
+    for name, meaning in (
+        ("good", "a release where it is green, such as 3.1.0 or triton-3.1.0"),
+        ("bad", "a release where it is red; older than the good one, to find what mended it"),
+        ("target", "(sm_90)"),
+        ("lane", "compile, interpret, device (compile)"),
+        ("mode", "bare, shimmed (bare)"),
+    ):
+        defaults = {"target": "sm_90", "lane": "compile", "mode": "bare"}
+        parser.add_argument(
+            f"--{name}", default=defaults.get(name), metavar=name.upper(), help=meaning
+        )
+    parser.add_argument(
+        "--case", default="*", metavar="GLOB", help="only these cases count (default: all)"
+    )
+    parser.add_argument(
+        "--wheels", type=Path, metavar="DIR", help="search among the Triton wheels of a folder"
+    )
+    parser.add_argument(
+        "--here", nargs="?", type=Path, const=Path(sys.executable), metavar="PYTHON",
+        help="judge the interpreter at hand (or the one named) and search nothing",
+    )  # fmt: skip
+    parser.add_argument(
+        "--suite", type=Path, metavar="DIR", help="a folder of kernel modules instead of ours"
+    )
+    _limits(parser)
+    parser.add_argument("--work", type=Path, default=Path(".crosswarp"), metavar="DIR")
+    for name in ("columns", "targets", "issues"):
+        parser.add_argument(f"--{name}-file", type=Path, metavar="TOML")
+    _store(parser)
 
 
 def _libraries(parser: argparse.ArgumentParser) -> None:
@@ -268,6 +320,25 @@ def _doctor(doctor: argparse.ArgumentParser) -> None:
         help="for asking torch and the devices (120)",
     )
     doctor.add_argument("--issues-file", type=Path, metavar="TOML")
+
+
+def _limits(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--jobs", type=_positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
+    )
+    group.add_argument(
+        "--time-limit", type=_positive, default=120, metavar="S", help="for one case (120)"
+    )
+    group.add_argument(
+        "--memory-limit",
+        type=_positive,
+        default=6000,
+        metavar="MB",
+        help="for one compilation (6000)",
+    )
+    group.add_argument(
+        "--column-limit", type=_positive, default=3600, metavar="S", help="for one column (3600)"
+    )
 
 
 def _store(group: argparse._ActionsContainer) -> None:

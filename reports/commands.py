@@ -24,11 +24,13 @@ from crosswarp.matrix.record import MODES
 from crosswarp.matrix.run import Prepare, Runner
 from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
+from crosswarp.reports import bisect as bisect_module
 from crosswarp.reports import diff as diff_module
-from crosswarp.reports import diff_text, escape
+from crosswarp.reports import diff_text, escape, range_text
 from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
 from crosswarp.reports import libraries as libraries_module
+from crosswarp.reports import range as range_module
 from crosswarp.reports.export import export
 from crosswarp.reports.markdown import markdown
 from crosswarp.reports.summary import summary
@@ -144,6 +146,22 @@ def baseline(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if one.status != "finished":
         print(f"This run is not whole: {one.status}. What it lacks will be new to every diff.")
     return 0
+
+
+# Named for its command, which nothing below needs as the builtin.
+def range(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    listed = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    wanted = [getattr(options, name) or [] for name in ("kernels", "targets", "lanes")]
+    shown = range_module.measured(options.store, options.run, listed, *wanted)
+    formats = {
+        "table": range_text.terminal, "markdown": range_text.markdown, "json": range_text.export,
+    }  # fmt: skip
+    print(formats[options.format](shown), end="")
+    return 0
+
+
+def bisect(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    return bisect_module.run(options, argv)
 
 
 def columns(options: argparse.Namespace, argv: Sequence[str]) -> int:

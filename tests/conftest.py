@@ -32,6 +32,21 @@ def make_record():
 
 
 @pytest.fixture
+def make_releases(make_record):
+    """`make_releases("gr?u")`: a cell on each of 2.3.1 to 3.2.0, for green, red, no cell, unsupported."""
+
+    def make(text, **changes):
+        outcomes = {"g": "pass", "r": "crash", "u": "unsupported"}
+        return [
+            make_record(column=f"triton-{one}", outcome=outcomes[letter], **changes)
+            for one, letter in zip(("2.3.1", "3.0.0", "3.1.0", "3.2.0"), text)
+            if letter != "?"
+        ]
+
+    return make
+
+
+@pytest.fixture
 def make_issue():
     from crosswarp.matrix.issues import Issue
 
@@ -54,6 +69,7 @@ class FakePrepare:
         self.fail = fail
         self.expect = expect
         self.cancelled = False
+        self.cpu_backend = None
 
     def __call__(self, column):
         from crosswarp.matrix.environment import Environment

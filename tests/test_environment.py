@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from crosswarp.matrix import columns, environment, uvtool
+from crosswarp.matrix import bisection, columns, environment, uvtool
 from crosswarp.matrix.environment import Builder, CrosswarpSource
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.uvtool import Uv, pip_settings
@@ -204,6 +204,15 @@ def test_pip_settings_are_passed_on(tmp_path):
     assert "UV_FIND_LINKS" not in pip_settings(
         {"HOME": str(tmp_path), "PIP_CONFIG_FILE": "/dev/null"}
     )
+
+
+def test_each_wheel_of_a_folder_gets_an_environment_of_its_own(builder, local_index, tmp_path):
+    for name, (column, path) in bisection.wheels(local_index.wheels, TABLE).items():
+        found = builder(main=str(path))(column)
+        assert (
+            found.expect["triton"] == found.versions["triton"] == name.removeprefix("wheel-triton-")
+        )
+        assert found.python == tmp_path / "envs" / name / "bin" / "python"
 
 
 def test_this_checkout_is_recognised():

@@ -240,6 +240,25 @@ def test_what_triton_3_9_took_away_is_red_bare_and_green_shimmed(newest):
     assert outcomes["block_pointers", "interpret", "shimmed"] == "pass"
 
 
+def test_a_bisection_of_real_releases(tmp_path):
+    """Three columns, of which only the newest is red, and a run on each."""
+    table = tmp_path / "columns.toml"
+    entries = (ROOT / "matrix/columns.toml").read_text("utf-8").split("[[column]]")
+    chosen = [e for e in entries if any(f'id = "{name}"' in e for name in (*COLUMNS, NEWEST))]
+    table.write_text("[[column]]".join(["", *chosen]), "utf-8")
+    store = tmp_path / "store.db"
+    # One worker: the cases are few, and each worker imports torch.
+    done = crosswarp(
+        "bisect", "surplus_values", "--good", "2.3.1", "--bad", "3.9.0",
+        "--columns-file", str(table), "--work", str(WORK), "--jobs", "1", store=store,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "First bad: triton-3.9.0. triton-3.2.0 is the last good one." in done.stdout
+    assert "[triton-11053]" in done.stdout
+    runs = crosswarp("runs", store=store).stdout
+    assert runs.count("bisect surplus_values") == 3
+
+
 def test_a_loop_that_keeps_the_value_before_is_red_bare_and_green_shimmed(newest):
     found = {(c["mode"], c["lane"], c["outcome"]) for c in newest[1] if c["kernel"] == FORGOTTEN}
     assert found == {

@@ -1,0 +1,204 @@
+"""`crosswarp range`: what is pasted, what it says of what nobody tried, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from crosswarp.matrix import columns
+from crosswarp.matrix.store import Store
+from crosswarp.reports import cli
+
+FORMATS = ("table", "markdown", "json")
+HOSTILE = "\x1b[2J\x1b]0;title\x07\u202e | <script>alert(1)</script> `code` \x9b31m\r\nnext"
+
+
+@pytest.fixture
+def crosswarp(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        try:
+            status = cli.main(["range", *arguments, "--store", "store.db"])
+        except SystemExit as stopped:
+            status = stopped.code
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return status, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def stored(tmp_path):
+    def make(*records, status="finished", planned=()):
+        with Store(tmp_path / "store.db") as store:
+            run = store.begin(["run"], {"columns": list(dict.fromkeys(r.column for r in records))})
+            store.cells(run, records)
+            for record in records:
+                store.session(run, record.column, record.lane, record.versions, 0)
+            for column, lane, count in planned:
+                store.session(run, column, lane, {}, count)
+            store.finish(run, status, 0)
+        return run
+
+    return make
+
+
+@pytest.fixture
+def five(stored, make_releases, make_record):
+    """The founding columns: 3.2.0 is red bare, main stands in for 3.9.0, and nothing between them was run."""
+    newest = {"triton": "3.9.0", "torch": "2.15.0+cpu"}
+    records = [
+        *make_releases("rggr"), *make_releases("gggg", mode="shimmed"),
+        make_record(column="main", versions=newest), make_record(column="main", mode="shimmed", versions=newest),
+    ]  # fmt: skip
+    return stored(*records)
+
+
+def test_what_is_pasted_stands_by_itself(crosswarp, five):
+    status, out, _ = crosswarp()
+    assert status == 0
+    lines = out.splitlines()
+    assert "bare      triton>=3.0,!=3.2.*" in lines
+    assert "          torch>=2.4.1,!=2.6.*" in lines
+    assert "shimmed   triton>=2.3.1" in lines
+    for said in (
+        "Floor: 2.3.1 is red.", "Holes: 3.2.0.", "Ceiling: open; nothing newer than 3.9.0 was tried.",
+        "Floor: nothing older than 2.3.1 was tried.", "3.9.0 was measured as main.",
+        "UNKNOWN: 3.3.1, 3.4.0, 3.5.1, 3.6.0, 3.7.1, 3.8.0 lie inside and were not run",
+        "crosswarp run --columns all",
+    ):  # fmt: skip
+        assert said in out
+    assert max(map(len, lines)) <= 80
+
+
+def test_an_open_ceiling_is_only_above_the_newest_that_is_known(crosswarp, stored, make_releases):
+    stored(*make_releases("gggg"))
+    _, out, _ = crosswarp()
+    assert "triton>=2.3.1,<3.3" in out and "Ceiling: 3.3.1 was not run, or not whole." in out
+
+
+def test_a_floor_above_what_was_not_run_does_not_say_that_nothing_was_tried(
+    crosswarp, stored, make_releases
+):
+    stored(*make_releases("r?gg"))
+    _, out, _ = crosswarp()
+    assert "Floor: 3.0.0 was not run, or not whole." in out and "nothing older" not in out
+
+
+def test_nothing_green(crosswarp, stored, make_releases):
+    stored(*make_releases("rrrr"))
+    for form in ("table", "markdown"):
+        status, out, _ = crosswarp("--format", form)
+        assert status == 0 and "triton: no release is green" in out and "triton>" not in out
+    document = json.loads(crosswarp("--format", "json")[1])
+    assert document["suite"]["bare"]["triton"] is None and not document["suite"]["bare"]["open"]
+
+
+def test_a_run_that_is_not_whole(crosswarp, stored, make_releases):
+    stored(*make_releases("gggg"), status="cancelled", planned=[("triton-3.2.0", "compile", 3)])
+    _, out, _ = crosswarp()
+    assert "Run 1 is not whole: cancelled." in out and "triton>=2.3.1,<3.2" in out
+    assert "not whole (some not run)" in out
+
+
+def test_a_kernel_says_which_release_did_not_run_all_of_it(crosswarp, stored, make_releases):
+    stored(*make_releases("gggg"), *make_releases("g?gg", kernel="matmul"))
+    _, out, _ = crosswarp()
+    (row,) = re.findall(r"(?m)^matmul .*\n.*", out)
+    assert ">=2.3.1, <3.3" in row and "whole: 3.0.0)" in row
+
+
+def test_a_part_of_the_run(crosswarp, stored, make_releases):
+    stored(
+        *make_releases("rggg", kernel="layer_norm"), *make_releases("gggg"), *make_releases("ggrg", target="gfx942"),
+        *make_releases("gggr", target="cpu", lane="interpret"),
+    )  # fmt: skip
+    specifiers = {
+        ("--kernels", "layer_norm"): ">=3.0,<3.3",
+        ("--kernels", "soft*", "--lanes", "compile"): ">=2.3.1,!=3.1.*,<3.3",
+        ("--kernels", "softmax", "--targets", "sm_90"): ">=2.3.1,<3.2",
+        ("--kernels", "softmax", "--targets", "sm_90", "--lanes", "compile"): ">=2.3.1,<3.3",
+        ("--lanes", "interpret"): ">=2.3.1,<3.2",
+    }
+    for arguments, specifier in specifiers.items():
+        document = json.loads(crosswarp(*arguments, "--format", "json")[1])
+        assert document["suite"]["bare"]["triton"] == specifier, arguments
+
+
+def test_an_earlier_run(crosswarp, stored, make_releases):
+    stored(*make_releases("rggg"))
+    stored(*make_releases("gggg"))
+    assert "triton>=2.3.1,<3.3" in crosswarp()[1]
+    assert "triton>=3.0,<3.3" in crosswarp("--run", "1")[1]
+
+
+def test_json_has_every_release_with_its_state(crosswarp, five):
+    document = json.loads(crosswarp("--format", "json")[1])
+    assert document["run"] == {**document["run"], "id": five, "status": "finished"}
+    bare = document["suite"]["bare"]
+    assert (bare["floor"], bare["ceiling"], bare["open"]) == ("3.0.0", "3.9.0", True)
+    assert bare["holes"] == ["3.2.0"] and bare["unknown_inside"][0] == "3.3.1"
+    by_triton = {one["triton"]: one for one in bare["releases"]}
+    assert len(by_triton) == len([c for c in columns.load() if c.official])
+    assert by_triton["3.2.0"]["red_kernels"] == ["softmax"]
+    assert by_triton["3.9.0"]["columns"] == ["main"] and by_triton["3.4.0"]["columns"] == []
+    assert document["by_kernel"]["softmax"]["shimmed"]["triton"] == ">=2.3.1"
+
+
+def test_another_table_of_columns(crosswarp, stored, make_releases, tmp_path):
+    stored(*make_releases("gggg"))
+    (tmp_path / "c.toml").write_text(
+        '[[column]]\nid = "triton-3.2.0"\ntriton = "3.2.0"\ntorch = "2.6.0"\n'
+    )
+    assert "triton>=2.3.1\n" in crosswarp("--columns-file", "c.toml")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "todo"),
+    [
+        (["--kernels", "softmaxx"], 'no kernel matches "softmaxx"', "Did you mean softmax?"),
+        (["--targets", "sm_91"], 'no target matches "sm_91"', "Run 1 has: sm_90"),
+        (["--lanes", "device"], 'no lane matches "device"', "Run 1 has: compile"),
+        (["--kernels", ","], "an empty selection", "leave the option out"),
+        (["--run", "7"], "has no run 7", "crosswarp runs"),
+        (["--columns-file", "nowhere.toml"], "no such file", "Give a path"),
+    ],
+)
+def test_usage(crosswarp, five, arguments, named, todo):
+    status, out, err = crosswarp(*arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("crosswarp: ") and named in err and todo in err
+
+
+@pytest.mark.parametrize("arguments", [["--run", "0"], ["--format", "pdf"], ["softmax"]])
+def test_argparse_errors_are_usage_errors_too(crosswarp, arguments):
+    assert crosswarp(*arguments)[0] == 2
+
+
+def test_without_a_store_and_without_a_cell(crosswarp, stored):
+    assert crosswarp()[0] == 4
+    stored()
+    status, _, err = crosswarp()
+    assert status == 2 and "holds no cell" in err
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_hostile_text(crosswarp, stored, make_record, form):
+    at = {"kernel": f"k{HOSTILE}", "target": f"sm{HOSTILE}", "case": HOSTILE}
+    stored(
+        make_record(column=f"main{HOSTILE}", **at, versions={"triton": HOSTILE, "torch": HOSTILE}),
+        make_record(**at),
+        make_record(**{**at, "kernel": "soft" + HOSTILE}, outcome="unsupported"),
+    )
+    status, out, _ = crosswarp("--format", form)
+    assert status == 0
+    assert all(char == "\n" or char.isprintable() for char in out)
+    if form == "markdown":
+        assert "<script>" not in re.sub(r"(`+).*?\1", "", re.sub(r"\\`", "", out))
+        for block in out.strip().split("\n\n"):
+            rows = [line for line in block.splitlines() if line.startswith("|")]
+            assert len({row.replace("\\|", "").count("|") for row in rows}) <= 1
