@@ -1,7 +1,9 @@
 """Rows of a table by their index, and the gradient of the table by atomic additions in fp32.
 
-The backward kernel adds to its output, so its autotuner has to reset that before each configuration it tries. A padding
-index has no gradient. An input without any index is a grid of nothing.
+All tokens with one index add to the sum of one of them, so that the sums have as many rows as there are tokens, and not
+as the table has; the table's gradient, mostly zeros, is written once. The kernel that adds has its sums reset by the
+autotuner before each configuration it tries. A padding index has no gradient. An input without any index is a grid of
+nothing.
 """
 
 import torch
@@ -31,19 +33,30 @@ def _forward_kernel(index_ptr, table_ptr, y_ptr, table_stride, N, BLOCK: tl.cons
         triton.Config({"BLOCK": 1024}, num_warps=4, num_stages=2),
     ],
     key=["N"],
-    reset_to_zero=["dtable_ptr"],
+    reset_to_zero=["sums_ptr"],
 )
 @triton.jit
 def _backward_kernel(
-    index_ptr, dy_ptr, dtable_ptr, dy_stride, N, padding_index, BLOCK: tl.constexpr
+    index_ptr, slot_ptr, dy_ptr, sums_ptr, dy_stride, N, padding_index, BLOCK: tl.constexpr
 ):
     token = tl.program_id(0).to(tl.int64)
     cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     mask = cols < N
-    row = tl.load(index_ptr + token).to(tl.int64)
-    if row != padding_index:
+    if tl.load(index_ptr + token) != padding_index:
+        slot = tl.load(slot_ptr + token).to(tl.int64)
         dy = tl.load(dy_ptr + token * dy_stride + cols, mask=mask, other=0.0).to(tl.float32)
-        tl.atomic_add(dtable_ptr + row * N + cols, dy, mask=mask)
+        tl.atomic_add(sums_ptr + slot * N + cols, dy, mask=mask)
+
+
+@triton.jit
+def _put_kernel(index_ptr, slot_ptr, sums_ptr, dtable_ptr, N, BLOCK: tl.constexpr):
+    token = tl.program_id(0).to(tl.int64)
+    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    mask = cols < N
+    if tl.load(slot_ptr + token) == token:
+        row = tl.load(index_ptr + token).to(tl.int64)
+        x = tl.load(sums_ptr + token * N + cols, mask=mask, other=0.0)
+        tl.store(dtable_ptr + row * N + cols, x.to(dtable_ptr.dtype.element_ty), mask=mask)
 
 
 def launch(index, table, dy, padding_index, block=None):
@@ -67,12 +80,31 @@ def launch(index, table, dy, padding_index, block=None):
     def grid(meta):
         return (tokens, triton.cdiv(width, meta["BLOCK"]))
 
-    dtable = torch.zeros((rows, width), dtype=torch.float32, device=table.device)
+    slot = _slots(index, rows)
+    sums = torch.zeros((tokens, width), dtype=torch.float32, device=table.device)
     # the autotuner's own function is the plain kernel
     backward = _backward_kernel if block is None else _backward_kernel.fn
     chosen = {} if block is None else {"BLOCK": block}
-    backward[grid](index, dy, dtable, dy.stride(0), width, padding_index, **chosen)
-    return {"y": y, "dtable": dtable.to(table.dtype)}
+    backward[grid](index, slot, dy, sums, dy.stride(0), width, padding_index, **chosen)
+    dtable = torch.zeros((rows, width), dtype=table.dtype, device=table.device)
+    _put_kernel[(tokens, triton.cdiv(width, forward_block))](
+        index,
+        slot,
+        sums,
+        dtable,
+        width,
+        BLOCK=forward_block,
+        num_warps=num_warps(forward_block),
+    )
+    return {"y": y, "dtable": dtable}
+
+
+def _slots(index, rows):
+    """Of each token, one of the tokens with the same index: the same one for all of them."""
+    one = torch.empty(rows, dtype=torch.int64, device=index.device)
+    # of several, whichever is written last
+    one[index] = torch.arange(index.numel(), device=index.device)
+    return one[index]
 
 
 def reference(index, table, dy, padding_index):
