@@ -5,6 +5,7 @@ Neither torch nor triton is imported here, so that the host can read the names w
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Callable, Dict, FrozenSet, Mapping, Tuple
 
@@ -77,6 +78,12 @@ def max_shared_memory():
 
     try:
         # Breakpoint: before Triton 3.0 `driver` is the driver itself.
-        return getattr(driver, "active", driver).utils.get_device_properties(0)["max_shared_mem"]
+        return _shared_memory_of(getattr(driver, "active", driver).utils)
     except (AttributeError, RuntimeError):
         return 2**30
+
+
+@functools.lru_cache(maxsize=None)
+def _shared_memory_of(utils):
+    # asked once: it looks up clock rates as well, which CUDA is slow to tell
+    return utils.get_device_properties(0)["max_shared_mem"]
