@@ -1,65 +1,124 @@
-"""Compile without an optimisation that kills the compiler: the one of Triton 3.0 to 3.2 that keeps sums in each thread.
-
-The pass makes a loop's sums of rows cheaper, and asserts that such a sum is used once. Without it they are what they
-were before it: right, and put together in every turn of the loop.
-"""
+"""Compile without an optimisation that kills the compiler: what it makes is right without it, and a little slower."""
 
 import copy
 import threading
-from typing import Any, Callable
+from typing import Any, Callable, List, NamedTuple, Tuple
 
+from .errors import CompilerCrashed
 from .record import Patches
 from .versions import in_window
 
-# What the compiler says when it dies of it.
-FATAL = "OptimizeThreadLocality.cpp"
+
+class Pass(NamedTuple):
+    """A pass that kills, and how it is known.
+
+    Attributes:
+        name: for the key in Triton's cache.
+        window: versions whose pass does.
+        module: where ``triton._C.libtriton`` keeps the function that adds it.
+        function: that function's name.
+        backend: of the targets that have it; "" is every one.
+        reason: how the compiler dies of it.
+        words: what it says then, "" if nothing.
+    """
+
+    name: str
+    window: str
+    module: Tuple[str, ...]
+    function: str
+    backend: str
+    reason: str
+    words: str
+
+
+PASSES = (
+    # Keeps a loop's sums of rows apart in each thread, and asserts that such a sum is used once.
+    Pass(
+        "thread-locality",
+        ">=3.0,<3.3",
+        ("passes", "ttgpuir"),
+        "add_optimize_thread_locality",
+        "",
+        "SIGABRT",
+        "OptimizeThreadLocality.cpp",
+    ),
+    # Stores what a matrix product made as it lies, and follows each stored value to the operation that made it: what a
+    # loop carries was made by none. A segmentation fault says nothing of where it was.
+    Pass(
+        "epilogue",
+        ">=3.0,<3.2",
+        ("amd", "passes", "ttgpuir"),
+        "add_optimize_epilogue",
+        "hip",
+        "SIGSEGV",
+        "",
+    ),
+)
 
 
 class _State(threading.local):
-    leaving_out = False
+    leaving_out = ""
 
 
 _state = _State()
 
 
-def _passes() -> Any:
-    import triton._C.libtriton as libtriton
+def _module(which: Pass) -> Any:
+    import triton._C.libtriton as module
 
     # Breakpoint: before Triton 3.0 passes are methods of the pass manager.
-    return getattr(getattr(libtriton, "passes", None), "ttgpuir", None)
+    for name in which.module:
+        module = getattr(module, name, None)
+    return module
 
 
-def supported() -> bool:
-    """Whether this Triton needs it, and the pass is where it can be left out."""
+def _here() -> List[Pass]:
+    """Those that this Triton needs to do without, where they can be left out."""
     import triton
 
-    return in_window(">=3.0,<3.3", triton.__version__) and hasattr(
-        _passes(), "add_optimize_thread_locality"
-    )
+    return [
+        which
+        for which in PASSES
+        if in_window(which.window, triton.__version__) and hasattr(_module(which), which.function)
+    ]
+
+
+def killing(crash: CompilerCrashed, backend: str) -> List[Pass]:
+    """The passes that this crash may be of, on a target of `backend`."""
+    return [
+        which
+        for which in _here()
+        if which.reason == crash.reason
+        and which.words in crash.stderr
+        and which.backend in ("", backend)
+    ]
 
 
 def install(patches: Patches) -> None:
-    """Have the pass ask whether it is wanted. Other compilations, of other threads too, go on as they are."""
-    passes = _passes()
-    add = passes.add_optimize_thread_locality
+    """Have each pass ask whether it is wanted. Other compilations, of other threads too, go on as they are."""
 
-    def add_if_wanted(pass_manager):
-        if not _state.leaving_out:
-            add(pass_manager)
+    def asking(which: Pass, add: Callable) -> Callable:
+        def add_if_wanted(pass_manager, *args):
+            if _state.leaving_out != which.name:
+                add(pass_manager, *args)
 
-    patches.set(passes, "add_optimize_thread_locality", add_if_wanted)
+        return add_if_wanted
+
+    for which in _here():
+        module = _module(which)
+        patches.set(module, which.function, asking(which, getattr(module, which.function)))
 
 
-def compiling(compile_: Callable) -> Callable:
+def compiling(which: Pass, compile_: Callable) -> Callable:
     """`compile_` without the pass, under a key of its own in Triton's cache."""
 
     def compile(src: Any, *args: Any, **kwargs: Any) -> Any:
         ours = copy.copy(src)
-        ours.hash = lambda: f"{src.hash()}-without-thread-locality"
-        _state.leaving_out = True
+        ours.hash = lambda: f"{src.hash()}-without-{which.name}"
+        _state.leaving_out = which.name
         try:
             return compile_(ours, *args, **kwargs)
         finally:
-            _state.leaving_out = False
+            _state.leaving_out = ""
 
     return compile

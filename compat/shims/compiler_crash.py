@@ -4,17 +4,18 @@ Up to 3.1 there is no way from one product's layout to another's; 3.2.0 cannot l
 another assertion of the same layout; the AMD pipeliner of 3.5 and 3.6 destroys what is still used. All but the last two
 abort the process; those raise, and an autotuner passes that on.
 
-Up to 3.2 a sum that a loop adds up and that is used twice kills them on every target.
+Up to 3.2 a sum that a loop adds up and that is used twice kills them on every target, and up to 3.1 a store of what a
+loop carries does on AMD's.
 
 Compilation goes through the guard. What dies of an operand's layout is compiled again with the operands of its dots
-moved (`moved_operands`), what dies of such a sum without the pass that does (`left_out_pass`); both keep their
-num_warps. What dies all the same is dropped while an autotuner measures; a
-direct launch falls back to the next lower num_warps, or num_stages, that compiles. The kernel that a launch got is kept
-by Triton under the launch that was asked for, so none of this costs a launch anything after the first.
+moved (`moved_operands`), what dies of such a sum or store without the pass that does (`left_out_pass`); both keep their
+num_warps. What dies all the same is dropped while an autotuner measures; a direct launch falls back to the next lower
+num_warps, or num_stages, that compiles. The kernel that a launch got is kept by Triton under the launch that was asked
+for, so none of this costs a launch anything after the first.
 """
 
 import threading
-from typing import Any
+from typing import Any, Iterator, Tuple
 
 from .. import guard, left_out_pass, moved_operands
 from ..errors import CompilerCrashed, say_once
@@ -50,6 +51,8 @@ def apply(patches: Patches) -> None:
     # Symptom: OptimizeThreadLocality.cpp … Assertion `loopResult.hasOneUse()' failed, then SIGABRT.
     # Window: Triton < 3.3, every target. Link: triton-lang/triton#11682.
     # Breakpoint: Triton 3.3 does not come to it with these layouts; its main has mended it.
+    # Symptom: SIGSEGV in TritonAMDGPUOptimizeEpilogue, without a word.
+    # Window: Triton 3.0 and 3.1, AMD. Link: none known. Breakpoint: Triton 3.2 compiles these kernels.
     # Symptom: LLVM ERROR: operation destroyed but still has uses, then RuntimeError: PassManager::run failed.
     # Window: Triton 3.5 and 3.6, gfx942, num_stages 4. Link: triton-lang/triton#9175.
     # Breakpoint: Triton 3.7 compiles these kernels; delete the shim with the columns of both.
@@ -67,9 +70,9 @@ def apply(patches: Patches) -> None:
             _tuning.now = False
 
     patches.set(Autotuner, "_bench", bench_surviving)
-    for way in (moved_operands, left_out_pass):
-        if way.supported():
-            way.install(patches)
+    if moved_operands.supported():
+        moved_operands.install(patches)
+    left_out_pass.install(patches)
     guard.install(patches, on_crash=_fall_back)
 
 
@@ -81,16 +84,9 @@ def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwa
     """
     from ..install import note_acted
 
-    for fatal, way, variant in (
-        (_OPERANDS, moved_operands, "moved operands"),
-        ((left_out_pass.FATAL,), left_out_pass, "without thread locality"),
-    ):
-        if not any(words in crash.stderr for words in fatal) or not way.supported():
-            continue
+    for variant, compiling in _ways(crash, compile_, kwargs):
         try:
-            kernel = guard.compile_guarded(
-                way.compiling(compile_), src, args, kwargs, variant=variant
-            )
+            kernel = guard.compile_guarded(compiling, src, args, kwargs, variant=variant)
         except Exception as error:
             # Whatever it says is about our rewriting, and nothing that the caller asked for.
             del error
@@ -122,6 +118,15 @@ def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwa
         )
         return kernel
     raise crash
+
+
+def _ways(crash: CompilerCrashed, compile_: Any, kwargs: dict) -> Iterator[Tuple[str, Any]]:
+    """(name, compiler) of what may compile it as it was asked for."""
+    if any(words in crash.stderr for words in _OPERANDS) and moved_operands.supported():
+        yield "moved operands", moved_operands.compiling(compile_)
+    backend = getattr(kwargs.get("target"), "backend", "")
+    for which in left_out_pass.killing(crash, backend):
+        yield f"without {which.name}", left_out_pass.compiling(which, compile_)
 
 
 def _first_lines(crash: CompilerCrashed) -> str:

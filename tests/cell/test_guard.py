@@ -271,4 +271,22 @@ def test_a_pass_that_kills_the_compiler_is_left_out(in_fork):
         left_out = left_out_pass._state.leaving_out
         return [used.num_warps for used in launches], compat.acted(), left_out
 
-    assert in_fork(run) == ([4, 4], ["compiler_crash"], False)
+    assert in_fork(run) == ([4, 4], ["compiler_crash"], "")
+
+
+@pytest.mark.triton(">=3.0,<3.2")
+def test_the_pass_of_amd_that_kills_the_compiler_is_left_out(in_fork):
+    """A store of what a loop carries: a segmentation fault bare, and right without the pass; not on NVIDIA."""
+
+    def run():
+        from crosswarp.kernels import load
+
+        compat.install()
+        virtual_gpu.activate(targets.GFX942)
+        kernel = load("carried_store")
+        for case in kernel.cases:
+            given = kernel.inputs(case, torch.device("cpu"), torch.Generator())
+            kernel.launch(**given)
+        return [used.num_warps for used in launches], compat.acted()
+
+    assert in_fork(run) == ([4, 4], ["compiler_crash"])
