@@ -105,6 +105,7 @@ GAPS = (
     ),
     Gap("libdevice", ">=3.0", "the interpreter has no libdevice", shim="interpreter_libdevice"),
     Gap("inline-asm", ">=3.0", "the interpreter has no inline assembly"),
+    Gap("descriptor-atomic", ">=3.4", "the interpreter has no atomics of tensor descriptors"),
 )
 
 

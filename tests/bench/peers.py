@@ -274,7 +274,7 @@ OPS = (
         {"torch": lambda inputs: attention_forward(inputs)}, moved=0, options={"descriptors": True},
     ),
     Op(
-        "flash_attention fwd+bwd", "flash_attention_backward", "bf16", ATTENTION,
+        "flash_attention fwd+bwd", "flash_attention_backward_descriptors", "bf16", ATTENTION,
         {"torch": attention}, moved=0,
     ),
     Op(
