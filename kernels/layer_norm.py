@@ -77,10 +77,10 @@ def _backward_kernel(
     for row in range(program, M, programs):
         x = next_x.to(tl.float32)
         dy = next_dy.to(tl.float32)
-        following = row + programs
-        there = mask & (following < M)
-        next_x = tl.load(x_ptr + following * x_stride + cols, mask=there, other=0.0)
-        next_dy = tl.load(dy_ptr + following * dy_stride + cols, mask=there, other=0.0)
+        # after its last row a program loads the last of all, and leaves it
+        following = tl.minimum(row + programs, M - 1)
+        next_x = tl.load(x_ptr + following * x_stride + cols, mask=mask, other=0.0)
+        next_dy = tl.load(dy_ptr + following * dy_stride + cols, mask=mask, other=0.0)
         mean = tl.load(mean_ptr + row)
         rstd = tl.load(rstd_ptr + row)
         x_hat = tl.where(mask, (x - mean) * rstd, 0.0)
