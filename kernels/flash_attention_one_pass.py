@@ -59,7 +59,7 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # measured, in an interpreter that was taught to add: 2.9e-7, 3.3e-4, 2.7e-3
+    # measured on an H100, 3.6.0: 3.0e-7, 3.2e-4, 2.7e-3
     tolerance={"fp32": 1.5e-6, "fp16": 1.5e-3, "bf16": 1.1e-2},
     uses=("atomic", "descriptor-atomic", "dot", "tensor-descriptor"),
 )
