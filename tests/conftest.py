@@ -47,6 +47,23 @@ def make_releases(make_record):
 
 
 @pytest.fixture
+def command(capsys):
+    """`command("diff", ...)`: exit status, standard output and error of the command line, which shows no traceback."""
+    from crosswarp.reports import cli
+
+    def call(*arguments):
+        try:
+            status = cli.main([*arguments])
+        except SystemExit as stopped:
+            status = stopped.code
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return status, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
 def make_issue():
     from crosswarp.matrix.issues import Issue
 

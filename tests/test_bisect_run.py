@@ -58,18 +58,9 @@ def history(fake_run, monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def crosswarp(history, capsys):
-    def call(*arguments):
-        where = ["--store", "store.db", "--work", "work", "--issues-file", "issues.toml"]
-        try:
-            status = cli.main(["bisect", *arguments, *where])
-        except SystemExit as stopped:
-            status = stopped.code
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return status, captured.out, captured.err
-
-    return call
+def crosswarp(history, command):
+    where = ["--store", "store.db", "--work", "work", "--issues-file", "issues.toml"]
+    return lambda *arguments: command("bisect", *arguments, *where)
 
 
 def between(good="2.3.1", bad="3.2.0", kernel="softmax"):

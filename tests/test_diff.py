@@ -8,28 +8,19 @@ import re
 import pytest
 
 from crosswarp.matrix.store import Store
-from crosswarp.reports import cli
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\u202egnp.exe | <script>alert(1)</script> `code` [a](javascript:x) \x9b31m\r\nnext"
 FORMATS = ("table", "markdown", "json")
 
 
 @pytest.fixture
-def crosswarp(tmp_path, monkeypatch, capsys):
+def crosswarp(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "issues.toml").write_text("")
 
     def call(*arguments):
-        where = ["--store", "store.db"]
-        if arguments[0] == "diff":
-            where += ["--issues-file", "issues.toml"]
-        try:
-            status = cli.main([*arguments, *where])
-        except SystemExit as stopped:
-            status = stopped.code
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return status, captured.out, captured.err
+        issues = ["--issues-file", "issues.toml"] if arguments[0] == "diff" else []
+        return command(*arguments, "--store", "store.db", *issues)
 
     return call
 

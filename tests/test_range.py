@@ -9,26 +9,15 @@ import pytest
 
 from crosswarp.matrix import columns
 from crosswarp.matrix.store import Store
-from crosswarp.reports import cli
 
 FORMATS = ("table", "markdown", "json")
 HOSTILE = "\x1b[2J\x1b]0;title\x07\u202e | <script>alert(1)</script> `code` \x9b31m\r\nnext"
 
 
 @pytest.fixture
-def crosswarp(tmp_path, monkeypatch, capsys):
+def crosswarp(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        try:
-            status = cli.main(["range", *arguments, "--store", "store.db"])
-        except SystemExit as stopped:
-            status = stopped.code
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return status, captured.out, captured.err
-
-    return call
+    return lambda *arguments: command("range", *arguments, "--store", "store.db")
 
 
 @pytest.fixture
