@@ -10,17 +10,33 @@ import triton
 import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.rms_norm import column_sums
 
 MOST_TAPS = 4
 
 
 @triton.jit
-def _row(ptr, t, token_stride, T, in_d):
+def _token(ptr, t, token_stride, T, in_d):
     """Token t of some channels, zeros outside of the sequence."""
     # one comparison of tensors: the interpreter of 3.9 refuses a mask that a number has a part in
     at = tl.where(in_d, t, -1)
     mask = (at >= 0) & (at < T)
-    return tl.load(ptr + t * token_stride, mask=mask, other=0.0).to(tl.float32)
+    return tl.load(ptr + t * token_stride, mask=mask, other=0.0)
+
+
+@triton.jit
+def _row(ptr, t, token_stride, T, in_d):
+    return _token(ptr, t, token_stride, T, in_d).to(tl.float32)
+
+
+@triton.jit
+def _four(ptr, t, token_stride, T, in_d):
+    """Four tokens from t on, in the type that they have in memory."""
+    x0 = _token(ptr, t, token_stride, T, in_d)
+    x1 = _token(ptr, t + 1, token_stride, T, in_d)
+    x2 = _token(ptr, t + 2, token_stride, T, in_d)
+    x3 = _token(ptr, t + 3, token_stride, T, in_d)
+    return x0, x1, x2, x3
 
 
 @triton.jit
@@ -154,16 +170,21 @@ def _backward_kernel(
     dw2 = tl.zeros([BLOCK_D], dtype=tl.float32)
     dw3 = tl.zeros([BLOCK_D], dtype=tl.float32)
     dbias = tl.zeros([BLOCK_D], dtype=tl.float32)
+    next0, next1, next2, next3 = _four(x, first, x_token, T, in_d)
+    next_dy0, next_dy1, next_dy2, next_dy3 = _four(dy, first, D, T, in_d)
     # dx of a token is known three tokens later
     for t in range(first, end + 3, 4):
-        x0 = _row(x, t, x_token, T, in_d)
-        x1 = _row(x, t + 1, x_token, T, in_d)
-        x2 = _row(x, t + 2, x_token, T, in_d)
-        x3 = _row(x, t + 3, x_token, T, in_d)
-        dy0 = _row(dy, t, D, T, in_d)
-        dy1 = _row(dy, t + 1, D, T, in_d)
-        dy2 = _row(dy, t + 2, D, T, in_d)
-        dy3 = _row(dy, t + 3, D, T, in_d)
+        x0 = next0.to(tl.float32)
+        x1 = next1.to(tl.float32)
+        x2 = next2.to(tl.float32)
+        x3 = next3.to(tl.float32)
+        dy0 = next_dy0.to(tl.float32)
+        dy1 = next_dy1.to(tl.float32)
+        dy2 = next_dy2.to(tl.float32)
+        dy3 = next_dy3.to(tl.float32)
+        # the next four are on their way while these are worked on
+        next0, next1, next2, next3 = _four(x, t + 4, x_token, T, in_d)
+        next_dy0, next_dy1, next_dy2, next_dy3 = _four(dy, t + 4, D, T, in_d)
         s0 = _step(_taps(bias, w0, w1, w2, w3, x0, before1, before2, before3, W), dy0)
         s1 = _step(_taps(bias, w0, w1, w2, w3, x1, x0, before1, before2, W), dy1)
         s2 = _step(_taps(bias, w0, w1, w2, w3, x2, x1, x0, before1, W), dy2)
@@ -232,13 +253,9 @@ def launch(x, weight, bias, dy, forward_tile=None, backward_tile=None):
     parts = triton.cdiv(tokens, tile["BLOCK_T"]) * batch
     sums = torch.empty((parts, taps + 1, width), dtype=torch.float32, device=x.device)
     _backward_kernel[grid](x, weight, bias, dy, dx, sums, *sizes, W=taps, **tile)
-    sums = sums.sum(0)
-    return {
-        "y": y,
-        "dx": dx,
-        "dweight": sums[:taps].t().to(weight.dtype),
-        "dbias": sums[taps].to(bias.dtype),
-    }
+    # one launch for all of them
+    sums = column_sums(sums.view(parts, -1), weight.dtype).view(taps + 1, width)
+    return {"y": y, "dx": dx, "dweight": sums[:taps].t(), "dbias": sums[taps]}
 
 
 def reference(x, weight, bias, dy):
@@ -263,7 +280,7 @@ def inputs(case, device, generator):
         return made.to(device, case.torch_dtype)
 
     # part of a wider projection
-    wide = normal(batch, tokens, width + 5)
+    wide = normal(batch, tokens, width + case.shape.get("wider", 5))
     return {
         "x": wide[:, :, :width],
         "weight": normal(width, case.shape["W"]),

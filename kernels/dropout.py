@@ -15,33 +15,44 @@ BLOCK = 512
 
 
 @triton.jit
-def _put(x, y_ptr, at, number, size, p, scale):
-    y = tl.where(number > p, x.to(tl.float32) * scale, 0.0)
-    tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=at < size)
+def _put(x, y_ptr, at, number, left, least, scale):
+    kept = number.to(tl.int32, bitcast=True) >= least
+    y = tl.where(kept, x.to(tl.float32) * scale, 0.0)
+    tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=at < left)
 
 
-@triton.jit(do_not_specialize=["seed"])
-def _dropout_kernel(x_ptr, y_ptr, size, p, scale, seed, BLOCK: tl.constexpr):
-    inside = tl.arange(0, BLOCK)
-    # 64 bits: all elements together may pass 2^31
-    at = tl.program_id(0).to(tl.int64) * (4 * BLOCK) + inside
+@triton.jit(do_not_specialize=["seed", "least"])
+def _dropout_kernel(x_ptr, y_ptr, size, least, scale, seed, BLOCK: tl.constexpr):
+    # 64 bits: all elements together may pass 2^31; those of a program do not
+    first = tl.program_id(0).to(tl.int64) * (4 * BLOCK)
+    left = tl.minimum(size - first, 4 * BLOCK).to(tl.int32)
+    x_ptr += first
+    y_ptr += first
+    at = tl.arange(0, BLOCK)
     # all loads before the first store, which might be to the same place for all that the compiler knows
-    x0 = tl.load(x_ptr + at, mask=at < size, other=0.0)
-    x1 = tl.load(x_ptr + at + BLOCK, mask=at + BLOCK < size, other=0.0)
-    x2 = tl.load(x_ptr + at + 2 * BLOCK, mask=at + 2 * BLOCK < size, other=0.0)
-    x3 = tl.load(x_ptr + at + 3 * BLOCK, mask=at + 3 * BLOCK < size, other=0.0)
-    first, second, third, fourth = tl.rand4x(seed, tl.program_id(0) * BLOCK + inside)
-    _put(x0, y_ptr, at, first, size, p, scale)
-    _put(x1, y_ptr, at + BLOCK, second, size, p, scale)
-    _put(x2, y_ptr, at + 2 * BLOCK, third, size, p, scale)
-    _put(x3, y_ptr, at + 3 * BLOCK, fourth, size, p, scale)
+    x0 = tl.load(x_ptr + at, mask=at < left, other=0.0)
+    x1 = tl.load(x_ptr + at + BLOCK, mask=at + BLOCK < left, other=0.0)
+    x2 = tl.load(x_ptr + at + 2 * BLOCK, mask=at + 2 * BLOCK < left, other=0.0)
+    x3 = tl.load(x_ptr + at + 3 * BLOCK, mask=at + 3 * BLOCK < left, other=0.0)
+    # whole numbers: to make fractions of them costs as much as half of the rest
+    n0, n1, n2, n3 = tl.randint4x(seed, tl.program_id(0) * BLOCK + at)
+    _put(x0, y_ptr, at, n0, left, least, scale)
+    _put(x1, y_ptr, at + BLOCK, n1, left, least, scale)
+    _put(x2, y_ptr, at + 2 * BLOCK, n2, left, least, scale)
+    _put(x3, y_ptr, at + 3 * BLOCK, n3, left, least, scale)
+
+
+def _least(p):
+    """The smallest signed 32-bit number that is kept: of the 2^32, the share p is below."""
+    return round(p * 2**32) - 2**31
 
 
 def _dropped(x, p, seed):
     y = torch.empty_like(x)
     size = x.numel()
     grid = (triton.cdiv(size, 4 * BLOCK),)
-    _dropout_kernel[grid](x, y, size, p, 1.0 / (1.0 - p), seed, BLOCK=BLOCK, num_warps=2)
+    options = {"BLOCK": BLOCK, "num_warps": 2}
+    _dropout_kernel[grid](x, y, size, _least(p), 1.0 / (1.0 - p), seed, **options)
     return y
 
 
@@ -73,10 +84,7 @@ def _kept(size, p, seed, device):
     program, inside = at // (4 * BLOCK), at % (4 * BLOCK)
     every = torch.stack(_philox(program * BLOCK + inside % BLOCK, seed))
     drawn = every.gather(0, (inside // BLOCK).unsqueeze(0)).squeeze(0)
-    # 32 bits as a signed number, folded to one without a sign, in fp32
-    signed = torch.where(drawn >= 1 << 31, drawn - (1 << 32), drawn)
-    folded = torch.where(signed < 0, -signed - 1, signed).float()
-    return folded * torch.tensor(4.6566127342e-10, dtype=torch.float32) > p
+    return torch.where(drawn >= 1 << 31, drawn - (1 << 32), drawn) >= _least(p)
 
 
 def reference(x, dy, p, seed):

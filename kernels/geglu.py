@@ -45,8 +45,8 @@ def _prune(configs, named_args, **_):
 
 CONFIGS = [
     triton.Config({"BLOCK": 512}, num_warps=2, num_stages=2),
-    triton.Config({"BLOCK": 2048}, num_warps=4, num_stages=2),
-    triton.Config({"BLOCK": 4096}, num_warps=8, num_stages=2),
+    triton.Config({"BLOCK": 1024}, num_warps=4, num_stages=2),
+    triton.Config({"BLOCK": 2048}, num_warps=8, num_stages=2),
 ]
 PRUNE = {"early_config_prune": _prune}
 

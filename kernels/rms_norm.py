@@ -148,7 +148,7 @@ def inputs(case, device, generator):
         return made.to(device, case.torch_dtype)
 
     # a row wider than what the kernel may touch: a store outside the mask would change its neighbour
-    wide = normal(rows, width + 3)
+    wide = normal(rows, width + case.shape.get("wider", 3))
     x = wide[:, :width]
     # with a row of one and an epsilon near zero, dx is nothing but rounding error
     eps = 1.0 if width == 1 else 1e-6

@@ -7,10 +7,11 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.compat.launch import num_warps
 from crosswarp.kernels.case import Case, Kernel
 
-LARGEST_BLOCK = 2048
+# elements of a program, at most, and of a thread: what one access of 16 bytes holds of 16 bits each
+LARGEST_BLOCK = 1024
+PER_THREAD = 8
 
 FULL = {"FULL": lambda args: args["N"] % args["BLOCK"] == 0}
 
@@ -90,7 +91,7 @@ def launch(gate, up, dy):
     rows, width = gate.shape
     block = min(LARGEST_BLOCK, triton.next_power_of_2(width))
     grid = (rows * triton.cdiv(width, block),)
-    options = {"BLOCK": block, "num_warps": num_warps(block)}
+    options = {"BLOCK": block, "num_warps": max(1, block // (32 * PER_THREAD))}
     y, dgate, dup = torch.empty_like(dy), torch.empty_like(dy), torch.empty_like(dy)
     _forward_kernel[grid](gate, up, y, gate.stride(0), up.stride(0), y.stride(0), width, **options)
     strides = [t.stride(0) for t in (gate, up, dy, dgate, dup)]
