@@ -21,11 +21,18 @@ class Event:
     """Each launch takes a millisecond more than the last."""
 
     marks = 0
+    waited = 0
 
     def __init__(self, enable_timing):
         assert enable_timing
 
+    @classmethod
+    def wait(cls, cycles):
+        cls.waited += 1
+
     def record(self):
+        # the GPU has been kept waiting for each start
+        assert Event.marks // 2 < Event.waited
         Event.marks += 1
         self.at = Event.marks * (Event.marks + 1) / 2
 
@@ -35,8 +42,9 @@ class Event:
 
 @pytest.fixture
 def clock(monkeypatch):
-    Event.marks = 0
+    Event.marks = Event.waited = 0
     monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "_sleep", Event.wait)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
     empty = torch.empty
