@@ -6,6 +6,8 @@
     crosswarp baseline  write a run as a small file, to be committed and compared with
     crosswarp range     the releases that a suite was measured green on, as a version specifier
     crosswarp bisect    the first bad release for one kernel, or the verdict on this interpreter
+    crosswarp plan      the jobs of a run, columns × shards, for CI
+    crosswarp merge     the runs of several machines as the one run that they are the parts of
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them
@@ -72,36 +74,11 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="run the matrix", description="Run the matrix.")
-    what = run.add_argument_group("what to run (globs, comma-separated)")
-    for name, meaning in (
-        (
-            "columns",
-            "ids, globs, a profile, or a pair such as triton-3.2.0+torch-2.5.1 (default: founding)",
-        ),
-        ("targets", "sm_90, gfx*, ... or a profile (default: founding; all)"),
-        ("lanes", "compile, interpret, device (default: compile,interpret)"),
-        ("modes", "bare, shimmed (default: both)"),
-        ("kernels", "names of kernels (default: all)"),
-    ):
-        what.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
+    what = _what(run)
     what.add_argument(
-        "--suite",
-        type=Path,
-        metavar="DIR",
-        help="a folder of kernel modules instead of crosswarp's",
-    )
-    what.add_argument(
-        "--main",
-        metavar="PATH_OR_REF",
-        default=os.environ.get("CROSSWARP_MAIN") or None,
-        help="what the column main is: a wheel, a folder or a git reference of Triton (env CROSSWARP_MAIN)",
-    )
-    what.add_argument(
-        "--nightly-index",
-        metavar="URL",
-        default=os.environ.get("CROSSWARP_NIGHTLY_INDEX") or None,
-        help="else the newest build of this index (env CROSSWARP_NIGHTLY_INDEX)",
-    )
+        "--shard", metavar="K/N",
+        help="the K-th of N shares of each column's cases, to be merged: crosswarp merge",
+    )  # fmt: skip
     what.add_argument(
         "--here",
         nargs="?",
@@ -156,6 +133,16 @@ def _parser() -> argparse.ArgumentParser:
         description="Find the first bad release between a good and a bad one, with a small run for each step. With "
         "--here, judge the interpreter at hand for `git bisect run`: exit status 0 good, 1 bad, 125 cannot say.",
     ))  # fmt: skip
+    _plan(commands.add_parser(
+        "plan", help="the jobs of a run, for CI",
+        description="Cut a run into jobs, columns × shards, from the same options as `crosswarp run`; --format github "
+        "prints them as a job matrix of GitHub Actions.",
+    ))  # fmt: skip
+    _merge(commands.add_parser(
+        "merge", help="the runs of several machines as one",
+        description="Merge runs that are parts of one: columns, or shards of columns, of the same selection, commit "
+        "and versions. Exit status: that of the whole run; 2 when the parts overlap or disagree.",
+    ))  # fmt: skip
     columns = commands.add_parser(
         "columns", help="list the columns", description="List the columns."
     )
@@ -191,6 +178,68 @@ def _parser() -> argparse.ArgumentParser:
         "shimmed without a cause in libraries.toml, or a cause there explains nothing any more.",
     ))  # fmt: skip
     return parser
+
+
+def _what(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    what = parser.add_argument_group("what to run (globs, comma-separated)")
+    for name, meaning in (
+        (
+            "columns",
+            "ids, globs, a profile, or a pair such as triton-3.2.0+torch-2.5.1 (default: founding)",
+        ),
+        ("targets", "sm_90, gfx*, ... or a profile (default: founding; all)"),
+        ("lanes", "compile, interpret, device (default: compile,interpret)"),
+        ("modes", "bare, shimmed (default: both)"),
+        ("kernels", "names of kernels (default: all)"),
+    ):
+        what.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
+    what.add_argument(
+        "--suite",
+        type=Path,
+        metavar="DIR",
+        help="a folder of kernel modules instead of crosswarp's",
+    )
+    what.add_argument(
+        "--main",
+        metavar="PATH_OR_REF",
+        default=os.environ.get("CROSSWARP_MAIN") or None,
+        help="what the column main is: a wheel, a folder or a git reference of Triton (env CROSSWARP_MAIN)",
+    )
+    what.add_argument(
+        "--nightly-index",
+        metavar="URL",
+        default=os.environ.get("CROSSWARP_NIGHTLY_INDEX") or None,
+        help="else the newest build of this index (env CROSSWARP_NIGHTLY_INDEX)",
+    )
+    return what
+
+
+def _plan(parser: argparse.ArgumentParser) -> None:
+    _what(parser)
+    for name in ("columns", "targets"):
+        parser.add_argument(f"--{name}-file", type=Path, metavar="TOML")
+    parser.add_argument(
+        "--shards", type=_positive, default=1, metavar="N", help="jobs for each column (1)"
+    )
+    parser.add_argument("--format", choices=("table", "github"), default="table")
+
+
+def _merge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "stores", type=Path, nargs="+", metavar="STORE", help="the latest run of each is merged"
+    )
+    parser.add_argument(
+        "--into",
+        type=Path,
+        required=True,
+        metavar="STORE",
+        help="gets the merged run, as a new one",
+    )
+    parser.add_argument(
+        "--expect", type=Path, metavar="FILE",
+        help="what `crosswarp plan --format github` printed, so that a lost part is noticed",
+    )  # fmt: skip
+    parser.add_argument("--issues-file", type=Path, metavar="TOML")
 
 
 def _diff(parser: argparse.ArgumentParser) -> None:

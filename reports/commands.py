@@ -10,23 +10,24 @@ from pathlib import Path
 
 from tabulate import tabulate
 
+from crosswarp import kernels
 from crosswarp.compat import doctor as compat_doctor
 from crosswarp.compat import doctor_text
 from crosswarp.matrix import baseline as baseline_module
 from crosswarp.matrix import columns as columns_module
-from crosswarp.matrix import here, issues, plan, resolver, selection
+from crosswarp.matrix import here, issues, resolver, selection
 from crosswarp.matrix import targets as targets_module
-from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Builder
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.plan import Plan, check_shard, default_jobs
 from crosswarp.matrix.progress import progress
-from crosswarp.matrix.record import MODES
+from crosswarp.matrix.revision import revision
 from crosswarp.matrix.run import Prepare, Runner
 from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
+from crosswarp.reports import asked, diff_text, escape, parts, range_text
 from crosswarp.reports import bisect as bisect_module
 from crosswarp.reports import diff as diff_module
-from crosswarp.reports import diff_text, escape, range_text
 from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
 from crosswarp.reports import libraries as libraries_module
@@ -38,22 +39,15 @@ from crosswarp.reports.table import table
 from crosswarp.reports.view import view
 
 printable = escape.terminal
+plan, merge = parts.plan, parts.merge
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    table_of_columns = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
-    all_targets = targets_module.load(options.targets_file or targets_module.DEFAULT_FILE)
     known = issues.load(options.issues_file or issues.DEFAULT_FILE)
-    targets = targets_module.choose(
-        all_targets, selection.split(options.targets or [targets_module.DEFAULT_PROFILE])
-    )
-    suite = options.suite.resolve() if options.suite else None
-    kernels = plan.check_kernels(selection.split(options.kernels or ["*"]), suite)
-    modes = plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode")
-    lanes = plan.check_lanes(selection.split(options.lanes or plan.DEFAULT_LANES))
+    wanted = asked.asked(options)
+    lanes = wanted.lanes
     with progress() as shown:
         prepare: Prepare
-        chosen: list[Column]
         if options.here:
             if options.columns:
                 raise UsageError(
@@ -65,26 +59,27 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                 lanes = (*lanes, "device")
                 shown.say(f"a GPU is here ({prepare.gpu}): the device lane runs too")
         else:
-            wanted = selection.split(options.columns or [columns_module.DEFAULT_PROFILE])
-            chosen = columns_module.choose(table_of_columns, wanted)
+            listed, chosen = asked.columns(options)
             if options.main and any(column.resolver for column in chosen):
                 resolver.check_reference(options.main)
             prepare = Builder(
-                (options.work / "envs").absolute(), table_of_columns, Uv(), options.main, options.nightly_index,
+                (options.work / "envs").absolute(), listed, Uv(), options.main, options.nightly_index,
                 shown.say,
             )  # fmt: skip
-        planned = plan.Plan(
+        planned = Plan(
             columns=tuple(chosen),
-            targets=targets,
+            targets=wanted.targets,
             lanes=lanes,
-            modes=modes,
-            kernels=kernels,
-            jobs=options.jobs or plan.default_jobs(),
+            modes=wanted.modes,
+            kernels=wanted.kernels,
+            jobs=options.jobs or default_jobs(),
             time_limit=options.time_limit,
             memory_limit_mb=options.memory_limit,
             column_limit=options.column_limit,
-            suite=suite,
+            suite=wanted.suite,
             fresh=options.fresh,
+            shard=check_shard(options.shard),
+            commit=revision(wanted.suite or Path(kernels.__file__).parent),
         )
         _check_work(options.work)
         with Store(options.store) as store:

@@ -202,3 +202,8 @@ def local_index(tmp_path, make_wheel):
     uv = Uv(environ=environ)
     uv.wheels = folder
     return uv
+
+
+@pytest.fixture
+def fake_prepare():
+    return FakePrepare
