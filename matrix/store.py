@@ -170,9 +170,9 @@ class Store:
                 (
                     run,
                     environment.column,
-                    environment.label,
+                    clean(environment.label),
                     environment.state,
-                    environment.message,
+                    clean(environment.message),
                     _json(environment.versions),
                     _json(list(environment.requirements)),
                     environment.seconds,
@@ -199,7 +199,7 @@ class Store:
         with self._write() as db:
             for record in records:
                 values = [getattr(record, name) for name in _CELL]
-                values = [_json(v) if isinstance(v, (tuple, Mapping)) else v for v in values]
+                values = [_json(v) if isinstance(v, (tuple, Mapping)) else clean(v) for v in values]
                 twice += 1 - db.execute(_INSERT_CELL, [run, *values]).rowcount
         return twice
 
@@ -207,7 +207,7 @@ class Store:
         with self._write() as db:
             db.execute(
                 'INSERT INTO notes (run, "column", kind, text) VALUES (?, ?, ?, ?)',
-                (run, column, kind, text),
+                (run, column, kind, clean(text)),
             )
 
     # Reading

@@ -8,6 +8,7 @@
     crosswarp bisect    the first bad release for one kernel, or the verdict on this interpreter
     crosswarp plan      the jobs of a run, columns × shards, for CI
     crosswarp merge     the runs of several machines as the one run that they are the parts of
+    crosswarp badge     badges of a stored run, as SVG and for shields.io
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them
@@ -25,6 +26,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 
@@ -143,6 +145,11 @@ def _parser() -> argparse.ArgumentParser:
         description="Merge runs that are parts of one: columns, or shards of columns, of the same selection, commit "
         "and versions. Exit status: that of the whole run; 2 when the parts overlap or disagree.",
     ))  # fmt: skip
+    _badge(commands.add_parser(
+        "badge", help="badges of a stored run",
+        description="Write a badge for the whole of a stored run, for each column and for each target, as SVG and "
+        "as the JSON of a shields.io endpoint: all.svg, columns/triton-3.2.0.svg, targets/sm_90.svg, ...",
+    ))  # fmt: skip
     columns = commands.add_parser(
         "columns", help="list the columns", description="List the columns."
     )
@@ -240,6 +247,19 @@ def _merge(parser: argparse.ArgumentParser) -> None:
         help="what `crosswarp plan --format github` printed, so that a lost part is noticed",
     )  # fmt: skip
     parser.add_argument("--issues-file", type=Path, metavar="TOML")
+
+
+def _badge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out", type=Path, default=Path("badges"), metavar="DIR", help="where they go (badges)"
+    )
+    parser.add_argument(
+        "--stale-before", type=_date, metavar="DATE",
+        help="2026-11-21: what ran before that day is shown as stale (default: nothing is)",
+    )  # fmt: skip
+    parser.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
+    parser.add_argument("--issues-file", type=Path, metavar="TOML")
+    _store(parser)
 
 
 def _diff(parser: argparse.ArgumentParser) -> None:
@@ -395,6 +415,13 @@ def _store(group: argparse._ActionsContainer) -> None:
         "--store", type=Path, default=Path(".crosswarp/store.db"), metavar="PATH",
         help="the SQLite file of all runs (.crosswarp/store.db)",
     )  # fmt: skip
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}" is no day; write 2026-11-21') from None
 
 
 def _positive(text: str) -> int:

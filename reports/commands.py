@@ -25,7 +25,7 @@ from crosswarp.matrix.revision import revision
 from crosswarp.matrix.run import Prepare, Runner
 from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
-from crosswarp.reports import asked, diff_text, escape, parts, range_text
+from crosswarp.reports import asked, badges, diff_text, escape, folder, parts, range_text
 from crosswarp.reports import bisect as bisect_module
 from crosswarp.reports import diff as diff_module
 from crosswarp.reports import docs as docs_module
@@ -114,6 +114,16 @@ def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
     else:
         text = f"{summary(shown)}\n{table(shown)}\n"
     print(text, end="")
+    return 0
+
+
+def badge(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    with Store(options.store, must_exist=True) as store:
+        made = badges.badges(view(store, known, options.run), options.stale_before)
+    folder.write(options.out, badges.files(made))
+    whole = made["all"]
+    print(f"{printable(str(options.out))}: {len(made)} badges ({whole.label} | {whole.message})")
     return 0
 
 

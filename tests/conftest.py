@@ -207,3 +207,88 @@ def local_index(tmp_path, make_wheel):
 @pytest.fixture
 def fake_prepare():
     return FakePrepare
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A run with these records, as a report sees it."""
+    from crosswarp.matrix.store import Store
+    from crosswarp.reports.view import view
+
+    def make(
+        records,
+        issues=(),
+        code=0,
+        environments=(),
+        status="finished",
+        columns=(),
+        started=None,
+        planned=None,
+        **plan,
+    ):
+        with Store(tmp_path / "store.db") as store:
+            named = columns or dict.fromkeys(record.column for record in records)
+            run = store.begin(["run"], {"columns": list(named), **plan}, started)
+            cases = planned or {}
+            for record in records:
+                place = (record.column, record.lane)
+                store.session(run, *place, record.versions, cases.get(place, 0))
+            store.cells(run, records)
+            for environment in environments:
+                store.environment(run, environment)
+            if status != "running":
+                store.finish(run, status, code, started)
+            return view(store, issues, run)
+
+    return make
+
+
+@pytest.fixture
+def hostile():
+    """What a kernel's name, message or fingerprint may hold at worst; no character of it moves, colours or runs."""
+    return (
+        "\x1b[2J\x1b]0;title\x07\u202egnp.exe\u200f | <script>alert('1')</script> `code` [a](javascript:x) \x9b31m"
+        '\r\nnext "quoted" ]]> --> & \x00 \udcff\ud800 \ufffe'
+    )
+
+
+@pytest.fixture
+def hostile_view(make_record, make_issue, hostile):
+    """A view in which all that a stranger may write is hostile, and a megabyte long where it is a message. It does not
+    come from a store, which would have mended the half characters."""
+    from crosswarp.matrix import issues
+    from crosswarp.matrix.store import Environment, Note, Run
+    from crosswarp.reports.view import View
+
+    words = {
+        "target": f"=t{hostile}",
+        "kernel": f"=k{hostile}",
+        "case": f"-c{hostile}",
+        "config": f"@{hostile}",
+    }
+    long = hostile + "m" * 1_000_000
+    red = {**words, "outcome": "crash", "fingerprint": f"+f{long}", "message": long, "reason": long}
+    records = [
+        make_record(**red), make_record(**{**red, "fingerprint": f"reshapeOuts {long}", "kernel": f"chunk{hostile}"}),
+        make_record(**red, column="triton-3.1.0", mode="shimmed", shims=(hostile,)),
+        make_record(**words, column="triton-3.1.0"),
+        make_record(**{**words, "case": "*"}, outcome="not-run", reason=long, message=long),
+    ]  # fmt: skip
+    known = [make_issue(configs=["*"], title=hostile, case={"kernel": "chunk*"})]
+    return View(
+        run=Run(
+            1,
+            "2026-11-21T18:14:08+00:00",
+            None,
+            "cut off",
+            None,
+            ("run",),
+            {"columns": ["triton-3.0.0"]},
+            5,
+        ),
+        records=records,
+        environments=[Environment("triton-3.2.0", hostile, "failed", long, {}, (hostile,), 0.0)],
+        notes=[Note("triton-3.2.0", "problem", long), Note("", "note", hostile)],
+        verdict=issues.judge(records, known),
+        unsupported_targets=[("triton-3.2.0", words["target"], long)],
+    )
