@@ -1,7 +1,7 @@
 """The command line.
 
     crosswarp run       the matrix: build what is missing, run, record, sum up
-    crosswarp report    a stored run as a table, Markdown or JSON
+    crosswarp report    a stored run as a table, Markdown, JSON, JUnit XML or CSV
     crosswarp diff      what regressed between two columns, runs or baselines
     crosswarp baseline  write a run as a small file, to be committed and compared with
     crosswarp range     the releases that a suite was measured green on, as a version specifier
@@ -110,7 +110,13 @@ def _parser() -> argparse.ArgumentParser:
     report = commands.add_parser(
         "report", help="show a stored run", description="Show a stored run."
     )
-    report.add_argument("--format", choices=("table", "markdown", "json"), default="table")
+    report.add_argument(
+        "--format", choices=("table", "markdown", "comment", "json", "junit", "csv"), default="table",
+        help="comment: Markdown for a pull request or a job summary, what is wrong first, under 60,000 bytes",
+    )  # fmt: skip
+    report.add_argument(
+        "--link", default="", metavar="URL", help="where a comment says the whole is"
+    )
     report.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
     report.add_argument("--issues-file", type=Path, metavar="TOML")
     _store(report)
@@ -171,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
     ))  # fmt: skip
     docs = commands.add_parser(
         "docs", help="make docs/ from the records",
-        description="Write the pages that are made from the records: shims.md and api.md.",
+        description="Write what is made from the records: shims.md, api.md and report.schema.json.",
     )  # fmt: skip
     docs.add_argument("--out", type=Path, default=Path("docs"), metavar="DIR", help="(docs)")
     docs.add_argument(

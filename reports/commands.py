@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tabulate import tabulate
@@ -25,15 +25,18 @@ from crosswarp.matrix.revision import revision
 from crosswarp.matrix.run import Prepare, Runner
 from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
-from crosswarp.reports import asked, badges, diff_text, escape, folder, parts, range_text
+from crosswarp.reports import asked, badges, colour, diff_text, escape, folder, parts, range_text
 from crosswarp.reports import bisect as bisect_module
 from crosswarp.reports import diff as diff_module
 from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
 from crosswarp.reports import libraries as libraries_module
 from crosswarp.reports import range as range_module
+from crosswarp.reports.comment import comment
 from crosswarp.reports.export import export
+from crosswarp.reports.junit import junit
 from crosswarp.reports.markdown import markdown
+from crosswarp.reports.spreadsheet import spreadsheet
 from crosswarp.reports.summary import summary
 from crosswarp.reports.table import table
 from crosswarp.reports.view import view
@@ -88,7 +91,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             )
             result = runner()
             ended = view(store, known, result.run)
-    print(summary(ended), end="")
+    colour.show(summary(ended))
     return result.exit_code
 
 
@@ -107,13 +110,19 @@ def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = issues.load(options.issues_file or issues.DEFAULT_FILE)
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
-    if options.format == "json":
-        text = export(shown)
-    elif options.format == "markdown":
-        text = markdown(shown)
+    formats: dict[str, Callable[[], str]] = {
+        "table": lambda: f"{summary(shown)}\n{table(shown)}\n",
+        "markdown": lambda: markdown(shown),
+        "comment": lambda: comment(shown, options.link),
+        "json": lambda: export(shown),
+        "junit": lambda: junit(shown),
+        "csv": lambda: spreadsheet(shown),
+    }
+    text = formats[options.format]()
+    if options.format == "table":
+        colour.show(text)
     else:
-        text = f"{summary(shown)}\n{table(shown)}\n"
-    print(text, end="")
+        print(text, end="")
     return 0
 
 
@@ -134,7 +143,11 @@ def diff(options: argparse.Namespace, argv: Sequence[str]) -> int:
     formats = {
         "table": diff_text.terminal, "markdown": diff_text.markdown, "json": diff_text.export,
     }  # fmt: skip
-    print(formats[options.format](found), end="")
+    text = formats[options.format](found)
+    if options.format == "table":
+        colour.show(text)
+    else:
+        print(text, end="")
     return 1 if found.worse else 0
 
 
@@ -161,7 +174,11 @@ def range(options: argparse.Namespace, argv: Sequence[str]) -> int:
     formats = {
         "table": range_text.terminal, "markdown": range_text.markdown, "json": range_text.export,
     }  # fmt: skip
-    print(formats[options.format](shown), end="")
+    text = formats[options.format](shown)
+    if options.format == "table":
+        colour.show(text)
+    else:
+        print(text, end="")
     return 0
 
 

@@ -10,18 +10,34 @@ from crosswarp.reports import escape
 WIDTH = 80
 
 
+# What one row may take up: a message may be a megabyte, and its beginning tells the most.
+LONGEST = 1200
+# A longer word is no address and no path that anybody would copy.
+_LONGEST_WORD = 400
+
+
 def row(name: str, text: str) -> str:
-    return fill(f"    {name:<9} ", escape.line(text))
+    return fill(f"    {name:<9} ", escape.line(text, LONGEST))
 
 
 def wrapped(name: str, text: str) -> str:
-    lines: Iterable[str] = [escape.line(line) for line in escape.terminal(text).splitlines()]
+    whole = escape.terminal(escape.middle(text, LONGEST))
+    lines: Iterable[str] = [escape.line(line) for line in whole.splitlines()]
     return "\n".join([f"{name}:", *(fill("  ", line) for line in lines if line)])
 
 
 def fill(prefix: str, text: str) -> str:
+    text = " ".join(_words(text, WIDTH - len(prefix)))
     # Addresses and paths stay whole: a link that is cut in two is no link.
     return textwrap.fill(
         text or "-", WIDTH, initial_indent=prefix, subsequent_indent=" " * len(prefix),
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
+
+
+def _words(text: str, room: int) -> Iterable[str]:
+    for word in text.split(" "):
+        if len(word) <= room or ("/" in word and len(word) <= _LONGEST_WORD):
+            yield word
+        else:
+            yield from textwrap.wrap(word, room, break_on_hyphens=False)

@@ -80,8 +80,10 @@ def table(view: View) -> str:
         if view.label(column) != column
     ]
     for grid in grids(view):
-        rows = [[escape.line(kernel), *marks] for kernel, marks in grid.rows]
+        rows = [[escape.line(kernel, 60), *marks] for kernel, marks in grid.rows]
         heads = ["kernel", *(escape.line(column) for column in grid.columns)]
         body = tabulate(rows, heads, tablefmt="simple", disable_numparse=True)
-        parts.append(f"{grid.lane}: {', '.join(grid.targets)}\n{body}")
+        parts.append(
+            f"{grid.lane}: {', '.join(escape.line(target, 60) for target in grid.targets)}\n{body}"
+        )
     return "\n\n".join(parts)

@@ -229,10 +229,11 @@ def stored(tmp_path):
         with Store(tmp_path / "store.db") as store:
             named = columns or dict.fromkeys(record.column for record in records)
             run = store.begin(["run"], {"columns": list(named), **plan}, started)
-            cases = planned or {}
+            cases, found = planned or {}, {}
             for record in records:
                 place = (record.column, record.lane)
-                store.session(run, *place, record.versions, cases.get(place, 0))
+                found[place] = found.get(place) or record.versions
+                store.session(run, *place, found[place], cases.get(place, 0))
             store.cells(run, records)
             for environment in environments:
                 store.environment(run, environment)
@@ -274,7 +275,8 @@ def hostile_view(make_record, make_issue, hostile):
         make_record(**words, column="triton-3.1.0"),
         make_record(**{**words, "case": "*"}, outcome="not-run", reason=long, message=long),
     ]  # fmt: skip
-    known = [make_issue(configs=["*"], title=hostile, case={"kernel": "chunk*"})]
+    title = hostile.encode("utf-8", "replace").decode()
+    known = [make_issue(configs=["*"], title=title, case={"kernel": "chunk*"})]
     return View(
         run=Run(
             1,

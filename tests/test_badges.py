@@ -237,10 +237,10 @@ def test_what_is_missing_is_said(make_record, stored):
     shown = stored(
         records, columns=columns, status="cut off", planned={("triton-3.2.0", "compile"): 3}
     )
-    assert missing(shown) == [
+    assert [str(one) for one in missing(shown)] == [
         "This run is not whole: cut off.",
-        "triton-3.0.0: nothing was recorded.",
-        "triton-3.1.0: not run (environment failed).",
+        "triton-3.0.0: Nothing was recorded.",
+        "triton-3.1.0: Not run (environment failed).",
         "triton-3.2.0: 1 cells not run (cancelled).",
         "triton-3.2.0: 2 planned cases have no outcome in the lane compile.",
     ]
