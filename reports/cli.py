@@ -8,6 +8,7 @@
     crosswarp bisect    the first bad release for one kernel, or the verdict on this interpreter
     crosswarp plan      the jobs of a run, columns × shards, for CI
     crosswarp merge     the runs of several machines as the one run that they are the parts of
+    crosswarp github    the comment on a pull request, and an issue for each new root cause
     crosswarp badge     badges of a stored run, as SVG and for shields.io
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
     crosswarp docs      the pages that are made from the records
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from datetime import date
@@ -151,6 +153,11 @@ def _parser() -> argparse.ArgumentParser:
         description="Merge runs that are parts of one: columns, or shards of columns, of the same selection, commit "
         "and versions. Exit status: that of the whole run; 2 when the parts overlap or disagree.",
     ))  # fmt: skip
+    _github(commands.add_parser(
+        "github", help="comment on a pull request, open issues",
+        description="Post a stored run by the `gh` CLI, which must be there and have its token (GH_TOKEN). Run it in a "
+        "checkout, or with GH_REPO set.",
+    ))  # fmt: skip
     _badge(commands.add_parser(
         "badge", help="badges of a stored run",
         description="Write a badge for the whole of a stored run, for each column and for each target, as SVG and "
@@ -253,6 +260,30 @@ def _merge(parser: argparse.ArgumentParser) -> None:
         help="what `crosswarp plan --format github` printed, so that a lost part is noticed",
     )  # fmt: skip
     parser.add_argument("--issues-file", type=Path, metavar="TOML")
+
+
+def _github(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    comment = actions.add_parser("comment", help="on a pull request; the next one takes its place")
+    comment.add_argument("--pull-request", type=_positive, required=True, metavar="N")
+    comment.add_argument(
+        "--name", type=_name, default="crosswarp", metavar="NAME",
+        help="tells the comments of several suites apart (crosswarp)",
+    )  # fmt: skip
+    issues = actions.add_parser("issues", help="one for each root cause that has none yet")
+    issues.add_argument(
+        "--at-most", type=_positive, default=5, metavar="N", help="issues to open at once (5)"
+    )
+    for action in (comment, issues):
+        action.add_argument("--link", default="", metavar="URL", help="where the whole report is")
+        action.add_argument(
+            "--out", type=Path, default=Path(".crosswarp/github"), metavar="DIR",
+            help="where titles and bodies are written (.crosswarp/github)",
+        )  # fmt: skip
+        action.add_argument("--dry-run", action="store_true", help="write them and post nothing")
+        action.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
+        action.add_argument("--issues-file", type=Path, metavar="TOML")
+        _store(action)
 
 
 def _badge(parser: argparse.ArgumentParser) -> None:
@@ -428,6 +459,12 @@ def _date(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f'"{text}" is no day; write 2026-11-21') from None
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._/-]{1,60}", text) or "--" in text:
+        raise argparse.ArgumentTypeError(f'"{text}": use letters, digits and . _ / -')
+    return text
 
 
 def _positive(text: str) -> int:

@@ -30,6 +30,7 @@ from crosswarp.reports import bisect as bisect_module
 from crosswarp.reports import diff as diff_module
 from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
+from crosswarp.reports import github as github_module
 from crosswarp.reports import libraries as libraries_module
 from crosswarp.reports import range as range_module
 from crosswarp.reports.comment import comment
@@ -276,6 +277,10 @@ def docs(options: argparse.Namespace, argv: Sequence[str]) -> int:
             f"Out of date in {options.out}: {', '.join(old)}. Run `crosswarp docs --out {options.out}`."
         )
     return 1 if old else 0
+
+
+def github(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    return github_module.run(options, argv)
 
 
 def libraries(options: argparse.Namespace, argv: Sequence[str]) -> int:
