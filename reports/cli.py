@@ -1,7 +1,7 @@
 """The command line.
 
     crosswarp run       the matrix: build what is missing, run, record, sum up
-    crosswarp report    a stored run as a table, Markdown or JSON
+    crosswarp report    a stored run as a table, Markdown, JSON or a folder of web pages
     crosswarp diff      what regressed between two columns, runs or baselines
     crosswarp baseline  write a run as a small file, to be committed and compared with
     crosswarp range     the releases that a suite was measured green on, as a version specifier
@@ -131,7 +131,10 @@ def _parser() -> argparse.ArgumentParser:
     report = commands.add_parser(
         "report", help="show a stored run", description="Show a stored run."
     )
-    report.add_argument("--format", choices=("table", "markdown", "json"), default="table")
+    report.add_argument("--format", choices=("table", "markdown", "json", "html"), default="table")
+    report.add_argument(
+        "--out", type=Path, metavar="DIR", help="where html goes, a folder of pages to open or to publish"
+    )  # fmt: skip
     report.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
     report.add_argument("--issues-file", type=Path, metavar="TOML")
     _store(report)

@@ -26,7 +26,7 @@ from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
 from crosswarp.reports import bisect as bisect_module
 from crosswarp.reports import diff as diff_module
-from crosswarp.reports import diff_text, escape, range_text
+from crosswarp.reports import diff_text, escape, page, range_text
 from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
 from crosswarp.reports import libraries as libraries_module
@@ -109,10 +109,17 @@ def _check_work(folder: Path) -> None:
 
 
 def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    if (options.format == "html") != bool(options.out):
+        raise UsageError(
+            "--format html writes a folder of pages, and nothing else does: write --format html --out DIR."
+        )
     known = issues.load(options.issues_file or issues.DEFAULT_FILE)
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
-    if options.format == "json":
+    if options.format == "html":
+        page.write(options.out, page.site(shown, known))
+        text = f"{printable(str(options.out / 'index.html'))}\n"
+    elif options.format == "json":
         text = export(shown)
     elif options.format == "markdown":
         text = markdown(shown)

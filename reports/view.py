@@ -20,6 +20,8 @@ class View:
     notes: Sequence[Note]
     verdict: Verdict
     unsupported_targets: Sequence[tuple[str, str, str]] = ()
+    # How many cases a column's suite was to run, by column and lane.
+    planned: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def columns(self) -> list[str]:
@@ -62,6 +64,7 @@ def view(store: Store, issues: Sequence[Issue], run: int | None = None) -> View:
         notes=store.notes(one.id),
         verdict=issues_module.judge(records, issues),
         unsupported_targets=store.unsupported_targets(one.id),
+        planned=store.planned(one.id),
     )
 
 
