@@ -50,15 +50,13 @@ def script(value: Any) -> str:
 
 def slugs(names: Iterable[str]) -> dict[str, str]:
     """A file name for each name: the name itself where that is one, else what is left of it and a hash."""
-    found: dict[str, str] = {}
-    taken: set[str] = set()
-    for name in names:
-        slug = _NOT_IN_SLUGS.sub("-", name.lower()).strip("-.")[:_MAX_SLUG]
-        # Not only strange names: a disk may take `Softmax` and `softmax` for one, and `index` is ours.
-        if slug != name or slug in taken or slug == "index":
-            # Not a secret; whatever the name holds, it has a hash.
-            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-            slug = f"{slug or 'unnamed'}-{digest[:8]}"
-        taken.add(slug)
-        found[name] = slug
-    return found
+    return {name: _slug(name) for name in names}
+
+
+def _slug(name: str) -> str:
+    slug = _NOT_IN_SLUGS.sub("-", name.lower()).strip("-.")[:_MAX_SLUG]
+    # `index` is ours; and to some disks `Softmax` and `softmax` are one.
+    if slug and slug == name and slug != "index":
+        return slug
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{slug or 'unnamed'}-{digest[:10]}"

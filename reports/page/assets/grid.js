@@ -11,6 +11,7 @@
   let state = {};
   let drawn = null;
   let rows = [];
+  // The row, by its kernel's number, and the column of the table's one stop for Tab.
   let at = [0, 0];
 
   // The address
@@ -31,7 +32,7 @@
     const next = { ...state, ...changes };
     const hash = new URLSearchParams();
     if (next.lane !== page.grids[0].lane) hash.set("lane", next.lane);
-    if (next.target !== page.grids.find((grid) => grid.lane === next.lane)?.target) hash.set("target", next.target);
+    if (next.target && next.target !== page.grids.find((grid) => grid.lane === next.lane)?.target) hash.set("target", next.target);
     for (const name of ["kernel", "outcome", "cell"]) if (next[name]) hash.set(name, next[name]);
     if (next.regressions) hash.set("regressions", "1");
     const address = "#" + hash.toString().replaceAll("%2F", "/");
@@ -93,7 +94,7 @@
     rows = [];
     const head = el("thead", {}, el("tr", {}, el("th", { scope: "col", class: "corner" }, "kernel"),
       page.columns.map((column) => el("th", { scope: "col" },
-        el("a", { href: page.at("columns/" + column.slug + ".html"), title: column.label },
+        el("a", { href: page.at("columns/" + column.slug + ".html"), title: column.label, tabindex: "-1" },
           column.short, el("small", {}, column.id.startsWith("triton-") ? (column.torch ? "torch " + column.torch.split("+")[0] : "") : "triton " + column.triton))))));
     const bodies = [false, true].map((shows) => {
       const body = el("tbody");
@@ -101,7 +102,7 @@
       if (title) body.append(el("tr", { class: "title" }, el("th", { scope: "rowgroup", colspan: page.columns.length + 1 }, "Small kernels that each show a known issue")));
       page.kernels.forEach((kernel, row) => {
         if (kernel.shows !== shows || !grid.rows[row].some(Boolean)) return;
-        const line = el("tr", {}, el("th", { scope: "row" }, el("a", { href: page.at("kernels/" + kernel.slug + ".html") }, page.name(kernel.name))),
+        const line = el("tr", {}, el("th", { scope: "row" }, el("a", { href: page.at("kernels/" + kernel.slug + ".html"), tabindex: "-1" }, page.name(kernel.name))),
           page.columns.map((_, column) => el("td", {}, square(grid.rows[row][column], row, column))));
         body.append(line);
         rows.push({ row, line, kernel });
@@ -116,7 +117,7 @@
     byId("legend").replaceChildren(...order.filter((number) => counts[number] || grid.counts[1][number]).map((number) =>
       el("li", {}, page.mark(number), " " + page.outcomes[number] + " ", el("small", {}, counts[number].toLocaleString("en")))));
     tabStop();
-    if (focused) button(...at)?.focus();
+    if (focused) stop(...at)?.focus();
   }
 
   function square(cell, row, column) {
@@ -125,9 +126,8 @@
     const label = page.kernels[row].name + ", " + page.columns[column].id + ": bare " + page.word(bare) + ", shimmed "
       + page.word(shimmed) + (told.length ? "; since the column before: " + told.join(", ") : "");
     const square = el("button", { type: "button", class: "square", tabindex: "-1", "aria-label": label, title: label,
-      "aria-haspopup": "dialog", disabled: !cell },
+      "aria-haspopup": "dialog" },
       page.mark(page.worst(bare), { ring: changed & REGRESSED }), page.mark(page.worst(shimmed), { ring: changedShimmed & REGRESSED }));
-    square.place = [row, column];
     return square;
   }
 
@@ -177,22 +177,25 @@
     tabStop();
   }
 
-  // The keyboard: one stop for Tab, arrows within.
+  // The keyboard: the table is one stop for Tab, arrows move within. Its first row and column are links, at -1.
 
-  const button = (row, column) => rows.find((one) => one.row === row)?.line.cells[column + 1].firstChild;
+  function stop(row, column) {
+    const line = row < 0 ? table.tHead.rows[0] : rows.find((one) => one.row === row)?.line;
+    return line?.cells[column + 1].querySelector("a, button");
+  }
 
   function tabStop() {
     const visible = rows.filter((one) => !one.line.hidden);
-    if (!visible.some((one) => one.row === at[0])) at = [visible.length ? visible[0].row : 0, at[1]];
-    for (const stop of table.querySelectorAll("button[tabindex='0']")) stop.tabIndex = -1;
-    const stop = button(...at);
-    if (stop) stop.tabIndex = 0;
+    if (at[0] >= 0 && !visible.some((one) => one.row === at[0])) at = [visible.length ? visible[0].row : -1, at[1]];
+    for (const old of table.querySelectorAll("[tabindex='0']")) old.tabIndex = -1;
+    const now = stop(...at);
+    if (now) now.tabIndex = 0;
   }
 
   function move(event) {
-    const visible = rows.filter((one) => !one.line.hidden);
+    const visible = [-1, ...rows.filter((one) => !one.line.hidden).map((one) => one.row)];
     const last = page.columns.length - 1;
-    let place = visible.findIndex((one) => one.row === at[0]);
+    let place = visible.indexOf(at[0]);
     let column = at[1];
     const far = event.ctrlKey || event.metaKey;
     if (event.key === "ArrowDown") place += 1;
@@ -201,14 +204,19 @@
     else if (event.key === "ArrowLeft") column -= 1;
     else if (event.key === "PageDown") place += 10;
     else if (event.key === "PageUp") place -= 10;
-    else if (event.key === "Home") [place, column] = [far ? 0 : place, 0];
+    else if (event.key === "Home") [place, column] = [far ? Math.min(1, visible.length - 1) : place, 0];
     else if (event.key === "End") [place, column] = [far ? visible.length - 1 : place, last];
     else return;
     event.preventDefault();
-    place = Math.min(Math.max(place, 0), visible.length - 1);
-    at = [visible[place].row, Math.min(Math.max(column, 0), last)];
-    tabStop();
-    button(...at).focus();
+    const row = visible[Math.min(Math.max(place, 0), visible.length - 1)];
+    // The corner is no place to be.
+    stop(row, Math.min(Math.max(column, row < 0 ? 0 : -1), last)).focus();
+  }
+
+  // Where a link or a square of the table is.
+  function placeOf(node) {
+    const cell = node.closest("th, td");
+    return [rows.find((one) => one.line === cell.parentNode)?.row ?? -1, cell.cellIndex - 1];
   }
 
   // The details
@@ -229,29 +237,38 @@
     }
     at = [row, column];
     tabStop();
-    page.show(dialog, grid, row, column, (to) => write({ cell: address(row, to) }), () => dialog.close());
+    page.show(dialog, grid, row, column, (to) => write({ cell: address(row, to) }), leave);
+  }
+
+  function leave() {
+    // The browser gives the focus back to the square that was opened; from there the reader may have gone on.
+    const place = at;
+    write({ cell: "" });
+    stop(...place)?.focus();
   }
 
   table.addEventListener("click", (event) => {
     const square = event.target.closest("button.square");
-    if (square) write({ cell: address(...square.place) }, true);
+    if (square) write({ cell: address(...placeOf(square)) }, true);
   });
   table.addEventListener("keydown", (event) => {
-    if (event.target.matches("button.square")) move(event);
+    if (event.target.matches("a, button")) move(event);
   });
   table.addEventListener("focusin", (event) => {
-    if (event.target.matches("button.square")) {
-      at = event.target.place;
-      tabStop();
-    }
+    at = placeOf(event.target);
+    tabStop();
   });
+  dialog.addEventListener("cancel", (event) => {
+    event.preventDefault();
+    leave();
+  });
+  // A browser may close it without asking; then the address is still to be told.
   dialog.addEventListener("close", () => {
-    if (state.cell) write({ cell: "" });
-    button(...at)?.focus();
+    if (state.cell) leave();
   });
   dialog.addEventListener("click", (event) => {
     // The backdrop is the dialog itself; what is in it is not.
-    if (event.target === dialog) dialog.close();
+    if (event.target === dialog) leave();
   });
   byId("controls").addEventListener("change", (event) => {
     const { name, value } = event.target;
