@@ -1,7 +1,7 @@
 """The command line.
 
     crosswarp run       the matrix: build what is missing, run, record, sum up
-    crosswarp report    a stored run as a table, Markdown, JSON, JUnit XML or CSV
+    crosswarp report    a stored run as a table, web pages, Markdown, JSON, JUnit XML or CSV
     crosswarp diff      what regressed between two columns, runs or baselines
     crosswarp baseline  write a run as a small file, to be committed and compared with
     crosswarp range     the releases that a suite was measured green on, as a version specifier
@@ -113,8 +113,11 @@ def _parser() -> argparse.ArgumentParser:
         "report", help="show a stored run", description="Show a stored run."
     )
     report.add_argument(
-        "--format", choices=("table", "markdown", "comment", "json", "junit", "csv"), default="table",
+        "--format", choices=("table", "html", "markdown", "comment", "json", "junit", "csv"), default="table",
         help="comment: Markdown for a pull request or a job summary, what is wrong first, under 60,000 bytes",
+    )  # fmt: skip
+    report.add_argument(
+        "--out", type=Path, metavar="DIR", help="where html goes, a folder of pages to open or to publish"
     )  # fmt: skip
     report.add_argument(
         "--link", default="", metavar="URL", help="where a comment says the whole is"

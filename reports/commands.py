@@ -25,7 +25,17 @@ from crosswarp.matrix.revision import revision
 from crosswarp.matrix.run import Prepare, Runner
 from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
-from crosswarp.reports import asked, badges, colour, diff_text, escape, folder, parts, range_text
+from crosswarp.reports import (
+    asked,
+    badges,
+    colour,
+    diff_text,
+    escape,
+    folder,
+    page,
+    parts,
+    range_text,
+)
 from crosswarp.reports import bisect as bisect_module
 from crosswarp.reports import diff as diff_module
 from crosswarp.reports import docs as docs_module
@@ -108,6 +118,10 @@ def _check_work(folder: Path) -> None:
 
 
 def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    if (options.format == "html") != bool(options.out):
+        raise UsageError(
+            "--format html writes a folder of pages, and nothing else does: write --format html --out DIR."
+        )
     known = issues.load(options.issues_file or issues.DEFAULT_FILE)
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
@@ -119,11 +133,13 @@ def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
         "junit": lambda: junit(shown),
         "csv": lambda: spreadsheet(shown),
     }
-    text = formats[options.format]()
-    if options.format == "table":
-        colour.show(text)
+    if options.format == "html":
+        page.write(options.out, page.site(shown, known))
+        print(printable(str(options.out / "index.html")))
+    elif options.format == "table":
+        colour.show(formats["table"]())
     else:
-        print(text, end="")
+        print(formats[options.format](), end="")
     return 0
 
 

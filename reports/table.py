@@ -13,7 +13,7 @@ from crosswarp.reports.view import View
 
 ABSENT = "-"
 # The worst outcome of a kernel's cells is its mark; a cell that did not run hides no red one.
-_WORST = (
+WORST = (
     "crash",
     "timeout",
     "mismatch",
@@ -24,7 +24,7 @@ _WORST = (
     "unsupported",
     "not-run",
 )
-assert sorted(_WORST) == sorted(OUTCOMES)
+assert sorted(WORST) == sorted(OUTCOMES)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def mark(records: Sequence[Record]) -> str:
 
 def _worst(records: Sequence[Record]) -> str:
     outcomes = {record.outcome for record in records}
-    return next((outcome for outcome in _WORST if outcome in outcomes), ABSENT)
+    return next((outcome for outcome in WORST if outcome in outcomes), ABSENT)
 
 
 def table(view: View) -> str:

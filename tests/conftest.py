@@ -79,6 +79,56 @@ def make_issue():
     return make
 
 
+@pytest.fixture
+def page_run(tmp_path, make_record):
+    """A store with a run as the page meets it: a crash that a shim heals, a kernel that grew, a mismatch that nobody
+    knows, a target that one column did not run. More records of the same run can be given."""
+    from crosswarp.matrix.store import Environment, Store
+
+    def figures(registers):
+        launch = {"kernel": "_kernel", "num_warps": 4, "registers": registers, "stack": 0}
+        return {"launches": [launch]}
+
+    records = []
+    for column in ("triton-3.1.0", "triton-3.2.0", "triton-3.3.1"):
+        crashing = column == "triton-3.2.0"
+        for target in ("sm_80", "sm_90") if column != "triton-3.3.1" else ("sm_90",):
+            for mode in ("bare", "shimmed"):
+                at = {"column": column, "target": target, "mode": mode}
+                records.append(make_record(**at, resources=figures(128 if crashing else 64)))
+                records.append(make_record(**at, kernel="chunk", config="num_warps=4"))
+                red = {
+                    "outcome": "crash", "reason": "SIGABRT", "fingerprint": "SIGABRT: LinearLayout reshapeOuts",
+                    "message": "the compiler died:\nreshapeOuts: Assertion failed", "phase": "compile",
+                }  # fmt: skip
+                shims = {"shims": ("guarded_autotune",)} if mode == "shimmed" else {}
+                red = red if crashing and target == "sm_90" and mode == "bare" else shims
+                records.append(make_record(**at, kernel="chunk", config="num_warps=8", **red))
+        wrong = {"outcome": "mismatch", "fingerprint": "out: 3 of 9 differ"}
+        for mode in ("bare", "shimmed"):
+            at = {"column": column, "target": "cpu", "lane": "interpret", "mode": mode}
+            records.append(make_record(**at, **(wrong if column == "triton-3.3.1" else {})))
+
+    def make(more=(), status="finished", path=tmp_path / "page.db", plan=None, notes=()):
+        planned = {
+            "columns": ["triton-3.1.0", "triton-3.2.0", "triton-3.3.1"], "targets": ["sm_80", "sm_90"],
+            "lanes": ["compile", "interpret"], "modes": ["bare", "shimmed"], "kernels": ["*"], "suite": "suite",
+            **(plan or {}),
+        }  # fmt: skip
+        with Store(path) as store:
+            run = store.begin(["run"], planned)
+            store.cells(run, [*records, *more])
+            for column in planned["columns"]:
+                installed = {"triton": column.removeprefix("triton-"), "torch": "2.6.0"}
+                store.environment(run, Environment(column, column, "ready", "", installed, (), 0.0))
+            for note in notes:
+                store.note(run, "", note, kind="problem")
+            store.finish(run, status, 1)
+        return path
+
+    return make
+
+
 class FakePrepare:
     """Stands in for the environment builder: this interpreter, whatever the column says."""
 
