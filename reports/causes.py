@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from crosswarp.matrix.issues import Issue
 from crosswarp.matrix.record import Record
-from crosswarp.reports import escape
 from crosswarp.reports.view import View
 
 
@@ -59,26 +57,6 @@ def unexpected(view: View) -> list[Cause]:
 
 def not_healed(view: View) -> list[Cause]:
     return _grouped(view.verdict.shim_failed)
-
-
-def command(view: View, cause: Cause) -> str:
-    """What reproduces it."""
-    first = cause.records[0]
-    words = [
-        "--columns",
-        first.column,
-        "--lanes",
-        first.lane,
-        "--modes",
-        first.mode,
-        "--kernels",
-        first.kernel,
-    ]
-    if first.lane == "compile":
-        words += ["--targets", first.target]
-    if view.run.plan.get("suite"):
-        words += ["--suite", str(view.run.plan["suite"])]
-    return shlex.join(["crosswarp", "run", *(escape.line(word, 200) for word in words)])
 
 
 def _grouped(found: Sequence[tuple[Record, Issue | None]]) -> list[Cause]:

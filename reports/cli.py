@@ -25,11 +25,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
+
+from crosswarp.reports import ci_options, options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,13 +50,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     from crosswarp.matrix.errors import CrosswarpError
 
     try:
-        options = _parser().parse_args(arguments)
+        chosen = _parser().parse_args(arguments)
     except SystemExit as stopped:
         if judging and stopped.code:
             return 125
         raise
     try:
-        return getattr(commands, options.command)(options, arguments)
+        return getattr(commands, chosen.command)(chosen, arguments)
     except CrosswarpError as error:
         sys.stdout.flush()
         print(f"crosswarp: {commands.printable(str(error))}", file=sys.stderr)
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="run the matrix", description="Run the matrix.")
-    what = _what(run)
+    what = options.what(run)
     what.add_argument(
         "--shard", metavar="K/N",
         help="the K-th of N shares of each column's cases, to be merged: crosswarp merge",
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="compile everything again, rather than take from Triton's cache what an earlier run compiled",
     )
-    _limits(how)
+    options.limits(how)
     where = run.add_argument_group("where")
     where.add_argument(
         "--work", type=Path, default=Path(".crosswarp"), metavar="DIR",
@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
         where.add_argument(
             f"--{name}-file", type=Path, metavar="TOML", help=f"instead of crosswarp's {name}.toml"
         )
-    _store(where)
+    options.store(where)
 
     report = commands.add_parser(
         "report", help="show a stored run", description="Show a stored run."
@@ -122,9 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--link", default="", metavar="URL", help="where a comment says the whole is"
     )
-    report.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
+    report.add_argument("--run", type=options.positive, metavar="ID", help="default: the latest")
     report.add_argument("--issues-file", type=Path, metavar="TOML")
-    _store(report)
+    options.store(report)
 
     _diff(commands.add_parser(
         "diff", help="compare columns, runs or baselines",
@@ -146,26 +146,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Find the first bad release between a good and a bad one, with a small run for each step. With "
         "--here, judge the interpreter at hand for `git bisect run`: exit status 0 good, 1 bad, 125 cannot say.",
     ))  # fmt: skip
-    _plan(commands.add_parser(
-        "plan", help="the jobs of a run, for CI",
-        description="Cut a run into jobs, columns × shards, from the same options as `crosswarp run`; --format github "
-        "prints them as a job matrix of GitHub Actions.",
-    ))  # fmt: skip
-    _merge(commands.add_parser(
-        "merge", help="the runs of several machines as one",
-        description="Merge runs that are parts of one: columns, or shards of columns, of the same selection, commit "
-        "and versions. Exit status: that of the whole run; 2 when the parts overlap or disagree.",
-    ))  # fmt: skip
-    _github(commands.add_parser(
-        "github", help="comment on a pull request, open issues",
-        description="Post a stored run by the `gh` CLI, which must be there and have its token (GH_TOKEN). Run it in a "
-        "checkout, or with GH_REPO set.",
-    ))  # fmt: skip
-    _badge(commands.add_parser(
-        "badge", help="badges of a stored run",
-        description="Write a badge for the whole of a stored run, for each column and for each target, as SVG and "
-        "as the JSON of a shields.io endpoint: all.svg, columns/triton-3.2.0.svg, targets/sm_90.svg, ...",
-    ))  # fmt: skip
+    ci_options.add(commands)
     columns = commands.add_parser(
         "columns", help="list the columns", description="List the columns."
     )
@@ -179,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     runs = commands.add_parser(
         "runs", help="list the stored runs", description="List the stored runs."
     )
-    _store(runs)
+    options.store(runs)
     _doctor(commands.add_parser(
         "doctor", help="what is here, what is healed, what is left",
         description="Say which Triton, torch and devices are here, which shims are active on them and why, and which "
@@ -203,119 +184,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _what(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    what = parser.add_argument_group("what to run (globs, comma-separated)")
-    for name, meaning in (
-        (
-            "columns",
-            "ids, globs, a profile, or a pair such as triton-3.2.0+torch-2.5.1 (default: founding)",
-        ),
-        ("targets", "sm_90, gfx*, ... or a profile (default: founding; all)"),
-        ("lanes", "compile, interpret, device (default: compile,interpret)"),
-        ("modes", "bare, shimmed (default: both)"),
-        ("kernels", "names of kernels (default: all)"),
-    ):
-        what.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
-    what.add_argument(
-        "--suite",
-        type=Path,
-        metavar="DIR",
-        help="a folder of kernel modules instead of crosswarp's",
-    )
-    what.add_argument(
-        "--main",
-        metavar="PATH_OR_REF",
-        default=os.environ.get("CROSSWARP_MAIN") or None,
-        help="what the column main is: a wheel, a folder or a git reference of Triton (env CROSSWARP_MAIN)",
-    )
-    what.add_argument(
-        "--nightly-index",
-        metavar="URL",
-        default=os.environ.get("CROSSWARP_NIGHTLY_INDEX") or None,
-        help="else the newest build of this index (env CROSSWARP_NIGHTLY_INDEX)",
-    )
-    return what
-
-
-def _plan(parser: argparse.ArgumentParser) -> None:
-    _what(parser)
-    for name in ("columns", "targets"):
-        parser.add_argument(f"--{name}-file", type=Path, metavar="TOML")
-    parser.add_argument(
-        "--shards", type=_positive, default=1, metavar="N", help="jobs for each column (1)"
-    )
-    parser.add_argument("--format", choices=("table", "github"), default="table")
-
-
-def _merge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "stores", type=Path, nargs="+", metavar="STORE", help="the latest run of each is merged"
-    )
-    parser.add_argument(
-        "--into",
-        type=Path,
-        required=True,
-        metavar="STORE",
-        help="gets the merged run, as a new one",
-    )
-    parser.add_argument(
-        "--expect", type=Path, metavar="FILE",
-        help="what `crosswarp plan --format github` printed, so that a lost part is noticed",
-    )  # fmt: skip
-    parser.add_argument("--issues-file", type=Path, metavar="TOML")
-
-
-def _github(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    comment = actions.add_parser("comment", help="on a pull request; the next one takes its place")
-    comment.add_argument("--pull-request", type=_positive, required=True, metavar="N")
-    comment.add_argument(
-        "--name", type=_name, default="crosswarp", metavar="NAME",
-        help="tells the comments of several suites apart (crosswarp)",
-    )  # fmt: skip
-    issues = actions.add_parser("issues", help="one for each root cause that has none yet")
-    issues.add_argument(
-        "--at-most", type=_positive, default=5, metavar="N", help="issues to open at once (5)"
-    )
-    for action in (comment, issues):
-        action.add_argument("--link", default="", metavar="URL", help="where the whole report is")
-        action.add_argument(
-            "--out", type=Path, default=Path(".crosswarp/github"), metavar="DIR",
-            help="where titles and bodies are written (.crosswarp/github)",
-        )  # fmt: skip
-        action.add_argument("--dry-run", action="store_true", help="write them and post nothing")
-        action.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
-        action.add_argument("--issues-file", type=Path, metavar="TOML")
-        _store(action)
-
-
-def _badge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--out", type=Path, default=Path("badges"), metavar="DIR", help="where they go (badges)"
-    )
-    parser.add_argument(
-        "--stale-before", type=_date, metavar="DATE",
-        help="2026-11-21: what ran before that day is shown as stale (default: nothing is)",
-    )  # fmt: skip
-    parser.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
-    parser.add_argument("--issues-file", type=Path, metavar="TOML")
-    _store(parser)
-
-
 def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="what it was")
     parser.add_argument("b", metavar="B", help="what it is now")
     parser.add_argument("--format", choices=("table", "markdown", "json"), default="table")
     parser.add_argument("--issues-file", type=Path, metavar="TOML")
-    _store(parser)
+    options.store(parser)
 
 
 def _baseline(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     write = actions.add_parser("write", help="write it", description=parser.description)
     write.add_argument("file", type=Path, metavar="FILE")
-    write.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
-    _store(write)
+    write.add_argument("--run", type=options.positive, metavar="ID", help="default: the latest")
+    options.store(write)
 
 
 def _range(parser: argparse.ArgumentParser) -> None:
@@ -327,9 +209,9 @@ def _range(parser: argparse.ArgumentParser) -> None:
             help="(default: all that the run holds)",
         )
     parser.add_argument("--format", choices=("table", "markdown", "json"), default="table")
-    parser.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
+    parser.add_argument("--run", type=options.positive, metavar="ID", help="default: the latest")
     parser.add_argument("--columns-file", type=Path, metavar="TOML")
-    _store(parser)
+    options.store(parser)
 
 
 def _bisect(parser: argparse.ArgumentParser) -> None:
@@ -358,11 +240,11 @@ def _bisect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite", type=Path, metavar="DIR", help="a folder of kernel modules instead of ours"
     )
-    _limits(parser)
+    options.limits(parser)
     parser.add_argument("--work", type=Path, default=Path(".crosswarp"), metavar="DIR")
     for name in ("columns", "targets", "issues"):
         parser.add_argument(f"--{name}-file", type=Path, metavar="TOML")
-    _store(parser)
+    options.store(parser)
 
 
 def _libraries(parser: argparse.ArgumentParser) -> None:
@@ -380,9 +262,9 @@ def _libraries(parser: argparse.ArgumentParser) -> None:
         ("memory-limit", 6000, "MB", "for one compilation (6000)"),
         ("column-limit", 7200, "S", "for one column (7200)"),
     ):
-        kind = int if name == "configurations" else _positive
+        kind = int if name == "configurations" else options.positive
         parser.add_argument(f"--{name}", type=kind, default=default, metavar=metavar, help=meaning)
-    parser.add_argument("--jobs", type=_positive, metavar="N", help="ops at a time")
+    parser.add_argument("--jobs", type=options.positive, metavar="N", help="ops at a time")
     parser.add_argument(
         "--resume",
         action="store_true",
@@ -423,58 +305,12 @@ def _doctor(doctor: argparse.ArgumentParser) -> None:
     )
     doctor.add_argument(
         "--timeout",
-        type=_positive,
+        type=options.positive,
         default=120,
         metavar="S",
         help="for asking torch and the devices (120)",
     )
     doctor.add_argument("--issues-file", type=Path, metavar="TOML")
-
-
-def _limits(group: argparse._ActionsContainer) -> None:
-    group.add_argument(
-        "--jobs", type=_positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
-    )
-    group.add_argument(
-        "--time-limit", type=_positive, default=120, metavar="S", help="for one case (120)"
-    )
-    group.add_argument(
-        "--memory-limit",
-        type=_positive,
-        default=6000,
-        metavar="MB",
-        help="for one compilation (6000)",
-    )
-    group.add_argument(
-        "--column-limit", type=_positive, default=3600, metavar="S", help="for one column (3600)"
-    )
-
-
-def _store(group: argparse._ActionsContainer) -> None:
-    group.add_argument(
-        "--store", type=Path, default=Path(".crosswarp/store.db"), metavar="PATH",
-        help="the SQLite file of all runs (.crosswarp/store.db)",
-    )  # fmt: skip
-
-
-def _date(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f'"{text}" is no day; write 2026-11-21') from None
-
-
-def _name(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._/-]{1,60}", text) or "--" in text:
-        raise argparse.ArgumentTypeError(f'"{text}": use letters, digits and . _ / -')
-    return text
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
 
 
 if __name__ == "__main__":

@@ -16,14 +16,17 @@ from crosswarp.matrix import issues as issues_module
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.store import Store
 from crosswarp.reports import escape, folder
-from crosswarp.reports.causes import Cause, command, unexpected
+from crosswarp.reports.causes import Cause, unexpected
 from crosswarp.reports.comment import comment
+from crosswarp.reports.reproduce import command
 from crosswarp.reports.view import View, view
 
 _TIMEOUT = 300
 # gh lists the newest first; this is more than most projects ever had.
 _ISSUES = 5000
-_CAUSE = re.compile(r"<!-- crosswarp-cause: ([0-9a-f]{16}) -->")
+_CAUSE = re.compile(r"^<!-- crosswarp-cause: ([0-9a-f]{16}) -->", re.MULTILINE)
+# Of each body its first line alone: what follows was written by a kernel.
+_BEGINNING = ".[].body | .[0:60]"
 LONGEST_TITLE = 160
 LONGEST_MESSAGE = 6000
 
@@ -57,13 +60,14 @@ def body(view: View, cause: Cause, link: str = "") -> str:
         for name, value in first.versions.items()
         if isinstance(value, str) and value
     ]
+    again = command(view.run, first.kernel, first.column, first.lane, [first.target], first.mode)
     parts = [
         f"<!-- crosswarp-cause: {cause.key} -->",
         f"{len(cause.records):,} cells are red and no known issue explains them; the first is {_code(first.id)}.",
         f"{cause.outcome}: {_code(cause.fingerprint)}",
         "\n".join(f"- {name}: {', '.join(map(_code, names[:20]))}" for name, names in facts),
         escape.block(first.message, LONGEST_MESSAGE) if first.message else "",
-        f"To see it again:\n\n{escape.block(command(view, cause), LONGEST_MESSAGE)}",
+        f"To see it again:\n\n{escape.block(again, LONGEST_MESSAGE)}",
         f"Measured with {_code(', '.join(found), 1000)}" if found else "",
         escape.link("The whole report", link) if link else "",
         "If it is known upstream, its record belongs into issues.toml. Closed or open, this issue is not opened again.",
@@ -113,7 +117,7 @@ def _issues(options: argparse.Namespace, shown: View) -> int:
         "--json",
         "body",
         "--jq",
-        ".[].body",
+        _BEGINNING,
     )
     there = set(_CAUSE.findall(said))
     new = [cause for cause in causes if cause.key not in there]

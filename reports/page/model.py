@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from crosswarp.matrix import comparison, versions
 from crosswarp.matrix.issues import Issue
 from crosswarp.matrix.record import LANES, Record
 from crosswarp.reports import diff as diff_module
+from crosswarp.reports import reproduce
 from crosswarp.reports.diff import Diff, Side
 from crosswarp.reports.page.text import slugs
 from crosswarp.reports.view import Regression, View, regressions
@@ -136,29 +136,4 @@ class Model:
         self, kernel: str, column: str = "all", lane: str = "", targets: Sequence[str] = ()
     ) -> str:
         """What runs the cells of a kernel again."""
-        words = ["crosswarp", "run"]
-        # The device lane and an interpreter of one's own can only be run where they are.
-        if column.startswith("here-") or lane == "device":
-            words.append("--here")
-        else:
-            words += ["--columns", column]
-            words += self._given("--main") if column == "main" else []
-        if targets and lane in ("", "compile"):
-            words += ["--targets", ",".join(targets)]
-        if lane:
-            words += ["--lanes", lane]
-        words += ["--kernels", kernel]
-        suite = self.view.run.plan.get("suite")
-        if suite:
-            words += ["--suite", str(suite)]
-        return shlex.join(words)
-
-    def _given(self, option: str) -> list[str]:
-        """An option of the run's own command line, which its plan does not keep."""
-        argv = self.view.run.argv
-        for number, word in enumerate(argv):
-            if word == option and number + 1 < len(argv):
-                return [option, argv[number + 1]]
-            if word.startswith(f"{option}="):
-                return [option, word.partition("=")[2]]
-        return []
+        return reproduce.command(self.view.run, kernel, column, lane, targets)
