@@ -13,7 +13,7 @@ from typing import Any
 from crosswarp.matrix.comparison import OUTCOMES as COMPARISONS
 from crosswarp.matrix.comparison import THRESHOLDS, launches
 from crosswarp.matrix.record import MODES, RED, Record
-from crosswarp.reports.page.model import Kernel, Model
+from crosswarp.reports.page.model import Column, Kernel, Model
 from crosswarp.reports.page.text import block, line, web
 from crosswarp.reports.table import WORST
 
@@ -37,13 +37,7 @@ def grid(model: Model) -> dict[str, Any]:
         "red": RED,
         "changes": CHANGES,
         "metrics": METRICS,
-        "columns": [
-            {
-                "id": line(c.id), "slug": c.slug, "label": line(c.label), "short": line(c.short),
-                "triton": line(c.triton), "torch": line(c.torch),
-            }
-            for c in model.columns
-        ],
+        "columns": [_column(model, column) for column in model.columns],
         "kernels": [
             {"name": line(k.name), "slug": k.slug, "shows": k.shows_issue} for k in model.kernels
         ],
@@ -78,6 +72,19 @@ def grid(model: Model) -> dict[str, Any]:
             for lane, target in model.grids
         ],
     }  # fmt: skip
+
+
+def _column(model: Model, column: Column) -> dict[str, str]:
+    before = model.before(column.id)
+    return {
+        "id": line(column.id),
+        "slug": column.slug,
+        "label": line(column.label),
+        "short": line(column.short),
+        "triton": line(column.triton),
+        "torch": line(column.torch),
+        "before": before.slug if before else "",
+    }
 
 
 def details(model: Model) -> dict[str, dict[str, Any]]:

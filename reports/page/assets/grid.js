@@ -82,7 +82,7 @@
   function outcomes() {
     const option = (value, text) => el("option", { value }, text || value);
     const seen = page.outcomes.filter((_, number) => page.grids.some((grid) => grid.counts.some((counts) => counts[number])));
-    controls.outcome.append(option("red", "red, whatever it is"), ...seen.map((name) => option(name)),
+    controls.outcome.append(option("red", "any red"), ...seen.map((name) => option(name)),
       el("optgroup", { label: "since the column before" }, page.changes.map((name) => option(name))));
   }
 
