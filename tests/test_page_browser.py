@@ -190,9 +190,16 @@ def test_resources_are_plotted_by_version(visit):
     assert "Since the column before: resource-regressed. What changed" in said
     tab.get_by_label("Case").select_option("fp16-7x33")
     assert tab.locator("svg.plot circle").count() == 2
+    assert at(tab)[0] == "#cell=softmax/triton-3.2.0&case=fp16-7x33"
+    tab.reload()
+    tab.get_by_label("Case").wait_for()
+    assert tab.get_by_label("Case").locator("option:checked").inner_text() == "fp16-7x33"
     tab.goto(tab.url.partition("index.html")[0] + "kernels/softmax.html")
     tab.get_by_label("Target").select_option("compile/sm_90")
-    tab.get_by_role("img", name="registers a thread. 3.1.0: 64; 3.2.0: 128; 3.3.1: 64").wait_for()
+    three = tab.get_by_role("img", name="registers a thread. 3.1.0: 64; 3.2.0: 128; 3.3.1: 64")
+    three.wait_for()
+    tab.reload()
+    three.wait_for()
 
 
 def test_the_keyboard_is_enough(visit):

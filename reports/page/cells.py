@@ -19,6 +19,10 @@ from crosswarp.reports.table import WORST
 
 CHANGES = tuple(outcome for outcome in COMPARISONS if outcome not in ("same", "unknown"))
 METRICS = tuple(threshold.metric for threshold in THRESHOLDS)
+# What a row of a kernel's details holds, in this order; a text is its number among the texts.
+FIELDS = (
+    "case", "config", "mode", "outcome", "reason", "fingerprint", "message", "seconds", "issue", "shims", "figures",
+)  # fmt: skip
 
 Place = tuple[str, str, str, str]
 
@@ -37,6 +41,7 @@ def grid(model: Model) -> dict[str, Any]:
         "red": RED,
         "changes": CHANGES,
         "metrics": METRICS,
+        "fields": {name: number for number, name in enumerate(FIELDS)},
         "columns": [_column(model, column) for column in model.columns],
         "kernels": [
             {"name": line(k.name), "slug": k.slug, "shows": k.shows_issue} for k in model.kernels

@@ -3,7 +3,8 @@
 
 (function (page) {
   const { el } = page;
-  const [CASE, CONFIG, MODE, OUTCOME, REASON, FINGERPRINT, MESSAGE, SECONDS, ISSUE, SHIMS, FIGURES] = [...Array(11).keys()];
+  const { case: CASE, config: CONFIG, mode: MODE, outcome: OUTCOME, reason: REASON, fingerprint: FINGERPRINT, message: MESSAGE,
+    seconds: SECONDS, issue: ISSUE, shims: SHIMS, figures: FIGURES } = page.fields;
   const MAX_CASES = 6;
 
   const web = (url, text) => el("a", { href: url, rel: "noreferrer" }, text);
@@ -102,8 +103,8 @@
         })))));
   }
 
-  // `go` moves to another column, by its number; `close` closes.
-  page.show = function (dialog, grid, row, column, go, close) {
+  // `plotted` is a case or nothing. `go` moves to another column, by its number; `close` closes; `chosen` plots another case.
+  page.show = function (dialog, grid, row, column, plotted, { go, close, chosen }) {
     const kernel = page.kernels[row];
     const where = page.columns[column];
     const key = grid.lane + "/" + grid.target;
@@ -133,7 +134,7 @@
     return page.load(kernel.slug).then((detail) => {
       const place = (detail.cells[key] || {})[column];
       const plots = el("div");
-      page.plots(plots, detail, key, column);
+      page.plots(plots, detail, key, column, plotted, chosen);
       const found = place ? causes(detail, place.cells) : [];
       const since = sinceBefore(grid.rows[row][column], where);
       body.replaceChildren(
