@@ -250,6 +250,15 @@ def test_the_columns_stand_oldest_first(make_site):
     ]
 
 
+def test_a_column_of_which_nothing_ran_is_no_column_before(make_site, make_record):
+    """Else what broke between its neighbours would be new, and not regressed."""
+    skipped = make_record(column="triton-3.1.9", case="*", outcome="not-run")
+    files = make_site(more=[skipped])
+    assert "1 regressed, 1 healed" in files["columns/triton-3.2.0.html"]
+    assert "from-triton-3.1.9" not in files["columns/triton-3.2.0.html"]
+    assert "nothing to compare with" in files["columns/triton-3.1.9.html"]
+
+
 # The folder
 
 

@@ -13,12 +13,16 @@ from typing import Any
 from crosswarp.matrix.comparison import OUTCOMES as COMPARISONS
 from crosswarp.matrix.comparison import THRESHOLDS, launches
 from crosswarp.matrix.record import MODES, RED, Record
-from crosswarp.reports.page.model import Kernel, Model
+from crosswarp.reports.page.model import Column, Kernel, Model
 from crosswarp.reports.page.text import block, line, web
 from crosswarp.reports.table import WORST
 
 CHANGES = tuple(outcome for outcome in COMPARISONS if outcome not in ("same", "unknown"))
 METRICS = tuple(threshold.metric for threshold in THRESHOLDS)
+# What a row of a kernel's details holds, in this order; a text is its number among the texts.
+FIELDS = (
+    "case", "config", "mode", "outcome", "reason", "fingerprint", "message", "seconds", "issue", "shims", "figures",
+)  # fmt: skip
 
 Place = tuple[str, str, str, str]
 
@@ -37,13 +41,8 @@ def grid(model: Model) -> dict[str, Any]:
         "red": RED,
         "changes": CHANGES,
         "metrics": METRICS,
-        "columns": [
-            {
-                "id": line(c.id), "slug": c.slug, "label": line(c.label), "short": line(c.short),
-                "triton": line(c.triton), "torch": line(c.torch),
-            }
-            for c in model.columns
-        ],
+        "fields": {name: number for number, name in enumerate(FIELDS)},
+        "columns": [_column(model, column) for column in model.columns],
         "kernels": [
             {"name": line(k.name), "slug": k.slug, "shows": k.shows_issue} for k in model.kernels
         ],
@@ -78,6 +77,19 @@ def grid(model: Model) -> dict[str, Any]:
             for lane, target in model.grids
         ],
     }  # fmt: skip
+
+
+def _column(model: Model, column: Column) -> dict[str, str]:
+    before = model.before(column.id)
+    return {
+        "id": line(column.id),
+        "slug": column.slug,
+        "label": line(column.label),
+        "short": line(column.short),
+        "triton": line(column.triton),
+        "torch": line(column.torch),
+        "before": before.slug if before else "",
+    }
 
 
 def details(model: Model) -> dict[str, dict[str, Any]]:

@@ -53,7 +53,8 @@ def _swap(out: Path, files: Mapping[str, str], named: Path) -> None:
         except BaseException:
             old.rename(out)
             raise
-        shutil.rmtree(old)
+        # The site is in place: what is left of the old one is no failure.
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _strangers(out: Path, files: Mapping[str, str], named: Path) -> list[PurePosixPath]:

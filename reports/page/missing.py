@@ -36,7 +36,7 @@ def of_column(model: Model, column: str) -> list[str]:
     whole = all(record.outcome == "not-run" for record in records)
     for (reason, message), cells in skipped.items():
         how_many = "nothing ran" if whole else f"{cells} cells did not run"
-        why = ": ".join(part for part in (reason, message) if part)
+        why = ": ".join(part for part in (reason, message.rstrip(".")) if part)
         said.append(f"{how_many} ({why or 'no reason is known'}).")
     for (of, lane), planned in view.planned.items():
         ended = len({record.item for record in records if record.lane == lane})

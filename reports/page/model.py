@@ -94,11 +94,15 @@ class Model:
 
     @cached_property
     def upgrades(self) -> Mapping[tuple[str, str], Diff]:
-        """Each column with every older one that anything was recorded of."""
-        recorded = [column.id for column in self.columns if self.records[column.id]]
+        """Each column with every older one, of those of which anything ran."""
+        ran = [
+            column.id
+            for column in self.columns
+            if any(record.outcome != "not-run" for record in self.records[column.id])
+        ]
         found = {}
-        for number, after in enumerate(recorded):
-            for before in recorded[:number]:
+        for number, after in enumerate(ran):
+            for before in ran[:number]:
                 sides = [Side("", self.records[one], one) for one in (before, after)]
                 pairs = comparison.pairs(*(side.records for side in sides), across_columns=True)
                 groups = diff_module.groups(pairs, [self.view.verdict])
@@ -106,7 +110,7 @@ class Model:
         return found
 
     def before(self, column: str) -> Column | None:
-        """The column before this one, of those that anything was recorded of."""
+        """The column before this one, of those of which anything ran."""
         older = [one for one in self.columns if (one.id, column) in self.upgrades]
         return older[-1] if older else None
 

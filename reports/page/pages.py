@@ -16,7 +16,7 @@ from crosswarp.reports import diff_text
 from crosswarp.reports.diff import Diff, Group
 from crosswarp.reports.page.missing import of_column
 from crosswarp.reports.page.model import Column, Kernel, Model
-from crosswarp.reports.page.text import block, line
+from crosswarp.reports.page.text import block
 from crosswarp.reports.table import WORST
 
 HEAVIER = tuple(outcome for outcome in WORSE if outcome != "regressed")
@@ -152,7 +152,7 @@ def issue_rows(model: Model) -> list[tuple[Issue, int, str]]:
         explained = model.explained[one.id]
         symptoms = [shim.symptom for shim in compat.all_shims() if shim.name == one.shim]
         words = [one.id, one.title, one.fingerprint, *symptoms, *_texts(explained)]
-        rows.append((one, len(explained), line(" ".join(words))))
+        rows.append((one, len(explained), block(" ".join(words))))
     return rows
 
 

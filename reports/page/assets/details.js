@@ -3,7 +3,8 @@
 
 (function (page) {
   const { el } = page;
-  const [CASE, CONFIG, MODE, OUTCOME, REASON, FINGERPRINT, MESSAGE, SECONDS, ISSUE, SHIMS, FIGURES] = [...Array(11).keys()];
+  const { case: CASE, config: CONFIG, mode: MODE, outcome: OUTCOME, reason: REASON, fingerprint: FINGERPRINT, message: MESSAGE,
+    seconds: SECONDS, issue: ISSUE, shims: SHIMS, figures: FIGURES } = page.fields;
   const MAX_CASES = 6;
 
   const web = (url, text) => el("a", { href: url, rel: "noreferrer" }, text);
@@ -15,7 +16,7 @@
 
   function copyable(text) {
     const button = el("button", { type: "button", class: "copy" }, "Copy");
-    const shown = el("pre", { class: "command", tabindex: "0", "aria-label": "command" }, text);
+    const shown = el("pre", { class: "command", tabindex: "0", role: "region", "aria-label": "command" }, text);
     button.addEventListener("click", () => {
       const done = () => { button.textContent = "Copied"; };
       // Without a clipboard the text is selected, for the reader's own Ctrl-C.
@@ -65,7 +66,15 @@
         ["fingerprint", text(first[FINGERPRINT]) ? [el("code", {}, text(first[FINGERPRINT]))] : ""],
         ["cases", names.slice(0, MAX_CASES).join("; ") + (names.length > MAX_CASES ? "; and " + (names.length - MAX_CASES) + " more" : "")],
       ]),
-      message ? el("pre", { class: "message", tabindex: "0", "aria-label": "message" }, message) : null);
+      message ? el("pre", { class: "message", tabindex: "0", role: "region", "aria-label": "message" }, message) : null);
+  }
+
+  // What the page of the column tells in full.
+  function sinceBefore(cell, column) {
+    const [, , bare, shimmed] = cell || [0, 0, 0, 0];
+    const told = page.changes.filter((_, number) => (bare | shimmed) & (1 << number));
+    return told.length && column.before ? el("p", {}, "Since the column before: " + told.join(", ") + ". ",
+      el("a", { href: page.at("columns/" + column.slug + ".html#from-" + column.before) }, "What changed")) : null;
   }
 
   function everyCell(detail, cells) {
@@ -94,8 +103,8 @@
         })))));
   }
 
-  // `go` moves to another column, by its number; `close` closes.
-  page.show = function (dialog, grid, row, column, go, close) {
+  // `plotted` is a case or nothing. `go` moves to another column, by its number; `close` closes; `chosen` plots another case.
+  page.show = function (dialog, grid, row, column, plotted, { go, close, chosen }) {
     const kernel = page.kernels[row];
     const where = page.columns[column];
     const key = grid.lane + "/" + grid.target;
@@ -125,9 +134,11 @@
     return page.load(kernel.slug).then((detail) => {
       const place = (detail.cells[key] || {})[column];
       const plots = el("div");
-      page.plots(plots, detail, key, column);
+      page.plots(plots, detail, key, column, plotted, chosen);
       const found = place ? causes(detail, place.cells) : [];
+      const since = sinceBefore(grid.rows[row][column], where);
       body.replaceChildren(
+        ...(since ? [since] : []),
         ...(found.length ? found : [el("p", {}, place ? "Every cell passes, bare and shimmed." : "Nothing was recorded here.")]),
         ...(place ? [el("h3", {}, "Run it again"), copyable(place.command)] : []),
         el("h3", {}, "Resources by version"), plots,

@@ -25,7 +25,7 @@
     const outcomes = ["", "red", ...page.outcomes, ...page.changes];
     const outcome = outcomes.includes(given.get("outcome")) ? given.get("outcome") : "";
     return { lane, target, kernel: given.get("kernel") || "", outcome: outcome || "",
-      regressions: given.get("regressions") === "1", cell: given.get("cell") || "" };
+      regressions: given.get("regressions") === "1", cell: given.get("cell") || "", case: given.get("case") || "" };
   }
 
   function write(changes, keep) {
@@ -33,7 +33,7 @@
     const hash = new URLSearchParams();
     if (next.lane !== page.grids[0].lane) hash.set("lane", next.lane);
     if (next.target && next.target !== page.grids.find((grid) => grid.lane === next.lane)?.target) hash.set("target", next.target);
-    for (const name of ["kernel", "outcome", "cell"]) if (next[name]) hash.set(name, next[name]);
+    for (const name of ["kernel", "outcome", "cell", "case"]) if (next[name]) hash.set(name, next[name]);
     if (next.regressions) hash.set("regressions", "1");
     const address = "#" + hash.toString().replaceAll("%2F", "/");
     if (keep) location.hash = address; else history.replaceState(null, "", address);
@@ -56,7 +56,7 @@
     controls.outcome.value = state.outcome;
     controls.regressions.checked = state.regressions;
     filter(grid);
-    if (state.cell !== before.cell || state.lane !== before.lane || state.target !== before.target) opened(grid);
+    if (["cell", "case", "lane", "target"].some((name) => state[name] !== before[name])) opened(grid);
   }
 
   // The controls
@@ -82,7 +82,7 @@
   function outcomes() {
     const option = (value, text) => el("option", { value }, text || value);
     const seen = page.outcomes.filter((_, number) => page.grids.some((grid) => grid.counts.some((counts) => counts[number])));
-    controls.outcome.append(option("red", "red, whatever it is"), ...seen.map((name) => option(name)),
+    controls.outcome.append(option("red", "any red"), ...seen.map((name) => option(name)),
       el("optgroup", { label: "since the column before" }, page.changes.map((name) => option(name))));
   }
 
@@ -237,13 +237,21 @@
     }
     at = [row, column];
     tabStop();
-    page.show(dialog, grid, row, column, (to) => write({ cell: address(row, to) }), leave);
+    page.show(dialog, grid, row, column, state.case, {
+      go: (to) => write({ cell: address(row, to) }),
+      close: leave,
+      chosen: (name) => {
+        // It is drawn already.
+        state.case = name;
+        write({});
+      },
+    });
   }
 
   function leave() {
     // The browser gives the focus back to the square that was opened; from there the reader may have gone on.
     const place = at;
-    write({ cell: "" });
+    write({ cell: "", case: "" });
     stop(...place)?.focus();
   }
 

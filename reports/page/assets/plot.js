@@ -3,13 +3,13 @@
 
 (function (page) {
   const { el, svg } = page;
+  const { case: CASE, mode: MODE, figures: FIGURES } = page.fields;
   const WIDTH = 300;
   const HEIGHT = 118;
   const LEFT = 46;
   const RIGHT = 20;
   const TOP = 14;
   const BOTTOM = 26;
-  const FIGURES = 10;
   const UNITS = { stack: "stack, bytes a thread", spills: "spilled registers", registers: "registers a thread",
     shared: "shared memory, bytes", time: "time, ms (median)" };
 
@@ -18,7 +18,7 @@
     return [0, 1].map((mode) => page.columns.map((_, column) => {
       const cells = places[column] ? places[column].cells : [];
       const figures = cells
-        .filter((cell) => cell[2] === mode && cell[FIGURES] && (wanted < 0 || cell[0] === wanted))
+        .filter((cell) => cell[MODE] === mode && cell[FIGURES] && (wanted < 0 || cell[CASE] === wanted))
         .map((cell) => cell[FIGURES][number])
         .filter((figure) => figure !== null);
       return figures.length ? Math.max(...figures) : null;
@@ -73,12 +73,12 @@
     return el("figure", { class: "small" }, el("figcaption", {}, UNITS[name]), drawing);
   }
 
-  // Fills `into` with the plots of one lane and target, and a choice of the case.
-  page.plots = function (into, detail, key, current) {
+  // Fills `into` with the plots of one lane and target, and a choice of the case: `wanted`, and `chosen` hears of others.
+  page.plots = function (into, detail, key, current, wanted, chosen) {
     const places = detail.cells[key] || {};
     const measured = new Set();
     for (const place of Object.values(places)) {
-      for (const cell of place.cells) if (cell[FIGURES]) measured.add(cell[0]);
+      for (const cell of place.cells) if (cell[FIGURES]) measured.add(cell[CASE]);
     }
     if (!measured.size) {
       into.replaceChildren(el("p", { class: "hint" }, "No resources were measured here."));
@@ -97,7 +97,12 @@
         zero.length ? el("p", { class: "hint" }, "0 everywhere: " + zero.join(", ") + ".") : "",
       );
     };
-    choice.addEventListener("change", draw);
+    const given = wanted ? detail.texts.indexOf(wanted) : -1;
+    choice.value = measured.has(given) ? given : -1;
+    choice.addEventListener("change", () => {
+      chosen(choice.value === "-1" ? "" : detail.texts[choice.value]);
+      draw();
+    });
     draw();
     into.replaceChildren(
       el("p", { class: "row" }, el("label", {}, "Case ", choice),
