@@ -15,10 +15,10 @@ from pathlib import Path
 
 def dealt(steps, shard):
     number, of = shard or (1, 1)
-    cases = [step["case"] for step in steps if "case" in step]
+    cases = [step["case"] for step in steps if isinstance(step.get("case"), dict)]
     mine = cases[number - 1 :: of]
     for step in steps:
-        if "case" not in step:
+        if not isinstance(step.get("case"), dict):
             planned = {"planned": len(mine)} if cases and step.get("event") == "session" else {}
             yield {**step, **planned}
         elif step["case"] in mine:
