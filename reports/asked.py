@@ -57,7 +57,7 @@ def words(options: argparse.Namespace) -> list[str]:
     }
     told = {name: ",".join(names) for name, (given, names) in chosen.items() if given}
     # As they were written: another machine has its checkout elsewhere.
-    for name in ("suite", "main", "nightly_index", "columns_file", "targets_file"):
+    for name in ("suite", "main", "nightly_index", "columns_file", "targets_file", "issues_file"):
         if getattr(options, name):
             told[name.replace("_", "-")] = str(getattr(options, name))
     return [word for name, text in told.items() for word in (f"--{name}", text)]

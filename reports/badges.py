@@ -20,7 +20,7 @@ from packaging.version import Version
 from crosswarp.matrix import versions
 from crosswarp.matrix.issues import triton_of
 from crosswarp.reports import escape
-from crosswarp.reports.standing import Standing, standing, whole
+from crosswarp.reports.standing import Standing, standing
 from crosswarp.reports.view import View
 
 # White text is read on each of them: a contrast of 4.5 or more (tested).
@@ -53,19 +53,18 @@ class Badge:
 
 def badges(view: View, stale_before: date | None = None) -> dict[str, Badge]:
     """By the path that they are written to, without its ending."""
-    made = {"all": _badge(_range(view), whole(view), view, stale_before)}
+    made = {"all": _badge(_range(view), standing(view), view, stale_before)}
     for column in view.columns:
-        found = standing(view, lambda r, column=column: r.column == column, [column])  # type: ignore[misc]
+        found = standing(view, column=column)
         made[f"columns/{_file(column)}"] = _badge(
             _spelled(view.label(column)), found, view, stale_before
         )
+    # The other lanes have a target of their own, which no plan names.
     planned = view.run.plan.get("targets") or ()
-    compiles = "compile" in (view.run.plan.get("lanes") or ())
-    for target in dict.fromkeys(
-        [*(planned if compiles else ()), *(r.target for r in view.records)]
-    ):
-        found = standing(view, lambda r, target=target: r.target == target, view.columns)  # type: ignore[misc]
+    named = planned if "compile" in (view.run.plan.get("lanes") or ()) else ()
+    for target in dict.fromkeys([*named, *(record.target for record in view.records)]):
         label = {"cpu": "interpreter"}.get(target, target)
+        found = standing(view, target=target)
         made[f"targets/{_file(target)}"] = _badge(label, found, view, stale_before)
     return made
 

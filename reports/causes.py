@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from crosswarp.matrix.issues import Issue
@@ -79,5 +79,5 @@ def _key(record: Record, issue: Issue | None) -> str:
     return hashlib.sha256("\n".join(words).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _names(names) -> list[str]:  # type: ignore[no-untyped-def]
+def _names(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))

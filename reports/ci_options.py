@@ -35,7 +35,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def _plan(parser: argparse.ArgumentParser) -> None:
     options.what(parser)
-    for name in ("columns", "targets"):
+    for name in ("columns", "targets", "issues"):
         parser.add_argument(f"--{name}-file", type=Path, metavar="TOML")
     parser.add_argument(
         "--shards", type=options.positive, default=1, metavar="N", help="jobs for each column (1)"

@@ -12,7 +12,7 @@ from crosswarp.reports import escape
 from crosswarp.reports.causes import Cause, not_healed, unexpected
 from crosswarp.reports.markdown import pipes, short
 from crosswarp.reports.missing import missing
-from crosswarp.reports.standing import whole
+from crosswarp.reports.standing import standing
 from crosswarp.reports.summary import tally
 from crosswarp.reports.table import grids
 from crosswarp.reports.view import Regression, View, regressions
@@ -82,7 +82,7 @@ def comment(view: View, link: str = "", limit: int = LIMIT) -> str:
 
 
 def _head(view: View) -> str:
-    found = whole(view)
+    found = standing(view)
     sign = "⚠️" if view.verdict.unexpectedly_green and found.state == "known" else ""
     sign = sign or _SIGNS.get(found.state, "⚠️")
     plan, said = view.run.plan, [f"run {view.run.id} of {view.run.started[:10]}"]

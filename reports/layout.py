@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from crosswarp.reports import escape
 
@@ -18,6 +18,19 @@ _LONGEST_WORD = 400
 
 def row(name: str, text: str) -> str:
     return fill(f"    {name:<9} ", escape.line(text, LONGEST))
+
+
+def tight(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+    """A table as narrow as what is in it (tabulate widens its heads): `left` columns of text, then numbers."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows)]
+    lines = [heads, ["-" * width for width in widths], *rows]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths))
+        ).rstrip()
+        for line in lines
+    )
 
 
 def wrapped(name: str, text: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from crosswarp.matrix import issues, jobs
 from crosswarp.matrix import merge as merge_module
-from crosswarp.reports import asked, escape
+from crosswarp.matrix.store import Store
+from crosswarp.reports import asked, colour, escape
+from crosswarp.reports.summary import summary
+from crosswarp.reports.view import view
 
 
 def plan(options: argparse.Namespace, argv: Sequence[str]) -> int:
@@ -30,8 +32,8 @@ def merge(options: argparse.Namespace, argv: Sequence[str]) -> int:
     expected = jobs.read(options.expect) if options.expect else ()
     known = issues.load(options.issues_file or issues.DEFAULT_FILE)
     merged = merge_module.merge(options.stores, options.into, known, argv, expected)
-    for text in merged.missing:
-        print(f"crosswarp: {escape.terminal(text)}", file=sys.stderr)
+    with Store(options.into) as store:
+        colour.show(summary(view(store, known, merged.run)))
     name = escape.terminal(str(options.into))
-    print(f"{name}: run {merged.run}, {merged.cells} cells from {len(options.stores)} parts")
+    print(f"\n{name}: run {merged.run}, {merged.cells} cells from {len(options.stores)} parts")
     return merged.exit_code

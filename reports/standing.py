@@ -5,12 +5,12 @@ What is counted is a case with its configuration on one column, target and lane,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Literal
 
 from crosswarp.matrix.record import Record
-from crosswarp.reports.missing import not_run
+from crosswarp.reports.missing import missing, not_run
 from crosswarp.reports.view import View
 
 State = Literal["passing", "healed", "known", "regressed", "incomplete", "unsupported", "not-run"]
@@ -31,8 +31,8 @@ class Standing:
     not_run: int = 0
     # Columns that never came to their cells.
     lost: tuple[str, ...] = ()
-    # Whether the run came to its end.
-    finished: bool = True
+    # Whether all is there that was to run, and nothing went wrong beside the cells.
+    whole: bool = True
 
     @property
     def state(self) -> State:
@@ -41,7 +41,7 @@ class Standing:
             return "regressed"
         if not (self.ok or self.healed or self.known):
             return "unsupported" if self.unsupported and not self.lost else "not-run"
-        if self.not_run or self.lost or not self.finished:
+        if self.not_run or self.lost or not self.whole:
             return "incomplete"
         if self.known or self.newly_green:
             return "known"
@@ -60,13 +60,17 @@ class Standing:
             (self.newly_green, f"{self.newly_green:,} newly green"),
             (len(self.lost), f"{columns} not run"),
             (self.not_run, f"{self.not_run:,} not run"),
-            (not self.finished, "run not whole"),
+            (not (self.whole or self.lost or self.not_run), "not whole"),
         ]
         return " · ".join(text for count, text in parts if count)
 
 
-def standing(view: View, chosen: Callable[[Record], bool], columns: list[str]) -> Standing:
-    """Of the records that are `chosen`, which `columns` were to have."""
+def standing(view: View, column: str | None = None, target: str | None = None) -> Standing:
+    """Of the whole, or of one column or target."""
+
+    def chosen(record: Record) -> bool:
+        return column in (None, record.column) and target in (None, record.target)
+
     records = [record for record in view.records if chosen(record)]
     verdict = view.verdict
     regressed = {
@@ -76,13 +80,19 @@ def standing(view: View, chosen: Callable[[Record], bool], columns: list[str]) -
     }
     healed = {_place(one.bare) for one in verdict.healed if chosen(one.bare)} - regressed
     lost = tuple(
-        column
-        for column in columns
-        if not_run([record for record in records if record.column == column])
+        name
+        for name in ([column] if column else view.columns)
+        if not_run([record for record in records if record.column == name])
     )
+    lacking = [one for one in missing(view) if column is None or one.column in ("", column)]
+    problems = [
+        note
+        for note in view.notes
+        if note.kind == "problem" and (not column or note.column in ("", column))
+    ]
     # Where only the shims ran, theirs are the cells.
     bare = [record for record in records if record.mode == "bare"] or records
-    places = {"pass": set(), "red": set(), "unsupported": set(), "not-run": set()}  # type: ignore[var-annotated]
+    places: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for record in bare:
         if record.outcome != "not-run" or record.column not in lost:
             places["red" if record.red else record.outcome].add(_place(record))
@@ -95,12 +105,8 @@ def standing(view: View, chosen: Callable[[Record], bool], columns: list[str]) -
         unsupported=len(places["unsupported"]),
         not_run=len(places["not-run"]),
         lost=lost,
-        finished=view.run.status == "finished",
+        whole=not (lacking or problems),
     )
-
-
-def whole(view: View) -> Standing:
-    return standing(view, lambda record: True, view.columns)
 
 
 def _place(record: Record) -> tuple[str, ...]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tabulate import tabulate
-
 from crosswarp.matrix import comparison, versions
 from crosswarp.matrix.issues import triton_of
 from crosswarp.matrix.progress import counts as told
 from crosswarp.matrix.record import LANES, MODES, OUTCOMES, Record
 from crosswarp.reports import escape
-from crosswarp.reports.layout import LONGEST, WIDTH, fill, row, wrapped
+from crosswarp.reports.layout import LONGEST, WIDTH, fill, row, tight, wrapped
 from crosswarp.reports.missing import missing
 from crosswarp.reports.view import Regression, View, regressions
 
@@ -45,14 +43,14 @@ def counts(view: View) -> str:
     if not lines:
         return "Nothing was recorded."
     rows = [
-        [escape.line(column, 24), lane, mode, *(found[outcome] or "" for outcome in seen)]
+        [escape.line(column, 24), lane, mode, *(str(found[outcome] or "") for outcome in seen)]
         for column, lane, mode, found in lines
     ]
     heads = ["column", "lane", "mode", *(_HEADS[outcome] for outcome in seen)]
-    text = tabulate(rows, heads, disable_numparse=True)
+    text = tight(heads, rows, left=3)
     if max(map(len, text.splitlines())) <= WIDTH:
         return text
-    # So many outcomes, or so many cells, that a column for each is too much: they are told in words.
+    # So many outcomes, or so long a name, that a column for each is too much: they are told in words.
     return "\n".join(
         fill(f"{escape.line(column, 24):<24}  {lane:<9}  {mode:<7}  ", told(found))
         for column, lane, mode, found in lines

@@ -85,8 +85,10 @@ def test_stale_is_decided_by_the_date_that_is_given(badge):
 def test_what_is_missing_is_not_green(badge):
     lost = badge(columns=["triton-3.1.0", "triton-3.2.0"])
     assert (lost.message, lost.colour) == ("2 ok · 1 column not run", COLOURS["incomplete"])
+    short = badge(planned={("triton-3.2.0", "compile"): 9})
+    assert (short.message, short.colour) == ("2 ok · not whole", COLOURS["incomplete"])
     cut = badge(status="cut off")
-    assert (cut.message, cut.colour) == ("2 ok · run not whole", COLOURS["incomplete"])
+    assert (cut.message, cut.colour) == ("2 ok · not whole", COLOURS["incomplete"])
 
 
 def test_an_issue_that_no_longer_reproduces(make_record, make_issue, stored):

@@ -160,7 +160,7 @@ def test_an_environment_that_one_shard_lacked(part, into, fake_prepare):
 
 def test_a_shard_that_is_missing_is_said(part, into, command):
     parts = [str(part(f"part{number}", (number, 3))) for number in (1, 3)]
-    status, _, said = command("merge", *parts, "--into", str(into))
+    status, said, _ = command("merge", *parts, "--into", str(into))
     assert status == 1
     assert "triton-3.2.0: shard 2 of 3 is missing" in said and "--shard 2/3" in said
     with Store(into) as store:
@@ -175,7 +175,7 @@ def test_a_column_that_never_came_is_missed_by_the_plan(part, into, tmp_path, co
     assert status == 0
     (tmp_path / "plan.json").write_text(planned)
     arguments = ["merge", str(one), "--into", str(into), "--expect", str(tmp_path / "plan.json")]
-    status, _, said = command(*arguments)
+    status, said, _ = command(*arguments)
     assert status == 1 and "triton-3.2.0: nothing of it came" in said
     with Store(into) as store:
         assert store.run().plan["columns"] == list(COLUMNS)
