@@ -136,11 +136,17 @@ def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if options.format == "html":
         page.write(options.out, page.site(shown, known))
         print(printable(str(options.out / "index.html")))
-    elif options.format == "table":
-        colour.show(formats["table"]())
     else:
-        print(formats[options.format](), end="")
+        _show(options.format, formats[options.format]())
     return 0
+
+
+def _show(form: str, text: str) -> None:
+    # Only what is for people has colours and links; other programs read the rest.
+    if form == "table":
+        colour.show(text)
+    else:
+        print(text, end="")
 
 
 def badge(options: argparse.Namespace, argv: Sequence[str]) -> int:
@@ -160,11 +166,7 @@ def diff(options: argparse.Namespace, argv: Sequence[str]) -> int:
     formats = {
         "table": diff_text.terminal, "markdown": diff_text.markdown, "json": diff_text.export,
     }  # fmt: skip
-    text = formats[options.format](found)
-    if options.format == "table":
-        colour.show(text)
-    else:
-        print(text, end="")
+    _show(options.format, formats[options.format](found))
     return 1 if found.worse else 0
 
 
@@ -191,11 +193,7 @@ def range(options: argparse.Namespace, argv: Sequence[str]) -> int:
     formats = {
         "table": range_text.terminal, "markdown": range_text.markdown, "json": range_text.export,
     }  # fmt: skip
-    text = formats[options.format](shown)
-    if options.format == "table":
-        colour.show(text)
-    else:
-        print(text, end="")
+    _show(options.format, formats[options.format](shown))
     return 0
 
 
