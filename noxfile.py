@@ -8,6 +8,7 @@ nox -s bench                             on a GPU: the kernels against what else
 """
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -47,6 +48,19 @@ def matrix(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Test the harness, with real environments at both ends; `-- -m "not integration"` for the quick part."""
     session.install("-e", ".[matrix,tests]")
+    # The page is tested in a browser. Where we may, we install one; where not, its tests say what to do.
+    browsers = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    asked = "CROSSWARP_BROWSER" in os.environ or "not browser" in " ".join(session.posargs)
+    if (
+        not (asked or any(map(shutil.which, browsers)))
+        and os.geteuid() == 0
+        and shutil.which("apt-get")
+    ):
+        session.run("apt-get", "-qq", "update", external=True)
+        session.run(
+            "apt-get", "-qq", "install", "--yes", "--no-install-recommends", "chromium", external=True,
+            env={"DEBIAN_FRONTEND": "noninteractive"},
+        )  # fmt: skip
     # The pytest script, not `python -m pytest`: that puts this folder on the path, and `import kernels` finds ours.
     session.run("pytest", *session.posargs)
 

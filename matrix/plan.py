@@ -35,6 +35,10 @@ class Plan:
     suite: Path | None = None
     # Whether what an earlier run compiled is forgotten first.
     fresh: bool = False
+    # Which share of each column's cases, and of how many; None: all of them.
+    shard: tuple[int, int] | None = None
+    # The commit that the suite is of, as far as git tells.
+    commit: str = ""
     # What a suite of library ops is told (libraries.settings), and what the store keeps of it.
     libraries: Mapping[str, Any] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -58,6 +62,7 @@ class Plan:
             "memory_limit_mb": self.memory_limit_mb,
             "cache": str(cache),
             "suite": str(self.suite) if self.suite else None,
+            "shard": list(self.shard) if self.shard else None,
             **(self.libraries or {}),
         }
 
@@ -70,6 +75,8 @@ class Plan:
             "modes": list(self.modes),
             "kernels": list(self.kernels),
             "suite": str(self.suite) if self.suite else None,
+            **({"shard": list(self.shard)} if self.shard else {}),
+            **({"commit": self.commit} if self.commit else {}),
             **self.about,
         }
 
@@ -123,6 +130,17 @@ def check_kernels(wanted: Sequence[str], suite: Path | None) -> tuple[str, ...]:
         )
     chosen = selection.choose(wanted, names, "kernel", f"There are: {', '.join(names)}.")
     return ("*",) if chosen == names else tuple(chosen)
+
+
+def check_shard(text: str | None) -> tuple[int, int] | None:
+    """`2/5` as a pair; the whole is no shard."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text)
+    number, of = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= number <= of:
+        raise UsageError(f'--shard "{text}": write 2/5 for the second of five.')
+    return (number, of) if of > 1 else None
 
 
 def check_words(wanted: Sequence[str], words: Sequence[str], what: str) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ def clean_text(text: str) -> str:
         text = (
             f"{text[:half]}\n[... {len(text) - MAX_TEXT} characters left out ...]\n{text[-half:]}"
         )
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _text(event: Mapping[str, Any], name: str) -> str:

@@ -36,6 +36,7 @@ WRONG_VERSIONS = 4
 _POLL = 0.2
 
 EXIT_EXPECTED, EXIT_UNEXPECTED, EXIT_USAGE, EXIT_ENVIRONMENT, EXIT_CANCELLED = 0, 1, 2, 3, 130
+NOTHING_RAN = "No case ran: the chosen kernels have none for these lanes. Choose others."
 
 
 class Prepare(Protocol):
@@ -56,6 +57,18 @@ class Progress(Protocol):
     def cell(self, cell: Record) -> None: ...
 
     def column_done(self, column: str, outcomes: Mapping[str, int], seconds: float) -> None: ...
+
+
+def exit_code(
+    records: Sequence[Record], verdict: Any, *, environment_failed: bool, problems: bool
+) -> int:
+    """Of a run that came to its end."""
+    if environment_failed:
+        return EXIT_ENVIRONMENT
+    if not verdict.as_expected or problems:
+        return EXIT_UNEXPECTED
+    # Green without having looked would be the worst of lies.
+    return EXIT_EXPECTED if any(cell.ran for cell in records) else EXIT_USAGE
 
 
 def suite_argv(python: Path, spec: Path) -> list[str]:
@@ -413,18 +426,16 @@ class Runner:
     def _finish(self) -> Result:
         records = self._store.records(self._run)
         verdict = self._judge(records)
-        if self._environment_failed:
-            code = EXIT_ENVIRONMENT
-        elif not verdict.as_expected or self._problems:
-            code = EXIT_UNEXPECTED
-        elif not any(cell.ran for cell in records):
-            # Green without having looked would be the worst of lies.
-            self._problem(
-                "", "No case ran: the chosen kernels have none for these lanes. Choose others."
-            )
-            code = EXIT_USAGE
-        else:
-            code = EXIT_EXPECTED
+        code = exit_code(
+            records, verdict, environment_failed=self._environment_failed, problems=self._problems
+        )
+        if code == EXIT_USAGE:
+            if self.plan.shard:
+                # The other shards have the cases, and the merged run is judged as a whole.
+                code = EXIT_EXPECTED
+                self._progress.say("This shard has no case that runs.")
+            else:
+                self._problem("", NOTHING_RAN)
         self._store.finish(self._run, "finished", code)
         return Result(self._run, code, verdict)
 

@@ -121,9 +121,17 @@ class Store:
 
     # Writing
 
-    def begin(self, argv: Sequence[str], plan: Mapping[str, Any]) -> int:
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is written inside is kept as a whole or not at all."""
+        with self._write():
+            yield
+
+    def begin(
+        self, argv: Sequence[str], plan: Mapping[str, Any], started: str | None = None
+    ) -> int:
         row = (
-            _now(), _host(), os.getpid(), process_started(os.getpid()),
+            started or _now(), _host(), os.getpid(), process_started(os.getpid()),
             _json(list(argv)), "running", _json(plan),
         )  # fmt: skip
         with self._write() as db:
@@ -134,11 +142,13 @@ class Store:
             )
         return int(cursor.lastrowid or 0)
 
-    def finish(self, run: int, status: str, exit_code: int | None) -> None:
+    def finish(
+        self, run: int, status: str, exit_code: int | None, finished: str | None = None
+    ) -> None:
         with self._write() as db:
             db.execute(
                 "UPDATE runs SET finished = ?, status = ?, exit_code = ? WHERE id = ?",
-                (_now(), status, exit_code, run),
+                (finished or _now(), status, exit_code, run),
             )
 
     def mark_cut_off(self) -> list[Run]:
@@ -160,9 +170,9 @@ class Store:
                 (
                     run,
                     environment.column,
-                    environment.label,
+                    clean(environment.label),
                     environment.state,
-                    environment.message,
+                    clean(environment.message),
                     _json(environment.versions),
                     _json(list(environment.requirements)),
                     environment.seconds,
@@ -189,7 +199,7 @@ class Store:
         with self._write() as db:
             for record in records:
                 values = [getattr(record, name) for name in _CELL]
-                values = [_json(v) if isinstance(v, (tuple, Mapping)) else v for v in values]
+                values = [_json(v) if isinstance(v, (tuple, Mapping)) else clean(v) for v in values]
                 twice += 1 - db.execute(_INSERT_CELL, [run, *values]).rowcount
         return twice
 
@@ -197,7 +207,7 @@ class Store:
         with self._write() as db:
             db.execute(
                 'INSERT INTO notes (run, "column", kind, text) VALUES (?, ?, ?, ?)',
-                (run, column, kind, text),
+                (run, column, kind, clean(text)),
             )
 
     # Reading
@@ -228,11 +238,8 @@ class Store:
         raise StoreError(f"{self.path} holds no run yet. Run `crosswarp run` first.")
 
     def records(self, run: int) -> list[Record]:
+        sessions = self.sessions(run)
         with self._plain_errors():
-            sessions = {
-                (row["column"], row["lane"]): json.loads(row["versions"])
-                for row in self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,))
-            }
             rows = self._db.execute(
                 "SELECT * FROM cells WHERE run = ? ORDER BY rowid", (run,)
             ).fetchall()
@@ -244,6 +251,12 @@ class Store:
             versions = sessions.get((row["column"], row["lane"]), {})
             records.append(Record(**values, versions=versions))
         return records
+
+    def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
+        """The versions that each column's suite imported, by column and lane."""
+        with self._plain_errors():
+            rows = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
+        return {(row["column"], row["lane"]): json.loads(row["versions"]) for row in rows}
 
     def planned(self, run: int) -> dict[tuple[str, str], int]:
         """How many cases each column's suite said it would run, by column and lane."""
@@ -264,14 +277,22 @@ class Store:
             for row in rows
         ]  # fmt: skip
 
-    def unsupported_targets(self, run: int) -> list[tuple[str, str, str]]:
+    def targets(self, run: int) -> dict[tuple[str, str], tuple[bool, str]]:
+        """Whether each column has the target, and why not."""
         with self._plain_errors():
-            return [
-                (row["column"], row["target"], row["message"])
-                for row in self._db.execute(
-                    "SELECT * FROM targets WHERE run = ? AND NOT supported ORDER BY rowid", (run,)
-                )
-            ]
+            rows = self._db.execute(
+                "SELECT * FROM targets WHERE run = ? ORDER BY rowid", (run,)
+            ).fetchall()
+        return {
+            (row["column"], row["target"]): (bool(row["supported"]), row["message"]) for row in rows
+        }
+
+    def unsupported_targets(self, run: int) -> list[tuple[str, str, str]]:
+        return [
+            (column, target, message)
+            for (column, target), (supported, message) in self.targets(run).items()
+            if not supported
+        ]
 
     def notes(self, run: int) -> list[Note]:
         with self._plain_errors():
@@ -301,6 +322,9 @@ class Store:
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
+        if self._db.in_transaction:
+            yield self._db
+            return
         with self._plain_errors():
             self._db.execute("BEGIN IMMEDIATE")
             try:

@@ -1,11 +1,15 @@
 """The command line.
 
     crosswarp run       the matrix: build what is missing, run, record, sum up
-    crosswarp report    a stored run as a table, Markdown or JSON
+    crosswarp report    a stored run as a table, web pages, Markdown, JSON, JUnit XML or CSV
     crosswarp diff      what regressed between two columns, runs or baselines
     crosswarp baseline  write a run as a small file, to be committed and compared with
     crosswarp range     the releases that a suite was measured green on, as a version specifier
     crosswarp bisect    the first bad release for one kernel, or the verdict on this interpreter
+    crosswarp plan      the jobs of a run, columns × shards, for CI
+    crosswarp merge     the runs of several machines as the one run that they are the parts of
+    crosswarp github    the comment on a pull request, and an issue for each new root cause
+    crosswarp badge     badges of a stored run, as SVG and for shields.io
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them
@@ -24,6 +28,8 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from crosswarp.reports import ci_options, options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,13 +50,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     from crosswarp.matrix.errors import CrosswarpError
 
     try:
-        options = _parser().parse_args(arguments)
+        chosen = _parser().parse_args(arguments)
     except SystemExit as stopped:
         if judging and stopped.code:
             return 125
         raise
     try:
-        return getattr(commands, options.command)(options, arguments)
+        return getattr(commands, chosen.command)(chosen, arguments)
     except CrosswarpError as error:
         sys.stdout.flush()
         print(f"crosswarp: {commands.printable(str(error))}", file=sys.stderr)
@@ -72,36 +78,11 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="run the matrix", description="Run the matrix.")
-    what = run.add_argument_group("what to run (globs, comma-separated)")
-    for name, meaning in (
-        (
-            "columns",
-            "ids, globs, a profile, or a pair such as triton-3.2.0+torch-2.5.1 (default: founding)",
-        ),
-        ("targets", "sm_90, gfx*, ... or a profile (default: founding; all)"),
-        ("lanes", "compile, interpret, device (default: compile,interpret)"),
-        ("modes", "bare, shimmed (default: both)"),
-        ("kernels", "names of kernels (default: all)"),
-    ):
-        what.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
+    what = options.what(run)
     what.add_argument(
-        "--suite",
-        type=Path,
-        metavar="DIR",
-        help="a folder of kernel modules instead of crosswarp's",
-    )
-    what.add_argument(
-        "--main",
-        metavar="PATH_OR_REF",
-        default=os.environ.get("CROSSWARP_MAIN") or None,
-        help="what the column main is: a wheel, a folder or a git reference of Triton (env CROSSWARP_MAIN)",
-    )
-    what.add_argument(
-        "--nightly-index",
-        metavar="URL",
-        default=os.environ.get("CROSSWARP_NIGHTLY_INDEX") or None,
-        help="else the newest build of this index (env CROSSWARP_NIGHTLY_INDEX)",
-    )
+        "--shard", metavar="K/N",
+        help="the K-th of N shares of each column's cases, to be merged: crosswarp merge",
+    )  # fmt: skip
     what.add_argument(
         "--here",
         nargs="?",
@@ -116,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="compile everything again, rather than take from Triton's cache what an earlier run compiled",
     )
-    _limits(how)
+    options.limits(how)
     where = run.add_argument_group("where")
     where.add_argument(
         "--work", type=Path, default=Path(".crosswarp"), metavar="DIR",
@@ -126,15 +107,24 @@ def _parser() -> argparse.ArgumentParser:
         where.add_argument(
             f"--{name}-file", type=Path, metavar="TOML", help=f"instead of crosswarp's {name}.toml"
         )
-    _store(where)
+    options.store(where)
 
     report = commands.add_parser(
         "report", help="show a stored run", description="Show a stored run."
     )
-    report.add_argument("--format", choices=("table", "markdown", "json"), default="table")
-    report.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
+    report.add_argument(
+        "--format", choices=("table", "html", "markdown", "comment", "json", "junit", "csv"), default="table",
+        help="comment: Markdown for a pull request or a job summary, what is wrong first, under 60,000 bytes",
+    )  # fmt: skip
+    report.add_argument(
+        "--out", type=Path, metavar="DIR", help="where html goes, a folder of pages to open or to publish"
+    )  # fmt: skip
+    report.add_argument(
+        "--link", default="", metavar="URL", help="where a comment says the whole is"
+    )
+    report.add_argument("--run", type=options.positive, metavar="ID", help="default: the latest")
     report.add_argument("--issues-file", type=Path, metavar="TOML")
-    _store(report)
+    options.store(report)
 
     _diff(commands.add_parser(
         "diff", help="compare columns, runs or baselines",
@@ -156,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Find the first bad release between a good and a bad one, with a small run for each step. With "
         "--here, judge the interpreter at hand for `git bisect run`: exit status 0 good, 1 bad, 125 cannot say.",
     ))  # fmt: skip
+    ci_options.add(commands)
     columns = commands.add_parser(
         "columns", help="list the columns", description="List the columns."
     )
@@ -169,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     runs = commands.add_parser(
         "runs", help="list the stored runs", description="List the stored runs."
     )
-    _store(runs)
+    options.store(runs)
     _doctor(commands.add_parser(
         "doctor", help="what is here, what is healed, what is left",
         description="Say which Triton, torch and devices are here, which shims are active on them and why, and which "
@@ -177,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     ))  # fmt: skip
     docs = commands.add_parser(
         "docs", help="make docs/ from the records",
-        description="Write the pages that are made from the records: shims.md and api.md.",
+        description="Write what is made from the records: shims.md, api.md and report.schema.json.",
     )  # fmt: skip
     docs.add_argument("--out", type=Path, default=Path("docs"), metavar="DIR", help="(docs)")
     docs.add_argument(
@@ -198,15 +189,15 @@ def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("b", metavar="B", help="what it is now")
     parser.add_argument("--format", choices=("table", "markdown", "json"), default="table")
     parser.add_argument("--issues-file", type=Path, metavar="TOML")
-    _store(parser)
+    options.store(parser)
 
 
 def _baseline(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     write = actions.add_parser("write", help="write it", description=parser.description)
     write.add_argument("file", type=Path, metavar="FILE")
-    write.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
-    _store(write)
+    write.add_argument("--run", type=options.positive, metavar="ID", help="default: the latest")
+    options.store(write)
 
 
 def _range(parser: argparse.ArgumentParser) -> None:
@@ -218,9 +209,9 @@ def _range(parser: argparse.ArgumentParser) -> None:
             help="(default: all that the run holds)",
         )
     parser.add_argument("--format", choices=("table", "markdown", "json"), default="table")
-    parser.add_argument("--run", type=_positive, metavar="ID", help="default: the latest")
+    parser.add_argument("--run", type=options.positive, metavar="ID", help="default: the latest")
     parser.add_argument("--columns-file", type=Path, metavar="TOML")
-    _store(parser)
+    options.store(parser)
 
 
 def _bisect(parser: argparse.ArgumentParser) -> None:
@@ -249,11 +240,11 @@ def _bisect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite", type=Path, metavar="DIR", help="a folder of kernel modules instead of ours"
     )
-    _limits(parser)
+    options.limits(parser)
     parser.add_argument("--work", type=Path, default=Path(".crosswarp"), metavar="DIR")
     for name in ("columns", "targets", "issues"):
         parser.add_argument(f"--{name}-file", type=Path, metavar="TOML")
-    _store(parser)
+    options.store(parser)
 
 
 def _libraries(parser: argparse.ArgumentParser) -> None:
@@ -271,9 +262,9 @@ def _libraries(parser: argparse.ArgumentParser) -> None:
         ("memory-limit", 6000, "MB", "for one compilation (6000)"),
         ("column-limit", 7200, "S", "for one column (7200)"),
     ):
-        kind = int if name == "configurations" else _positive
+        kind = int if name == "configurations" else options.positive
         parser.add_argument(f"--{name}", type=kind, default=default, metavar=metavar, help=meaning)
-    parser.add_argument("--jobs", type=_positive, metavar="N", help="ops at a time")
+    parser.add_argument("--jobs", type=options.positive, metavar="N", help="ops at a time")
     parser.add_argument(
         "--resume",
         action="store_true",
@@ -314,45 +305,12 @@ def _doctor(doctor: argparse.ArgumentParser) -> None:
     )
     doctor.add_argument(
         "--timeout",
-        type=_positive,
+        type=options.positive,
         default=120,
         metavar="S",
         help="for asking torch and the devices (120)",
     )
     doctor.add_argument("--issues-file", type=Path, metavar="TOML")
-
-
-def _limits(group: argparse._ActionsContainer) -> None:
-    group.add_argument(
-        "--jobs", type=_positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
-    )
-    group.add_argument(
-        "--time-limit", type=_positive, default=120, metavar="S", help="for one case (120)"
-    )
-    group.add_argument(
-        "--memory-limit",
-        type=_positive,
-        default=6000,
-        metavar="MB",
-        help="for one compilation (6000)",
-    )
-    group.add_argument(
-        "--column-limit", type=_positive, default=3600, metavar="S", help="for one column (3600)"
-    )
-
-
-def _store(group: argparse._ActionsContainer) -> None:
-    group.add_argument(
-        "--store", type=Path, default=Path(".crosswarp/store.db"), metavar="PATH",
-        help="the SQLite file of all runs (.crosswarp/store.db)",
-    )  # fmt: skip
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
 
 
 if __name__ == "__main__":

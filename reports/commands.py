@@ -5,55 +5,63 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tabulate import tabulate
 
+from crosswarp import kernels
 from crosswarp.compat import doctor as compat_doctor
 from crosswarp.compat import doctor_text
 from crosswarp.matrix import baseline as baseline_module
 from crosswarp.matrix import columns as columns_module
-from crosswarp.matrix import here, issues, plan, resolver, selection
+from crosswarp.matrix import here, issues, resolver, selection
 from crosswarp.matrix import targets as targets_module
-from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Builder
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.plan import Plan, check_shard, default_jobs
 from crosswarp.matrix.progress import progress
-from crosswarp.matrix.record import MODES
+from crosswarp.matrix.revision import revision
 from crosswarp.matrix.run import Prepare, Runner
 from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
+from crosswarp.reports import (
+    asked,
+    badges,
+    colour,
+    diff_text,
+    escape,
+    folder,
+    page,
+    parts,
+    range_text,
+)
 from crosswarp.reports import bisect as bisect_module
 from crosswarp.reports import diff as diff_module
-from crosswarp.reports import diff_text, escape, range_text
 from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
+from crosswarp.reports import github as github_module
 from crosswarp.reports import libraries as libraries_module
 from crosswarp.reports import range as range_module
+from crosswarp.reports.comment import comment
 from crosswarp.reports.export import export
+from crosswarp.reports.junit import junit
 from crosswarp.reports.markdown import markdown
+from crosswarp.reports.spreadsheet import spreadsheet
 from crosswarp.reports.summary import summary
 from crosswarp.reports.table import table
 from crosswarp.reports.view import view
 
 printable = escape.terminal
+plan, merge = parts.plan, parts.merge
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    table_of_columns = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
-    all_targets = targets_module.load(options.targets_file or targets_module.DEFAULT_FILE)
     known = issues.load(options.issues_file or issues.DEFAULT_FILE)
-    targets = targets_module.choose(
-        all_targets, selection.split(options.targets or [targets_module.DEFAULT_PROFILE])
-    )
-    suite = options.suite.resolve() if options.suite else None
-    kernels = plan.check_kernels(selection.split(options.kernels or ["*"]), suite)
-    modes = plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode")
-    lanes = plan.check_lanes(selection.split(options.lanes or plan.DEFAULT_LANES))
+    wanted = asked.asked(options)
+    lanes = wanted.lanes
     with progress() as shown:
         prepare: Prepare
-        chosen: list[Column]
         if options.here:
             if options.columns:
                 raise UsageError(
@@ -65,26 +73,27 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                 lanes = (*lanes, "device")
                 shown.say(f"a GPU is here ({prepare.gpu}): the device lane runs too")
         else:
-            wanted = selection.split(options.columns or [columns_module.DEFAULT_PROFILE])
-            chosen = columns_module.choose(table_of_columns, wanted)
+            listed, chosen = asked.columns(options)
             if options.main and any(column.resolver for column in chosen):
                 resolver.check_reference(options.main)
             prepare = Builder(
-                (options.work / "envs").absolute(), table_of_columns, Uv(), options.main, options.nightly_index,
+                (options.work / "envs").absolute(), listed, Uv(), options.main, options.nightly_index,
                 shown.say,
             )  # fmt: skip
-        planned = plan.Plan(
+        planned = Plan(
             columns=tuple(chosen),
-            targets=targets,
+            targets=wanted.targets,
             lanes=lanes,
-            modes=modes,
-            kernels=kernels,
-            jobs=options.jobs or plan.default_jobs(),
+            modes=wanted.modes,
+            kernels=wanted.kernels,
+            jobs=options.jobs or default_jobs(),
             time_limit=options.time_limit,
             memory_limit_mb=options.memory_limit,
             column_limit=options.column_limit,
-            suite=suite,
+            suite=wanted.suite,
             fresh=options.fresh,
+            shard=check_shard(options.shard),
+            commit=revision(wanted.suite or Path(kernels.__file__).parent),
         )
         _check_work(options.work)
         with Store(options.store) as store:
@@ -93,7 +102,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             )
             result = runner()
             ended = view(store, known, result.run)
-    print(summary(ended), end="")
+    colour.show(summary(ended))
     return result.exit_code
 
 
@@ -109,16 +118,44 @@ def _check_work(folder: Path) -> None:
 
 
 def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    if (options.format == "html") != bool(options.out):
+        raise UsageError(
+            "--format html writes a folder of pages, and nothing else does: write --format html --out DIR."
+        )
     known = issues.load(options.issues_file or issues.DEFAULT_FILE)
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
-    if options.format == "json":
-        text = export(shown)
-    elif options.format == "markdown":
-        text = markdown(shown)
+    formats: dict[str, Callable[[], str]] = {
+        "table": lambda: f"{summary(shown)}\n{table(shown)}\n",
+        "markdown": lambda: markdown(shown),
+        "comment": lambda: comment(shown, options.link),
+        "json": lambda: export(shown),
+        "junit": lambda: junit(shown),
+        "csv": lambda: spreadsheet(shown),
+    }
+    if options.format == "html":
+        page.write(options.out, page.site(shown, known))
+        print(printable(str(options.out / "index.html")))
     else:
-        text = f"{summary(shown)}\n{table(shown)}\n"
-    print(text, end="")
+        _show(options.format, formats[options.format]())
+    return 0
+
+
+def _show(form: str, text: str) -> None:
+    # Only what is for people has colours and links; other programs read the rest.
+    if form == "table":
+        colour.show(text)
+    else:
+        print(text, end="")
+
+
+def badge(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    with Store(options.store, must_exist=True) as store:
+        made = badges.badges(view(store, known, options.run), options.stale_before)
+    folder.write(options.out, badges.files(made))
+    whole = made["all"]
+    print(f"{printable(str(options.out))}: {len(made)} badges ({whole.label} | {whole.message})")
     return 0
 
 
@@ -129,7 +166,7 @@ def diff(options: argparse.Namespace, argv: Sequence[str]) -> int:
     formats = {
         "table": diff_text.terminal, "markdown": diff_text.markdown, "json": diff_text.export,
     }  # fmt: skip
-    print(formats[options.format](found), end="")
+    _show(options.format, formats[options.format](found))
     return 1 if found.worse else 0
 
 
@@ -156,7 +193,7 @@ def range(options: argparse.Namespace, argv: Sequence[str]) -> int:
     formats = {
         "table": range_text.terminal, "markdown": range_text.markdown, "json": range_text.export,
     }  # fmt: skip
-    print(formats[options.format](shown), end="")
+    _show(options.format, formats[options.format](shown))
     return 0
 
 
@@ -254,6 +291,10 @@ def docs(options: argparse.Namespace, argv: Sequence[str]) -> int:
             f"Out of date in {options.out}: {', '.join(old)}. Run `crosswarp docs --out {options.out}`."
         )
     return 1 if old else 0
+
+
+def github(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    return github_module.run(options, argv)
 
 
 def libraries(options: argparse.Namespace, argv: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ from crosswarp.matrix import baseline, comparison
 from crosswarp.matrix import issues as issues_module
 from crosswarp.matrix.comparison import Pair
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.issues import Healed, Issue
+from crosswarp.matrix.issues import Healed, Issue, Verdict
 from crosswarp.matrix.record import Record
 from crosswarp.matrix.store import Run, Store
 
@@ -88,7 +88,8 @@ def diff(before: Side, after: Side, issues: Sequence[Issue]) -> Diff:
         raise UsageError(
             f"{before.title} and {after.title} have no cell in common that ran on both sides. {HOW}"
         )
-    return Diff(before, after, pairs, _groups(before, after, pairs, issues))
+    verdicts = [issues_module.judge(side.records, issues) for side in (before, after)]
+    return Diff(before, after, pairs, groups(pairs, verdicts))
 
 
 def side(text: str, store: Path) -> Side:
@@ -159,19 +160,17 @@ def _aligned(before: Side, after: Side) -> tuple[Side, Side]:
     return (one, chosen) if before.column else (chosen, one)
 
 
-def _groups(
-    before: Side, after: Side, pairs: Sequence[Pair], issues: Sequence[Issue]
-) -> list[Group]:
-    old, new = (issues_module.judge(side.records, issues) for side in (before, after))
+def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict]) -> list[Group]:
+    """Each root cause once. `verdicts` judge the very records of the pairs."""
     explained = {
         id(record): issue
-        for verdict in (old, new)
+        for verdict in verdicts
         for record, issue in [*verdict.known, *verdict.shim_failed]
     }
     healed: Mapping[int, Healed] = {
-        id(one.bare): one for verdict in (old, new) for one in verdict.healed
+        id(one.bare): one for verdict in verdicts for one in verdict.healed
     }
-    groups: dict[tuple[str, ...], Group] = {}
+    found: dict[tuple[str, ...], Group] = {}
     for pair in pairs:
         outcome = pair.comparison.outcome
         if outcome == "same":
@@ -179,14 +178,14 @@ def _groups(
         told = _told(pair)
         issue = explained.get(id(told))
         key = (outcome, *_cause(pair, told, issue))
-        group = groups.setdefault(key, Group(outcome, issue))
+        group = found.setdefault(key, Group(outcome, issue))
         group.pairs.append(pair)
         if id(told) in healed:
             group.healed += 1
             group.shims += [s for s in healed[id(told)].shims if s not in group.shims]
     order = {outcome: number for number, outcome in enumerate(comparison.OUTCOMES)}
     return sorted(
-        groups.values(),
+        found.values(),
         key=lambda group: (order[group.outcome], group.issue is not None, min(group.kernels)),
     )
 

@@ -32,7 +32,8 @@ def terminal(diff: Diff) -> str:
             outcome = group.outcome
             title = outcome.upper() if outcome in WORSE else outcome.capitalize()
             parts.append(f"{title} ({diff.counts[outcome]} cells)")
-        parts.append("\n".join([fill("  ", escape.line(_title(group))), *_rows(group)]))
+        rows = [row(name, text) for name, text in facts(group)]
+        parts.append("\n".join([fill("  ", escape.line(_title(group))), *rows]))
     for note, cells in diff.notes.items():
         parts.append(fill("", f"Not compared ({cells} cells): {note}."))
     parts.append(_last_line(diff))
@@ -84,16 +85,17 @@ def _title(group: Group) -> str:
     return f"{names}: {group.issue.title} [{group.issue.id}]" if group.issue else names
 
 
-def _rows(group: Group) -> list[str]:
+def facts(group: Group) -> list[tuple[str, str]]:
+    """What there is to tell of a root cause, by name; a fact of several lines names only its first."""
     if not _telling(group):
         return []
     where = ("where", _places([pair.record for pair in group.pairs]))
-    rows = _changes(group) or [where, *_both(group)]
+    found = _changes(group) or [where, *_both(group)]
     if group.issue:
-        rows.append(("upstream", " ".join(group.issue.links)))
+        found.append(("upstream", " ".join(group.issue.links)))
     if healed := _healed(group):
-        rows.append(("healed", healed))
-    return [row(name, text) for name, text in rows]
+        found.append(("healed", healed))
+    return found
 
 
 def _both(group: Group) -> list[tuple[str, str]]:

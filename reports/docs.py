@@ -12,7 +12,7 @@ from crosswarp import compat
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.compat.record import Shim
 from crosswarp.matrix.issues import Issue
-from crosswarp.reports import escape
+from crosswarp.reports import escape, export
 from crosswarp.reports.api import prose, reference
 
 _COST = re.compile(r"^Cost:\s*(?P<text>.+)", re.S)
@@ -24,6 +24,7 @@ def pages(issues: Sequence[Issue]) -> dict[str, str]:
     return {
         "shims.md": shims_page(compat.all_shims(), issues),
         "api.md": reference(package, "crosswarp.compat"),
+        "report.schema.json": export.schema(),
     }
 
 

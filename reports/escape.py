@@ -5,6 +5,7 @@ On a terminal it must not move the cursor, and in Markdown it must not become ma
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 
@@ -20,14 +21,27 @@ _INLINE = re.compile(r"([\\`*_{}\[\]|~$!#@])")
 
 def terminal(text: str) -> str:
     """Safe to print: lines and tabs are kept, every other control or invisible direction mark is dropped."""
+    if text.isprintable():
+        return text
     text = _ANSI.sub("", text).replace("\t", "    ")
     return "".join(char for char in text if char == "\n" or not _hidden(char))
 
 
 def line(text: str, width: int | None = None) -> str:
     """On one line, and no longer than `width`."""
+    if width is not None and len(text) > 100 * width:
+        # Of a megabyte the beginning is enough, whatever of it is dropped.
+        text = f"{text[: 99 * width]}{'.' * width}"
     text = " ".join(terminal(text.replace("\r", "\n")).split())
     return text if width is None or len(text) <= width else text[: max(width - 3, 0)] + "..."
+
+
+def middle(text: str, longest: int) -> str:
+    """With the middle left out where it is longer: what a compiler says first and last is what counts."""
+    half = longest // 2
+    if len(text) <= longest:
+        return text
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
 
 
 def markdown(text: str) -> str:
@@ -44,6 +58,19 @@ def code(text: str) -> str:
     fence = "`" * (max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
     pad = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")
+
+
+def html_code(text: str, width: int) -> str:
+    """A code span where Markdown is not read, as in a `<summary>`."""
+    return f"<code>{html.escape(line(text, width))}</code>"
+
+
+def block(text: str, longest: int) -> str:
+    """A fenced block of several lines, whose fence outgrows any inside."""
+    text = terminal(middle(text.replace("\r", "\n"), longest))
+    fence = "`" * (max((len(run) for run in re.findall(r"`+", text)), default=2) + 1)
+    fence = max(fence, "```", key=len)
+    return f"{fence}text\n{text}\n{fence}"
 
 
 def link(text: str, url: str) -> str:

@@ -8,6 +8,9 @@ from crosswarp.reports import escape
 from crosswarp.reports.table import grids
 from crosswarp.reports.view import Regression, View, regressions
 
+# What a compiler says may be a megabyte.
+LONGEST = 600
+
 
 def markdown(view: View) -> str:
     parts = [*_grids(view), *_regressions(view), *_unexpected(view)]
@@ -22,7 +25,7 @@ def _grids(view: View) -> list[str]:
         )
         heads = ["kernel", *(escape.markdown(view.label(column)) for column in grid.columns)]
         rows = [
-            [escape.code(kernel), *(escape.markdown(mark) for mark in marks)]
+            [_code(kernel), *(escape.markdown(mark) for mark in marks)]
             for kernel, marks in grid.rows
         ]
         parts.append(pipes(heads, rows))
@@ -45,7 +48,7 @@ def _regression(group: Regression) -> list[str]:
         escape.code(group.kernel),
         escape.markdown(group.first_column),
         escape.markdown(", ".join(group.targets)),
-        f"{escape.markdown(group.outcome)}: {escape.code(group.fingerprint)}",
+        f"{escape.markdown(group.outcome)}: {_code(group.fingerprint)}",
         links,
         ", ".join(escape.code(shim) for shim in group.shims) or "not healed",
     ]
@@ -61,11 +64,14 @@ def _unexpected(view: View) -> list[str]:
     ):
         if records:
             rows = [
-                [escape.code(r.id), escape.markdown(r.outcome), escape.code(r.fingerprint)]
-                for r in records
+                [_code(r.id), escape.markdown(r.outcome), _code(r.fingerprint)] for r in records
             ]
             parts += [f"**{title}**", pipes(["cell", "outcome", "fingerprint"], rows)]
     return parts
+
+
+def _code(text: str) -> str:
+    return escape.code(escape.line(text, LONGEST))
 
 
 def pipes(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

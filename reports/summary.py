@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tabulate import tabulate
-
 from crosswarp.matrix import comparison, versions
 from crosswarp.matrix.issues import triton_of
+from crosswarp.matrix.progress import counts as told
 from crosswarp.matrix.record import LANES, MODES, OUTCOMES, Record
 from crosswarp.reports import escape
-from crosswarp.reports.layout import fill, row, wrapped
+from crosswarp.reports.layout import LONGEST, WIDTH, fill, row, tight, wrapped
+from crosswarp.reports.missing import missing
 from crosswarp.reports.view import Regression, View, regressions
 
 MAX_LISTED = 10
@@ -27,6 +27,7 @@ def summary(view: View) -> str:
         _head(view),
         counts(view),
         *_environments(view),
+        *_missing(view),
         *_regressions(view),
         *_unexpected(view),
     ]
@@ -36,23 +37,35 @@ def summary(view: View) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def counts(view: View, tablefmt: str = "simple") -> str:
+def counts(view: View) -> str:
     """Cells per column, lane and mode; outcomes that did not occur are left out."""
-    seen = [
-        outcome for outcome in OUTCOMES if any(record.outcome == outcome for record in view.records)
-    ]
-    rows = []
-    for column in view.columns:
-        mine = [record for record in view.records if record.column == column]
-        for lane, mode in sorted({(r.lane, r.mode) for r in mine}, key=_lane_order):
-            tally = Counter(r.outcome for r in mine if (r.lane, r.mode) == (lane, mode))
-            rows.append(
-                [escape.line(column, 24), lane, mode, *(tally[outcome] or "" for outcome in seen)]
-            )
-    if not rows:
+    seen, lines = tally(view)
+    if not lines:
         return "Nothing was recorded."
+    rows = [
+        [escape.line(column, 24), lane, mode, *(str(found[outcome] or "") for outcome in seen)]
+        for column, lane, mode, found in lines
+    ]
     heads = ["column", "lane", "mode", *(_HEADS[outcome] for outcome in seen)]
-    return tabulate(rows, heads, tablefmt=tablefmt, disable_numparse=True)
+    text = tight(heads, rows, left=3)
+    if max(map(len, text.splitlines())) <= WIDTH:
+        return text
+    # So many outcomes, or so long a name, that a column for each is too much: they are told in words.
+    return "\n".join(
+        fill(f"{escape.line(column, 24):<24}  {lane:<9}  {mode:<7}  ", told(found))
+        for column, lane, mode, found in lines
+    )
+
+
+def tally(view: View) -> tuple[list[str], list[tuple[str, str, str, Counter[str]]]]:
+    """The outcomes that occurred, and how often, by column, lane and mode."""
+    mine: dict[tuple[str, str, str], Counter[str]] = {}
+    for record in view.records:
+        mine.setdefault((record.column, record.lane, record.mode), Counter())[record.outcome] += 1
+    order = {column: number for number, column in enumerate(view.columns)}
+    places = sorted(mine, key=lambda place: (order[place[0]], *_lane_order(place[1:])))
+    seen = {outcome for found in mine.values() for outcome in found}
+    return [outcome for outcome in OUTCOMES if outcome in seen], [(*p, mine[p]) for p in places]
 
 
 def _lane_order(lane_mode: tuple[str, str]) -> tuple[int, int]:
@@ -62,15 +75,28 @@ def _lane_order(lane_mode: tuple[str, str]) -> tuple[int, int]:
 def _head(view: View) -> str:
     stand_ins = [e.label for e in view.environments if e.label != e.column]
     head = f"Run {view.run.id}, {view.run.started}, {view.run.status}"
-    return "\n".join([head, *(f"  {escape.line(label)}" for label in stand_ins)])
+    return "\n".join([head, *(fill("  ", escape.line(label, LONGEST)) for label in stand_ins)])
 
 
 def _environments(view: View) -> list[str]:
     return [
-        wrapped(f"{environment.column}: not run", environment.message)
+        wrapped(f"{escape.line(environment.column, 60)}: not run", environment.message)
         for environment in view.environments
         if environment.state == "failed"
     ]
+
+
+def _missing(view: View) -> list[str]:
+    # Of the others more is said: above of a failed environment, in the last line of a run that was cut short.
+    failed = {
+        environment.column for environment in view.environments if environment.state == "failed"
+    }
+    lines = [str(one) for one in missing(view) if one.column and one.column not in failed]
+    return (
+        ["\n".join(["Missing:", *(fill("  ", escape.line(line, LONGEST)) for line in lines)])]
+        if lines
+        else []
+    )
 
 
 def _regressions(view: View) -> list[str]:
@@ -105,7 +131,7 @@ def _regression(group: Regression) -> str:
     ]
     return "\n".join(
         [
-            fill("  ", escape.line(f"{group.kernel}: {issue.title} [{issue.id}]")),
+            fill("  ", escape.line(f"{group.kernel}: {issue.title} [{issue.id}]", LONGEST)),
             *(row(*one) for one in rows),
         ]
     )
@@ -141,7 +167,9 @@ def _unexpected(view: View) -> list[str]:
         issues = {green.issue.id: green.issue for green in verdict.unexpectedly_green}
         parts.append(
             f"UNEXPECTEDLY GREEN ({len(verdict.unexpectedly_green)} cells), good news: these no longer reproduce.\n"
-            + "\n".join(f"  {issue.id}: {issue.title}" for issue in issues.values())
+            + "\n".join(
+                fill("  ", f"{one.id}: {escape.line(one.title)}") for one in issues.values()
+            )
             + "\n"
             + _cells([green.record for green in verdict.unexpectedly_green])
             + "\n  Close the window of the issue in issues.toml, and see whether its shim can go."
@@ -177,7 +205,7 @@ def _cells(records: Sequence[Record]) -> str:
         causes.setdefault((record.kernel, record.outcome, record.fingerprint), []).append(record)
     for (_, outcome, fingerprint), group in list(causes.items())[:MAX_LISTED]:
         more = f" and {len(group) - 1} more like it" if len(group) > 1 else ""
-        lines.append(fill("  ", escape.line(group[0].id) + more))
+        lines.append(fill("  ", escape.line(group[0].id, LONGEST) + more))
         what = fingerprint or group[0].reason or group[0].message
         if outcome != "pass":
             lines.append(row(outcome, what))
@@ -205,4 +233,4 @@ def _last_line(view: View) -> str:
         2: "Nothing ran.",
         3: "An environment could not be built or was not the planned one; the other columns ran.",
     }
-    return f"{meaning.get(code or -1, 'Ended')} (exit {code})"
+    return fill("", f"{meaning.get(code or -1, 'Ended')} (exit {code})")

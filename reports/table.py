@@ -13,7 +13,7 @@ from crosswarp.reports.view import View
 
 ABSENT = "-"
 # The worst outcome of a kernel's cells is its mark; a cell that did not run hides no red one.
-_WORST = (
+WORST = (
     "crash",
     "timeout",
     "mismatch",
@@ -24,7 +24,7 @@ _WORST = (
     "unsupported",
     "not-run",
 )
-assert sorted(_WORST) == sorted(OUTCOMES)
+assert sorted(WORST) == sorted(OUTCOMES)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def mark(records: Sequence[Record]) -> str:
 
 def _worst(records: Sequence[Record]) -> str:
     outcomes = {record.outcome for record in records}
-    return next((outcome for outcome in _WORST if outcome in outcomes), ABSENT)
+    return next((outcome for outcome in WORST if outcome in outcomes), ABSENT)
 
 
 def table(view: View) -> str:
@@ -80,8 +80,10 @@ def table(view: View) -> str:
         if view.label(column) != column
     ]
     for grid in grids(view):
-        rows = [[escape.line(kernel), *marks] for kernel, marks in grid.rows]
+        rows = [[escape.line(kernel, 60), *marks] for kernel, marks in grid.rows]
         heads = ["kernel", *(escape.line(column) for column in grid.columns)]
         body = tabulate(rows, heads, tablefmt="simple", disable_numparse=True)
-        parts.append(f"{grid.lane}: {', '.join(grid.targets)}\n{body}")
+        parts.append(
+            f"{grid.lane}: {', '.join(escape.line(target, 60) for target in grid.targets)}\n{body}"
+        )
     return "\n\n".join(parts)

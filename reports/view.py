@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from crosswarp.matrix import issues as issues_module
 from crosswarp.matrix import versions
@@ -20,8 +21,10 @@ class View:
     notes: Sequence[Note]
     verdict: Verdict
     unsupported_targets: Sequence[tuple[str, str, str]] = ()
+    # How many cases a column's suite was to run, by column and lane.
+    planned: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """In the order of the plan; what only the records name comes last."""
         ordered = [*self.run.plan.get("columns", ()), *(record.column for record in self.records)]
@@ -62,6 +65,7 @@ def view(store: Store, issues: Sequence[Issue], run: int | None = None) -> View:
         notes=store.notes(one.id),
         verdict=issues_module.judge(records, issues),
         unsupported_targets=store.unsupported_targets(one.id),
+        planned=store.planned(one.id),
     )
 
 

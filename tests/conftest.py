@@ -79,6 +79,56 @@ def make_issue():
     return make
 
 
+@pytest.fixture
+def page_run(tmp_path, make_record):
+    """A store with a run as the page meets it: a crash that a shim heals, a kernel that grew, a mismatch that nobody
+    knows, a target that one column did not run. More records of the same run can be given."""
+    from crosswarp.matrix.store import Environment, Store
+
+    def figures(registers):
+        launch = {"kernel": "_kernel", "num_warps": 4, "registers": registers, "stack": 0}
+        return {"launches": [launch]}
+
+    records = []
+    for column in ("triton-3.1.0", "triton-3.2.0", "triton-3.3.1"):
+        crashing = column == "triton-3.2.0"
+        for target in ("sm_80", "sm_90") if column != "triton-3.3.1" else ("sm_90",):
+            for mode in ("bare", "shimmed"):
+                at = {"column": column, "target": target, "mode": mode}
+                records.append(make_record(**at, resources=figures(128 if crashing else 64)))
+                records.append(make_record(**at, kernel="chunk", config="num_warps=4"))
+                red = {
+                    "outcome": "crash", "reason": "SIGABRT", "fingerprint": "SIGABRT: LinearLayout reshapeOuts",
+                    "message": "the compiler died:\nreshapeOuts: Assertion failed", "phase": "compile",
+                }  # fmt: skip
+                shims = {"shims": ("guarded_autotune",)} if mode == "shimmed" else {}
+                red = red if crashing and target == "sm_90" and mode == "bare" else shims
+                records.append(make_record(**at, kernel="chunk", config="num_warps=8", **red))
+        wrong = {"outcome": "mismatch", "fingerprint": "out: 3 of 9 differ"}
+        for mode in ("bare", "shimmed"):
+            at = {"column": column, "target": "cpu", "lane": "interpret", "mode": mode}
+            records.append(make_record(**at, **(wrong if column == "triton-3.3.1" else {})))
+
+    def make(more=(), status="finished", path=tmp_path / "page.db", plan=None, notes=()):
+        planned = {
+            "columns": ["triton-3.1.0", "triton-3.2.0", "triton-3.3.1"], "targets": ["sm_80", "sm_90"],
+            "lanes": ["compile", "interpret"], "modes": ["bare", "shimmed"], "kernels": ["*"], "suite": "suite",
+            **(plan or {}),
+        }  # fmt: skip
+        with Store(path) as store:
+            run = store.begin(["run"], planned)
+            store.cells(run, [*records, *more])
+            for column in planned["columns"]:
+                installed = {"triton": column.removeprefix("triton-"), "torch": "2.6.0"}
+                store.environment(run, Environment(column, column, "ready", "", installed, (), 0.0))
+            for note in notes:
+                store.note(run, "", note, kind="problem")
+            store.finish(run, status, 1)
+        return path
+
+    return make
+
+
 class FakePrepare:
     """Stands in for the environment builder: this interpreter, whatever the column says."""
 
@@ -202,3 +252,95 @@ def local_index(tmp_path, make_wheel):
     uv = Uv(environ=environ)
     uv.wheels = folder
     return uv
+
+
+@pytest.fixture
+def fake_prepare():
+    return FakePrepare
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A run with these records, as a report sees it."""
+    from crosswarp.matrix.store import Store
+    from crosswarp.reports.view import view
+
+    def make(
+        records,
+        issues=(),
+        code=0,
+        environments=(),
+        status="finished",
+        columns=(),
+        started=None,
+        planned=None,
+        **plan,
+    ):
+        with Store(tmp_path / "store.db") as store:
+            named = columns or dict.fromkeys(record.column for record in records)
+            run = store.begin(["run"], {"columns": list(named), **plan}, started)
+            cases, found = planned or {}, {}
+            for record in records:
+                place = (record.column, record.lane)
+                found[place] = found.get(place) or record.versions
+                store.session(run, *place, found[place], cases.get(place, 0))
+            store.cells(run, records)
+            for environment in environments:
+                store.environment(run, environment)
+            if status != "running":
+                store.finish(run, status, code, started)
+            return view(store, issues, run)
+
+    return make
+
+
+@pytest.fixture
+def hostile():
+    """What a kernel's name, message or fingerprint may hold at worst; no character of it moves, colours or runs."""
+    return (
+        "\x1b[2J\x1b]0;title\x07\u202egnp.exe\u200f | <script>alert('1')</script> `code` [a](javascript:x) \x9b31m"
+        '\r\nnext "quoted" ]]> --> & \x00 \udcff\ud800 \ufffe'
+    )
+
+
+@pytest.fixture
+def hostile_view(make_record, make_issue, hostile):
+    """A view in which all that a stranger may write is hostile, and a megabyte long where it is a message. It does not
+    come from a store, which would have mended the half characters."""
+    from crosswarp.matrix import issues
+    from crosswarp.matrix.store import Environment, Note, Run
+    from crosswarp.reports.view import View
+
+    words = {
+        "target": f"=t{hostile}",
+        "kernel": f"=k{hostile}",
+        "case": f"-c{hostile}",
+        "config": f"@{hostile}",
+    }
+    long = hostile + "m" * 1_000_000
+    red = {**words, "outcome": "crash", "fingerprint": f"+f{long}", "message": long, "reason": long}
+    records = [
+        make_record(**red), make_record(**{**red, "fingerprint": f"reshapeOuts {long}", "kernel": f"chunk{hostile}"}),
+        make_record(**red, column="triton-3.1.0", mode="shimmed", shims=(hostile,)),
+        make_record(**words, column="triton-3.1.0"),
+        make_record(**{**words, "case": "*"}, outcome="not-run", reason=long, message=long),
+    ]  # fmt: skip
+    title = hostile.encode("utf-8", "replace").decode()
+    known = [make_issue(configs=["*"], title=title, case={"kernel": "chunk*"})]
+    return View(
+        run=Run(
+            1,
+            "2026-11-21T18:14:08+00:00",
+            None,
+            "cut off",
+            None,
+            ("run",),
+            {"columns": ["triton-3.0.0"]},
+            5,
+        ),
+        records=records,
+        environments=[Environment("triton-3.2.0", hostile, "failed", long, {}, (hostile,), 0.0)],
+        notes=[Note("triton-3.2.0", "problem", long), Note("", "note", hostile)],
+        verdict=issues.judge(records, known),
+        unsupported_targets=[("triton-3.2.0", words["target"], long)],
+    )

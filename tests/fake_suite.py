@@ -2,7 +2,8 @@
 
 The script is a JSON list of steps: {"event": ...} writes that event, {"raw": text} writes bytes as they are,
 {"say": text} prints, {"wait": path} waits until that file exists, {"touch": path} makes it, {"kill": signal} kills
-the process, {"sleep": seconds}, {"exit": status}.
+the process, {"sleep": seconds}, {"exit": status}. {"case": {...}} stands for the start, the cell and the end of a
+case, and runs only in the shard whose turn it is; a session before it plans as many as there are.
 """
 
 import json
@@ -12,10 +13,26 @@ import time
 from pathlib import Path
 
 
+def dealt(steps, shard):
+    number, of = shard or (1, 1)
+    cases = [step["case"] for step in steps if isinstance(step.get("case"), dict)]
+    mine = cases[number - 1 :: of]
+    for step in steps:
+        if not isinstance(step.get("case"), dict):
+            planned = {"planned": len(mine)} if cases and step.get("event") == "session" else {}
+            yield {**step, **planned}
+        elif step["case"] in mine:
+            cell = step["case"]
+            item = "/".join(cell[name] for name in ("target", "lane", "mode", "kernel", "case"))
+            yield {"event": "start", "item": item}
+            yield {"event": "cell", **cell}
+            yield {"event": "end", "item": item}
+
+
 def main() -> int:
     spec = json.loads(Path(sys.argv[1]).read_text())
     script = json.loads(Path(os.environ["FAKE_SCRIPT"]).read_text())
-    steps = script[spec["column"]] if isinstance(script, dict) else script
+    steps = dealt(script[spec["column"]] if isinstance(script, dict) else script, spec.get("shard"))
     with open(spec["records"], "ab", buffering=0) as records:
         for step in steps:
             if "event" in step:

@@ -67,7 +67,11 @@ def test_the_command_writes_and_compares(tmp_path, capsys):
     assert cli.main(["docs", "--out", str(folder), "--check"]) == 1
     assert not folder.exists()
     assert cli.main(["docs", "--out", str(folder)]) == 0
-    assert sorted(path.name for path in folder.iterdir()) == ["api.md", "shims.md"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "api.md",
+        "report.schema.json",
+        "shims.md",
+    ]
     assert cli.main(["docs", "--out", str(folder), "--check"]) == 0
     (folder / "api.md").write_text("older")
     capsys.readouterr()

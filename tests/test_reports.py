@@ -6,33 +6,15 @@ import json
 
 import pytest
 
-from crosswarp.matrix.store import Environment, Store
+from crosswarp.matrix.store import Environment
 from crosswarp.reports import escape
 from crosswarp.reports.export import export
 from crosswarp.reports.markdown import markdown
 from crosswarp.reports.summary import summary
 from crosswarp.reports.table import grids, mark, table
-from crosswarp.reports.view import regressions, view
+from crosswarp.reports.view import regressions
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\u202egnp.exe | <script>alert(1)</script> `code` [a](javascript:x) \x9b31m\r\nnext"
-
-
-@pytest.fixture
-def stored(tmp_path):
-    """A finished run with these records."""
-
-    def make(records, issues=(), code=0, environments=(), status="finished"):
-        with Store(tmp_path / "store.db") as store:
-            columns = list(dict.fromkeys(record.column for record in records))
-            run = store.begin(["run"], {"columns": columns})
-            store.cells(run, records)
-            for environment in environments:
-                store.environment(run, environment)
-            if status != "running":
-                store.finish(run, status, code)
-            return view(store, issues, run)
-
-    return make
 
 
 @pytest.fixture

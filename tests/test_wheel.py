@@ -22,7 +22,8 @@ def test_the_wheel_holds_everything_and_its_command_runs(tmp_path):
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("compat", "kernels", "matrix", "reports"):
-        files = [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).glob("*.toml")]
+        kinds = ("*.py", "*.toml", "*.html", "*.css", "*.js", "*.svg")
+        files = [path for kind in kinds for path in (ROOT / folder).rglob(kind)]
         missing = {f"crosswarp/{path.relative_to(ROOT).as_posix()}" for path in files} - names
         assert not missing
     # Nothing of ours lies under a generic name on the user's import path.

@@ -8,9 +8,10 @@ import fcntl
 import fnmatch
 import json
 import os
+import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.compat.versions import in_window
@@ -72,7 +73,7 @@ def _items(
     spec: Dict[str, Any], lane: str, name: str, loaded: Any, targets: Dict[str, str]
 ) -> List[Item]:
     """The items of one kernel. The modes of a case stand side by side: what one compiled, the next finds in Triton's
-    cache."""
+    cache. That a module cannot be imported is told by every shard, because none knows what its share would be."""
     items = []
     for target, reason in targets.items():
         if isinstance(loaded, Verdict):
@@ -81,12 +82,24 @@ def _items(
                 Item(target, lane, mode, name, "import", broken=broken) for mode in spec["modes"]
             ]
             continue
-        for case, globs in loaded:
-            if lane != "compile" or any(fnmatch.fnmatchcase(target, glob) for glob in globs):
-                items += [
-                    Item(target, lane, mode, name, case, skip=reason) for mode in spec["modes"]
-                ]
+        cases = [
+            case
+            for case, globs in loaded
+            if lane != "compile" or any(fnmatch.fnmatchcase(target, glob) for glob in globs)
+        ]
+        for case in _share(cases, "/".join((target, lane, name)), spec.get("shard")):
+            items += [Item(target, lane, mode, name, case, skip=reason) for mode in spec["modes"]]
     return items
+
+
+def _share(cases: List[str], of: str, shard: Optional[Sequence[int]]) -> List[str]:
+    """A kernel's cases dealt out in turn, so that the shards of a slow kernel weigh the same. Each kernel and target
+    begins with another shard, whatever became of the others: every machine deals alike."""
+    if not shard:
+        return cases
+    number, shards = shard
+    first = zlib.crc32(of.encode("utf-8", "replace"))
+    return [case for place, case in enumerate(cases) if (first + place) % shards == number - 1]
 
 
 def _targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Dict[str, str]:

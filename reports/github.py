@@ -1,0 +1,157 @@
+"""`crosswarp github`: the comment on a pull request, and an issue for each new root cause, posted by the `gh` CLI.
+
+Title and body are computed here and written to files; `gh` takes it from there, with the rights that it was given. What
+was posted before is found by a marker in its body: the comment is written anew, an issue is never opened twice, not
+even when it was closed in the meantime.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+from collections.abc import Sequence
+
+from crosswarp.matrix import issues as issues_module
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.store import Store
+from crosswarp.reports import escape, folder
+from crosswarp.reports.causes import Cause, unexpected
+from crosswarp.reports.comment import comment
+from crosswarp.reports.reproduce import command
+from crosswarp.reports.view import View, view
+
+_TIMEOUT = 300
+# gh lists the newest first; this is more than most projects ever had.
+_ISSUES = 5000
+_CAUSE = re.compile(r"^<!-- crosswarp-cause: ([0-9a-f]{16}) -->", re.MULTILINE)
+# Of each body its first line alone: what follows was written by a kernel.
+_BEGINNING = ".[].body | .[0:60]"
+LONGEST_TITLE = 160
+LONGEST_MESSAGE = 6000
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    known = issues_module.load(options.issues_file or issues_module.DEFAULT_FILE)
+    with Store(options.store, must_exist=True) as store:
+        shown = view(store, known, options.run)
+    return (_comment if options.action == "comment" else _issues)(options, shown)
+
+
+def marker(name: str) -> str:
+    return f"<!-- crosswarp-comment: {name} -->"
+
+
+def title(cause: Cause) -> str:
+    where = cause.columns[0] if len(cause.columns) == 1 else f"{len(cause.columns)} columns"
+    what = f"{cause.outcome}: {cause.fingerprint.removeprefix(cause.outcome + ': ')}"
+    more = f" and {len(cause.kernels) - 1} more" if len(cause.kernels) > 1 else ""
+    return escape.line(f"{cause.kernels[0]}{more} on {where}: {what}", LONGEST_TITLE)
+
+
+def body(view: View, cause: Cause, link: str = "") -> str:
+    first = cause.records[0]
+    facts = [
+        ("Kernels", cause.kernels), ("Columns", cause.columns), ("Targets", cause.targets), ("Lanes", cause.lanes),
+        ("Modes", cause.modes),
+    ]  # fmt: skip
+    found = [
+        f"{name} {value}"
+        for name, value in first.versions.items()
+        if isinstance(value, str) and value
+    ]
+    again = command(view.run, first.kernel, first.column, first.lane, [first.target], first.mode)
+    parts = [
+        f"<!-- crosswarp-cause: {cause.key} -->",
+        f"{len(cause.records):,} cells are red and no known issue explains them; the first is {_code(first.id)}.",
+        f"{cause.outcome}: {_code(cause.fingerprint)}",
+        "\n".join(f"- {name}: {', '.join(map(_code, names[:20]))}" for name, names in facts),
+        escape.block(first.message, LONGEST_MESSAGE) if first.message else "",
+        f"To see it again:\n\n{escape.block(again, LONGEST_MESSAGE)}",
+        f"Measured with {_code(', '.join(found), 1000)}" if found else "",
+        escape.link("The whole report", link) if link else "",
+        "If it is known upstream, its record belongs into issues.toml. Closed or open, this issue is not opened again.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _comment(options: argparse.Namespace, shown: View) -> int:
+    mark = marker(options.name)
+    text = f"{mark}\n{comment(shown, options.link)}"
+    folder.write(options.out, {"comment.md": text})
+    path = options.out / "comment.md"
+    if options.dry_run:
+        print(escape.terminal(str(path)))
+        return 0
+    comments = f"repos/{{owner}}/{{repo}}/issues/{options.pull_request}/comments"
+    choose = f'.[] | select(.body | startswith("{mark}")) | .id'
+    before = _gh("api", "--paginate", comments, "--jq", choose).split()
+    if before and before[0].isdecimal():
+        one = f"repos/{{owner}}/{{repo}}/issues/comments/{before[0]}"
+        _gh("api", "--method", "PATCH", one, "--field", f"body=@{path}", "--silent")
+    else:
+        _gh("api", "--method", "POST", comments, "--field", f"body=@{path}", "--silent")
+    print(f"{'updated' if before else 'posted'} the comment on #{options.pull_request}")
+    return 0
+
+
+def _issues(options: argparse.Namespace, shown: View) -> int:
+    causes = unexpected(shown)
+    files = {}
+    for cause in causes:
+        files[f"{cause.key}.title.txt"] = title(cause) + "\n"
+        files[f"{cause.key}.md"] = body(shown, cause, options.link)
+    folder.write(options.out, files)
+    if options.dry_run:
+        print("\n".join(f"{cause.key}  {title(cause)}" for cause in causes) or "no new root cause")
+        return 0
+    if not causes:
+        return 0
+    said = _gh(
+        "issue",
+        "list",
+        "--state",
+        "all",
+        "--limit",
+        str(_ISSUES),
+        "--json",
+        "body",
+        "--jq",
+        _BEGINNING,
+    )
+    there = set(_CAUSE.findall(said))
+    new = [cause for cause in causes if cause.key not in there]
+    for cause in new[: options.at_most]:
+        path = options.out / f"{cause.key}.md"
+        print(_gh("issue", "create", "--title", title(cause), "--body-file", str(path)).strip())
+    if len(new) > options.at_most:
+        left = len(new) - options.at_most
+        print(
+            f"{left} more root causes are new: see {escape.terminal(str(options.out))}, or raise --at-most."
+        )
+    return 0
+
+
+def _gh(*words: str) -> str:
+    try:
+        done = subprocess.run(
+            ["gh", *words], capture_output=True, encoding="utf-8", errors="replace", timeout=_TIMEOUT,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise UsageError(
+            "gh is not here. Install the GitHub CLI, or see with --dry-run what would be posted."
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"gh {words[0]} did not end in {_TIMEOUT} s. Try again.") from None
+    if done.returncode:
+        said = escape.line(done.stderr, 400)
+        raise UsageError(
+            f"gh {' '.join(words[:2])} failed: {said}. Give it a token (GH_TOKEN) that may write what it posts, or "
+            "see with --dry-run what that would be."
+        )
+    return done.stdout
+
+
+def _code(text: str, longest: int = 300) -> str:
+    return escape.code(escape.line(text, longest))

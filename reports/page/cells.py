@@ -1,0 +1,172 @@
+"""The data that the grid and its details are drawn from, as the scripts beside the page read it.
+
+An outcome is its number in `WORST`, a set of outcomes a number with those bits set: the lowest bit is the worst. So is
+a set of comparisons with the column before, in the order of `CHANGES`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from crosswarp.matrix.comparison import OUTCOMES as COMPARISONS
+from crosswarp.matrix.comparison import THRESHOLDS, launches
+from crosswarp.matrix.record import MODES, RED, Record
+from crosswarp.reports.page.model import Column, Kernel, Model
+from crosswarp.reports.page.text import block, line, web
+from crosswarp.reports.table import WORST
+
+CHANGES = tuple(outcome for outcome in COMPARISONS if outcome not in ("same", "unknown"))
+METRICS = tuple(threshold.metric for threshold in THRESHOLDS)
+# What a row of a kernel's details holds, in this order; a text is its number among the texts.
+FIELDS = (
+    "case", "config", "mode", "outcome", "reason", "fingerprint", "message", "seconds", "issue", "shims", "figures",
+)  # fmt: skip
+
+Place = tuple[str, str, str, str]
+
+
+def grid(model: Model) -> dict[str, Any]:
+    """All that the first view needs, and none of the messages."""
+    outcomes: dict[Place, list[int]] = defaultdict(lambda: [0, 0])
+    counts: dict[tuple[str, str], list[Counter[str]]] = defaultdict(lambda: [Counter(), Counter()])
+    for record in model.view.records:
+        mode = MODES.index(record.mode)
+        outcomes[_place(record)][mode] |= 1 << WORST.index(record.outcome)
+        counts[record.lane, record.target][mode][record.outcome] += 1
+    changes = _changes(model)
+    return {
+        "outcomes": WORST,
+        "red": RED,
+        "changes": CHANGES,
+        "metrics": METRICS,
+        "fields": {name: number for number, name in enumerate(FIELDS)},
+        "columns": [_column(model, column) for column in model.columns],
+        "kernels": [
+            {"name": line(k.name), "slug": k.slug, "shows": k.shows_issue} for k in model.kernels
+        ],
+        "issues": {
+            model.issue_slugs[issue.id]: {
+                "id": issue.id,
+                "title": line(issue.title),
+                "links": [url for url in map(web, issue.links) if url],
+                "fixed": issue.fixed_in or "",
+                "workaround": line(issue.workaround),
+                "shim": line(issue.shim or ""),
+            }
+            for issue in model.issues
+            if model.explained[issue.id]
+        },
+        "grids": [
+            {
+                "lane": lane,
+                "target": line(target),
+                "counts": [
+                    [counts[lane, target][mode][outcome] for outcome in WORST] for mode in (0, 1)
+                ],
+                "rows": [
+                    [
+                        _cell(outcomes.get(place), changes.get(place, [0, 0]))
+                        for column in model.columns
+                        for place in [(lane, target, kernel.name, column.id)]
+                    ]
+                    for kernel in model.kernels
+                ],
+            }
+            for lane, target in model.grids
+        ],
+    }  # fmt: skip
+
+
+def _column(model: Model, column: Column) -> dict[str, str]:
+    before = model.before(column.id)
+    return {
+        "id": line(column.id),
+        "slug": column.slug,
+        "label": line(column.label),
+        "short": line(column.short),
+        "triton": line(column.triton),
+        "torch": line(column.torch),
+        "before": before.slug if before else "",
+    }
+
+
+def details(model: Model) -> dict[str, dict[str, Any]]:
+    """For each kernel, by its slug: every case and configuration, with what was said of it."""
+    by_kernel: dict[str, list[Record]] = defaultdict(list)
+    for record in model.view.records:
+        by_kernel[record.kernel].append(record)
+    return {kernel.slug: _detail(model, kernel, by_kernel[kernel.name]) for kernel in model.kernels}
+
+
+def _detail(model: Model, kernel: Kernel, records: list[Record]) -> dict[str, Any]:
+    texts: dict[str, int] = {"": 0}
+
+    def text(value: str) -> int:
+        return texts.setdefault(value, len(texts))
+
+    number = {column.id: n for n, column in enumerate(model.columns)}
+    shims = {one.bare.id: one.shims for one in model.view.verdict.healed}
+    cells: dict[str, dict[int, dict[str, Any]]] = {}
+    for record in records:
+        places = cells.setdefault(f"{record.lane}/{line(record.target)}", {})
+        place = places.get(number[record.column])
+        if place is None:
+            command = model.command(kernel.name, record.column, record.lane, [record.target])
+            place = places[number[record.column]] = {"command": block(command), "cells": []}
+        place["cells"].append(_row(model, record, text, shims.get(record.id, ())))
+    return {"slug": kernel.slug, "texts": list(texts), "cells": cells}
+
+
+def _row(
+    model: Model, record: Record, text: Callable[[str], int], healed_by: tuple[str, ...]
+) -> list[Any]:
+    issue = model.issue_of.get(record.id)
+    return [
+        text(line(record.case)),
+        text(line(record.config)),
+        MODES.index(record.mode),
+        WORST.index(record.outcome),
+        text(line(record.reason)),
+        text(line(record.fingerprint)),
+        text(block(record.message)),
+        round(record.seconds, 2),
+        text(model.issue_slugs[issue.id] if issue else ""),
+        text(line(", ".join(healed_by if record.mode == "bare" else record.shims))),
+        _figures(record),
+    ]
+
+
+def _figures(record: Record) -> list[float | None] | int:
+    """The worst launch's figure of each metric, then the median time in ms; 0 when there is none."""
+    found = [figures for couples in launches(record).values() for figures in couples]
+    worst: list[float | None] = [
+        max((figures[metric] for figures in found if metric in figures), default=None)
+        for metric in METRICS
+    ]
+    timing = record.resources.get("timing")
+    median = timing.get("median") if isinstance(timing, dict) else None
+    measured = isinstance(median, float) and record.outcome == "pass"
+    worst.append(median if measured else None)
+    return worst if any(figure is not None for figure in worst) else 0
+
+
+def _changes(model: Model) -> dict[Place, list[int]]:
+    """What became of each place, bare and shimmed, since the column before."""
+    found: dict[Place, list[int]] = defaultdict(lambda: [0, 0])
+    for column in model.columns:
+        before = model.before(column.id)
+        for pair in model.upgrades[before.id, column.id].pairs if before else ():
+            if pair.after is not None and pair.comparison.outcome in CHANGES:
+                bit = 1 << CHANGES.index(pair.comparison.outcome)
+                found[_place(pair.after)][MODES.index(pair.after.mode)] |= bit
+    return found
+
+
+def _cell(outcomes: list[int] | None, changes: list[int]) -> list[int] | int:
+    return [*outcomes, *changes] if outcomes else 0
+
+
+def _place(record: Record) -> Place:
+    return (record.lane, record.target, record.kernel, record.column)

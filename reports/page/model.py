@@ -1,0 +1,143 @@
+"""What every page is made from: a view whose columns stand oldest first, each compared with the ones before it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from crosswarp import kernels
+from crosswarp.matrix import comparison, versions
+from crosswarp.matrix.issues import Issue
+from crosswarp.matrix.record import LANES, Record
+from crosswarp.reports import diff as diff_module
+from crosswarp.reports import reproduce
+from crosswarp.reports.diff import Diff, Side
+from crosswarp.reports.page.text import slugs
+from crosswarp.reports.view import Regression, View, regressions
+
+
+@dataclass(frozen=True)
+class Column:
+    id: str
+    slug: str
+    label: str
+    # As measured, else as the column promises; empty where nobody knows.
+    triton: str
+    torch: str
+
+    @property
+    def short(self) -> str:
+        """`3.2.0` for triton-3.2.0: what tells the columns of a table apart."""
+        return self.id.removeprefix("triton-").partition("+")[0]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    name: str
+    slug: str
+    # Whether it is one of ours that do nothing but show a known issue.
+    shows_issue: bool
+
+
+class Model:
+    def __init__(self, view: View, issues: Sequence[Issue]) -> None:
+        self.view = view
+        self.issues = issues
+        self.records: dict[str, list[Record]] = defaultdict(list)
+        for record in view.records:
+            self.records[record.column].append(record)
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """Oldest Triton first, so that the column before is the release before."""
+        listed = self.view.columns
+        names = slugs(listed)
+        environments = {one.column: one.versions for one in self.view.environments}
+
+        def column(id: str) -> Column:
+            measured = self.records[id][0] if self.records[id] else None
+            said = {**environments.get(id, {}), **(measured.versions if measured else {})}
+            triton = said.get("triton") or versions.of_column(id) or ""
+            return Column(
+                id, names[id], self.view.label(id), str(triton), str(said.get("torch") or "")
+            )
+
+        def age(column: Column) -> tuple:
+            return (*versions.sort_key(column.triton), listed.index(column.id))
+
+        return sorted(map(column, listed), key=age)
+
+    @cached_property
+    def kernels(self) -> list[Kernel]:
+        """The suite, then the small ones that each show an issue; both by name."""
+        names = sorted({record.kernel for record in self.view.records} - {"*"})
+        ours = not self.view.run.plan.get("suite")
+        found = [
+            Kernel(name, slug, ours and name in kernels.KNOWN_ISSUES)
+            for name, slug in slugs(names).items()
+        ]
+        return sorted(found, key=lambda kernel: (kernel.shows_issue, kernel.name))
+
+    @cached_property
+    def grids(self) -> list[tuple[str, str]]:
+        """Lane and target, in the order of the plan."""
+        planned = list(self.view.run.plan.get("targets", ()))
+
+        def order(grid: tuple[str, str]) -> tuple:
+            lane, target = grid
+            place = planned.index(target) if target in planned else len(planned)
+            return (LANES.index(lane) if lane in LANES else len(LANES), place, target)
+
+        return sorted({(record.lane, record.target) for record in self.view.records}, key=order)
+
+    @cached_property
+    def upgrades(self) -> Mapping[tuple[str, str], Diff]:
+        """Each column with every older one, of those of which anything ran."""
+        ran = [
+            column.id
+            for column in self.columns
+            if any(record.outcome != "not-run" for record in self.records[column.id])
+        ]
+        found = {}
+        for number, after in enumerate(ran):
+            for before in ran[:number]:
+                sides = [Side("", self.records[one], one) for one in (before, after)]
+                pairs = comparison.pairs(*(side.records for side in sides), across_columns=True)
+                groups = diff_module.groups(pairs, [self.view.verdict])
+                found[before, after] = Diff(sides[0], sides[1], pairs, groups)
+        return found
+
+    def before(self, column: str) -> Column | None:
+        """The column before this one, of those of which anything ran."""
+        older = [one for one in self.columns if (one.id, column) in self.upgrades]
+        return older[-1] if older else None
+
+    @cached_property
+    def causes(self) -> list[Regression]:
+        return regressions(self.view)
+
+    @cached_property
+    def issue_of(self) -> Mapping[str, Issue]:
+        """The issue that explains a red cell."""
+        verdict = self.view.verdict
+        return {record.id: issue for record, issue in [*verdict.known, *verdict.shim_failed]}
+
+    @cached_property
+    def explained(self) -> Mapping[str, list[Record]]:
+        """The red cells of each issue, by its id."""
+        found: dict[str, list[Record]] = {issue.id: [] for issue in self.issues}
+        for record, issue in [*self.view.verdict.known, *self.view.verdict.shim_failed]:
+            found[issue.id].append(record)
+        return found
+
+    @cached_property
+    def issue_slugs(self) -> Mapping[str, str]:
+        return slugs(issue.id for issue in self.issues)
+
+    def command(
+        self, kernel: str, column: str = "all", lane: str = "", targets: Sequence[str] = ()
+    ) -> str:
+        """What runs the cells of a kernel again."""
+        return reproduce.command(self.view.run, kernel, column, lane, targets)

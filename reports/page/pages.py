@@ -1,0 +1,208 @@
+"""What the templates of the kernels, columns and issues show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from packaging.specifiers import SpecifierSet
+
+from crosswarp import compat
+from crosswarp.matrix import versions
+from crosswarp.matrix.comparison import WORSE
+from crosswarp.matrix.issues import Issue
+from crosswarp.matrix.record import Record
+from crosswarp.reports import diff_text
+from crosswarp.reports.diff import Diff, Group
+from crosswarp.reports.page.missing import of_column
+from crosswarp.reports.page.model import Column, Kernel, Model
+from crosswarp.reports.page.text import block
+from crosswarp.reports.table import WORST
+
+HEAVIER = tuple(outcome for outcome in WORSE if outcome != "regressed")
+MAX_SEEN = 4
+
+
+def kernel(model: Model, kernel: Kernel) -> dict[str, Any]:
+    mine = [record for record in model.view.records if record.kernel == kernel.name]
+    worst: dict[tuple[str, ...], int] = {}
+    for record in mine:
+        place = (record.lane, record.target, record.column, record.mode)
+        worst[place] = min(worst.get(place, len(WORST)), WORST.index(record.outcome))
+
+    def mark(*place: str) -> str:
+        return WORST[worst[place]] if place in worst else ""
+
+    here = {(record.lane, record.target) for record in mine}
+    rows = [
+        (lane, target, [
+            (column, mark(lane, target, column.id, "bare"), mark(lane, target, column.id, "shimmed"))
+            for column in model.columns
+        ])
+        for lane, target in model.grids if (lane, target) in here
+    ]  # fmt: skip
+    heavier = []
+    for after in model.columns:
+        before = model.before(after.id)
+        for group in model.upgrades[before.id, after.id].groups if before else ():
+            if group.outcome in HEAVIER and kernel.name in group.kernels:
+                heavier.append((before, after, diff_text.facts(group)))
+    return {
+        "kernel": kernel,
+        "rows": rows,
+        "causes": [cause for cause in model.causes if cause.kernel == kernel.name],
+        "heavier": heavier,
+        "cases": sorted({record.case for record in mine} - {"*"}),
+        "command": model.command(kernel.name),
+    }
+
+
+def column(model: Model, column: Column) -> dict[str, Any]:
+    records = model.records[column.id]
+    counts = [
+        (
+            lane,
+            target,
+            _tally(records, lane, target, "bare"),
+            _tally(records, lane, target, "shimmed"),
+        )
+        for lane, target in model.grids
+    ]
+    counted = [row for row in counts if row[2] or row[3]]
+    versions_of = {one.column: one.versions for one in model.view.environments}
+    others = {
+        name: version
+        for name, version in versions_of.get(column.id, {}).items()
+        if name in ("numpy", "python")
+    }
+    older = [
+        (before, model.upgrades[before.id, column.id])
+        for before in reversed(model.columns)
+        if (before.id, column.id) in model.upgrades
+    ]
+    return {
+        "column": column,
+        "others": sorted(others.items()),
+        "missing": of_column(model, column.id),
+        "counts": counted,
+        "shown": [
+            outcome
+            for outcome in WORST
+            if any(row[2][outcome] or row[3][outcome] for row in counted)
+        ],
+        "upgrades": [_upgrade(model, before, column, diff) for before, diff in older],
+    }
+
+
+def upgrade_table(model: Model) -> list[tuple[Column, list[tuple[Column, tuple | None]]]]:
+    """For each column, the newer ones: how many cells regressed, are heavier, and of the former are healed."""
+
+    def worse(before: Column, after: Column) -> tuple[int, int, int] | None:
+        diff = model.upgrades.get((before.id, after.id))
+        if diff is None:
+            return None
+        heavier = sum(diff.counts.get(one, 0) for one in HEAVIER)
+        return diff.counts.get("regressed", 0), heavier, _healed(diff)
+
+    return [
+        (before, [(after, worse(before, after)) for after in model.columns])
+        for before in model.columns
+    ]
+
+
+def issue(model: Model, issue: Issue) -> dict[str, Any]:
+    explained = model.explained[issue.id]
+    bare = [record for record in explained if record.mode == "bare"]
+    shims = [
+        shim for shim in compat.all_shims() if issue.shim == shim.name or shim.issue == issue.id
+    ]
+    window = SpecifierSet(issue.triton)
+    by_column = [
+        (
+            column,
+            versions.within(column.triton or None, window),
+            *(
+                sum(1 for record in explained if (record.column, record.mode) == (column.id, mode))
+                for mode in ("bare", "shimmed")
+            ),
+        )
+        for column in model.columns
+    ]
+    slugs = {kernel.name: kernel for kernel in model.kernels}
+    hit = Counter(record.kernel for record in explained)
+    return {
+        "issue": issue,
+        "seen": _texts(explained),
+        "symptoms": [text for shim in shims for text in shim.symptom.splitlines() if text.strip()],
+        "shims": shims,
+        "by_column": by_column,
+        "kernels_hit": [
+            (slugs[name], cells) for name, cells in sorted(hit.items()) if name in slugs
+        ],
+        "red": len(bare),
+        "healed": sum(1 for one in model.view.verdict.healed if one.issue is issue),
+        "proof": list(dict.fromkeys(_proof(model, issue, case.kernel) for case in issue.case)),
+    }
+
+
+def issue_rows(model: Model) -> list[tuple[Issue, int, str]]:
+    """Each issue with its red cells, and the words by which a search finds it."""
+    rows = []
+    for one in model.issues:
+        explained = model.explained[one.id]
+        symptoms = [shim.symptom for shim in compat.all_shims() if shim.name == one.shim]
+        words = [one.id, one.title, one.fingerprint, *symptoms, *_texts(explained)]
+        rows.append((one, len(explained), block(" ".join(words))))
+    return rows
+
+
+def _upgrade(model: Model, before: Column, after: Column, diff: Diff) -> dict[str, Any]:
+    return {
+        "before": before,
+        "counts": {o: n for o, n in diff.counts.items() if o not in ("same", "unknown")},
+        "healed": _healed(diff),
+        "groups": [_group(model, group) for group in diff.groups if group.outcome != "unknown"],
+        "command": f"crosswarp diff {model.view.run.id}:{before.id} {model.view.run.id}:{after.id}",
+    }
+
+
+def _healed(diff: Diff) -> int:
+    return sum(group.healed for group in diff.groups if group.outcome == "regressed")
+
+
+def _group(model: Model, group: Group) -> dict[str, Any]:
+    slugs = {kernel.name: kernel.slug for kernel in model.kernels}
+    return {
+        "outcome": group.outcome,
+        "issue": group.issue,
+        "kernels": [
+            (slugs[name], name, cells)
+            for name, cells in sorted(group.kernels.items())
+            if name in slugs
+        ],
+        # The links are shown as links.
+        "facts": [(name, text) for name, text in diff_text.facts(group) if name != "upstream"],
+    }
+
+
+def _texts(records: list[Record]) -> list[str]:
+    """The fingerprints, the most frequent first."""
+    tally = Counter(record.fingerprint for record in records if record.fingerprint)
+    ordered = sorted(tally, key=lambda text: (-tally[text], text))
+    return [block(text) for text in ordered[:MAX_SEEN]]
+
+
+def _proof(model: Model, issue: Issue, kernel: str) -> str:
+    inside = [
+        c.id for c in model.columns if versions.within(c.triton or None, SpecifierSet(issue.triton))
+    ]
+    targets = [] if issue.targets == ("*",) else list(issue.targets)
+    return model.command(kernel, inside[-1] if inside else "all", issue.lanes[0], targets)
+
+
+def _tally(records: list[Record], lane: str, target: str, mode: str) -> Counter[str]:
+    return Counter(
+        record.outcome
+        for record in records
+        if (record.lane, record.target, record.mode) == (lane, target, mode)
+    )

@@ -1,0 +1,95 @@
+"""The files of the site: a pure function of a view. The same store gives the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from crosswarp.compat.doctor_text import short_link
+from crosswarp.matrix.issues import Issue
+from crosswarp.reports.page import cells, pages
+from crosswarp.reports.page.missing import missing, unsupported
+from crosswarp.reports.page.model import Model
+from crosswarp.reports.page.text import block, line, script, web
+from crosswarp.reports.view import View
+
+HERE = Path(__file__).parent
+# What a colour says is also said by a sign. Each is in the fonts that systems come with.
+SIGNS = {
+    "pass": "✓",
+    "mismatch": "≠",
+    "api-error": "!",
+    "compile-error": "✗",
+    "crash": "†",
+    "limit": "▲",
+    "timeout": "∞",
+    "unsupported": "–",
+    "not-run": "?",
+}
+
+
+def site(view: View, issues: Sequence[Issue]) -> dict[str, str]:
+    """Path and text of every file."""
+    model = Model(view, issues)
+    render = _Renderer(model)
+    files = {
+        "index.html": render("index.html", "", "Grid", unsupported=unsupported(model)),
+        "data/grid.js": f"var crosswarp={script({**cells.grid(model), 'signs': SIGNS})};\n",
+        "columns/index.html": render(
+            "columns.html", "../", "Upgrades", table=pages.upgrade_table(model)
+        ),
+        "issues/index.html": render(
+            "issues.html", "../", "Known issues", rows=pages.issue_rows(model)
+        ),
+    }
+    for slug, detail in cells.details(model).items():
+        files[f"data/kernels/{slug}.js"] = f"crosswarp.loaded({script(detail)});\n"
+    for kernel in model.kernels:
+        files[f"kernels/{kernel.slug}.html"] = render(
+            "kernel.html", "../", "", **pages.kernel(model, kernel)
+        )
+    for column in model.columns:
+        files[f"columns/{column.slug}.html"] = render(
+            "column.html", "../", "", **pages.column(model, column)
+        )
+    for issue in issues:
+        files[f"issues/{model.issue_slugs[issue.id]}.html"] = render(
+            "issue.html", "../", "", **pages.issue(model, issue)
+        )
+    for path in sorted((HERE / "assets").iterdir()):
+        files[f"assets/{path.name}"] = path.read_text("utf-8")
+    return files
+
+
+class _Renderer:
+    def __init__(self, model: Model) -> None:
+        self._environment = Environment(
+            loader=FileSystemLoader(HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=_clean,
+        )
+        self._environment.filters |= {"line": line, "web": web, "short_link": short_link}
+        self._environment.globals |= {
+            "run": model.view.run,
+            "columns": model.columns,
+            "kernels": model.kernels,
+            "signs": SIGNS,
+            "issue_slugs": model.issue_slugs,
+            "missing": missing(model),
+        }
+
+    def __call__(self, template: str, root: str, section: str, **context: Any) -> str:
+        found: Mapping[str, Any] = {"root": root, "section": section, **context}
+        return self._environment.get_template(template).render(found)
+
+
+def _clean(value: Any) -> Any:
+    """Whatever a template prints, so that no text of a cell comes out as it went in."""
+    return block(value) if isinstance(value, str) and not isinstance(value, Markup) else value

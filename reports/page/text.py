@@ -1,0 +1,62 @@
+"""Text of a store inside HTML and JavaScript.
+
+Jinja escapes what it prints. What is left to do is what no escaping heals: terminal escapes, controls and direction
+marks are dropped, and what is endless is cut, with a note of how much.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from crosswarp.matrix.record import clean_text
+from crosswarp.reports import escape
+
+# A name stands in a row, a fingerprint in a line; a message may fill a screen or two.
+MAX_LINE = 300
+_NOT_IN_SLUGS = re.compile(r"[^a-z0-9._+-]+")
+_MAX_SLUG = 60
+
+
+@lru_cache(maxsize=4096)
+def block(text: str) -> str:
+    """Lines, as a message has them."""
+    text = clean_text(text)
+    return text if text.isascii() and text.isprintable() else escape.terminal(text)
+
+
+@lru_cache(maxsize=4096)
+def line(text: str) -> str:
+    text = escape.line(clean_text(text))
+    if len(text) <= MAX_LINE:
+        return text
+    return f"{text[:MAX_LINE]} [... {len(text) - MAX_LINE} characters left out ...]"
+
+
+def web(url: str) -> str:
+    """The address when it is an ordinary web address, else nothing."""
+    return url if re.fullmatch(r"https?://[^\s<>()\"'`\\|]+", url) else ""
+
+
+def script(value: Any) -> str:
+    """A value as JavaScript that also stands inside HTML: ASCII, and nothing that could end a script or start one."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def slugs(names: Iterable[str]) -> dict[str, str]:
+    """A file name for each name: the name itself where that is one, else what is left of it and a hash."""
+    return {name: _slug(name) for name in names}
+
+
+def _slug(name: str) -> str:
+    slug = _NOT_IN_SLUGS.sub("-", name.lower()).strip("-.")[:_MAX_SLUG]
+    # `index` is ours; and to some disks `Softmax` and `softmax` are one.
+    if slug and slug == name and slug != "index":
+        return slug
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{slug or 'unnamed'}-{digest[:10]}"

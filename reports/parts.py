@@ -1,0 +1,39 @@
+"""`crosswarp plan` and `crosswarp merge`: a run in parts, on machines of their own."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from crosswarp.matrix import issues, jobs
+from crosswarp.matrix import merge as merge_module
+from crosswarp.matrix.store import Store
+from crosswarp.reports import asked, colour, escape
+from crosswarp.reports.summary import summary
+from crosswarp.reports.view import view
+
+
+def plan(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    _, columns = asked.columns(options)
+    planned = jobs.jobs([column.id for column in columns], options.shards, asked.words(options))
+    if options.format == "github":
+        print(jobs.github(planned), end="")
+        return 0
+    found = asked.asked(options)
+    print("\n".join(f"crosswarp run {job.run}" for job in planned))
+    kernels = "all kernels" if found.kernels == ("*",) else f"kernels {', '.join(found.kernels)}"
+    print(
+        f"\n{', '.join(found.targets)}; {', '.join(found.lanes)}; {', '.join(found.modes)}; {kernels}"
+    )
+    return 0
+
+
+def merge(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    expected = jobs.read(options.expect) if options.expect else ()
+    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    merged = merge_module.merge(options.stores, options.into, known, argv, expected)
+    with Store(options.into) as store:
+        colour.show(summary(view(store, known, merged.run)))
+    name = escape.terminal(str(options.into))
+    print(f"\n{name}: run {merged.run}, {merged.cells} cells from {len(options.stores)} parts")
+    return merged.exit_code

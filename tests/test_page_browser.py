@@ -1,0 +1,330 @@
+"""The site in a real browser, opened from disk: what is clicked and typed, what is said aloud, and what is not asked
+of any network. Every test fails on an error in the console and on a request for anything but a file of the site.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from crosswarp.matrix.store import Store
+from crosswarp.reports import page as site_module
+from crosswarp.reports.view import view
+
+pytestmark = pytest.mark.browser
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MISSING = (
+    "No browser: {}. Install one (Debian: apt-get install chromium; anywhere: playwright install chromium), "
+    'name one in CROSSWARP_BROWSER, or leave these tests out: pytest -m "not browser".'
+)
+HOSTILE = '\u202e\x1b[31m"></script><script>hacked=1</script><img src=x onerror=hacked=1>'
+CRASH = "#target=sm_90&cell=chunk/triton-3.2.0"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        named = os.environ.get("CROSSWARP_BROWSER")
+        found = named or next(
+            filter(None, map(shutil.which, NAMES)), playwright.chromium.executable_path
+        )
+        if not Path(found).is_file():
+            pytest.fail(
+                MISSING.format(f"there is no {found}" if named else f"none of {', '.join(NAMES)}")
+            )
+        with playwright.chromium.launch(executable_path=found) as launched:
+            yield launched
+
+
+@pytest.fixture
+def site(page_run, make_issue, make_record, tmp_path):
+    """The folder of a site: what page_run has, and more records."""
+
+    def make(*more):
+        issues = [make_issue()]
+        with Store(page_run(more=more)) as store:
+            site_module.write(tmp_path / "site", site_module.site(view(store, issues), issues))
+        return tmp_path / "site"
+
+    return make
+
+
+@pytest.fixture
+def visit(browser, site):
+    """`visit("index.html#...")`: a tab with that page of a site."""
+    contexts, wrong = [], []
+
+    def watch(tab, folder):
+        tab.on("console", lambda message: wrong.append(message.text))
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on("dialog", lambda dialog: wrong.append(dialog.message))
+        # What a new page cuts short has not failed.
+        tab.on(
+            "requestfailed",
+            lambda request: "ERR_ABORTED" in request.failure or wrong.append(request.url),
+        )
+        tab.on(
+            "request",
+            lambda request: request.url.startswith(folder.as_uri()) or wrong.append(request.url),
+        )
+
+    def open_(path, folder=None, **settings):
+        folder = folder or site()
+        contexts.append(
+            browser.new_context(**{"viewport": {"width": 1200, "height": 800}, **settings})
+        )
+        tab = contexts[-1].new_page()
+        watch(tab, folder)
+        tab.wrong = wrong
+        tab.goto(f"{folder.as_uri()}/{path}")
+        return tab
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+def shown(tab):
+    """The kernels in the grid."""
+    return tab.locator("#grid tbody tr:not(.title):visible th[scope=row]").all_inner_texts()
+
+
+def at(tab):
+    """The hash of the address, and what has the focus."""
+    return tab.evaluate("[location.hash, document.activeElement.getAttribute('aria-label')]")
+
+
+def test_the_grid_is_a_table_that_says_what_it_shows(visit):
+    tab = visit("index.html#target=sm_90")
+    table = tab.get_by_role("table", name="bare and shimmed: compile, sm_90")
+    assert [one.inner_text().split()[0] for one in table.get_by_role("columnheader").all()] == [
+        "kernel", "3.1.0", "3.2.0", "3.3.1",
+    ]  # fmt: skip
+    assert [one.inner_text() for one in table.get_by_role("rowheader").all()] == [
+        "chunk",
+        "softmax",
+    ]
+    crash = tab.get_by_role("button", name="chunk, triton-3.2.0: bare crash, shimmed pass")
+    assert "since the column before: regressed" in crash.get_attribute("aria-label")
+    assert crash.inner_text().split() == ["†", "✓"]
+    bare, shimmed = crash.locator(".mark").all()
+    colours = [
+        one.evaluate("node => getComputedStyle(node).backgroundColor") for one in (bare, shimmed)
+    ]
+    assert len(set(colours)) == 2
+    assert "What is missing" in tab.locator("main").inner_text()
+
+
+def test_filters_are_in_the_address_and_come_back_from_it(visit):
+    tab = visit("index.html")
+    assert shown(tab) == ["chunk", "softmax"]
+    tab.get_by_label("sm_90").check(force=True)
+    tab.get_by_label("Regressions only").check()
+    assert shown(tab) == ["chunk"]
+    assert "1 of 2 kernels, 1 squares match" in tab.get_by_role("status").inner_text()
+    tab.reload()
+    assert shown(tab) == ["chunk"] and tab.get_by_label("Regressions only").is_checked()
+    tab.get_by_role("button", name="Clear").click()
+    assert shown(tab) == ["chunk", "softmax"] and at(tab)[0] == "#target=sm_90"
+
+    tab.get_by_label("Kernel").fill("SOFT*")
+    assert shown(tab) == ["softmax"] and "kernel=SOFT*" in at(tab)[0]
+    tab.get_by_label("Kernel").fill("chu, nothing")
+    assert shown(tab) == ["chunk"]
+    tab.get_by_label("Outcome").select_option("resource-regressed")
+    assert shown(tab) == []
+    tab.get_by_label("Kernel").fill("")
+    assert shown(tab) == ["softmax"]
+    tab.get_by_label("Outcome").select_option("crash")
+    assert shown(tab) == ["chunk"]
+
+    tab.get_by_label("interpret").check(force=True)
+    assert at(tab)[0] == "#lane=interpret&outcome=crash"
+    tab.get_by_label("Outcome").select_option("red")
+    assert shown(tab) == ["softmax"]
+
+
+def test_an_address_that_makes_no_sense_shows_the_grid(visit):
+    tab = visit("index.html#target=sm_1&lane=x&outcome=y&regressions=2&cell=no/where&kernel=%")
+    assert "has no no/where" in tab.get_by_role("status").inner_text()
+    assert not tab.get_by_role("dialog").is_visible()
+    assert tab.get_by_label("sm_80").is_checked()
+
+
+def test_a_deep_address_opens_all_there_is_to_know(visit):
+    tab = visit(f"index.html{CRASH}")
+    dialog = tab.get_by_role("dialog", name="chunk on triton-3.2.0")
+    dialog.get_by_role("heading", name="crash, bare").wait_for()
+    text = dialog.inner_text()
+    for said in (
+        "the compiler died:\nreshapeOuts: Assertion failed", "SIGABRT: LinearLayout reshapeOuts", "guarded_autotune",
+        "crosswarp run --columns triton-3.2.0 --targets sm_90 --lanes compile --kernels chunk --suite suite",
+    ):  # fmt: skip
+        assert said in text
+    link = dialog.get_by_role("link", name="example.org/owner/project/issues/1")
+    assert link.get_attribute("href") == "https://example.org/owner/project/issues/1"
+    dialog.get_by_text("All 4 cells").click()
+    assert dialog.get_by_role("table").get_by_role("rowheader").count() == 2
+    dialog.get_by_role("link", name="aborts at 8 warps").click()
+    assert (
+        tab.url.endswith("issues/triton-1.html")
+        and "Is this me?" in tab.locator("main").inner_text()
+    )
+    tab.go_back()
+    assert tab.get_by_role("dialog").is_visible()
+
+
+def test_resources_are_plotted_by_version(visit):
+    tab = visit("index.html#cell=softmax/triton-3.2.0")
+    tab.get_by_role("img", name="registers a thread. 3.1.0: 64; 3.2.0: 128").wait_for()
+    said = tab.get_by_role("dialog").inner_text()
+    assert "0 everywhere: stack" in said
+    assert "Since the column before: resource-regressed. What changed" in said
+    tab.get_by_label("Case").select_option("fp16-7x33")
+    assert tab.locator("svg.plot circle").count() == 2
+    assert at(tab)[0] == "#cell=softmax/triton-3.2.0&case=fp16-7x33"
+    tab.reload()
+    tab.get_by_label("Case").wait_for()
+    assert tab.get_by_label("Case").locator("option:checked").inner_text() == "fp16-7x33"
+    tab.goto(tab.url.partition("index.html")[0] + "kernels/softmax.html")
+    tab.get_by_label("Target").select_option("compile/sm_90")
+    three = tab.get_by_role("img", name="registers a thread. 3.1.0: 64; 3.2.0: 128; 3.3.1: 64")
+    three.wait_for()
+    tab.reload()
+    three.wait_for()
+
+
+def test_the_keyboard_is_enough(visit):
+    tab = visit("index.html#target=sm_90")
+    tab.locator("#reset").focus()
+    tab.keyboard.press("Tab")
+    assert at(tab)[1].startswith("chunk, triton-3.1.0")
+    for key, place in (
+        ("ArrowRight", "chunk, triton-3.2.0"), ("ArrowDown", "softmax, triton-3.2.0"), ("End", "softmax, triton-3.3.1"),
+        ("ArrowRight", "softmax, triton-3.3.1"), ("Control+Home", "chunk, triton-3.1.0"),
+        ("PageDown", "softmax, triton-3.1.0"), ("ArrowUp", "chunk, triton-3.1.0"),
+    ):  # fmt: skip
+        tab.keyboard.press(key)
+        assert at(tab)[1].startswith(place + ":"), key
+    for key, text in (("ArrowLeft", "chunk"), ("ArrowUp", "3.1.0"), ("ArrowDown", "")):
+        tab.keyboard.press(key)
+        assert tab.evaluate("document.activeElement.innerText").startswith(text)
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("Enter")
+    tab.get_by_role("dialog", name="chunk on triton-3.2.0").wait_for()
+    assert at(tab) == ["#target=sm_90&cell=chunk/triton-3.2.0", "Close"]
+    tab.keyboard.press("Shift+Tab")
+    assert at(tab)[1] == "Newer column: triton-3.3.1"
+    tab.keyboard.press("Enter")
+    tab.get_by_role("dialog", name="chunk on triton-3.3.1").wait_for()
+    tab.keyboard.press("Escape")
+    assert not tab.get_by_role("dialog").is_visible()
+    hash_, focused = at(tab)
+    assert hash_ == "#target=sm_90" and focused.startswith("chunk, triton-3.3.1")
+
+
+def test_back_closes_what_a_click_opened(visit):
+    tab = visit("index.html#target=sm_90")
+    tab.get_by_role("button", name="chunk, triton-3.2.0").click()
+    tab.get_by_role("dialog").wait_for()
+    tab.go_back()
+    tab.get_by_role("dialog").wait_for(state="hidden")
+    tab.go_forward()
+    tab.get_by_role("dialog").wait_for()
+
+
+def test_an_upgrade_has_an_address(visit):
+    tab = visit("columns/index.html")
+    tab.get_by_title("3.1.0 → 3.2.0: 1 regressed, 1 of them green shimmed, 4 heavier").click()
+    assert tab.url.endswith("columns/triton-3.2.0.html#from-triton-3.1.0")
+    assert tab.locator("details.upgrade[open]").count() == 1
+    tab.goto(tab.url.replace("3.2.0.html#from-triton-3.1.0", "3.3.1.html#from-triton-3.1.0"))
+    (opened,) = tab.locator("details.upgrade[open]").all()
+    assert opened.locator("summary").inner_text().startswith("from 3.1.0")
+
+
+def test_a_pasted_error_finds_its_issue(visit):
+    tab = visit("issues/index.html")
+    search = tab.get_by_label("Your error")
+    search.fill("python: LinearLayout.cpp:562: reshapeOuts: Assertion failed")
+    assert "1 issue is close to it" in tab.get_by_role("status").inner_text()
+    tab.reload()
+    assert "reshapeOuts" in search.input_value() and tab.get_by_role("rowheader").count() == 1
+    search.fill("out of tea")
+    assert "It may be new" in tab.get_by_role("status").inner_text()
+
+
+def test_hostile_text_is_shown_and_does_nothing(visit, site, make_record):
+    values = {
+        name: HOSTILE + name for name in ("kernel", "case", "config", "fingerprint", "reason")
+    }
+    folder = site(make_record(**values, outcome="crash", message=HOSTILE * 20_000))
+    tab = visit("index.html#outcome=crash&target=sm_90", folder)
+    tab.get_by_role(
+        "button", name="<script>hacked=1</script><img src=x onerror=hacked=1>kernel, triton-3.2.0"
+    ).click()
+    dialog = tab.get_by_role("dialog")
+    dialog.get_by_role("heading", name="crash, bare").wait_for()
+    assert "characters left out" in dialog.locator(".message").inner_text()
+    assert "\u202e" not in dialog.inner_text() and "\x1b" not in dialog.inner_text()
+    for path in [
+        "index.html",
+        *(f.relative_to(folder).as_posix() for f in folder.rglob("*hacked*.html")),
+    ]:
+        tab.goto(f"{folder.as_uri()}/{path}")
+        assert tab.evaluate("typeof hacked") == "undefined"
+        assert tab.locator("script:not([src]), main img").count() == 0
+
+
+def test_details_that_are_gone_say_what_to_do(visit, site):
+    folder = site()
+    (folder / "data" / "kernels" / "chunk.js").unlink()
+    tab = visit(f"index.html{CRASH}", folder)
+    alert = tab.get_by_role("alert")
+    alert.wait_for()
+    assert "make it again with crosswarp report" in alert.inner_text()
+    # The browser says so too, and this once it is right.
+    assert all("chunk.js" in one or "ERR_FILE_NOT_FOUND" in one for one in tab.wrong)
+    tab.wrong.clear()
+
+
+PAGES = ("index.html", f"index.html{CRASH}", "columns/index.html", "columns/triton-3.2.0.html", "issues/index.html",
+         "issues/triton-1.html", "kernels/softmax.html")  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_phone_needs_no_sideways_scrolling(visit, site, make_record, path):
+    """Tables scroll by themselves, and here they must."""
+    folder = site(*(make_record(column=f"triton-3.{minor}.0") for minor in range(4, 12)))
+    tab = visit(path, folder, viewport={"width": 360, "height": 740}, has_touch=True)
+    tab.wait_for_load_state()
+    assert tab.evaluate("document.scrollingElement.scrollWidth") <= 360
+
+
+def test_light_dark_and_paper(visit, site):
+    folder = site()
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    colours = [
+        visit("index.html", folder, color_scheme=scheme).evaluate(ground)
+        for scheme in ("light", "dark")
+    ]
+    assert [sum(map(int, re.findall(r"\d+", colour)[:3])) > 380 for colour in colours] == [
+        True,
+        False,
+    ]
+    tab = visit("index.html", folder, color_scheme="dark")
+    tab.emulate_media(media="print")
+    assert not tab.get_by_label("Kernel").is_visible()
+    assert tab.get_by_role("table").is_visible()
+    assert (
+        tab.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
