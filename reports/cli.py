@@ -76,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     for name, meaning in (
         (
             "columns",
-            "ids, globs, a profile, or a pair such as triton-3.2.0+torch-2.5.1 (default: founding)",
+            "ids, globs, a profile, or a release with another torch, numpy or Python, such as "
+            "triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12 or any part of that (default: founding)",
         ),
         ("targets", "sm_90, gfx*, ... or a profile (default: founding; all)"),
         ("lanes", "compile, interpret, device (default: compile,interpret)"),
@@ -159,6 +160,10 @@ def _parser() -> argparse.ArgumentParser:
     columns = commands.add_parser(
         "columns", help="list the columns", description="List the columns."
     )
+    columns.add_argument(
+        "names", nargs="*", metavar="GLOB",
+        help="only these, as `crosswarp run --columns` takes them: also off the table, triton-3.2.0+torch-2.5.1",
+    )  # fmt: skip
     columns.add_argument("--columns-file", type=Path, metavar="TOML")
     # For nox and other programs: one id a line and nothing else.
     columns.add_argument("--ids", action="store_true", help="ids only, one a line")

@@ -166,6 +166,8 @@ def bisect(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 def columns(options: argparse.Namespace, argv: Sequence[str]) -> int:
     listed = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    if options.names:
+        listed = tuple(columns_module.choose(listed, selection.split(options.names)))
     if options.ids:
         print("\n".join(column.id for column in listed))
         return 0
@@ -176,11 +178,14 @@ def columns(options: argparse.Namespace, argv: Sequence[str]) -> int:
             c.torch or "newest",
             c.python,
             " ".join(c.requirements),
-            " ".join(c.profile),
+            "off the table" if c.swapped and not c.profile else " ".join(c.profile),
+            " ".join(c.overrides),
         ]
         for c in listed
     ]
-    heads = ["column", "triton", "torch", "python", "also", "profiles"]
+    heads = ["column", "triton", "torch", "python", "also", "profiles", "overridden"]
+    if not any(c.overrides for c in listed):
+        rows, heads = [row[:-1] for row in rows], heads[:-1]
     print(tabulate(rows, heads, disable_numparse=True))
     return 0
 
