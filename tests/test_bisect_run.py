@@ -12,7 +12,7 @@ from crosswarp.matrix import columns
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.here import Here
 from crosswarp.matrix.store import Store
-from crosswarp.reports import bisect, cli
+from crosswarp.reports import bisect, cli, trials
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\u202e \x9b31m\r\nnext"
 ANSWERS = {"g": "good", "b": "bad", "-": "cannot say"}
@@ -38,7 +38,7 @@ def history(fake_run, monkeypatch, tmp_path):
     """`history(**{"triton-3.2.0": "crash", ...})`: every other column passes; `environment` fails to be built."""
     from_fixture = type(fake_run).__call__.__globals__
     fake_prepare, fake_argv = from_fixture["FakePrepare"], from_fixture["fake_argv"]
-    monkeypatch.setattr(bisect, "suite_argv", fake_argv)
+    monkeypatch.setattr(trials, "suite_argv", fake_argv)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "issues.toml").write_text("")
 
@@ -52,7 +52,7 @@ def history(fake_run, monkeypatch, tmp_path):
         fake_run.script(script)
         fail = [name for name, outcome in outcomes.items() if outcome == "environment"]
         script.update({name: [] for name in fail})
-        monkeypatch.setattr(bisect, "Builder", lambda *a: fake_prepare(fail=fail))
+        monkeypatch.setattr(trials, "Builder", lambda *a: fake_prepare(fail=fail))
 
     return make
 
@@ -223,7 +223,7 @@ def test_a_search_among_wheels(crosswarp, history, fake_run, tmp_path, make_whee
         f"wheel-triton-{version}": steps(outcome, triton=version)
         for version, outcome in (("3.7.0", "pass"), ("3.8.0", "crash"), ("3.9.0", "crash"))
     })  # fmt: skip
-    fake, asked = bisect.Builder, []
+    fake, asked = trials.Builder, []
 
     def build(*arguments):
         asked.append(Path(arguments[3]).name)
@@ -231,7 +231,7 @@ def test_a_search_among_wheels(crosswarp, history, fake_run, tmp_path, make_whee
         prepare.expect = {}
         return prepare
 
-    monkeypatch.setattr(bisect, "Builder", build)
+    monkeypatch.setattr(trials, "Builder", build)
     _, out, _ = crosswarp(*between("3.7.0", "3.9.0"), "--wheels", "dist")
     assert "First bad: wheel-triton-3.8.0. wheel-triton-3.7.0 is the last good one." in out
     assert asked == [
@@ -297,7 +297,7 @@ def test_here_never_takes_an_error_for_a_verdict(crosswarp, at_hand, monkeypatch
 
 def test_a_fault_of_our_own_is_no_verdict_either(at_hand, monkeypatch, capsys):
     at_hand(*steps())
-    monkeypatch.setattr(bisect, "_plan", lambda options: 1 / 0)
+    monkeypatch.setattr(trials, "planned", lambda *a: 1 / 0)
     assert cli.main(["bisect", "softmax", "--here"]) == 125
     assert "ZeroDivisionError" in capsys.readouterr().err
 
