@@ -25,6 +25,7 @@ from crosswarp.matrix.run import Prepare, Runner
 from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
 from crosswarp.reports import bisect as bisect_module
+from crosswarp.reports import blame as blame_module
 from crosswarp.reports import diff as diff_module
 from crosswarp.reports import diff_text, escape, range_text
 from crosswarp.reports import docs as docs_module
@@ -162,6 +163,10 @@ def range(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 def bisect(options: argparse.Namespace, argv: Sequence[str]) -> int:
     return bisect_module.run(options, argv)
+
+
+def blame(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    return blame_module.run(options, argv)
 
 
 def columns(options: argparse.Namespace, argv: Sequence[str]) -> int:

@@ -11,11 +11,10 @@ from crosswarp.matrix import comparison, versions
 from crosswarp.matrix.issues import triton_of
 from crosswarp.matrix.record import LANES, MODES, OUTCOMES, Record
 from crosswarp.reports import escape
-from crosswarp.reports.layout import fill, row, wrapped
+from crosswarp.reports.layout import column_id, fill, row, wrapped
 from crosswarp.reports.view import Regression, View, regressions
 
 MAX_LISTED = 10
-_LONGEST_ID = 24
 # Short enough that all nine fit beside the longest column id.
 _HEADS = {
     "pass": "pass", "mismatch": "mism", "api-error": "api", "compile-error": "compile", "crash": "crash",
@@ -47,19 +46,13 @@ def counts(view: View, tablefmt: str = "simple") -> str:
         mine = [record for record in view.records if record.column == column]
         for lane, mode in sorted({(r.lane, r.mode) for r in mine}, key=_lane_order):
             tally = Counter(r.outcome for r in mine if (r.lane, r.mode) == (lane, mode))
-            rows.append([_lines(column), lane, mode, *(tally[outcome] or "" for outcome in seen)])
+            rows.append(
+                [column_id(column), lane, mode, *(tally[outcome] or "" for outcome in seen)]
+            )
     if not rows:
         return "Nothing was recorded."
     heads = ["column", "lane", "mode", *(_HEADS[outcome] for outcome in seen)]
     return tabulate(rows, heads, tablefmt=tablefmt, disable_numparse=True)
-
-
-def _lines(column: str) -> str:
-    """A short id as it is; a longer one in its parts, because cut off it may read like another."""
-    name = escape.line(column)
-    if len(name) > _LONGEST_ID:
-        name = name.replace("+", "\n+")
-    return "\n".join(escape.line(part, _LONGEST_ID) for part in name.split("\n"))
 
 
 def _lane_order(lane_mode: tuple[str, str]) -> tuple[int, int]:
