@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tabulate import tabulate
 
@@ -89,6 +89,10 @@ def _blame(
     trial: Trial,
 ) -> Blamed:
     symptom = attribution.symptom(second[1])
+    if first[1].answer == "good":
+        # Green is of use only where B is red.
+        told, why = attribution.answer(first[1], symptom)
+        first = first[0], replace(first[1], answer=told, why=why)
     answers = (first[1].answer, attribution.answer(second[1], symptom)[0])
     if answers != ("good", "bad"):
         raise _not_so(kernel, first, second, answers)
@@ -217,8 +221,8 @@ def _conclusion(blamed: Blamed) -> str:
         )
         return text + (f" So do {_names(others)}, each by itself." if others else "")
     if found.verdict == "enough":
-        each = " each" if len(found.axes) > 1 else ""
-        text = f"{names}{each} by itself makes A bad."
+        each = "Each of " if len(found.axes) > 1 else ""
+        text = f"{each}{names} by itself makes A bad."
         kept = [one.axis for one in found.swapped if one.alone == one.without == "bad"]
         if kept:
             text += f" B is bad without {_names(kept, 'or')} too: it has more than one cause."
@@ -230,13 +234,18 @@ def _conclusion(blamed: Blamed) -> str:
             return f"Only {pair} carries it, {names}: none by itself makes A bad, and B is good without any one."
         return text + (f" B is good without {_names(found.axes, 'or')}." if found.axes else "")
     if found.verdict == "needed":
-        return f"It could not be told whole. B is good without {_names(found.axes, 'or')}."
+        has, it = ("has", "it") if len(found.axes) == 1 else ("have", "any one of them")
+        unknown = [one.axis for one in found.swapped if one.alone == "cannot say"]
+        return (
+            f"{names} {has} a part: B is good without {it}. Whether {_names(unknown, 'or')} by itself makes A bad could "
+            "not be told."
+        )
     return "It could not be told."
 
 
 def _names(axes: Iterable[str], joined: str = "and") -> str:
     names = [name for axis, name in NAMES.items() if axis in set(axes)]
-    return f" {joined} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f" {joined} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _cause(symptom: Sequence[Record], known: Sequence[Issue]) -> list[str]:
