@@ -17,7 +17,7 @@ What could not be tried, or failed in another way than B, is neither good nor ba
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from crosswarp.matrix import columns as columns_module
@@ -56,6 +56,8 @@ class Found:
     verdict: Verdict
     axes: tuple[str, ...]
     swapped: tuple[Swapped, ...]
+    # together: whether A with all of `axes` from B is bad, and so needs none of the others.
+    whole: bool = False
 
     @property
     def answered(self) -> bool:
@@ -80,7 +82,10 @@ def attribute(axes: Sequence[str], ask: Callable[[Combination], Answer]) -> Foun
     swapped = tuple(
         Swapped(axis, told(frozenset({axis})), told(everything - {axis})) for axis in axes
     )
-    return _conclude(swapped)
+    found = _conclude(swapped)
+    if found.verdict == "together" and len(found.axes) > 1:
+        return replace(found, whole=told(frozenset(found.axes)) == "bad")
+    return found
 
 
 def _conclude(swapped: tuple[Swapped, ...]) -> Found:

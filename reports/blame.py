@@ -228,17 +228,17 @@ def _conclusion(blamed: Blamed) -> str:
             text += f" B is bad without {_names(kept, 'or')} too: it has more than one cause."
         return text
     if found.verdict == "together":
-        text = "Only several together carry it: none by itself makes A bad."
-        if set(found.axes) == set(blamed.axes):
+        if found.whole:
             pair = "the pair" if len(found.axes) == 2 else "all of them together"
             return f"Only {pair} carries it, {names}: none by itself makes A bad, and B is good without any one."
+        text = "Only several together carry it: none by itself makes A bad."
         return text + (f" B is good without {_names(found.axes, 'or')}." if found.axes else "")
     if found.verdict == "needed":
         has, it = ("has", "it") if len(found.axes) == 1 else ("have", "any one of them")
         unknown = [one.axis for one in found.swapped if one.alone == "cannot say"]
         return (
-            f"{names} {has} a part: B is good without {it}. Whether {_names(unknown, 'or')} by itself makes A bad could "
-            "not be told."
+            f"{names} {has} a part: B is good without {it}. "
+            f"Whether {_names(unknown, 'or')} by itself makes A bad could not be told."
         )
     return "It could not be told."
 

@@ -23,11 +23,21 @@ def asked(axes):
     return [one for one in dict.fromkeys(made) if one and one != whole]
 
 
-def found(axes, answers):
-    """What is found where `answers` says; no combination is asked twice, and no other is."""
+def found(axes, answers, rest="good"):
+    """What is found where `answers` says; no combination is asked twice, and one more only for a pair out of four."""
     left = dict(answers)
-    result = attribute(axes, lambda combination: left.pop(combination))
+    more = []
+
+    def ask(combination):
+        if combination not in answers:
+            more.append(combination)
+            return rest
+        return left.pop(combination)
+
+    result = attribute(axes, ask)
     assert not left
+    if more:
+        assert more == [frozenset(result.axes)] and (len(result.axes), len(axes)) == (2, 4)
     return result
 
 
@@ -103,8 +113,9 @@ TRUTHS = {
 def test_what_is_so_is_found_and_never_denied(truth):
     is_bad, expected = TRUTHS[truth]
     answers = {one: "bad" if is_bad(one) else "good" for one in asked(AXES)}
-    result = found(AXES, answers)
+    result = found(AXES, answers, "bad" if is_bad({"triton", "torch"}) else "good")
     assert (result.verdict, result.axes) == expected
+    assert result.whole == (truth in ("pair", "all"))
     for hidden in itertools.product((False, True), repeat=len(answers)):
         partly = {
             one: "cannot say" if hide else word
@@ -112,6 +123,15 @@ def test_what_is_so_is_found_and_never_denied(truth):
         }
         result = found(AXES, partly)
         assert holds(result, AXES, answers)
+
+
+def test_a_pair_that_takes_a_third_is_not_the_whole_of_it():
+    def is_bad(taken):
+        return {"triton", "torch"} <= taken and len(taken) > 2
+
+    answers = {one: "bad" if is_bad(one) else "good" for one in asked(AXES)}
+    result = found(AXES, answers, "good")
+    assert (result.axes, result.whole) == (("triton", "torch"), False)
 
 
 def test_one_axis_needs_no_trial_and_none_is_an_error():
