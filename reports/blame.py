@@ -219,7 +219,7 @@ def _conclusion(blamed: Blamed) -> str:
             f"{NAMES[axis]} carries it: A with {NAMES[axis]} {bad.versions[axis]} is bad, and B with "
             f"{NAMES[axis]} {good.versions[axis]} is good."
         )
-        return text + (f" So do {_names(others)}, each by itself." if others else "")
+        return text + (f" The same is so of {_names(others)}." if others else "")
     if found.verdict == "enough":
         each = "Each of " if len(found.axes) > 1 else ""
         text = f"{each}{names} by itself makes A bad."

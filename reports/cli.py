@@ -10,6 +10,7 @@
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them
+    crosswarp update    the releases of Triton that the table of columns lacks, as columns to paste
     crosswarp columns / targets / runs    what there is to choose from
 
 Exit status: 0 as expected; 1 something unexpectedly red or green (diff: something regressed; doctor: something known is
@@ -176,6 +177,13 @@ def _parser() -> argparse.ArgumentParser:
     columns.add_argument("--columns-file", type=Path, metavar="TOML")
     # For nox and other programs: one id a line and nothing else.
     columns.add_argument("--ids", action="store_true", help="ids only, one a line")
+    update = commands.add_parser(
+        "update", help="propose columns for new releases",
+        description="Ask the package index (as uv and pip are set up) which releases of Triton the table of columns "
+        "lacks and which torch pins them, and print each as a column to paste.",
+    )  # fmt: skip
+    update.add_argument("--write", action="store_true", help="put them into the table")
+    update.add_argument("--columns-file", type=Path, metavar="TOML")
     targets = commands.add_parser(
         "targets", help="list the targets", description="List the targets."
     )

@@ -14,7 +14,7 @@ from crosswarp.compat import doctor as compat_doctor
 from crosswarp.compat import doctor_text
 from crosswarp.matrix import baseline as baseline_module
 from crosswarp.matrix import columns as columns_module
-from crosswarp.matrix import here, issues, plan, resolver, selection
+from crosswarp.matrix import here, issues, plan, releases, resolver, selection
 from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Builder
@@ -32,6 +32,7 @@ from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
 from crosswarp.reports import libraries as libraries_module
 from crosswarp.reports import range as range_module
+from crosswarp.reports import update as update_module
 from crosswarp.reports.export import export
 from crosswarp.reports.markdown import markdown
 from crosswarp.reports.summary import summary
@@ -192,6 +193,18 @@ def columns(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if not any(c.overrides for c in listed):
         rows, heads = [row[:-1] for row in rows], heads[:-1]
     print(tabulate(rows, heads, disable_numparse=True))
+    return 0
+
+
+def update(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    path = options.columns_file or columns_module.DEFAULT_FILE
+    listed = columns_module.load(path)
+    found = releases.lacking(listed, Uv())
+    made = update_module.proposed(found)
+    if options.write and made:
+        releases.write(path, made, listed)
+    written = printable(str(path)) if options.write else ""
+    print(update_module.text(found, listed, written), end="")
     return 0
 
 
