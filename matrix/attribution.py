@@ -104,31 +104,40 @@ def _conclude(swapped: tuple[Swapped, ...]) -> Found:
 # From what a combination showed to an answer
 
 
+def symptom(bad: Seen, good: Seen) -> tuple[Record, ...]:
+    """What is wrong with B and not with A: what is red, or where nothing ran what was declared unsupported.
+
+    Where A has nothing of it green, all that is wrong with B.
+    """
+    nothing_ran = all(record.outcome == "unsupported" for record in bad.records)
+    wrong = bad.records if nothing_ran else bad.red
+    green = {record.item for record in good.records if record.ran}
+    green -= {record.item for record in good.red}
+    return tuple(record for record in wrong if record.item in green) or wrong
+
+
 def answer(seen: Seen, symptom: Sequence[Record]) -> tuple[Answer, str]:
-    """Whether a combination shows what B shows (`symptom`), and why.
+    """Whether the cases of B's `symptom` show the same on a combination, and why.
 
     Bad is what fails as B does. What fails in another way is no answer, because torch and Triton of different years may
     not go together at all; nor is green what was declared unsupported instead of run.
     """
+    items = {record.item for record in symptom}
     causes = {_cause(record) for record in symptom}
-    shown = [record for record in seen.records if _cause(record) in causes]
+    here = [record for record in seen.records if record.item in items]
+    shown = [record for record in here if _cause(record) in causes]
     if shown:
         return "bad", f"{shown[0].outcome}: {_words(shown[0])}"
-    if seen.red:
-        return "cannot say", f"fails in another way: {seen.why}"
-    if seen.answer == "good":
-        ran = {record.item for record in seen.records if record.ran}
-        missing = [record for record in symptom if record.item not in ran]
-        if missing:
-            return "cannot say", f"{missing[0].case} was not run"
-    return seen.answer, seen.why
-
-
-def symptom(seen: Seen) -> tuple[Record, ...]:
-    """What is wrong with B: what is red, or where nothing ran what was declared unsupported."""
-    if seen.red or any(record.outcome != "unsupported" for record in seen.records):
-        return seen.red
-    return seen.records
+    red = [record for record in here if record.red]
+    if red:
+        return "cannot say", f"fails in another way: {red[0].outcome}: {_words(red[0])}"
+    if seen.answer == "cannot say":
+        return "cannot say", seen.why
+    ran = {record.item for record in here if record.ran}
+    missing = [record.case for record in symptom if record.item not in ran]
+    if missing:
+        return "cannot say", f"{missing[0]} was not run"
+    return "good", f"green where B is red ({seen.why})" if seen.red else seen.why
 
 
 def _cause(record: Record) -> tuple[str, str]:

@@ -24,7 +24,6 @@ DEFAULT_FILE = Path(__file__).with_name("columns.toml")
 DEFAULT_PROFILE = "founding"
 # The cell side's own floor.
 CELL_PYTHON = SpecifierSet(">=3.9")
-_ID = r"^[a-z0-9][a-z0-9._+-]*$"
 _SPELLED = "Write it as triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12, or any part of that."
 
 
@@ -55,7 +54,7 @@ def _requirement(text: str) -> str:
 class Column(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: Annotated[str, Field(pattern=_ID)]
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._+-]*$")]
     triton: Annotated[str, AfterValidator(_version)] | None = None
     torch: Annotated[str, AfterValidator(_version)] | None = None
     python: Annotated[str, AfterValidator(_specifier)] = ">=3.9"

@@ -224,18 +224,9 @@ class Builder:
         if not listed.ok:
             raise _failed(column, listed, "Delete that folder and run again.")
         packages = {entry["name"]: entry["version"] for entry in json.loads(listed.stdout)}
-        packages["python"] = _python_version(home)
-        keep = (
-            "triton",
-            "torch",
-            "numpy",
-            "setuptools",
-            "pytest",
-            "pytest-xdist",
-            "crosswarp",
-            "python",
-        )
-        return {name: packages[name] for name in keep if name in packages}
+        keep = ("triton", "torch", "numpy", "setuptools", "pytest", "pytest-xdist", "crosswarp")
+        found = {name: packages[name] for name in keep if name in packages}
+        return {**found, "python": _python_version(home)}
 
     def _swapped(self, column: Column, home: Path, wanted: Wanted) -> tuple[str, ...]:
         """That it is no published pair, and which wishes of its packages were overridden."""

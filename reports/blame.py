@@ -88,12 +88,13 @@ def _blame(
     second: tuple[Column, Seen],
     trial: Trial,
 ) -> Blamed:
-    symptom = attribution.symptom(second[1])
-    if first[1].answer == "good":
-        # Green is of use only where B is red.
+    symptom = attribution.symptom(second[1], first[1])
+    answers = (first[1].answer, second[1].answer)
+    if symptom:
         told, why = attribution.answer(first[1], symptom)
-        first = first[0], replace(first[1], answer=told, why=why)
-    answers = (first[1].answer, attribution.answer(second[1], symptom)[0])
+        # Red in another way than B is no answer for a combination, and for A it is one.
+        answers = ("bad" if told == "cannot say" and first[1].red else told, "bad")
+        first = first[0], replace(first[1], why=why)
     if answers != ("good", "bad"):
         raise _not_so(kernel, first, second, answers)
     good, bad = attribution.side(*first), attribution.side(*second)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -150,52 +151,62 @@ def crash(make_record):
 
 
 def test_bad_is_what_fails_as_b_does(make_record, crash):
-    b = [crash(case="1"), make_record(case="2")]
-    wrong = symptom(judged(b))
-    assert wrong == (b[0],)
-    assert answer(judged(b), wrong)[0] == "bad"
-    assert answer(judged([crash(case="2")]), wrong)[0] == "bad"
-    green = [make_record(case="1"), make_record(case="2")]
-    assert answer(judged(green), wrong) == ("good", "2 cells green")
-    other = [crash(case="1", fingerprint="instrN")]
-    assert answer(judged(other), wrong) == ("cannot say", "fails in another way: crash: instrN")
-    assert answer(judged([*other, crash(case="2")]), wrong)[0] == "bad"
+    green = judged([make_record(case="1"), make_record(case="2")])
+    b = judged([crash(case="1"), make_record(case="2")])
+    wrong = symptom(b, green)
+    assert wrong == (b.records[0],)
+    assert answer(b, wrong) == ("bad", "crash: abort")
+    assert answer(green, wrong) == ("good", "2 cells green")
+    other = crash(case="1", fingerprint="instrN")
+    told = ("cannot say", "fails in another way: crash: instrN")
+    assert answer(judged([other]), wrong) == told
+    # Only the cases that are red on B count: what else a combination breaks is not what is asked.
+    elsewhere = [make_record(case="1"), crash(case="2", fingerprint="instrN")]
+    assert answer(judged(elsewhere), wrong) == ("good", "green where B is red (crash: instrN)")
+    assert answer(judged([other, crash(case="2")]), wrong) == told
 
 
 def test_green_is_only_what_ran_where_b_is_red(make_record, crash):
-    wrong = symptom(judged([crash(case="1")]))
-    for lacking in (
-        [make_record(case="2")],
-        [make_record(case="1", outcome="unsupported"), make_record(case="2")],
-    ):
+    wrong = symptom(judged([crash(case="1")]), judged([make_record(case="1")]))
+    unsupported = make_record(case="1", outcome="unsupported")
+    for lacking in ([make_record(case="2")], [unsupported, make_record(case="2")]):
         assert answer(judged(lacking), wrong) == ("cannot say", "1 was not run")
     not_run = make_record(case="1", outcome="not-run", message="no wheel")
     assert answer(judged([not_run]), wrong) == ("cannot say", "not run: no wheel")
     assert answer(judged([]), wrong)[0] == "cannot say"
 
 
+def test_what_is_wrong_with_b_is_what_a_has_green(make_record, crash):
+    old, new, unknown = crash(case="old"), crash(case="new"), crash(case="unknown")
+    b = judged([old, new, unknown])
+    a = judged([crash(case="old"), make_record(case="new")])
+    assert symptom(b, a) == (new,)
+    assert symptom(b, judged([crash(case="old")])) == (old, new, unknown)
+    assert symptom(judged([make_record()]), a) == ()
+
+
 def test_wrong_numbers_are_wrong_numbers(make_record, crash):
-    wrong = symptom(judged([crash(outcome="mismatch", fingerprint="mismatch: nan")]))
+    wrong = (crash(outcome="mismatch", fingerprint="mismatch: nan"),)
     other = crash(outcome="mismatch", fingerprint="mismatch: values")
     assert answer(judged([other]), wrong)[0] == "bad"
 
 
 def test_what_is_declared_unsupported_can_be_attributed_too(make_record):
     lacks = make_record(outcome="unsupported", reason="interpreter", message="pin numpy<2.4")
-    wrong = symptom(judged([lacks]))
+    both = make_record(outcome="unsupported", case="bf16", message="no bf16")
+    green = judged([make_record(), both])
+    wrong = symptom(judged([lacks, both]), green)
     assert wrong == (lacks,)
     assert answer(judged([lacks]), wrong) == ("bad", "unsupported: pin numpy<2.4")
-    assert answer(judged([make_record()]), wrong)[0] == "good"
+    assert answer(green, wrong)[0] == "good"
     other = make_record(outcome="unsupported", message="pin numpy<2")
     assert answer(judged([other]), wrong)[0] == "cannot say"
     # Where something ran, a cell that is declared unsupported is nothing wrong.
-    assert symptom(judged([lacks, make_record(case="other")])) == ()
-    assert symptom(judged([])) == ()
+    assert symptom(judged([lacks, make_record(case="other")]), green) == ()
+    assert symptom(judged([]), green) == ()
 
 
 def judged(records):
-    from dataclasses import replace
-
     return replace(judge(records), records=tuple(records))
 
 
