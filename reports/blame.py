@@ -213,7 +213,7 @@ def _conclusion(blamed: Blamed) -> str:
     found, good, bad = blamed.found, blamed.good, blamed.bad
     names = _names(found.axes)
     if found.verdict == "carries" and len(blamed.axes) == 1:
-        return f"{names} carries it: in nothing else do A and B differ."
+        return f"{names} carries it: of the four, nothing else differs."
     if found.verdict == "carries":
         (axis, *others) = found.axes
         text = (

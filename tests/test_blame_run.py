@@ -71,7 +71,7 @@ def test_one_axis_is_known_without_a_swap(crosswarp, tmp_path):
     b = "triton-3.2.0+numpy-2.4.1"
     status, out, _ = crosswarp({b: "mismatch"}, "softmax", "triton-3.2.0", b)
     assert status == 0
-    assert "numpy carries it: in nothing else do A and B differ." in out
+    assert "numpy carries it: of the four, nothing else differs." in out
     with Store(tmp_path / "store.db") as store:
         assert len(store.runs()) == 2
 
