@@ -4,6 +4,7 @@ nox -s matrix                            the main job: the founding five columns
 nox -s matrix -- --columns all           every column; everything after -- goes to `crosswarp run`
 nox -s tests / nox -s lint               the harness's own tests; ruff and mypy
 nox -s docs                              docs/ again, from the records; -- --check only compares
+nox -s update                            columns for new releases of Triton, to paste; -- --write puts them in
 nox -s bench                             on a GPU: the kernels against what else computes the same; -- --only 'rms*'
 """
 
@@ -92,6 +93,13 @@ def docs(session: nox.Session) -> None:
     """Make docs/ from the records; `-- --check` only says what is out of date."""
     session.install("-e", ".[matrix]")
     session.run("crosswarp", "docs", *session.posargs)
+
+
+@nox.session
+def update(session: nox.Session) -> None:
+    """Ask the package index for releases that columns.toml lacks; `-- --write` puts them in."""
+    session.install("-e", ".[matrix]")
+    session.run("crosswarp", "update", *session.posargs)
 
 
 @nox.session

@@ -91,6 +91,8 @@ class Seen:
     run: int = 0
     # Whether its environment is at fault.
     environment: bool = False
+    # Of the cases that count; a `Trial` tells them.
+    records: tuple[Record, ...] = ()
 
 
 def judge(records: Sequence[Record], case: str = "*", problems: Sequence[str] = ()) -> Seen:
@@ -147,9 +149,11 @@ class Trial:
         )  # fmt: skip
         result = runner()
         problems = [note.text for note in self.store.notes(result.run) if note.kind == "problem"]
-        seen = judge(self.store.records(result.run), self.case, problems)
+        records = self.store.records(result.run)
+        seen = judge(records, self.case, problems)
         environment = result.exit_code == run_module.EXIT_ENVIRONMENT
-        return replace(seen, run=result.run, environment=environment)
+        counted = tuple(record for record in records if fnmatchcase(record.case, self.case))
+        return replace(seen, run=result.run, environment=environment, records=counted)
 
 
 def published(table: Sequence[Column]) -> list[Column]:

@@ -1,7 +1,8 @@
 """The columns: pinned environments, read from columns.toml.
 
-A column off the official pair needs no entry: `triton-3.2.0+torch-2.5.1` takes everything but torch from
-`triton-3.2.0` and is installed with an override, because torch pins its Triton exactly.
+A column off its official versions needs no entry: `triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12`, or any part of
+it, takes the rest from `triton-3.2.0`. torch and numpy are then installed with an override, because torch pins its
+Triton exactly.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from crosswarp.matrix import datafile, selection
+from crosswarp.matrix import datafile, selection, versions
 from crosswarp.matrix.errors import ConfigError, UsageError
 
 DEFAULT_FILE = Path(__file__).with_name("columns.toml")
 DEFAULT_PROFILE = "founding"
-_PAIR = re.compile(r"triton-(?P<triton>[^+]+)(\+torch-(?P<torch>[^+].*))?")
+# The cell side's own floor.
+CELL_PYTHON = SpecifierSet(">=3.9")
+_SPELLED = "Write it as triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12, or any part of that."
 
 
 def _version(text: str) -> str:
@@ -74,9 +77,21 @@ class Column(BaseModel):
         return self
 
     @property
+    def swapped(self) -> dict[str, str]:
+        """What it has in place of its Triton's own: `{"torch": "2.5.1", "python": "3.12"}`."""
+        return {} if self.resolver else versions.swapped(self.id)
+
+    @property
     def official(self) -> bool:
-        """Whether torch itself asks for this Triton, so that nothing needs an override."""
-        return "+torch-" not in self.id and self.resolver is None
+        """Whether it is a published pair with what that asks for, so that nothing needs an override."""
+        return self.resolver is None and not self.swapped
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """What is installed whatever its packages ask for; torch asks for one Triton and no other."""
+        pair = [f"triton=={self.triton}", f"torch=={self.torch}"] if "torch" in self.swapped else []
+        numpy = [f"numpy=={self.swapped['numpy']}"] if "numpy" in self.swapped else []
+        return (*pair, *numpy)
 
 
 class ColumnFile(BaseModel):
@@ -108,36 +123,80 @@ def newest(columns: Sequence[Column]) -> Column:
 
 
 def choose(columns: Sequence[Column], wanted: Sequence[str]) -> list[Column]:
-    """Columns by id, glob, profile name, or a pair off the table; in the order of the table, pairs last."""
+    """Columns by id, glob, profile name, or off the table; in the order of the table, those off it last."""
     listing = "`crosswarp columns` lists them."
     by_id = {column.id: column for column in columns}
     profiles = {name for column in columns for name in column.profile}
-    names: list[str] = []
-    pairs: list[Column] = []
+    names: set[str] = set()
+    swapped: dict[str, Column] = {}
     for text in wanted:
         if text in profiles:
-            names += [column.id for column in columns if text in column.profile]
-        elif text not in by_id and (pair := _off_table(text, by_id)):
-            pairs.append(pair)
+            names.update(column.id for column in columns if text in column.profile)
+        elif text not in by_id and "+" in text and not any(char in text for char in "*?["):
+            one = _off_table(text, by_id)
+            swapped[one.id] = one
         else:
-            names += selection.choose([text], list(by_id), "column", listing)
-    return [column for column in columns if column.id in set(names)] + pairs
+            names.update(selection.choose([text], list(by_id), "column", listing))
+    names.update(swapped.keys() & by_id)
+    chosen = [column for column in columns if column.id in names]
+    return chosen + [column for name, column in swapped.items() if name not in by_id]
 
 
-def _off_table(text: str, by_id: dict[str, Column]) -> Column | None:
-    match = _PAIR.fullmatch(text)
-    if not match or not match["torch"] or any(char in text for char in "*?["):
-        return None
-    base = by_id.get(f"triton-{match['triton']}")
-    if base is None:
-        return None
+def swap(column: Column, **wanted: str) -> Column:
+    """`column` with another torch, numpy or python; itself where that is what it has. Raises UsageError."""
+    checked = {axis: _checked(column, axis, text) for axis, text in wanted.items()}
+    if "torch" in checked and Version(checked["torch"]) == Version(column.torch or "0"):
+        del checked["torch"]
+    swapped = {**column.swapped, **checked}
+    changes: dict[str, object] = {"torch": swapped.get("torch", column.torch)}
+    if "numpy" in swapped:
+        others = [text for text in column.requirements if Requirement(text).name != "numpy"]
+        changes["requirements"] = (f"numpy=={swapped['numpy']}", *others)
+    if "python" in swapped:
+        patch = swapped["python"].count(".") == 2
+        changes["python"] = f"=={swapped['python']}" if patch else f"=={swapped['python']}.*"
+    parts = [f"{axis}-{swapped[axis]}" for axis in versions.SWAPPED if axis in swapped]
+    identifier = "+".join([f"triton-{column.triton}", *parts])
+    if identifier == column.id:
+        return column
+    return column.model_copy(update={**changes, "id": identifier, "profile": ()})
+
+
+def _checked(column: Column, axis: str, text: str) -> str:
+    """The version that `text` names, spelled as it is in ids."""
+    if axis == "python":
+        if not re.fullmatch(r"3\.\d+(\.\d+)?", text):
+            raise UsageError(f'"{text}" is not a version of Python such as 3.12. {_SPELLED}')
+        allowed = SpecifierSet(column.python) & CELL_PYTHON
+        if not allowed.contains(text, prereleases=True):
+            raise UsageError(
+                f"{column.id} takes Python {allowed}, not {text}. Name one of those, or another column."
+            )
+        return text
     try:
-        Version(match["torch"])
+        version = Version(text)
     except InvalidVersion:
+        version = None
+    # One spelling of one version: what is released as 2.6.0 is not also 2.6.
+    if version is None or version.epoch or len(version.release) != 3:
+        raise UsageError(f'"{text}" is not a whole version of {axis}. {_SPELLED}')
+    return str(version)
+
+
+def _off_table(text: str, by_id: dict[str, Column]) -> Column:
+    """The column that an id such as `triton-3.2.0+python-3.12` names, its parts in any order."""
+    name, parts = versions.split_id(text)
+    axes = [axis for axis, _ in parts]
+    if not parts or len(set(axes)) < len(axes):
+        raise UsageError(f'column "{text}": what is in place of its own cannot be read. {_SPELLED}')
+    base = by_id.get(name)
+    if base is None:
         raise UsageError(
-            f'column "{text}": "{match["torch"]}" is not a version of torch. '
-            "Write a pair as triton-3.2.0+torch-2.5.1."
-        ) from None
-    if match["torch"] == base.torch:
-        return base
-    return base.model_copy(update={"id": text, "torch": match["torch"], "profile": ()})
+            f'column "{text}": the table holds no "{name}". `crosswarp columns` lists what it holds, and '
+            "`crosswarp update` proposes the releases that it lacks."
+        )
+    if base.resolver:
+        raise UsageError(
+            f'column "{text}": "{name}" pins no versions that could be swapped. Name a release. {_SPELLED}'
+        )
+    return swap(base, **dict(parts))

@@ -17,7 +17,7 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 
 from crosswarp.matrix import resolver, versions
-from crosswarp.matrix.columns import Column
+from crosswarp.matrix.columns import CELL_PYTHON, Column
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.uvtool import Answer, Uv
 
@@ -25,6 +25,7 @@ from crosswarp.matrix.uvtool import Answer, Uv
 SUITE_REQUIREMENTS = ("packaging", "pytest", "pytest-xdist", "pyelftools")
 _STAMP = "crosswarp-stamp.json"
 _PROBE_TIMEOUT = 8
+_CHOOSE = "If there are no such versions, or no build of them for one Python, name others. "
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Environment:
     expect: Mapping[str, str]
     versions: Mapping[str, str]
     requirements: tuple[str, ...]
+    # What was installed whatever the packages ask for.
+    overrides: tuple[str, ...] = ()
     reused: bool = False
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
@@ -86,7 +89,7 @@ class Builder:
         started = time.monotonic()
         python = python_for(column)
         resolved = self._resolve(column, python)
-        overrides = [] if column.official else [resolved.triton, resolved.torch]
+        overrides = (resolved.triton, resolved.torch) if column.resolver else column.overrides
         wanted = Wanted(
             requirements=(
                 resolved.triton,
@@ -94,7 +97,7 @@ class Builder:
                 *column.requirements,
                 *SUITE_REQUIREMENTS,
             ),
-            overrides=tuple(overrides),
+            overrides=overrides,
             python=python,
             crosswarp=self._crosswarp.stamp,
             identity=resolved.identity,
@@ -114,6 +117,7 @@ class Builder:
         expect = {
             "triton": resolved.triton_version or found["triton"],
             "torch": resolved.torch_version or found["torch"],
+            **column.swapped,
         }
         return Environment(
             python=_python_of(home),
@@ -121,9 +125,10 @@ class Builder:
             expect=expect,
             versions={**found, **resolved.identity},
             requirements=wanted.requirements,
+            overrides=wanted.overrides,
             reused=reused,
             seconds=time.monotonic() - started,
-            notes=resolved.notes,
+            notes=(*resolved.notes, *self._swapped(column, home, wanted)),
         )
 
     def cancel(self) -> None:
@@ -159,7 +164,7 @@ class Builder:
             raise _failed(
                 column,
                 made,
-                f"uv found no Python {wanted.python}: install one, or run crosswarp with it.",
+                f"uv found no Python {wanted.python}: install one (uv python install), or run crosswarp with it.",
             )
         arguments = ["pip", "install", "--python", str(_python_of(home))]
         if resolved.index:
@@ -190,8 +195,9 @@ class Builder:
             raise _failed(
                 column,
                 done,
-                "Check the network and the package index (pip's and uv's settings are used), then run again; "
-                "the other columns are not concerned. To leave this one out, name the others with --columns.",
+                f"{_CHOOSE if column.swapped else ''}Check the network and the package index (pip's and uv's settings "
+                "are used), then run again; the other columns are not concerned. To leave this one out, name the "
+                "others with --columns.",
             )
 
     def _probe_cpu(self, arguments: Sequence[str]) -> tuple[bool, str]:
@@ -219,16 +225,29 @@ class Builder:
             raise _failed(column, listed, "Delete that folder and run again.")
         packages = {entry["name"]: entry["version"] for entry in json.loads(listed.stdout)}
         keep = ("triton", "torch", "numpy", "setuptools", "pytest", "pytest-xdist", "crosswarp")
-        return {name: packages[name] for name in keep if name in packages}
+        found = {name: packages[name] for name in keep if name in packages}
+        return {**found, "python": _python_version(home)}
+
+    def _swapped(self, column: Column, home: Path, wanted: Wanted) -> tuple[str, ...]:
+        """That it is no published pair, and which wishes of its packages were overridden."""
+        if not column.swapped:
+            return ()
+        checked = self._uv(["pip", "check", "--python", str(_python_of(home))])
+        against = [line.strip() for line in checked.stderr.splitlines() if " requires " in line]
+        official = column.id.partition("+")[0]
+        text = f"{column.id}: off the versions of {official}"
+        if wanted.overrides:
+            text += f"; overridden: {', '.join(wanted.overrides)}"
+        return (". ".join([text, *against]) + ".",)
 
     def _check_pins(
         self, column: Column, resolved: resolver.Resolved, found: Mapping[str, str]
     ) -> None:
-        for name, planned in (
-            ("triton", resolved.triton_version),
-            ("torch", resolved.torch_version),
-        ):
-            if name not in found or (planned and not versions.same_public(found[name], planned)):
+        pins = {"triton": resolved.triton_version, "torch": resolved.torch_version}
+        for name, planned in {**pins, **column.swapped}.items():
+            if name not in found or (
+                planned and not versions.as_planned(name, found[name], planned)
+            ):
                 raise EnvironmentFailed(
                     f"{column.id}: its environment holds {name} {found.get(name, 'not at all')}, planned was "
                     f"{planned}. Delete {self.folder / column.id} and run again."
@@ -294,8 +313,12 @@ def python_for(column: Column) -> str:
     allowed = SpecifierSet(column.python)
     if allowed.contains(_here(), prereleases=True):
         return _here()
-    # The cell side's own floor.
-    return str(allowed & SpecifierSet(">=3.9"))
+    return str(allowed & CELL_PYTHON)
+
+
+def _python_version(home: Path) -> str:
+    lines = (line.partition("=") for line in (home / "pyvenv.cfg").read_text().splitlines())
+    return next(value.strip() for name, _, value in lines if name.strip() == "version_info")
 
 
 def _here() -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -148,10 +149,10 @@ def _nightly(index: str, table: Sequence[Column], uv: Uv, python_version: str) -
         "first-index",
     ]
     # The nightly index alone may answer here, or an older published Triton could pass for main.
-    answer = _ask(
+    answer = ask(
         ["triton"], arguments, uv, python_version, environ={"UV_INDEX": "", "UV_FIND_LINKS": ""}
     )
-    found = dict(_PINNED.findall(answer.stdout)) if answer.ok else {}
+    found = pinned(answer)
     if "triton" not in found:
         raise EnvironmentFailed(
             f"main: the nightly index {_public(index)} gave no triton:\n{_hide(answer.why, index)}\n"
@@ -168,8 +169,8 @@ def _nightly(index: str, table: Sequence[Column], uv: Uv, python_version: str) -
 
 
 def _stand_in(table: Sequence[Column], uv: Uv, python_version: str) -> Resolved:
-    answer = _ask(["triton", "torch"], [], uv, python_version)
-    found = dict(_PINNED.findall(answer.stdout)) if answer.ok else {}
+    answer = ask(["triton", "torch"], [], uv, python_version)
+    found = pinned(answer)
     notes: tuple[str, ...] = ()
     if not {"triton", "torch"} <= found.keys():
         newest = columns.newest(table)
@@ -192,30 +193,44 @@ def _stand_in(table: Sequence[Column], uv: Uv, python_version: str) -> Resolved:
 
 
 def _newest_torch(table: Sequence[Column], uv: Uv, python_version: str) -> str:
-    answer = _ask(["torch"], [], uv, python_version)
-    found = dict(_PINNED.findall(answer.stdout)) if answer.ok else {}
+    answer = ask(["torch"], [], uv, python_version)
+    found = pinned(answer)
     version = found.get("torch", columns.newest(table).torch or "").partition("+")[0]
     return f"torch=={version}"
 
 
-def _ask(
-    names: Sequence[str],
+def ask(
+    requirements: Sequence[str],
     arguments: Sequence[str],
     uv: Uv,
     python_version: str,
     environ: dict[str, str] | None = None,
+    deps: bool = False,
+    constraints: Sequence[str] = (),
 ) -> Answer:
-    """The newest version of each name by itself: together, an old torch that pins no Triton could be chosen."""
+    """The newest version that each requirement allows, by itself: together with what they depend on (`deps`), an old
+    torch that pins no Triton could be chosen. The exit status is 1 where there is none, and 2 where it was not told."""
     with tempfile.TemporaryDirectory() as folder:
         wanted = Path(folder, "wanted.in")
-        wanted.write_text("".join(f"{name}\n" for name in names))
+        wanted.write_text("".join(f"{requirement}\n" for requirement in requirements))
+        if constraints:
+            Path(folder, "constraints.in").write_text("".join(f"{one}\n" for one in constraints))
+            arguments = [*arguments, "--constraints", "constraints.in"]
+        if not deps:
+            arguments = [*arguments, "--no-deps"]
+        # Nothing is built, so any interpreter will do; without one, uv looks for that version and downloads it.
         return uv(
-            ["pip", "compile", "--no-deps", "--no-header", "--no-annotate", "--upgrade", "--no-build",
+            ["pip", "compile", "--no-header", "--no-annotate", "--upgrade", "--no-build", "--python", sys.executable,
              "--python-version", python_version, *arguments, str(wanted)],
             timeout=_INDEX_TIMEOUT,
             environ=environ,
             cwd=Path(folder),
         )  # fmt: skip
+
+
+def pinned(answer: Answer) -> dict[str, str]:
+    """The version of each name that `ask` was told; none where it was not."""
+    return dict(_PINNED.findall(answer.stdout)) if answer.ok else {}
 
 
 def _wheels(path: Path) -> list[Path]:

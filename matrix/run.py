@@ -223,6 +223,7 @@ class Runner:
                 environment.versions,
                 environment.requirements,
                 environment.seconds,
+                environment.overrides,
             ),  # fmt: skip
         )
         for note in environment.notes:
@@ -336,7 +337,7 @@ class Runner:
         self._measured[column] = str(found.get("triton") or "") or None
         for name, expected in environment.expect.items():
             actual = str(found.get(name))
-            if not versions.same_public(actual, expected):
+            if not versions.as_planned(name, actual, expected):
                 state.wrong = f"{name} {actual} was imported, planned was {expected}"
         state.planned[lane] = planned
         self._progress.planned(column, lane, planned)

@@ -48,6 +48,10 @@ MIGRATIONS = (
         id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL,
         kind TEXT NOT NULL, text TEXT NOT NULL);
     """,
+    # What a column off the official versions was installed with, whatever its packages ask for.
+    """
+    ALTER TABLE environments ADD COLUMN overrides TEXT NOT NULL DEFAULT '[]';
+    """,
 )
 
 _CELL = (
@@ -81,6 +85,7 @@ class Environment:
     versions: Mapping[str, Any]
     requirements: tuple[str, ...]
     seconds: float
+    overrides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,7 +171,7 @@ class Store:
     def environment(self, run: int, environment: Environment) -> None:
         with self._write() as db:
             db.execute(
-                "INSERT OR REPLACE INTO environments VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO environments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     run,
                     environment.column,
@@ -176,6 +181,7 @@ class Store:
                     _json(environment.versions),
                     _json(list(environment.requirements)),
                     environment.seconds,
+                    _json(list(environment.overrides)),
                 ),  # fmt: skip
             )
 
@@ -272,7 +278,7 @@ class Store:
         return [
             Environment(
                 row["column"], row["label"], row["state"], row["message"], json.loads(row["versions"]),
-                tuple(json.loads(row["requirements"])), row["seconds"],
+                tuple(json.loads(row["requirements"])), row["seconds"], tuple(json.loads(row["overrides"])),
             )
             for row in rows
         ]  # fmt: skip

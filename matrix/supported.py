@@ -22,7 +22,8 @@ The specifier admits every green release and no red or unsupported one:
 - a release between two green ones that was not run is left in, and must be said wherever the specifier is shown
   (`inside`): a specifier has no way to say "unknown".
 
-Columns off the official pair, and builds that are no release, take no part; they are named too (`left_out`).
+Columns off the official pair, or with a numpy or Python of their own, and builds that are no release, take no part;
+they are named too (`left_out`).
 """
 
 from __future__ import annotations
@@ -295,9 +296,13 @@ def _no_release(
     version = Version(triton)
     if version.is_prerelease or version.local:
         return f"Triton {triton} is a build of its own, no release"
-    by_name = name.startswith("triton-") and "+torch-" not in name
+    swapped = versions.swapped(name)
+    by_name = name.startswith("triton-") and "torch" not in swapped
     if not by_name and (triton, torch) not in pairs:
         return f"Triton {triton} with torch {torch or 'unknown'} is off the official pair"
+    if swapped:
+        told = ", ".join(f"{axis} {version}" for axis, version in swapped.items())
+        return f"it has {told} in place of the release's own"
     return ""
 
 

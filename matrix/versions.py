@@ -9,7 +9,10 @@ from packaging.version import InvalidVersion, Version
 
 from crosswarp.compat.versions import base_version, in_window
 
+# What a column may have in place of its Triton's own, in the order of an id.
+SWAPPED = ("torch", "numpy", "python")
 _IN_COLUMN = re.compile(r"triton-([^+]+)")
+_PART = re.compile(rf"\+({'|'.join(SWAPPED)})-")
 
 
 def base(version: str) -> Version | None:
@@ -40,6 +43,23 @@ def of_column(column: str) -> str | None:
     """The Triton version that a column id names; None for `main`."""
     match = _IN_COLUMN.search(column)
     return match.group(1) if match else None
+
+
+def split_id(column: str) -> tuple[str, list[tuple[str, str]]]:
+    """`triton-3.2.0+torch-2.5.1` as `triton-3.2.0` and what is in place of its own: `[("torch", "2.5.1")]`."""
+    name, *rest = _PART.split(column)
+    return name, list(zip(rest[::2], rest[1::2]))
+
+
+def swapped(column: str) -> dict[str, str]:
+    return dict(split_id(column)[1])
+
+
+def as_planned(name: str, found: str, planned: str) -> bool:
+    """Whether an environment's `name` is the one planned: a Python is planned to the minor, or to the patch."""
+    if name == "python":
+        return f"{found}.".startswith(f"{planned}.")
+    return same_public(found, planned)
 
 
 def sort_key(version: str | None) -> tuple[int, Version]:

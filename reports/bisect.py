@@ -6,27 +6,19 @@ import argparse
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tabulate import tabulate
 
-from crosswarp.matrix import bisection, here, issues, plan, selection
+from crosswarp.matrix import bisection, here
 from crosswarp.matrix import columns as columns_module
-from crosswarp.matrix import targets as targets_module
-from crosswarp.matrix.bisection import Found, Seen, Trial, WrongEnd
+from crosswarp.matrix.bisection import Found, Seen, WrongEnd
 from crosswarp.matrix.columns import Column
-from crosswarp.matrix.environment import Builder
 from crosswarp.matrix.errors import Cancelled, CrosswarpError, EnvironmentFailed, UsageError
 from crosswarp.matrix.issues import Issue
-from crosswarp.matrix.progress import progress
-from crosswarp.matrix.record import MODES, Record
-from crosswarp.matrix.run import Prepare, suite_argv
-from crosswarp.matrix.store import Store
-from crosswarp.matrix.uvtool import Uv
-from crosswarp.reports import escape
-from crosswarp.reports.layout import fill, row
+from crosswarp.reports import escape, trials
+from crosswarp.reports.layout import fill
 
 # What `git bisect run` takes for an answer; from 128 on it stops.
 GIT = {"good": 0, "bad": 1, "cannot say": 125}
@@ -53,7 +45,7 @@ def _search(options: argparse.Namespace, argv: Sequence[str]) -> int:
     mended = good > bad
     history = history[bad : good + 1][::-1] if mended else history[good : bad + 1]
     seen: dict[str, Seen] = {}
-    with _trial(options, argv, _builder(options, mains)) as (trial, known):
+    with trials.trial(options, argv, trials.builder(options, mains)) as (trial, known):
 
         def ask(at: int) -> bisection.Answer:
             seen[history[at].id] = trial(history[at])
@@ -82,7 +74,7 @@ def _judge_here(options: argparse.Namespace, argv: Sequence[str]) -> int:
         if options.good or options.bad or options.wheels:
             raise UsageError("--here judges one interpreter. Leave out --good, --bad and --wheels.")
         looked = here.look(Path(os.path.abspath(options.here)))
-        with _trial(options, argv, lambda column, say: looked, True) as (trial, known):
+        with trials.trial(options, argv, lambda column, say: looked, True) as (trial, known):
             seen = trial(looked.column)
     except Cancelled:
         raise
@@ -94,75 +86,9 @@ def _judge_here(options: argparse.Namespace, argv: Sequence[str]) -> int:
         return GIT["cannot say"]
     why = "" if seen.red else f" ({seen.why})"
     print(fill("", escape.line(f"{options.kernel} on {looked.column.id}: {seen.answer}{why}")))
-    for line in _cause(seen, known):
+    for line in trials.cause(seen.red, known):
         print(line)
     return GIT[seen.answer]
-
-
-@contextmanager
-def _trial(
-    options: argparse.Namespace,
-    argv: Sequence[str],
-    prepare: Callable[[Column, Callable[[str], None]], Prepare],
-    at_hand: bool = False,
-) -> Iterator[tuple[Trial, Sequence[Issue]]]:
-    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
-    planned = _plan(options)
-    try:
-        options.work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"--work {options.work}: {error.strerror or error}. Name a folder that can be written."
-        ) from None
-    with progress() as shown, Store(options.store) as store:
-        yield (
-            Trial(
-                planned, options.case, store, options.work, lambda column: prepare(column, shown.say),
-                shown, known, argv, suite_argv, at_hand,
-            ),
-            known,
-        )  # fmt: skip
-
-
-def _plan(options: argparse.Namespace) -> plan.Plan:
-    all_targets = targets_module.load(options.targets_file or targets_module.DEFAULT_FILE)
-    suite = options.suite.resolve() if options.suite else None
-    plan.check_kernels([options.kernel], suite)
-    names = plan.kernel_names(suite)
-    if options.kernel not in names:
-        raise UsageError(f'"{options.kernel}" is no one kernel. There are: {", ".join(names)}.')
-    return plan.Plan(
-        columns=(),
-        targets=targets_module.choose(all_targets, selection.split([options.target])),
-        lanes=plan.check_lanes([options.lane]),
-        modes=plan.check_words([options.mode], MODES, "mode"),
-        kernels=(options.kernel,),
-        jobs=options.jobs or plan.default_jobs(),
-        time_limit=options.time_limit,
-        memory_limit_mb=options.memory_limit,
-        column_limit=options.column_limit,
-        suite=suite,
-        # Builds of two commits bear one version, and one may not pass with what the other compiled.
-        fresh=bool(options.here),
-    )
-
-
-def _builder(
-    options: argparse.Namespace, mains: Mapping[str, Path]
-) -> Callable[[Column, Callable[[str], None]], Prepare]:
-    """Makes a new builder for each run, because a run ends by cancelling its own; torch's index is asked once."""
-    table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
-    folder = (options.work / "envs").absolute()
-    last: list[Builder] = []
-
-    def build(column: Column, say: Callable[[str], None]) -> Prepare:
-        main = mains.get(column.id)
-        made = Builder(folder, table, Uv(), str(main) if main else None, None, say)
-        made.cpu_backend = last[0].cpu_backend if last else None
-        last[:] = [made]
-        return made
-
-    return build
 
 
 def _wrong_end(column: str, error: WrongEnd, seen: Mapping[str, Seen]) -> CrosswarpError:
@@ -196,7 +122,7 @@ def _text(
     parts = [
         fill("", escape.line(f"{what}: good on {ids[0]}, bad on {ids[-1]}")),
         tabulate(rows, ["run", "release", "verdict", "seen"], disable_numparse=True),
-        "\n".join([*_conclusion(ids, found, mended), *_cause(bad, known)]),
+        "\n".join([*_conclusion(ids, found, mended), *trials.cause(bad.red, known)]),
         *_remarks(ids, found, seen),
     ]
     return "\n\n".join(parts) + "\n"
@@ -212,33 +138,6 @@ def _conclusion(ids: Sequence[str], found: Found, mended: bool) -> list[str]:
     if between:
         text += f", as far as can be told: {', '.join(between)} could not say"
     return [fill("", escape.line(f"{text}."))]
-
-
-def _cause(seen: Seen, known: Sequence[Issue]) -> list[str]:
-    """What is red: each outcome and fingerprint once, with its issue."""
-    causes: dict[tuple[str, str, str], list[Record]] = {}
-    for record in seen.red:
-        causes.setdefault((record.outcome, record.fingerprint, record.issue), []).append(record)
-    by_id = {issue.id: issue for issue in known}
-    lines = []
-    for (outcome, fingerprint, name), records in causes.items():
-        first = records[0]
-        where = f"{first.target}: {first.case} {first.config}".strip()
-        more = f" and {len(records) - 1} more" if len(records) > 1 else ""
-        lines += [
-            row("outcome", f"{outcome}: {fingerprint or first.reason}"),
-            row("where", where + more),
-        ]
-        issue = by_id.get(name)
-        if issue is None:
-            lines.append(row("known", "no: report it upstream and add it to issues.toml"))
-            continue
-        fixed = f", fixed in {issue.fixed_in}" if issue.fixed_in else ""
-        lines.append(row("known", f"{issue.title} [{issue.id}]{fixed}"))
-        lines.append(row("upstream", " ".join(issue.links)))
-        if issue.shim:
-            lines.append(row("shim", issue.shim))
-    return lines
 
 
 def _remarks(ids: Sequence[str], found: Found, seen: Mapping[str, Seen]) -> list[str]:

@@ -6,6 +6,7 @@
     crosswarp baseline  write a run as a small file, to be committed and compared with
     crosswarp range     the releases that a suite was measured green on, as a version specifier
     crosswarp bisect    the first bad release for one kernel, or the verdict on this interpreter
+    crosswarp blame     which of Triton, torch, numpy and Python carries a regression between two columns
     crosswarp plan      the jobs of a run, columns × shards, for CI
     crosswarp merge     the runs of several machines as the one run that they are the parts of
     crosswarp github    the comment on a pull request, and an issue for each new root cause
@@ -13,12 +14,14 @@
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them
+    crosswarp update    the releases of Triton that the table of columns lacks, as columns to paste
     crosswarp columns / targets / runs    what there is to choose from
 
 Exit status: 0 as expected; 1 something unexpectedly red or green (diff: something regressed; doctor: something known is
-left unhealed; docs --check: a page is out of date; bisect --here: bad, and 125 when it cannot say); 2 usage (doctor: or
-there is no Triton; bisect: or an end is not what it was said to be); 3 an environment could not be built; 4 the store
-failed; 130 cancelled.
+left unhealed; docs --check: a page is out of date; blame: it could not be told; bisect --here: bad, and 125 when it
+cannot say); 2 usage (doctor: or
+there is no Triton; bisect, blame: or an end is not what it was said to be); 3 an environment could not be built; 4 the
+store failed; 130 cancelled.
 """
 
 from __future__ import annotations
@@ -146,13 +149,31 @@ def _parser() -> argparse.ArgumentParser:
         description="Find the first bad release between a good and a bad one, with a small run for each step. With "
         "--here, judge the interpreter at hand for `git bisect run`: exit status 0 good, 1 bad, 125 cannot say.",
     ))  # fmt: skip
+    _blame(commands.add_parser(
+        "blame", help="what carries a regression between two columns",
+        description="Swap Triton, torch, numpy and Python one at a time and both ways between a column where a kernel "
+        "is green and one where it is red, and name what carries it. Exit status: 0 told, also that only the "
+        "combination does; 1 it could not be told (3 where a combination could not be installed); 2 usage, or the "
+        "columns do not differ.",
+    ))  # fmt: skip
     ci_options.add(commands)
     columns = commands.add_parser(
         "columns", help="list the columns", description="List the columns."
     )
+    columns.add_argument(
+        "names", nargs="*", metavar="GLOB",
+        help="only these, as `crosswarp run --columns` takes them: also off the table, triton-3.2.0+torch-2.5.1",
+    )  # fmt: skip
     columns.add_argument("--columns-file", type=Path, metavar="TOML")
     # For nox and other programs: one id a line and nothing else.
     columns.add_argument("--ids", action="store_true", help="ids only, one a line")
+    update = commands.add_parser(
+        "update", help="propose columns for new releases",
+        description="Ask the package index (as uv and pip are set up) which releases of Triton the table of columns "
+        "lacks and which torch pins them, and print each as a column to paste.",
+    )  # fmt: skip
+    update.add_argument("--write", action="store_true", help="put them into the table")
+    update.add_argument("--columns-file", type=Path, metavar="TOML")
     targets = commands.add_parser(
         "targets", help="list the targets", description="List the targets."
     )
@@ -219,17 +240,8 @@ def _bisect(parser: argparse.ArgumentParser) -> None:
     for name, meaning in (
         ("good", "a release where it is green, such as 3.1.0 or triton-3.1.0"),
         ("bad", "a release where it is red; older than the good one, to find what mended it"),
-        ("target", "(sm_90)"),
-        ("lane", "compile, interpret, device (compile)"),
-        ("mode", "bare, shimmed (bare)"),
     ):
-        defaults = {"target": "sm_90", "lane": "compile", "mode": "bare"}
-        parser.add_argument(
-            f"--{name}", default=defaults.get(name), metavar=name.upper(), help=meaning
-        )
-    parser.add_argument(
-        "--case", default="*", metavar="GLOB", help="only these cases count (default: all)"
-    )
+        parser.add_argument(f"--{name}", metavar=name.upper(), help=meaning)
     parser.add_argument(
         "--wheels", type=Path, metavar="DIR", help="search among the Triton wheels of a folder"
     )
@@ -237,6 +249,31 @@ def _bisect(parser: argparse.ArgumentParser) -> None:
         "--here", nargs="?", type=Path, const=Path(sys.executable), metavar="PYTHON",
         help="judge the interpreter at hand (or the one named) and search nothing",
     )  # fmt: skip
+    _trial(parser)
+
+
+def _blame(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernel", metavar="KERNEL")
+    parser.add_argument(
+        "a", metavar="A", help="a column where it is green, such as triton-3.1.0 or 3.1.0"
+    )
+    parser.add_argument(
+        "b", metavar="B", help="one where it is red, such as triton-3.1.0+numpy-2.0.2"
+    )
+    _trial(parser)
+
+
+def _trial(parser: argparse.ArgumentParser) -> None:
+    """How one kernel is tried on one column at a time."""
+    for name, default, meaning in (
+        ("target", "sm_90", "(sm_90)"),
+        ("lane", "compile", "compile, interpret, device (compile)"),
+        ("mode", "bare", "bare, shimmed (bare)"),
+    ):
+        parser.add_argument(f"--{name}", default=default, metavar=name.upper(), help=meaning)
+    parser.add_argument(
+        "--case", default="*", metavar="GLOB", help="only these cases count (default: all)"
+    )
     parser.add_argument(
         "--suite", type=Path, metavar="DIR", help="a folder of kernel modules instead of ours"
     )

@@ -15,7 +15,7 @@ from crosswarp.compat import doctor as compat_doctor
 from crosswarp.compat import doctor_text
 from crosswarp.matrix import baseline as baseline_module
 from crosswarp.matrix import columns as columns_module
-from crosswarp.matrix import here, issues, resolver, selection
+from crosswarp.matrix import here, issues, releases, resolver, selection
 from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.environment import Builder
 from crosswarp.matrix.errors import UsageError
@@ -37,12 +37,14 @@ from crosswarp.reports import (
     range_text,
 )
 from crosswarp.reports import bisect as bisect_module
+from crosswarp.reports import blame as blame_module
 from crosswarp.reports import diff as diff_module
 from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
 from crosswarp.reports import github as github_module
 from crosswarp.reports import libraries as libraries_module
 from crosswarp.reports import range as range_module
+from crosswarp.reports import update as update_module
 from crosswarp.reports.comment import comment
 from crosswarp.reports.export import export
 from crosswarp.reports.junit import junit
@@ -201,8 +203,14 @@ def bisect(options: argparse.Namespace, argv: Sequence[str]) -> int:
     return bisect_module.run(options, argv)
 
 
+def blame(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    return blame_module.run(options, argv)
+
+
 def columns(options: argparse.Namespace, argv: Sequence[str]) -> int:
     listed = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    if options.names:
+        listed = tuple(columns_module.choose(listed, selection.split(options.names)))
     if options.ids:
         print("\n".join(column.id for column in listed))
         return 0
@@ -213,12 +221,27 @@ def columns(options: argparse.Namespace, argv: Sequence[str]) -> int:
             c.torch or "newest",
             c.python,
             " ".join(c.requirements),
-            " ".join(c.profile),
+            "off the table" if c.swapped and not c.profile else " ".join(c.profile),
+            " ".join(c.overrides),
         ]
         for c in listed
     ]
-    heads = ["column", "triton", "torch", "python", "also", "profiles"]
+    heads = ["column", "triton", "torch", "python", "also", "profiles", "overridden"]
+    if not any(c.overrides for c in listed):
+        rows, heads = [row[:-1] for row in rows], heads[:-1]
     print(tabulate(rows, heads, disable_numparse=True))
+    return 0
+
+
+def update(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    path = options.columns_file or columns_module.DEFAULT_FILE
+    listed = columns_module.load(path)
+    found = releases.lacking(listed, Uv())
+    made = update_module.proposed(found)
+    if options.write and made:
+        releases.write(path, made, listed)
+    written = printable(str(path)) if options.write else ""
+    print(update_module.text(found, listed, written), end="")
     return 0
 
 

@@ -45,6 +45,9 @@ class EnvironmentPart(_Part):
     versions: dict[str, Any]
     requirements: list[str]
     seconds: float
+    overrides: list[str] = Field(
+        default=[], description="what was installed although another package forbids it"
+    )
 
 
 class UnsupportedTarget(_Part):

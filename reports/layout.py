@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from crosswarp.reports import escape
 
 WIDTH = 80
+_LONGEST_ID = 24
 
 
 # What one row may take up: a message may be a megabyte, and its beginning tells the most.
@@ -46,6 +47,14 @@ def fill(prefix: str, text: str) -> str:
         text or "-", WIDTH, initial_indent=prefix, subsequent_indent=" " * len(prefix),
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
+
+
+def column_id(column: str) -> str:
+    """A short column id as it is, a longer one in its parts: cut off, it could read like another."""
+    name = escape.line(column)
+    if len(name) > _LONGEST_ID:
+        name = name.replace("+", "\n+")
+    return "\n".join(escape.line(part, _LONGEST_ID) for part in name.split("\n"))
 
 
 def _words(text: str, room: int) -> Iterable[str]:

@@ -12,7 +12,8 @@ def what(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     for name, meaning in (
         (
             "columns",
-            "ids, globs, a profile, or a pair such as triton-3.2.0+torch-2.5.1 (default: founding)",
+            "ids, globs, a profile, or a release with another torch, numpy or Python, such as "
+            "triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12 or any part of that (default: founding)",
         ),
         ("targets", "sm_90, gfx*, ... or a profile (default: founding; all)"),
         ("lanes", "compile, interpret, device (default: compile,interpret)"),

@@ -10,7 +10,7 @@ from crosswarp.matrix.issues import triton_of
 from crosswarp.matrix.progress import counts as told
 from crosswarp.matrix.record import LANES, MODES, OUTCOMES, Record
 from crosswarp.reports import escape
-from crosswarp.reports.layout import LONGEST, WIDTH, fill, row, tight, wrapped
+from crosswarp.reports.layout import LONGEST, WIDTH, column_id, fill, row, tight, wrapped
 from crosswarp.reports.missing import missing
 from crosswarp.reports.view import Regression, View, regressions
 
@@ -42,10 +42,12 @@ def counts(view: View) -> str:
     seen, lines = tally(view)
     if not lines:
         return "Nothing was recorded."
-    rows = [
-        [escape.line(column, 24), lane, mode, *(str(found[outcome] or "") for outcome in seen)]
-        for column, lane, mode, found in lines
-    ]
+    rows = []
+    for column, lane, mode, found in lines:
+        # a long name goes on in rows of its own
+        first, *others = column_id(column).split("\n")
+        rows.append([first, lane, mode, *(str(found[outcome] or "") for outcome in seen)])
+        rows += [[part, *[""] * (len(seen) + 2)] for part in others]
     heads = ["column", "lane", "mode", *(_HEADS[outcome] for outcome in seen)]
     text = tight(heads, rows, left=3)
     if max(map(len, text.splitlines())) <= WIDTH:
@@ -73,9 +75,14 @@ def _lane_order(lane_mode: tuple[str, str]) -> tuple[int, int]:
 
 
 def _head(view: View) -> str:
-    stand_ins = [e.label for e in view.environments if e.label != e.column]
+    labels = [e.label for e in view.environments if e.label != e.column]
+    labels += [
+        f"{e.column}: overridden: {', '.join(e.overrides)}"
+        for e in view.environments
+        if e.overrides and versions.swapped(e.column)
+    ]
     head = f"Run {view.run.id}, {view.run.started}, {view.run.status}"
-    return "\n".join([head, *(fill("  ", escape.line(label, LONGEST)) for label in stand_ins)])
+    return "\n".join([head, *(fill("  ", escape.line(text, LONGEST)) for text in labels)])
 
 
 def _environments(view: View) -> list[str]:

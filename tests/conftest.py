@@ -211,6 +211,40 @@ def fake_run(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def steps():
+    """`steps("crash")`: what a fake cell process does on one column that has one cell."""
+
+    def make(outcome="pass", triton="3.2.0", versions=(), **changes):
+        item = "sm_90/compile/bare/softmax/fp16"
+        cell = {
+            "event": "cell", "target": "sm_90", "lane": "compile", "mode": "bare", "kernel": "softmax", "case": "fp16",
+            "config": "", "outcome": outcome, "fingerprint": "SIGABRT: reshapeOuts" if outcome == "crash" else "",
+            **changes,
+        }  # fmt: skip
+        return [
+            {"event": "session", "lane": "compile", "versions": {"triton": triton, **dict(versions)}, "planned": 1},
+            {"event": "start", "item": item}, cell, {"event": "end", "item": item},
+        ]  # fmt: skip
+
+    return make
+
+
+@pytest.fixture
+def fake_trials(fake_run, monkeypatch, tmp_path):
+    """Trials of one kernel run the fake cell process, in a folder of their own; `fake_trials(ids)` cannot be built."""
+    from crosswarp.reports import trials
+
+    monkeypatch.setattr(trials, "suite_argv", fake_argv)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "issues.toml").write_text("")
+
+    def failing(ids=()):
+        monkeypatch.setattr(trials, "Builder", lambda *a: FakePrepare(fail=ids))
+
+    return failing
+
+
+@pytest.fixture
 def make_wheel():
     """Writes a wheel that holds one module and what its metadata says."""
 

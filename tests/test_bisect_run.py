@@ -12,35 +12,16 @@ from crosswarp.matrix import columns
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.here import Here
 from crosswarp.matrix.store import Store
-from crosswarp.reports import bisect, cli
+from crosswarp.reports import bisect, cli, trials
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\u202e \x9b31m\r\nnext"
 ANSWERS = {"g": "good", "b": "bad", "-": "cannot say"}
 OLD = ("triton-2.3.1", "triton-3.0.0", "triton-3.1.0", "triton-3.2.0")
 
 
-def steps(outcome="pass", triton="3.2.0", **changes):
-    """What a fake cell process does on one column."""
-    item = "sm_90/compile/bare/softmax/fp16"
-    cell = {
-        "event": "cell", "target": "sm_90", "lane": "compile", "mode": "bare", "kernel": "softmax", "case": "fp16",
-        "config": "", "outcome": outcome, "fingerprint": "SIGABRT: reshapeOuts" if outcome == "crash" else "",
-        **changes,
-    }  # fmt: skip
-    return [
-        {"event": "session", "lane": "compile", "versions": {"triton": triton}, "planned": 1},
-        {"event": "start", "item": item}, cell, {"event": "end", "item": item},
-    ]  # fmt: skip
-
-
 @pytest.fixture
-def history(fake_run, monkeypatch, tmp_path):
+def history(fake_run, fake_trials, steps):
     """`history(**{"triton-3.2.0": "crash", ...})`: every other column passes; `environment` fails to be built."""
-    from_fixture = type(fake_run).__call__.__globals__
-    fake_prepare, fake_argv = from_fixture["FakePrepare"], from_fixture["fake_argv"]
-    monkeypatch.setattr(bisect, "suite_argv", fake_argv)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "issues.toml").write_text("")
 
     def make(**outcomes):
         script = {}
@@ -50,9 +31,7 @@ def history(fake_run, monkeypatch, tmp_path):
                 changes = outcome if isinstance(outcome, dict) else {"outcome": outcome}
                 script[column.id] = steps(triton=column.triton, **changes)
         fake_run.script(script)
-        fail = [name for name, outcome in outcomes.items() if outcome == "environment"]
-        script.update({name: [] for name in fail})
-        monkeypatch.setattr(bisect, "Builder", lambda *a: fake_prepare(fail=fail))
+        fake_trials([name for name, outcome in outcomes.items() if outcome == "environment"])
 
     return make
 
@@ -114,7 +93,7 @@ def test_what_mended_it(crosswarp, history):
 @pytest.mark.parametrize(
     "outcome", ["environment", "not-run", "unsupported", {"planned": 2}, {"triton": "3.0.1"}]
 )
-def test_what_cannot_say_is_passed_over(crosswarp, history, fake_run, outcome):
+def test_what_cannot_say_is_passed_over(crosswarp, history, fake_run, steps, outcome):
     if isinstance(outcome, dict) and "planned" in outcome:
         outcome = {}
         history(**{"triton-3.2.0": "crash"})
@@ -215,7 +194,9 @@ def test_hostile_text(crosswarp, history):
 # Wheels
 
 
-def test_a_search_among_wheels(crosswarp, history, fake_run, tmp_path, make_wheel, monkeypatch):
+def test_a_search_among_wheels(
+    crosswarp, history, fake_run, steps, tmp_path, make_wheel, monkeypatch
+):
     history()
     for version in ("3.7.0", "3.8.0", "3.9.0"):
         make_wheel(tmp_path / "dist", "triton", version)
@@ -223,7 +204,7 @@ def test_a_search_among_wheels(crosswarp, history, fake_run, tmp_path, make_whee
         f"wheel-triton-{version}": steps(outcome, triton=version)
         for version, outcome in (("3.7.0", "pass"), ("3.8.0", "crash"), ("3.9.0", "crash"))
     })  # fmt: skip
-    fake, asked = bisect.Builder, []
+    fake, asked = trials.Builder, []
 
     def build(*arguments):
         asked.append(Path(arguments[3]).name)
@@ -231,7 +212,7 @@ def test_a_search_among_wheels(crosswarp, history, fake_run, tmp_path, make_whee
         prepare.expect = {}
         return prepare
 
-    monkeypatch.setattr(bisect, "Builder", build)
+    monkeypatch.setattr(trials, "Builder", build)
     _, out, _ = crosswarp(*between("3.7.0", "3.9.0"), "--wheels", "dist")
     assert "First bad: wheel-triton-3.8.0. wheel-triton-3.7.0 is the last good one." in out
     assert asked == [
@@ -261,13 +242,15 @@ def at_hand(history, fake_run, monkeypatch):
         ("not-run", 125, "cannot say (not run: )"),
     ],
 )
-def test_here_answers_as_git_bisect_understands_it(crosswarp, at_hand, outcome, status, said):
+def test_here_answers_as_git_bisect_understands_it(
+    crosswarp, at_hand, steps, outcome, status, said
+):
     at_hand(*steps(outcome, triton="3.9.0"))
     found, out, _ = crosswarp("softmax", "--here")
     assert found == status and said in " ".join(out.split())
 
 
-def test_here_takes_nothing_from_the_build_before(crosswarp, at_hand, tmp_path):
+def test_here_takes_nothing_from_the_build_before(crosswarp, at_hand, steps, tmp_path):
     at_hand(*steps(triton="3.9.0"))
     kept = tmp_path / "work/cache/here-triton-3.9.0/kernel.cubin"
     kept.parent.mkdir(parents=True)
@@ -282,7 +265,7 @@ def test_a_suite_that_dies_at_once_is_no_verdict(crosswarp, at_hand):
     assert status == 125 and "ImportError: libtriton.so" in " ".join(out.split())
 
 
-def test_here_never_takes_an_error_for_a_verdict(crosswarp, at_hand, monkeypatch):
+def test_here_never_takes_an_error_for_a_verdict(crosswarp, at_hand, steps, monkeypatch):
     at_hand(*steps())
     for arguments in (
         ["softmaxx", "--here"], ["softmax", "--here", "--good", "3.1.0"], ["softmax", "--here", "--fast"],
@@ -295,9 +278,9 @@ def test_here_never_takes_an_error_for_a_verdict(crosswarp, at_hand, monkeypatch
     assert status == 125 and "triton cannot be imported" in err
 
 
-def test_a_fault_of_our_own_is_no_verdict_either(at_hand, monkeypatch, capsys):
+def test_a_fault_of_our_own_is_no_verdict_either(at_hand, steps, monkeypatch, capsys):
     at_hand(*steps())
-    monkeypatch.setattr(bisect, "_plan", lambda options: 1 / 0)
+    monkeypatch.setattr(trials, "planned", lambda *a: 1 / 0)
     assert cli.main(["bisect", "softmax", "--here"]) == 125
     assert "ZeroDivisionError" in capsys.readouterr().err
 

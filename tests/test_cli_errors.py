@@ -174,3 +174,14 @@ def test_a_work_folder_that_is_a_file_is_a_usage_error(crosswarp, tmp_path):
     (tmp_path / "file").write_text("")
     status, _, err = crosswarp("run", "--work", str(tmp_path / "file"), "--columns", "triton-3.2.0")
     assert status == 2 and "can be written" in err
+
+
+def test_columns_off_the_table_are_shown_as_such(command):
+    status, out, _ = command("columns", "triton-3.2.0+torch-2.5.1,triton-3.2.0+python-3.12,main")
+    assert status == 0
+    shown = {line.split()[0]: " ".join(line.split()) for line in out.splitlines()}
+    assert shown["triton-3.2.0+torch-2.5.1"].endswith("off the table triton==3.2.0 torch==2.5.1")
+    assert shown["triton-3.2.0+python-3.12"].endswith("off the table") and "==3.12.*" in out
+    assert "overridden" not in command("columns", "main")[1]
+    assert command("columns", "--ids", "triton-3.[01].*")[1] == "triton-3.0.0\ntriton-3.1.0\n"
+    assert command("columns", "triton-3.2.0+torch-x")[0] == 2

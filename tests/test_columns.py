@@ -62,8 +62,14 @@ def test_numpy_and_setuptools_where_the_old_ones_need_them():
         (["triton-3.2.0+torch-2.5.1"], ["triton-3.2.0+torch-2.5.1"]),
         # The official pair spelled out is the official column.
         (["triton-3.2.0+torch-2.6.0"], ["triton-3.2.0"]),
+        (["triton-3.2.0+torch-2.6.0+python-3.12", "main"], ["main", "triton-3.2.0+python-3.12"]),
+        # One spelling, whatever the order, and each once.
+        (
+            ["triton-3.1.0+python-3.12+torch-2.4.1+numpy-1.26.4", "triton-3.1.0+numpy-1.26.4+torch-2.4.1+python-3.12"],
+            ["triton-3.1.0+torch-2.4.1+numpy-1.26.4+python-3.12"],
+        ),
     ],
-)
+)  # fmt: skip
 def test_choosing(wanted, chosen):
     assert ids(wanted) == chosen
 
@@ -72,6 +78,42 @@ def test_a_pair_off_the_table_keeps_what_its_triton_needs():
     (pair,) = columns.choose(columns.load(), ["triton-3.1.0+torch-2.6.0"])
     assert (pair.triton, pair.torch, pair.official) == ("3.1.0", "2.6.0", False)
     assert "numpy<2" in pair.requirements
+
+
+def test_what_is_in_place_of_its_own():
+    (other,) = columns.choose(columns.load(), ["triton-3.2.0+numpy-2.4.1+python-3.12.1"])
+    assert other.requirements == ("numpy==2.4.1", "setuptools")
+    assert (other.torch, other.python, other.official) == ("2.6.0", "==3.12.1", False)
+    assert other.swapped == {"numpy": "2.4.1", "python": "3.12.1"}
+    (minor,) = columns.choose(columns.load(), ["triton-3.2.0+python-3.12"])
+    assert (minor.python, minor.requirements) == ("==3.12.*", ("numpy<2.4", "setuptools"))
+    assert all(column.official for column in columns.load() if not column.resolver)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "named", "todo"),
+    [
+        ("triton-3.2.0+torch-two", '"two" is not a whole version of torch', "Write it as"),
+        ("triton-3.2.0+torch-2.6", '"2.6" is not a whole version of torch', "Write it as"),
+        ("triton-3.2.0+torch-1!2.6.0", "is not a whole version of torch", "Write it as"),
+        ("triton-3.2.0+torch-../../x", "is not a whole version of torch", "Write it as"),
+        ("triton-3.2.0+numpy-", '"" is not a whole version of numpy', "Write it as"),
+        ("triton-3.2.0+python-3", '"3" is not a version of Python', "Write it as"),
+        ("triton-3.2.0+python->3.9", "is not a version of Python", "Write it as"),
+        ("triton-3.2.0+cuda-12", "cannot be read", "Write it as"),
+        ("triton-3.2.0+", "cannot be read", "Write it as"),
+        ("triton-3.2.0+numpy-1.26.4+numpy-1.26.4", "cannot be read", "Write it as"),
+        # No build of Triton, and none of our own cell side.
+        ("triton-2.3.1+python-3.13", "takes Python", "Name one of those"),
+        ("triton-2.3.1+python-3.8", "takes Python", "Name one of those"),
+        ("main+torch-2.5.1", "pins no versions", "Name a release"),
+        ("triton-9.9.9+python-3.12", 'holds no "triton-9.9.9"', "crosswarp update"),
+    ],
+)
+def test_what_cannot_be_swapped_says_what_to_do(wanted, named, todo):
+    with pytest.raises(UsageError) as caught:
+        ids([wanted])
+    assert named in str(caught.value) and todo in str(caught.value)
 
 
 @pytest.mark.parametrize("wanted", ["triton-3.2", "nope*", "triton-9.9.9+torch-2.5.1"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import threading
 import time
 
@@ -105,6 +106,36 @@ def test_a_pair_off_the_official_one_is_overridden(builder):
     found = builder()(choose("triton-3.2.0+torch-2.5.1"))
     assert found.expect == {"triton": "3.2.0", "torch": "2.5.1"}
     assert ask(found.python, "import triton; print(triton.__version__)") == "3.2.0"
+    assert found.overrides == ("triton==3.2.0", "torch==2.5.1")
+    assert found.notes == (
+        "triton-3.2.0+torch-2.5.1: off the versions of triton-3.2.0; overridden: triton==3.2.0, torch==2.5.1. "
+        "The package `torch` requires `triton==3.1.0`, but `3.2.0` is installed.",
+    )
+    again = builder()(choose("triton-3.2.0+torch-2.5.1"))
+    assert again.reused and (again.overrides, again.notes) == (found.overrides, found.notes)
+    assert builder()(choose("triton-3.2.0")).overrides == ()
+
+
+def test_a_numpy_and_a_python_of_its_own(builder, local_index, make_wheel):
+    make_wheel(local_index.wheels, "numpy", "2.4.1")
+    make_wheel(local_index.wheels, "torch", "2.6.1", ["triton==3.2.0", "numpy<2"])
+    here = ".".join(map(str, sys.version_info[:2]))
+    found = builder()(choose(f"triton-3.2.0+torch-2.6.1+numpy-2.4.1+python-{here}"))
+    assert found.expect == {
+        "triton": "3.2.0", "torch": "2.6.1", "numpy": "2.4.1", "python": here,
+    }  # fmt: skip
+    assert "numpy==2.4.1" in found.overrides and "requires `numpy<2`" in found.notes[0]
+    assert found.versions["python"].startswith(f"{here}.")
+    plain = builder()(choose(f"triton-3.2.0+python-{here}"))
+    assert plain.overrides == ()
+    assert plain.notes == (f"triton-3.2.0+python-{here}: off the versions of triton-3.2.0.",)
+
+
+def test_what_cannot_be_installed_together_says_what_to_do(builder):
+    with pytest.raises(EnvironmentFailed) as caught:
+        builder()(choose("triton-3.2.0+numpy-2.4.99"))
+    message = str(caught.value)
+    assert "numpy==2.4.99" in message and "name others" in message
 
 
 def test_main_is_labelled_a_stand_in(builder):

@@ -107,6 +107,21 @@ def test_the_stand_in_is_named_in_every_report(stored, make_record):
     assert label in table(shown)
 
 
+def test_a_column_off_its_versions_is_named_with_what_was_overridden(stored, make_record):
+    names = [f"triton-3.2.0+torch-2.5.1+numpy-{one}" for one in ("1.26.4", "2.4.1")]
+    overridden = ("triton==3.2.0", "torch==2.5.1")
+    shown = stored(
+        [make_record(column=name) for name in names],
+        environments=[Environment(names[0], names[0], "ready", "", {}, (), 0.0, overridden)],
+    )
+    text = summary(shown)
+    assert f"{names[0]}: overridden: triton==3.2.0," in text
+    assert json.loads(export(shown))["environments"][0]["overrides"] == list(overridden)
+    # Neither is cut off to what both begin with.
+    assert {"+numpy-1.26.4", "+numpy-2.4.1"} <= {line.strip() for line in text.splitlines()}
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_the_marks(make_record):
     bare, healed = make_record(outcome="crash"), make_record(mode="shimmed")
     assert mark([bare, make_record(), healed]) == "crash → pass"

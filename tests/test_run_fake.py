@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,29 @@ def test_wrong_versions_are_noticed_by_the_host_too(fake_run, tmp_path):
     result = fake_run([session(1, triton="3.1.0"), {"wait": str(tmp_path / "never")}])
     assert result.exit_code == 3
     assert {r.reason for r in fake_run.records()} == {"wrong versions"}
+
+
+def test_a_column_off_its_versions_is_stored_as_such(fake_run):
+    from_fixture = type(fake_run).__call__.__globals__["FakePrepare"]
+
+    class Prepare(from_fixture):
+        def __call__(self, column):
+            made = super().__call__(column)
+            return replace(made, overrides=("torch==2.5.1",), notes=("off the versions",))
+
+    name = "triton-3.2.0+torch-2.5.1+python-3.12"
+    expect = {"triton": "3.2.0", "python": "3.12"}
+    script = [session(1), *whole("a")]
+    script[0]["versions"]["python"] = "3.12.1"
+    assert fake_run(script, ids=(name,), prepare=Prepare(expect=expect)).exit_code == 0
+    with fake_run.store() as store:
+        (environment,) = store.environments(1)
+    assert (environment.column, environment.overrides) == (name, ("torch==2.5.1",))
+    assert fake_run.notes() == ["off the versions"]
+    script[0]["versions"]["python"] = "3.11.7"
+    assert fake_run(script, ids=(name,), prepare=Prepare(expect=expect)).exit_code == 3
+    (told,) = [r.message for r in fake_run.records(2)[-1:]]
+    assert "python 3.11.7 was imported, planned was 3.12" in told
 
 
 def test_a_local_build_of_the_planned_version_is_the_planned_version(fake_run):

@@ -47,13 +47,17 @@ def test_history(path):
         store.finish(first, "finished", 0)
         store.note(second, "main", "read me", kind="problem")
         store.environment(
-            second, Environment("main", "main (x)", "failed", "no", {}, ("triton",), 1.0)
+            second,
+            Environment(
+                "main", "main (x)", "failed", "no", {}, ("triton",), 1.0, ("torch==2.5.1",)
+            ),
         )
         assert [run.id for run in store.runs()] == [second, first]
         assert store.run().id == second
         assert (store.run(first).status, store.run(first).exit_code) == ("finished", 0)
         assert [note.kind for note in store.notes(second)] == ["problem"]
-        assert store.environments(second)[0].requirements == ("triton",)
+        (environment,) = store.environments(second)
+        assert (environment.requirements, environment.overrides) == (("triton",), ("torch==2.5.1",))
         with pytest.raises(UsageError, match="crosswarp runs"):
             store.run(99)
 

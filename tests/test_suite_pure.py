@@ -3,6 +3,7 @@
 import errno
 import json
 import multiprocessing
+import platform
 
 import pytest
 
@@ -168,6 +169,14 @@ def test_wrong_versions_are_named():
     assert wrong_versions({"packaging": packaging.__version__}) == ""
     assert wrong_versions({"packaging": "1.0"}) == f"packaging {packaging.__version__}, planned 1.0"
     assert "not installed" in wrong_versions({"no-such-distribution": "1.0"})
+
+
+def test_a_python_is_planned_to_the_minor_or_to_the_patch():
+    major, minor, patch = platform.python_version_tuple()
+    assert wrong_versions({"python": f"{major}.{minor}"}) == ""
+    assert wrong_versions({"python": f"{major}.{minor}.{patch}"}) == ""
+    # Not 3.1 for a 3.11.
+    assert "planned" in wrong_versions({"python": f"{major}.{minor}"[:-1]})
 
 
 def test_many_writers_never_mix_their_lines(tmp_path):

@@ -196,6 +196,8 @@ def test_main_counts_as_the_release_that_it_stands_in_for(make_releases, make_re
         ("here-triton-3.2.0", {"triton": "3.2.0", "torch": "2.5.1"}, "off the official pair"),
         ("triton-3.2.0+torch-2.5.1", {"triton": "3.2.0", "torch": "2.5.1"}, "off the official pair"),
         ("triton-3.2.0+torch-2.5.1", {}, "off the official pair"),
+        ("triton-3.2.0+numpy-2.4.1", {"triton": "3.2.0", "torch": "2.6.0"}, "it has numpy 2.4.1 in place"),
+        ("triton-3.2.0+python-3.12", {}, "it has python 3.12 in place"),
         ("triton-of-old", {}, "it did not run"),
     ],
 )  # fmt: skip

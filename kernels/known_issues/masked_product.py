@@ -2,8 +2,8 @@
 
 This is how the backward pass of an attention makes dq and dk of ds. On Hopper, with four warps and a second product of
 16 or 32 columns, Triton 3.6 and 3.7 give wrong numbers without a word; with 64 columns, or two warps, they are right.
-What goes wrong is the optimiser of ptxas 12.8, which both bring along: with `DISABLE_PTXAS_OPT=1` the numbers are right,
-and so they are with the ptxas 12.9 that lies beside it in the wheel.
+What goes wrong is the optimiser of ptxas 12.8, which both bring along: with `DISABLE_PTXAS_OPT=1` the numbers are
+right, and so they are with the ptxas 12.9 that lies beside it in the wheel.
 """
 
 import torch

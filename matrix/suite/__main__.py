@@ -6,6 +6,7 @@ that were planned for; else pytest itself failed, and its output says why.
 
 import importlib.metadata
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,11 @@ def wrong_versions(expect: Dict[str, str]) -> str:
     (``2.6.0+cpu`` is 2.6.0)."""
     wrong = []
     for name, planned in expect.items():
+        if name == "python":
+            # Planned to the minor, or to the patch.
+            if not f"{platform.python_version()}.".startswith(f"{planned}."):
+                wrong.append(f"python {platform.python_version()}, planned {planned}")
+            continue
         try:
             found = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
