@@ -29,7 +29,7 @@ def missing(view: View) -> list[Missing]:
     for record in view.records:
         mine[record.column].append(record)
     for column, records in mine.items():
-        told += [Missing(column, what) for what in _of_column(view, column, records)]
+        told += [Missing(column, what) for what in of_column(view, column, records)]
     return told
 
 
@@ -38,7 +38,7 @@ def not_run(records: Sequence[Record]) -> bool:
     return all(record.outcome == "not-run" for record in records)
 
 
-def _of_column(view: View, column: str, records: Sequence[Record]) -> list[str]:
+def of_column(view: View, column: str, records: Sequence[Record]) -> list[str]:
     if not records:
         return ["Nothing was recorded."]
     reasons = Counter(record.reason for record in records if record.outcome == "not-run")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 
+from crosswarp.reports import missing as plain
 from crosswarp.reports.page.model import Model
 
 
@@ -23,42 +24,13 @@ def missing(model: Model) -> list[str]:
 
 
 def of_column(model: Model, column: str) -> list[str]:
-    view, records = model.view, model.records[column]
-    if not records:
-        return ["nothing was recorded."]
-    said = []
-    for environment in view.environments:
-        if environment.column == column and environment.state != "ready":
-            said.append(f"its environment is {environment.state}: {environment.message}")
-    skipped = Counter(
-        (record.reason, record.message) for record in records if record.outcome == "not-run"
-    )
-    whole = all(record.outcome == "not-run" for record in records)
-    for (reason, message), cells in skipped.items():
-        how_many = "nothing ran" if whole else f"{cells} cells did not run"
-        why = ": ".join(part for part in (reason, message.rstrip(".")) if part)
-        said.append(f"{how_many} ({why or 'no reason is known'}).")
-    for (of, lane), planned in view.planned.items():
-        ended = len({record.item for record in records if record.lane == lane})
-        if of == column and ended < planned:
-            said.append(
-                f"of {planned} planned cases of the lane {lane}, {planned - ended} are missing."
-            )
-    return said + _absent(model, column)
-
-
-def _absent(model: Model, column: str) -> list[str]:
-    """Planned targets and lanes of which there is no record at all."""
-    plan = model.view.run.plan
-    lanes = {record.lane for record in model.records[column]}
-    targets = {record.target for record in model.records[column] if record.lane == "compile"}
+    """What every report says is missing, and why its environment is not there."""
     said = [
-        f"the lane {lane} has no record." for lane in plan.get("lanes", ()) if lane not in lanes
+        f"Its environment is {environment.state}: {environment.message}"
+        for environment in model.view.environments
+        if environment.column == column and environment.state != "ready"
     ]
-    if "compile" in lanes:
-        gone = [target for target in plan.get("targets", ()) if target not in targets]
-        said += [f"the target {target} has no record." for target in gone]
-    return said
+    return said + plain.of_column(model.view, column, model.records[column])
 
 
 def unsupported(model: Model) -> list[str]:
