@@ -180,6 +180,25 @@ def option_reference(x, y):
     return {"option": x.double() * 8}
 
 
+@triton.jit
+def _mask_kernel(x_ptr, y_ptr, rows, SIZE: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, SIZE)
+    mask = (cols < SIZE) & (row < rows)
+    x = tl.load(x_ptr + row * SIZE + cols, mask=mask, other=0.0)
+    tl.store(y_ptr + row * SIZE + cols, x, mask=mask)
+
+
+def mask(x, y):
+    out = torch.zeros_like(x)
+    _mask_kernel[(SIZE,)](x, out, SIZE // 2, SIZE)
+    return {"masked": out}
+
+
+def mask_reference(x, y):
+    return {"masked": torch.cat([x[: SIZE // 2], torch.zeros_like(x[SIZE // 2 :])])}
+
+
 SHOWS = {
     "bf16": (bf16, bf16_reference),
     "fp8": (fp8, fp8_reference),
@@ -190,6 +209,7 @@ SHOWS = {
     "libdevice": (of_libdevice, of_libdevice_reference),
     "config-options": (config, config_reference),
     "reserved-option": (option, option_reference),
+    "scalar-mask": (mask, mask_reference),
 }
 
 

@@ -14,7 +14,7 @@ import interpreter_small_float_cases  # noqa: F401
 import numpy as np
 import torch
 import triton
-from interpreter_kernels import atomics, looped, methods, scaled, warps
+from interpreter_kernels import atomics, looped, masked, methods, scaled, warps
 from interpreter_support import CASES, VERSION, N, case, reduced, run, same, values
 from triton.language.extra import libdevice
 
@@ -72,6 +72,14 @@ def sum_of_bool():
     # Up to 3.2 the compiled kernel adds in one bit.
     want = count % 2 if in_window("<3.3", VERSION) else count
     return same(reduced("positive", x), want.reshape(1))
+
+
+@case
+def mask_of_a_scalar():
+    x = values(0)
+    out = torch.zeros(2 * N)
+    masked[(2,)](x, out, 1, N=N)
+    return same(out, torch.cat([x, torch.zeros(N)]))
 
 
 @case

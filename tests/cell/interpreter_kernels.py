@@ -144,6 +144,14 @@ def scaled(x, out, factor, N: tl.constexpr):
 
 
 @triton.jit
+def masked(x, out, rows, N: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, N)
+    mask = (at < N) & (row < rows)
+    tl.store(out + row * N + at, tl.load(x + at, mask=mask, other=0.0), mask=mask)
+
+
+@triton.jit
 def methods(x, out, N: tl.constexpr):
     at = tl.arange(0, N)
     a = tl.load(x + at)
