@@ -3,7 +3,7 @@
 CUDA: the `.nv.info` section of the cubin (attributes EIATTR_REGCOUNT 0x2f and EIATTR_FRAME_SIZE 0x11), checked
 against `cuobjdump --dump-resource-usage` on every version. AMD: the kernel's metadata, as text in amdgcn or packed
 (MessagePack) in the note of an hsaco. Triton before 3.5 stops at amdgcn here (no linker), so that there is no size of
-a binary; the size of the code is taken from what the assembler notes in the text, in every version.
+a binary; the size of the code is taken from what the assembler notes in the text, which it does since 3.2.
 """
 
 import io

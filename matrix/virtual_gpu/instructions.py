@@ -29,8 +29,10 @@ _PTX_ASYNC = re.compile(r"\bcp\.async\.c[ag]\.[\w.:]+[ \t]+\[[^]]*\],[ \t]*\[[^]
 _PTX_SHAPE = re.compile(r"m\d+n\d+k\d+$")
 _PTX_TYPE = re.compile(r"(?:bf|tf|f|s|u|b)(\d+)(?:x\d)?$|e\dm\d$")
 _AMD = re.compile(r"^\t([a-z]\w+)", re.M)
-# Without flat scratch (gfx90a) a spill is told from other accesses only by the compiler's comment.
+# gfx90a spills with buffer instructions, which other accesses use as well; the compiler tells them by a comment. It
+# comments nothing before Triton 3.2, which had no other use for these instructions.
 _AMD_FOLDED = re.compile(r"^\tbuffer_\w+[^\n]*; \d+-byte Folded", re.M)
+_AMD_BUFFER = re.compile(r"^\tbuffer_(?:load|store)_\w+", re.M)
 _AMD_TO_LDS = re.compile(r"^\tbuffer_load_(\w+)[^\n;]*\blds\b", re.M)
 _AMD_CODE = re.compile(r"^; codeLenInByte = (\d+)", re.M)
 _AMD_ACCESS = re.compile(r"(?:global|buffer|flat)_(load|store)_(lds_)?(\w+)$")
@@ -53,14 +55,15 @@ def in_amdgcn(text: str) -> Dict[str, int]:
     special = Counter(f"async.{_amd_bytes(what)}" for what in _AMD_TO_LDS.findall(text))
     # Counted as a load already.
     special.update({f"load.{name[6:]}": -number for name, number in special.items()})
-    for line in _AMD_FOLDED.findall(text):
+    spilling = _AMD_FOLDED if _AMD_CODE.search(text) else _AMD_BUFFER
+    for line in spilling.findall(text):
         special["scratch"] += 1
         special[_amd_class(line.split()[0])] -= 1
     return _summed(_AMD.findall(text), _amd_class, special)
 
 
 def code_of_amdgcn(text: str) -> Optional[int]:
-    """Bytes of machine code. The code section of an hsaco is no measure: a kilobyte of it is padding."""
+    """Bytes of machine code, noted since Triton 3.2. The code section of an hsaco has a kilobyte of padding."""
     sizes = _AMD_CODE.findall(text)
     return sum(map(int, sizes)) if sizes else None
 
@@ -77,7 +80,7 @@ def _summed(
     for operation, number in Counter(operations).items():
         counts[class_of(operation)] += number
         counts["total"] += number
-    return {name: number for name, number in sorted(counts.items()) if name and number}
+    return {name: number for name, number in sorted(counts.items()) if name and number > 0}
 
 
 def _ptx_class(operation: str) -> str:

@@ -91,7 +91,8 @@ def _load(name: str, data: bytes) -> Function:
     elif "amdgcn" in forms:
         counts = instructions.in_amdgcn(forms["amdgcn"])
         binary.code = instructions.code_of_amdgcn(forms["amdgcn"])
-    return Function(name, binary, counts, guard.compile_seconds(kernel))
+    seconds = guard.compile_seconds(kernel)
+    return Function(name, binary, counts, None if seconds is None else round(seconds, 3))
 
 
 class Utils:
