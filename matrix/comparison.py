@@ -76,7 +76,8 @@ class Threshold:
 
 
 # Between Triton 3.0.0 and 3.1.0, which have the same ptxas, 2 of 2,318 launches changed at all: a stack of 16 bytes
-# became one of 32. Between 3.1.0 and 3.2.0 the registers of 591 of 2,290 grew, most of them by less than a quarter.
+# became one of 32, and 6 accesses to it 14. Between 3.1.0 and 3.2.0 the registers of 591 of 2,290 grew, most of them by
+# less than a quarter; the instructions of 754 of 993 changed, and no access became half as wide.
 THRESHOLDS = (
     Threshold(
         "stack", "bytes", 1.25, 32, True,
@@ -87,6 +88,11 @@ THRESHOLDS = (
         "the same, where the binary counts them (AMD)",
     ),
     Threshold(
+        "scratch", "instructions", 1.5, 16, True,
+        "that traffic itself, which may move into a loop while the frame stays as it is; up to 16 store and load again "
+        "the eight values above",
+    ),
+    Threshold(
         "registers", "", 1.5, 64, False,
         "allocation moves a little with every release; up to 64 a thread leave room for 1,024 threads on a "
         "multiprocessor of 65,536, beyond that half as many again cost a third of them",
@@ -94,6 +100,17 @@ THRESHOLDS = (
     Threshold(
         "shared", "bytes", 1.5, 32_768, False,
         "pipelining trades it for speed; beyond 32 KiB two blocks no longer fit the 64 KiB of a CDNA compute unit",
+    ),
+    Threshold(
+        "code", "bytes", 2.0, 32_768, False,
+        "unrolling trades it for speed; beyond 32 KiB two kernels no longer fit the 64 KiB of instructions that a CDNA "
+        "compute unit caches",
+    ),
+    Threshold(
+        "access", "bytes an access", 2.0, 1, False,
+        "every access to global memory costs an issue and a request; masks and layouts narrow a few of them with every "
+        "release, lost alignment narrows all by half or more",
+        falls=True,
     ),
 )  # fmt: skip
 

@@ -56,7 +56,7 @@ def _figures(launch: Mapping[str, Any]) -> Figures:
     found: Figures = {name: launch[name] for name in _COUNTED if is_count(launch.get(name))}
     if is_size(launch.get("access")):
         found["access"] = launch["access"]
-    if launch.get("kind") in KINDS:
+    if isinstance(launch.get("kind"), str) and launch["kind"] in KINDS:
         found["kind"] = launch["kind"]
     if is_size(launch.get("compile_seconds")):
         found["compile"] = launch["compile_seconds"]

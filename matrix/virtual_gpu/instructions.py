@@ -36,6 +36,14 @@ _AMD_BUFFER = re.compile(r"^\tbuffer_(?:load|store)_\w+", re.M)
 _AMD_TO_LDS = re.compile(r"^\tbuffer_load_(\w+)[^\n;]*\blds\b", re.M)
 _AMD_CODE = re.compile(r"^; codeLenInByte = (\d+)", re.M)
 _AMD_ACCESS = re.compile(r"(?:global|buffer|flat)_(load|store)_(lds_)?(\w+)$")
+_AMD_TENSOR = re.compile(r"v_(?:(mfma|smfmac)|wmma|swmmac)_(\w+)")
+_AMD_ATOMIC = re.compile(
+    r"(?:global|buffer|flat)_atomic_|ds_(?:add|sub|inc|dec|min|max|and|or|xor|cmpst|wrxchg)_"
+)
+_AMD_STARTS = (
+    ("scratch_", "scratch"), ("ds_read", "shared.load"), ("ds_load", "shared.load"), ("ds_write", "shared.store"),
+    ("ds_store", "shared.store"), ("s_barrier", "barrier"),
+)  # fmt: skip
 # The first that is found in what follows `global_load_`.
 _AMD_BYTES = (
     ("byte", 1), ("8", 1), ("x4", 16), ("128", 16), ("x3", 12), ("96", 12), ("x2", 8), ("64", 8), ("dword", 4),
@@ -118,23 +126,15 @@ def _ptx_bytes(parts: List[str]) -> int:
 
 
 def _amd_class(operation: str) -> str:
-    if operation.startswith(("v_mfma_", "v_smfmac_")):
-        return f"mfma.{operation.partition('_')[2].partition('_')[2]}"
-    if operation.startswith(("v_wmma_", "v_swmmac_")):
-        return f"wmma.{operation.partition('_')[2].partition('_')[2]}"
-    if "_atomic_" in operation or re.match(r"ds_(?:add|sub|min|max|and|or|xor|cmpst|wrxchg)_", operation):
-        return "atomic"
+    tensor = _AMD_TENSOR.match(operation)
+    if tensor:
+        return f"{'mfma' if tensor[1] else 'wmma'}.{tensor[2]}"
     access = _AMD_ACCESS.match(operation)
     if access:
-        kind = "async" if access[2] else access[1]
-        return f"{kind}.{_amd_bytes(access[3])}"
-    if operation.startswith("scratch_"):
-        return "scratch"
-    if operation.startswith(("ds_read", "ds_load")):
-        return "shared.load"
-    if operation.startswith(("ds_write", "ds_store")):
-        return "shared.store"
-    return "barrier" if operation.startswith("s_barrier") else ""
+        return f"{'async' if access[2] else access[1]}.{_amd_bytes(access[3])}"
+    if _AMD_ATOMIC.match(operation):
+        return "atomic"
+    return next((name for start, name in _AMD_STARTS if operation.startswith(start)), "")
 
 
 def _amd_bytes(what: str) -> int:
