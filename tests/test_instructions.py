@@ -60,6 +60,9 @@ _kernel:                                ; @_kernel
 	global_load_ushort v1, v2, s[4:5]
 	global_load_short_d16_hi v1, v2, s[4:5]
 	global_load_ubyte_d16 v1, v2, s[4:5]
+	global_load_b128 v[0:3], v4, s[4:5]
+	global_load_d16_u8 v1, v2, s[4:5]
+	global_load_u16 v1, v2, s[4:5]
 	buffer_load_dwordx2 v[0:1], v2, s[4:7], 0 offen
 	buffer_load_dword v1, s[4:7], 0 offen lds
 	global_load_lds_dwordx4 v1, s[4:5]
@@ -97,9 +100,9 @@ def test_ptx():
 
 def test_amdgcn():
     assert in_amdgcn(AMD) == {
-        "load.16": 1, "load.8": 1, "load.2": 2, "load.1": 1, "async.4": 1, "async.16": 1, "store.12": 1, "store.8": 1,
+        "load.16": 2, "load.8": 1, "load.2": 3, "load.1": 2, "async.4": 1, "async.16": 1, "store.12": 1, "store.8": 1,
         "store.2": 1, "atomic": 2, "shared.load": 2, "shared.store": 1, "mfma.f32_32x32x8_f16": 1,
-        "wmma.f32_16x16x16_f16": 1, "scratch": 3, "barrier": 1, "total": 24,
+        "wmma.f32_16x16x16_f16": 1, "scratch": 3, "barrier": 1, "total": 27,
     }  # fmt: skip
     assert instructions.code_of_amdgcn(AMD) == 7192
 

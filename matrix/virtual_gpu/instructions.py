@@ -25,7 +25,7 @@ from typing import Callable, Dict, List, Optional
 TENSOR = ("mma", "wgmma", "tcgen05", "mfma", "wmma")
 # At the start of a line, after a brace and a predicate if there are any.
 _PTX = re.compile(r"^[ \t]*(?:\{[ \t]*)?(?:@!?%\w+[ \t]+)?([a-z][\w.:]*)(?=[ \t;])", re.M)
-_PTX_ASYNC = re.compile(r"\bcp\.async\.c[ag]\.[\w.:]+[ \t]+\[[^]]*\],[ \t]*\[[^]]*\],[ \t]*(\w+)")
+_PTX_ASYNC = re.compile(r"\bcp\.async\.c[ag]\.[\w.:]+[ \t]+\[[^]]*\],[ \t]*\[[^]]*\],[ \t]*(0x[0-9a-f]+|\d+)")
 _PTX_SHAPE = re.compile(r"m\d+n\d+k\d+$")
 _PTX_TYPE = re.compile(r"(?:bf|tf|f|s|u|b)(\d+)(?:x\d)?$|e\dm\d$")
 _AMD = re.compile(r"^\t([a-z]\w+)", re.M)
@@ -46,8 +46,8 @@ _AMD_STARTS = (
 )  # fmt: skip
 # The first that is found in what follows `global_load_`.
 _AMD_BYTES = (
-    ("byte", 1), ("8", 1), ("x4", 16), ("128", 16), ("x3", 12), ("96", 12), ("x2", 8), ("64", 8), ("dword", 4),
-    ("32", 4), ("short", 2), ("16", 2),
+    ("x4", 16), ("128", 16), ("x3", 12), ("96", 12), ("x2", 8), ("64", 8), ("dword", 4), ("32", 4), ("byte", 1),
+    ("8", 1), ("short", 2), ("16", 2),
 )  # fmt: skip
 # Since Volta an instruction has 16 bytes, and its lowest nine bits say which it is.
 _SASS_BYTES, _SASS_MASK = 16, 0x1FF
@@ -112,7 +112,7 @@ def _ptx_class(operation: str) -> str:
 def _ptx_tensor(name: str, parts: List[str]) -> str:
     if name == "tcgen05":
         kind = [part.partition("::")[2] for part in parts if part.startswith("kind::")]
-        return ".".join([name, *kind]) if parts[0] == "mma" else ""
+        return ".".join([name, *kind]) if parts[:1] == ["mma"] else ""
     shape = [part for part in parts if _PTX_SHAPE.match(part)]
     types = [part for part in parts if _PTX_TYPE.match(part)]
     # wgmma.fence and its like have no shape.
