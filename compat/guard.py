@@ -40,9 +40,7 @@ _state = _State()
 _child = False
 # Ways to die that are the program's own. The others come from outside: from a person, or from a machine without memory.
 _OWN_SIGNALS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
-
-
-# How long a child compiled, by the kernel that this process then loaded.
+# How long a child compiled, by the kernel that this process then loaded; what cannot be referred to weakly is left out.
 _seconds_of: "weakref.WeakKeyDictionary[Any, float]" = weakref.WeakKeyDictionary()
 
 
@@ -211,7 +209,8 @@ def _compile_in_child(
     if outcome.kind == "returned":
         # The cache has it now.
         compiled = compile_(src, *args, **kwargs)
-        _seconds_of[compiled] = outcome.seconds
+        with contextlib.suppress(TypeError):
+            _seconds_of[compiled] = outcome.seconds
         return compiled
     if outcome.kind == "raised":
         # The compiler does the same here, and raises its own exception; what it printed was caught with the child.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from typing import get_args
 
 import pytest
 
 from crosswarp.matrix import baseline
 from crosswarp.matrix.comparison import pairs
 from crosswarp.matrix.errors import ConfigError, UsageError
+from crosswarp.matrix.figures import KINDS
 from crosswarp.matrix.record import OUTCOMES, RED
 
 
@@ -94,6 +96,10 @@ def test_what_judges_an_issue_is_kept(path, records):
     (timed,) = (record for record in by_id.values() if record.lane == "device")
     assert timed.resources["timing"]["median"] == 0.1235
     assert timed.resources["timing"]["alone"] is True
+
+
+def test_the_kinds_of_tensor_cores_are_those_that_are_compared():
+    assert get_args(baseline.Kind) == tuple(KINDS)
 
 
 def test_the_same_results_are_the_same_bytes(records):

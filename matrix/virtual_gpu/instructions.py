@@ -22,10 +22,11 @@ import struct
 from collections import Counter
 from typing import Callable, Dict, List, Optional
 
-TENSOR = ("mma", "wgmma", "tcgen05", "mfma", "wmma")
 # At the start of a line, after a brace and a predicate if there are any.
 _PTX = re.compile(r"^[ \t]*(?:\{[ \t]*)?(?:@!?%\w+[ \t]+)?([a-z][\w.:]*)(?=[ \t;])", re.M)
-_PTX_ASYNC = re.compile(r"\bcp\.async\.c[ag]\.[\w.:]+[ \t]+\[[^]]*\],[ \t]*\[[^]]*\],[ \t]*(0x[0-9a-f]+|\d+)")
+_PTX_ASYNC = re.compile(
+    r"\bcp\.async\.c[ag]\.[\w.:]+[ \t]+\[[^]]*\],[ \t]*\[[^]]*\],[ \t]*(0x[0-9a-f]+|\d+)"
+)
 _PTX_SHAPE = re.compile(r"m\d+n\d+k\d+$")
 _PTX_TYPE = re.compile(r"(?:bf|tf|f|s|u|b)(\d+)(?:x\d)?$|e\dm\d$")
 _AMD = re.compile(r"^\t([a-z]\w+)", re.M)
