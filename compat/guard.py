@@ -9,6 +9,7 @@ import contextlib
 import functools
 import os
 import threading
+import weakref
 from typing import Any, Callable, Optional, Tuple
 
 from . import crash_memory, locks, worker
@@ -39,6 +40,13 @@ _state = _State()
 _child = False
 # Ways to die that are the program's own. The others come from outside: from a person, or from a machine without memory.
 _OWN_SIGNALS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
+# How long a child compiled, by the kernel that this process then loaded; what cannot be referred to weakly is left out.
+_seconds_of: "weakref.WeakKeyDictionary[Any, float]" = weakref.WeakKeyDictionary()
+
+
+def compile_seconds(kernel: Any) -> Optional[float]:
+    """Wall time in which the guard had a compiled kernel made; None if it was in Triton's cache."""
+    return None if kernel is None else _seconds_of.get(kernel)
 
 
 def in_child() -> bool:
@@ -200,7 +208,10 @@ def _compile_in_child(
     )
     if outcome.kind == "returned":
         # The cache has it now.
-        return compile_(src, *args, **kwargs)
+        compiled = compile_(src, *args, **kwargs)
+        with contextlib.suppress(TypeError):
+            _seconds_of[compiled] = outcome.seconds
+        return compiled
     if outcome.kind == "raised":
         # The compiler does the same here, and raises its own exception; what it printed was caught with the child.
         try:

@@ -7,7 +7,8 @@ for each kernel, case and lane, and what was found there; columns and targets th
 
 The last part is mode → configuration → cell ("both": bare and shimmed agree). A cell is its outcome, or an object with
 the outcome unless that is `pass`, and with what a comparison needs: why an autotuner left it out, fingerprint, shims,
-launches (warps, registers, shared memory, stack and, where the binary tells, spills) and times.
+launches (warps, registers, shared memory, stack, spills where the binary tells; then, where instructions were counted,
+those that touch scratch memory, bytes of code, bytes an access moves, and the kind of tensor core) and times.
 """
 
 from __future__ import annotations
@@ -23,18 +24,23 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from crosswarp.matrix import datafile
-from crosswarp.matrix.comparison import launches
 from crosswarp.matrix.errors import ConfigError, UsageError
+from crosswarp.matrix.figures import launches
 from crosswarp.matrix.record import LANES, MODES, Record
 from crosswarp.matrix.suite.tuning import DROPPED, LEFT_OUT
 
 # Raised when a field changes its meaning or goes away; a file of another format is refused, not guessed at.
 FORMAT = 1
-_FIGURES = ("registers", "shared", "stack", "spills")
+_FIGURES = ("registers", "shared", "stack", "spills", "scratch", "code", "access", "kind")
+# The keys of figures.KINDS.
+Kind = Literal["none", "mma", "mfma", "wmma", "wgmma", "tcgen05"]
+# Warps, registers, shared memory and stack are written even if they are not known.
+_LEAST = 4
 _TIMES = ("median", "low", "high", "bytes", "of_copy")
 _AGAIN = "Take the committed file again, or write it anew: crosswarp baseline write --run RUN FILE."
 
-Launch = Annotated[list[Annotated[int, Field(ge=0)] | None], Field(min_length=3, max_length=5)]
+Figure = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)] | Kind | None
+Launch = Annotated[list[Figure], Field(min_length=3, max_length=1 + len(_FIGURES))]
 Outcome = Literal[
     "pass", "mismatch", "api-error", "compile-error", "crash", "limit", "timeout", "unsupported", "not-run"
 ]  # fmt: skip
@@ -187,12 +193,14 @@ def _cell(record: Record) -> str | dict[str, Any]:
         made["fingerprint"] = record.fingerprint
     if record.shims:
         made["shims"] = sorted(record.shims)
-    launched: dict[str, list[list[int | None]]] = defaultdict(list)
+    launched: dict[str, list[list[Any]]] = defaultdict(list)
     if record.outcome == "pass":
         for (kernel, warps), each in sorted(launches(record).items()):
             for figures in each:
                 line = [warps, *(figures.get(name) for name in _FIGURES)]
-                launched[kernel].append(line[:-1] if line[-1] is None else line)
+                while len(line) > _LEAST and line[-1] is None:
+                    line.pop()
+                launched[kernel].append(line)
     if launched:
         made["launches"] = launched
     timing = record.resources.get("timing")

@@ -19,12 +19,11 @@ from. Red twice is `same` when outcome and fingerprint are the same. (*) What pa
 from __future__ import annotations
 
 import math
-import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crosswarp.matrix.figures import KINDS, Figures, launches
 from crosswarp.matrix.record import Record
 from crosswarp.matrix.suite.tuning import DROPPED, LEFT_OUT
 
@@ -54,7 +53,10 @@ _RULES = {
 
 @dataclass(frozen=True)
 class Threshold:
-    """Reported when it is `factor` times what it was and now more than `above`."""
+    """Reported when it is `factor` times what it was and now more than `above`.
+
+    What `falls` is worse when it is less: reported when it was `factor` times what it is, and more than `above`.
+    """
 
     metric: str
     unit: str
@@ -63,8 +65,11 @@ class Threshold:
     # From nothing to anything is reported as well.
     appears: bool
     why: str
+    falls: bool = False
 
     def passed_by(self, before: float, after: float) -> bool:
+        if self.falls:
+            before, after = after, before
         if self.appears and before == 0 < after:
             return True
         return after > before and after >= before * self.factor and after > self.above
@@ -72,6 +77,9 @@ class Threshold:
 
 # Between Triton 3.0.0 and 3.1.0, which have the same ptxas, 2 of 2,318 launches changed at all: a stack of 16 bytes
 # became one of 32. Between 3.1.0 and 3.2.0 the registers of 591 of 2,290 grew, most of them by less than a quarter.
+# Instructions, on sm_80, sm_90 and gfx942: from 3.0.0 to 3.1.0, 4 of 1,006 launches have others (6 accesses to that
+# stack became 14); from 3.1.0 to 3.2.0, 754 of 993, and no cell is reported that its stack, registers or shared memory
+# would not report as well. From 3.2.0 back to 3.1.0, 3 are: on AMD their accesses are half as wide.
 THRESHOLDS = (
     Threshold(
         "stack", "bytes", 1.25, 32, True,
@@ -82,6 +90,11 @@ THRESHOLDS = (
         "the same, where the binary counts them (AMD)",
     ),
     Threshold(
+        "scratch", "instructions", 1.5, 16, True,
+        "that traffic itself, which may move into a loop while the frame stays as it is; up to 16 store and load again "
+        "the eight values above",
+    ),
+    Threshold(
         "registers", "", 1.5, 64, False,
         "allocation moves a little with every release; up to 64 a thread leave room for 1,024 threads on a "
         "multiprocessor of 65,536, beyond that half as many again cost a third of them",
@@ -90,19 +103,27 @@ THRESHOLDS = (
         "shared", "bytes", 1.5, 32_768, False,
         "pipelining trades it for speed; beyond 32 KiB two blocks no longer fit the 64 KiB of a CDNA compute unit",
     ),
+    Threshold(
+        "code", "bytes", 2.0, 32_768, False,
+        "unrolling trades it for speed; beyond 32 KiB two kernels no longer fit the 64 KiB of instructions that a CDNA "
+        "compute unit caches",
+    ),
+    Threshold(
+        "access", "bytes an access", 2.0, 1, False,
+        "every access to global memory costs an issue and a request; masks and layouts narrow a few of them with every "
+        "release, lost alignment narrows all by half or more",
+        falls=True,
+    ),
 )  # fmt: skip
 
 # Of a change, in the order in which a reader wants them.
-METRICS = (*(threshold.metric for threshold in THRESHOLDS), "configs", "time")
+METRICS = (*(threshold.metric for threshold in THRESHOLDS), "tensor", "configs", "time")
 
 # Relative, and in ms: see `slower`. On an H200, 61 cases timed twice: none slower (tests/bench/README.md).
 SLOWER_BY = 0.10
 SLOWER_BY_MS = 0.005
 # An H100 copies at 3.0 TB/s and an H200 at 4.3.
 SAME_BANDWIDTH = 0.10
-
-# Triton 2.3.1 appends what a kernel was specialised for to its name: `_kernel_0d1d2d34c`.
-_SPECIALISED = re.compile(r"_0[cd]{0,2}(?:\d+[cd]{0,2})*$")
 
 
 @dataclass(frozen=True)
@@ -185,6 +206,7 @@ def grown(before: Record, after: Record) -> tuple[Change, ...]:
     changes = []
     for (kernel, warps), now in sorted(new.items()):
         then = old.get((kernel, warps), [])
+        what = f"{kernel}, {warps} warps"
         # A configuration more or less: which is which cannot be told, so the worst stand for all.
         couples = (
             list(zip(then, now)) if len(then) == len(now) else [(_worst(then), _worst(now))]
@@ -193,22 +215,11 @@ def grown(before: Record, after: Record) -> tuple[Change, ...]:
             for threshold in THRESHOLDS:
                 a, b = was.get(threshold.metric), is_now.get(threshold.metric)
                 if a is not None and b is not None and threshold.passed_by(a, b):
-                    what = f"{kernel}, {warps} warps"
                     changes.append(Change(threshold.metric, what, a, b, threshold.unit))
+            a, b = was.get("kind"), is_now.get("kind")
+            if a is not None and b is not None and KINDS[b] < KINDS[a]:
+                changes.append(Change("tensor", what, a, b))
     return tuple(dict.fromkeys(changes))
-
-
-def launches(record: Record) -> dict[tuple[str, int], list[dict[str, int]]]:
-    """Figures of what was launched, by kernel and warps, in order. What a cell wrote that is no figure is left out."""
-    found: dict[tuple[str, int], list[dict[str, int]]] = defaultdict(list)
-    noted = record.resources.get("launches")
-    for launch in noted if isinstance(noted, list) else []:
-        if not isinstance(launch, Mapping) or not _count(launch.get("num_warps")):
-            continue
-        kernel = _SPECIALISED.sub("", str(launch.get("kernel", "")))
-        figures = {t.metric: launch[t.metric] for t in THRESHOLDS if _count(launch.get(t.metric))}
-        found[kernel, launch["num_warps"]].append(figures)
-    return dict(found)
 
 
 def slower(before: Record, after: Record) -> tuple[Change | None, str]:
@@ -244,16 +255,14 @@ def _shows(record: Record | None) -> str:
     return "absent" if record.outcome == "unsupported" else "passed"
 
 
-def _worst(figures: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    return {
-        t.metric: max(one[t.metric] for one in figures if t.metric in one)
-        for t in THRESHOLDS
-        if any(t.metric in one for one in figures)
-    }
-
-
-def _count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _worst(figures: Sequence[Figures]) -> Figures:
+    worst: Figures = {}
+    for threshold in THRESHOLDS:
+        found = [one[threshold.metric] for one in figures if threshold.metric in one]
+        if found:
+            worst[threshold.metric] = min(found) if threshold.falls else max(found)
+    kinds = [one["kind"] for one in figures if "kind" in one]
+    return {**worst, "kind": min(kinds, key=KINDS.__getitem__)} if kinds else worst
 
 
 def _timing(record: Record) -> dict[str, Any] | None:

@@ -144,10 +144,14 @@ def _changes(group: Group) -> list[tuple[str, str]]:
 
 
 def _growth(change: Change) -> float:
-    """What appeared comes first, then what grew by the largest factor."""
+    """What appeared comes first, then what changed by the largest factor."""
     if isinstance(change.before, str) or isinstance(change.after, str):
         return 0.0
-    return change.after * 1e9 if change.before == 0 else change.after / change.before
+    if change.before == 0:
+        return change.after * 1e9
+    grown = change.after / change.before
+    # What got worse by becoming less.
+    return 1 / grown if 0 < grown < 1 else grown
 
 
 def _healed(group: Group) -> str:

@@ -185,7 +185,7 @@ def _unexpected(view: View) -> list[str]:
 
 
 def _heavier(view: View) -> list[str]:
-    """Where a column needs more registers, stack or shared memory than the one before; `diff` has the figures."""
+    """Where a column needs more resources than the one before, or makes less of the GPU; `diff` has the figures."""
     mine: dict[str, list[Record]] = {}
     for record in view.records:
         mine.setdefault(record.column, []).append(record)

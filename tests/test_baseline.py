@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from typing import get_args
 
 import pytest
 
 from crosswarp.matrix import baseline
 from crosswarp.matrix.comparison import pairs
 from crosswarp.matrix.errors import ConfigError, UsageError
+from crosswarp.matrix.figures import KINDS
 from crosswarp.matrix.record import OUTCOMES, RED
 
 
@@ -22,7 +24,8 @@ def records(make_record):
             "launches": [
                 {
                     "kernel": "_kernel", "num_warps": warps, "num_stages": 2, "num_ctas": 1, "shared": 512,
-                    "registers": registers, "stack": 8, "spills": spills, "grid": [3, 1, 1],
+                    "registers": registers, "stack": 8, "spills": spills, "grid": [3, 1, 1], "code": 4096,
+                    "instructions": {"load.16": 2, "load.2": 1, "total": 99, **({"mfma.f32_x": 8} if spills else {})},
                 }
                 for warps in (8, 4, 4)
             ]
@@ -95,6 +98,10 @@ def test_what_judges_an_issue_is_kept(path, records):
     assert timed.resources["timing"]["alone"] is True
 
 
+def test_the_kinds_of_tensor_cores_are_those_that_are_compared():
+    assert get_args(baseline.Kind) == tuple(KINDS)
+
+
 def test_the_same_results_are_the_same_bytes(records):
     """In another order, on another day, after another time: what is committed changes only when results do."""
     shuffled = list(records)
@@ -140,14 +147,15 @@ def test_four_columns_of_two_thousand_cells_stay_small(make_record):
             column=f"triton-3.{column}.0", target=target, mode=mode, kernel=f"kernel_{number // 6}",
             case=f"fp16-{number % 6}x33", resources={"launches": [{
                 "kernel": "_forward_kernel", "num_warps": 4, "registers": 32 + number + column, "shared": 4096,
-                "stack": 0, "spills": None,
+                "stack": 0, "spills": None, "code": 4096 + number + column,
+                "instructions": {"load.16": 4, "store.2": 1 + number % 3, "mma.m16n8k16": 8},
             }]},
         )
         for column in range(4) for target in ("sm_80", "sm_90", "gfx90a", "gfx942") for mode in ("bare", "shimmed")
         for number in range(250)
     ]  # fmt: skip
     assert len(records) == 8000
-    assert len(baseline.dumped(records)) < 300_000
+    assert len(baseline.dumped(records)) < 450_000
 
 
 def test_a_writer_that_fails_leaves_the_old_file(path, records, monkeypatch):

@@ -137,6 +137,9 @@ def test_a_stack_that_grows_by_a_third_names_both_figures(launched):
         ("shared", 0, 512, False),
         ("shared", 8_192, 32_768, False),
         ("shared", 40_960, 49_152, False),
+        ("code", 20_000, 40_000, True),
+        ("code", 40_000, 70_000, False),
+        ("code", 8_192, 32_768, False),
     ],
 )
 def test_thresholds(launched, metric, before, after, told):
@@ -149,12 +152,68 @@ def test_thresholds(launched, metric, before, after, told):
 
 @pytest.mark.parametrize("threshold", THRESHOLDS, ids=lambda threshold: threshold.metric)
 def test_every_threshold_at_its_edge(threshold):
+    def told(least, most):
+        return threshold.passed_by(*((most, least) if threshold.falls else (least, most)))
+
     edge = 4 * threshold.above
-    assert threshold.passed_by(edge, edge * threshold.factor)
-    assert not threshold.passed_by(edge, edge * threshold.factor - 1)
-    assert not threshold.passed_by(threshold.above / 2, threshold.above)
-    assert threshold.passed_by(threshold.above / 2, threshold.above + 1)
-    assert not threshold.passed_by(edge, edge) and threshold.why
+    assert told(edge, edge * threshold.factor)
+    assert not told(edge, edge * threshold.factor - 0.5)
+    assert not told(threshold.above / 2, threshold.above)
+    assert told(threshold.above / 2, threshold.above + 1)
+    assert not told(edge, edge) and not told(edge * threshold.factor, edge) and threshold.why
+
+
+@pytest.mark.parametrize(
+    ("metric", "before", "after", "told"),
+    [
+        ("scratch", {}, {"scratch": 2}, (0, 2)),
+        ("scratch", {"scratch": 38}, {"scratch": 70}, (38, 70)),
+        # What the compilers of 3.0.0 and 3.1.0 make of the same kernel.
+        ("scratch", {"scratch": 6}, {"scratch": 14}, None),
+        ("access", {"load.16": 4, "store.16": 2}, {"load.4": 16, "store.16": 2}, (16, 5.33)),
+        ("access", {"async.16": 4}, {"load.8": 8}, (16, 8)),
+        ("access", {"load.4": 4}, {"load.16": 1}, None),
+        ("access", {"load.16": 4, "store.8": 4}, {"load.16": 4, "store.4": 8}, None),
+        # What moves whole tiles has single values left.
+        ("access", {"load.16": 4}, {"load.2": 1, "bulk": 2}, None),
+        ("access", {"load.16": 4, "bulk": 2}, {"load.2": 64}, None),
+        ("access", {"load.16": 4}, {"shared.load": 4}, None),
+        ("tensor", {"wgmma.m64n64k16.f32.f16.f16": 4}, {"mma.m16n8k16.f32.f16.f16.f32": 64}, ("wgmma", "mma")),
+        ("tensor", {"tcgen05.f16": 1}, {"wgmma.m64n64k16.f32.f16.f16": 1}, ("tcgen05", "wgmma")),
+        ("tensor", {"mfma.f32_32x32x8_f16": 4}, {}, ("mfma", "none")),
+        ("tensor", {"mma.m16n8k8": 64, "wgmma.m64n64k16": 1}, {"wgmma.m64n64k16": 1}, None),
+        ("tensor", {"mma.m16n8k8": 8}, {"mma.m16n8k16": 4}, None),
+        ("tensor", {}, {"mma.m16n8k16": 4}, None),
+    ],
+)  # fmt: skip
+def test_instructions(launched, metric, before, after, told):
+    old, new = ({"instructions": {**counts, "total": 99}} for counts in (before, after))
+    found = compare(launched(old), launched(new))
+    assert [(c.metric, c.before, c.after) for c in found.changes] == (
+        [(metric, *told)] if told else []
+    )
+    assert found.outcome == ("resource-regressed" if told else "same")
+
+
+def test_instructions_that_were_not_counted_are_not_compared(launched):
+    """By an older crosswarp."""
+    tensor = launched({"instructions": {"mma.m16n8k16": 4, "load.16": 9}})
+    scratch = launched({"instructions": {"scratch": 400, "load.1": 9}})
+    for one in (launched({}), launched({"instructions": {}}), launched({"instructions": None})):
+        assert compare(tensor, one).changes == compare(one, scratch).changes == ()
+
+
+def test_with_a_configuration_more_the_lowest_kind_and_the_narrowest_accesses_stand_for_all(
+    launched,
+):
+    wide = {"instructions": {"wgmma.m64": 4, "load.16": 9}}
+    narrow = {"instructions": {"mma.m16": 4, "load.2": 9}}
+    assert compare(launched(wide, narrow), launched(narrow)).changes == ()
+    changes = compare(launched(wide, wide), launched(wide, narrow, wide)).changes
+    assert [(c.metric, c.before, c.after) for c in changes] == [
+        ("access", 16, 2),
+        ("tensor", "wgmma", "mma"),
+    ]
 
 
 def test_each_launch_is_compared_with_the_same_one(launched):
@@ -200,6 +259,9 @@ def test_a_figure_that_is_missing_is_not_compared(launched):
         {"launches": "many"}, {"launches": [None, 3, "x"]}, {"launches": [{"kernel": "_kernel"}]},
         {"launches": [{"kernel": ["_kernel"], "num_warps": "4", "stack": 1}]},
         {"launches": [{"kernel": "_kernel", "num_warps": 4, "stack": "9999", "registers": True, "shared": -1}]},
+        {"launches": [{"kernel": "_kernel", "num_warps": 4, "instructions": {"load.x": 4, "mma": "9", "scratch": -1}}]},
+        {"launches": [{"kernel": "_kernel", "num_warps": 4, "instructions": ["wgmma"], "kind": {}, "access": "16"}]},
+        {"launches": [{"kernel": "_kernel", "num_warps": 4, "kind": [], "compile_seconds": float("nan")}]},
         {"timing": "fast"}, {"timing": {"median": "nan", "low": 1, "high": 1}}, {"timing": {}},
         {"timing": {"median": 0, "low": 0, "high": 0, "bytes": 0, "of_copy": 0, "alone": True}},
     ],

@@ -166,6 +166,7 @@ def test_the_worst_changes_come_first_and_the_rest_is_counted(crosswarp, stored,
         return {"launches": [{"kernel": "_kernel", "num_warps": 4, **figures}]}
 
     grown = [(0, 8), (100, 150), (100, 900), (100, 300), (100, 200), (64, 80)]
+    narrowed = [(16.0, 8.0), (16.0, 5.333)]
     for side in (0, 1):
         stored(
             make_record(case="r", resources=launches(registers=(100, 200)[side])),
@@ -173,12 +174,20 @@ def test_the_worst_changes_come_first_and_the_rest_is_counted(crosswarp, stored,
                 make_record(case=f"c{pair[0]}-{pair[1]}", resources=launches(stack=pair[side]))
                 for pair in grown
             ),
+            *(
+                make_record(
+                    case=f"a{pair[1]}",
+                    resources=launches(access=pair[side], kind=("wgmma", "mma")[side]),
+                )
+                for pair in narrowed
+            ),
         )
     _, out, _ = crosswarp("diff", "1", "2")
-    rows = out[out.index("softmax (7)") :].splitlines()[1:7]
+    rows = out[out.index("softmax (9)") :].splitlines()[1:10]
     assert [re.sub(r":.*", "", row).strip() for row in rows] == [
         "stack     0 → 8 bytes", "100 → 900 bytes", "100 → 300 bytes", "100 → 200 bytes", "and 2 more",
         "registers 100 → 200",
+        "access    16 → 5.333 bytes an access", "16 → 8 bytes an access", "tensor    wgmma → mma",
     ]  # fmt: skip
 
 

@@ -185,10 +185,16 @@ def test_resources_are_plotted_by_version(visit):
     tab = visit("index.html#cell=softmax/triton-3.2.0")
     tab.get_by_role("img", name="registers a thread. 3.1.0: 64; 3.2.0: 128").wait_for()
     said = tab.get_by_role("dialog").inner_text()
-    assert "0 everywhere: stack" in said
+    assert "0 everywhere: stack, scratch." in said
+    for figures in (
+        "access to global memory. 3.1.0: 11.33; 3.2.0: 9",
+        "compile, s. 3.1.0: 0.25; 3.2.0: 0.25",
+    ):
+        assert tab.get_by_role("img", name=figures).count() == 1
     assert "Since the column before: resource-regressed. What changed" in said
     tab.get_by_label("Case").select_option("fp16-7x33")
-    assert tab.locator("svg.plot circle").count() == 2
+    # Registers, accesses, tensor cores and the time to compile, on two columns.
+    assert tab.locator("svg.plot circle").count() == 8
     assert at(tab)[0] == "#cell=softmax/triton-3.2.0&case=fp16-7x33"
     tab.reload()
     tab.get_by_label("Case").wait_for()

@@ -196,6 +196,27 @@ def test_every_kernel_compiles(tmp_path):
     assert suite - passed == newer <= unsupported
 
 
+def test_a_stack_that_grew_by_half_is_named_with_both_figures(tmp_path):
+    """Of a matrix product whose operand is dequantized, with the compilers of 3.2.0 and 3.9.0."""
+    columns = ("triton-3.2.0", NEWEST)
+    kernel = "dequantize_matmul"
+    _, cells = run(
+        tmp_path, "--columns", ",".join(columns), "--targets", "sm_90", "--modes", "bare", "--lanes", "compile",
+        "--kernels", kernel,
+    )  # fmt: skip
+    case = "fp32-int8-3x33x96-whole"
+    (before,), (after,) = (
+        [launch["stack"] for launch in cell["resources"]["launches"]]
+        for column in columns
+        for cell in cells
+        if (cell["column"], cell["case"], cell["config"]) == (column, case, "")
+    )
+    assert after >= before * 4 / 3 > 0
+    done = crosswarp("diff", *columns, store=tmp_path / "store.db")
+    assert done.returncode == 1 and "RESOURCE-REGRESSED" in done.stdout
+    assert f"stack     {before} → {after} bytes" in done.stdout and case in done.stdout
+
+
 HOSTILE = {
     "aborts": ("crash", "SIGABRT"),
     "segfaults": ("crash", "SIGSEGV"),

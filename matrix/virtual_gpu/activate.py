@@ -12,7 +12,7 @@ from crosswarp.compat.record import Patches
 from crosswarp.compat.versions import base_version
 
 from .driver import VirtualDriver, run_once
-from .launching import set_active_target
+from .launching import loading, set_active_target
 from .limits import Target
 
 
@@ -48,6 +48,7 @@ def activate(target: Target) -> None:
         if target.backend == "hip" and version < base_version("3.5.0"):
             _stop_before_linking()
     _replace_benchmarks()
+    _tell_what_is_loaded()
     contain()
 
 
@@ -95,6 +96,21 @@ def _replace_benchmarks() -> None:
             own = getattr(module, name, None)
             if own is not None and own.__module__ != __name__:
                 setattr(module, name, _in_place_of(own))
+
+
+def _tell_what_is_loaded() -> None:
+    """The driver is handed a kernel's binary alone; its assembly is counted as well."""
+    from triton.compiler.compiler import CompiledKernel
+
+    own = CompiledKernel._init_handles
+    if own.__module__ == __name__:
+        return
+
+    def init_handles(kernel: Any) -> Any:
+        with loading(kernel):
+            return own(kernel)
+
+    CompiledKernel._init_handles = init_handles
 
 
 def _in_place_of(own: Callable) -> Callable:

@@ -1,8 +1,9 @@
-"""Registers, stack and scratch of a compiled kernel, read from the binary itself: no GPU, no driver.
+"""Registers, stack and size of a compiled kernel, read from the binary itself: no GPU, no driver.
 
 CUDA: the `.nv.info` section of the cubin (attributes EIATTR_REGCOUNT 0x2f and EIATTR_FRAME_SIZE 0x11), checked
 against `cuobjdump --dump-resource-usage` on every version. AMD: the kernel's metadata, as text in amdgcn or packed
-(MessagePack) in the note of an hsaco.
+(MessagePack) in the note of an hsaco. Triton before 3.5 stops at amdgcn here (no linker), so that there is no size of
+a binary; the size of the code is taken from what the assembler notes in the text, which it does since 3.2.
 """
 
 import io
@@ -10,6 +11,8 @@ import re
 import struct
 from dataclasses import dataclass
 from typing import Optional
+
+from .instructions import local_in_sass
 
 _REGISTERS, _FRAME = 0x2F, 0x11
 # Format byte of an attribute in .nv.info whose value has a size of its own (EIFMT_SVAL); the others take 4 bytes.
@@ -24,34 +27,43 @@ class Binary:
         registers: 32-bit registers a thread (AMD: vector registers a lane).
         stack: bytes of stack frame (AMD: scratch) a thread; not zero is the sign of spilling.
         spills: spilled registers a thread where the binary says so (AMD), else None.
+        code: bytes of machine code (CUDA; `instructions.code_of_amdgcn` for AMD).
+        size: bytes of the whole cubin or hsaco, with symbols and line numbers.
+        local: loads from and stores to local memory in the machine code (CUDA).
     """
 
     registers: Optional[int] = None
     stack: Optional[int] = None
     spills: Optional[int] = None
+    code: Optional[int] = None
+    size: Optional[int] = None
+    local: Optional[int] = None
 
 
 def read_binary(data: bytes) -> Binary:
     """Read a cubin, an hsaco or amdgcn text. What cannot be read is None: missing figures never stop a launch."""
     if not data.startswith(b"\x7fELF"):
-        return _amd(data, _number_in_text)
+        return _amd(Binary(), data, _number_in_text)
+    found = Binary(size=len(data))
     try:
         from elftools.elf.elffile import ELFFile
     except ImportError:
-        return Binary()
+        return found
     try:
         elf = ELFFile(io.BytesIO(data))
         if elf.header["e_machine"] not in ("EM_CUDA", 190):
-            return _amd(data, _number_in_msgpack)
+            return _amd(found, data, _number_in_msgpack)
+        code = [part.data() for part in elf.iter_sections() if part.name.startswith(".text")]
+        found.code = sum(map(len, code))
+        found.local = sum(map(local_in_sass, code))
         section = elf.get_section_by_name(".nv.info")
-        return _cuda(section.data()) if section is not None else Binary()
+        return _cuda(found, section.data()) if section is not None else found
     except Exception:
         # Torn or unknown: pyelftools raises many kinds of errors on such input.
-        return Binary()
+        return Binary(size=len(data))
 
 
-def _cuda(info: bytes) -> Binary:
-    found = Binary()
+def _cuda(found: Binary, info: bytes) -> Binary:
     position = 0
     while position + 4 <= len(info):
         kind, attribute, size = struct.unpack_from("<BBH", info, position)
@@ -69,12 +81,11 @@ def _cuda(info: bytes) -> Binary:
     return found
 
 
-def _amd(data: bytes, number) -> Binary:
-    return Binary(
-        registers=number(data, b".vgpr_count"),
-        stack=number(data, b".private_segment_fixed_size"),
-        spills=number(data, b".vgpr_spill_count"),
-    )
+def _amd(found: Binary, data: bytes, number) -> Binary:
+    found.registers = number(data, b".vgpr_count")
+    found.stack = number(data, b".private_segment_fixed_size")
+    found.spills = number(data, b".vgpr_spill_count")
+    return found
 
 
 def _number_in_text(data: bytes, key: bytes) -> Optional[int]:

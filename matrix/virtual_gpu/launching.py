@@ -1,15 +1,26 @@
 """What stands in for the compiled launcher: it checks the launch against the target, notes it, and runs nothing."""
 
+import contextlib
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from crosswarp.compat import guard
+
+from . import instructions
 from .binary import Binary, read_binary
 from .limits import Target
 
 
 @dataclass
 class Launch:
-    """One launch as the driver would have got it."""
+    """One launch as the driver would have got it.
+
+    Attributes:
+        code: bytes of machine code.
+        binary: bytes of the cubin or hsaco; None where compilation stops at assembly (AMD before Triton 3.5).
+        instructions: counts by class, see `instructions`.
+        compile_seconds: how long the compiler took; None if the kernel was in Triton's cache.
+    """
 
     kernel: str
     num_warps: int
@@ -20,6 +31,10 @@ class Launch:
     stack: Optional[int]
     spills: Optional[int]
     grid: Tuple[int, int, int]
+    code: Optional[int]
+    binary: Optional[int]
+    instructions: Dict[str, int]
+    compile_seconds: Optional[float]
 
 
 launches: List[Launch] = []
@@ -30,9 +45,13 @@ asked = 0
 def noted() -> List[Dict[str, Any]]:
     """`launches` without repetitions, in order of their first time, as plain data."""
     unique: List[Dict[str, Any]] = []
+    seen: List[Dict[str, Any]] = []
     for launch in launches:
         plain = dict(asdict(launch), grid=list(launch.grid))
-        if plain not in unique:
+        # Compiled once and found in the cache later: the same launch.
+        what = dict(plain, compile_seconds=None)
+        if what not in seen:
+            seen.append(what)
             unique.append(plain)
     return unique
 
@@ -43,6 +62,37 @@ class Function:
 
     name: str
     binary: Binary
+    instructions: Dict[str, int]
+    compile_seconds: Optional[float]
+
+
+# The kernel whose binary Triton is loading: `load_binary` itself gets no other form of it.
+_loading: List[Any] = []
+
+
+@contextlib.contextmanager
+def loading(kernel: Any) -> Iterator[None]:
+    _loading.append(kernel)
+    try:
+        yield
+    finally:
+        _loading.pop()
+
+
+def _load(name: str, data: bytes) -> Function:
+    binary = read_binary(data)
+    kernel = _loading[-1] if _loading else None
+    forms = getattr(kernel, "asm", {})
+    counts: Dict[str, int] = {}
+    if "ptx" in forms:
+        counts = instructions.in_ptx(forms["ptx"])
+        if binary.local:
+            counts["scratch"] = binary.local
+    elif "amdgcn" in forms:
+        counts = instructions.in_amdgcn(forms["amdgcn"])
+        binary.code = instructions.code_of_amdgcn(forms["amdgcn"])
+    seconds = guard.compile_seconds(kernel)
+    return Function(name, binary, counts, None if seconds is None else round(seconds, 3))
 
 
 class Utils:
@@ -66,8 +116,9 @@ class Utils:
         }
 
     def load_binary(self, name: str, data: Any, shared: int, device: int) -> tuple:
-        binary = read_binary(data if isinstance(data, bytes) else str(data).encode())
-        loaded = (object(), Function(name, binary), binary.registers or 0, binary.spills or 0)
+        function = _load(name, data if isinstance(data, bytes) else str(data).encode())
+        binary = function.binary
+        loaded = (object(), function, binary.registers or 0, binary.spills or 0)
         return (
             loaded + (self._target.max_threads_per_block,) if self._returns_max_threads else loaded
         )
@@ -99,6 +150,10 @@ def check_and_note(
             stack=function.binary.stack,
             spills=function.binary.spills,
             grid=grid,
+            code=function.binary.code,
+            binary=function.binary.size,
+            instructions=function.instructions,
+            compile_seconds=function.compile_seconds,
         )
     )
     target.check(num_warps, shared, function.binary.registers or 0, grid)

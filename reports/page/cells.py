@@ -11,14 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 from crosswarp.matrix.comparison import OUTCOMES as COMPARISONS
-from crosswarp.matrix.comparison import THRESHOLDS, launches
+from crosswarp.matrix.comparison import THRESHOLDS
+from crosswarp.matrix.figures import launches
 from crosswarp.matrix.record import MODES, RED, Record
 from crosswarp.reports.page.model import Column, Kernel, Model
 from crosswarp.reports.page.text import block, line, web
 from crosswarp.reports.table import WORST
 
 CHANGES = tuple(outcome for outcome in COMPARISONS if outcome not in ("same", "unknown"))
-METRICS = tuple(threshold.metric for threshold in THRESHOLDS)
+# The worst of these is the least; of all others it is the most.
+LEAST = ("tensor", *(threshold.metric for threshold in THRESHOLDS if threshold.falls))
+METRICS = (*(threshold.metric for threshold in THRESHOLDS), "tensor", "compile")
 # What a row of a kernel's details holds, in this order; a text is its number among the texts.
 FIELDS = (
     "case", "config", "mode", "outcome", "reason", "fingerprint", "message", "seconds", "issue", "shims", "figures",
@@ -41,6 +44,7 @@ def grid(model: Model) -> dict[str, Any]:
         "red": RED,
         "changes": CHANGES,
         "metrics": METRICS,
+        "least": LEAST,
         "fields": {name: number for number, name in enumerate(FIELDS)},
         "columns": [_column(model, column) for column in model.columns],
         "kernels": [
@@ -142,7 +146,9 @@ def _figures(record: Record) -> list[float | None] | int:
     """The worst launch's figure of each metric, then the median time in ms; 0 when there is none."""
     found = [figures for couples in launches(record).values() for figures in couples]
     worst: list[float | None] = [
-        max((figures[metric] for figures in found if metric in figures), default=None)
+        (min if metric in LEAST else max)(
+            (figures[metric] for figures in found if metric in figures), default=None
+        )
         for metric in METRICS
     ]
     timing = record.resources.get("timing")

@@ -1,5 +1,10 @@
 """The virtual GPU on this column's Triton: real launches, real compilers, nothing executed."""
 
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
 import small_kernels
 import targets
 import torch
@@ -11,6 +16,7 @@ from crosswarp.matrix.suite import probe
 from crosswarp.matrix.suite.tuning import ConfigLog
 from crosswarp.matrix.virtual_gpu import launches
 
+TENSOR = ("mma.", "wgmma.", "tcgen05.")
 HAS_AMD = in_window(">=3.0", triton.__version__)
 
 
@@ -31,6 +37,71 @@ def test_a_launch_compiles_for_real_and_executes_nothing(in_fork):
     assert (noted.num_warps, noted.grid) == (2, (1, 1, 1))
     # Read from the cubin, not from a driver.
     assert 8 <= noted.registers <= 255 and noted.stack == 0
+
+
+def test_instructions_are_counted_by_class(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_80)
+        launch(small_kernels.scaled, 100, BLOCK=128, num_warps=2)
+        half = [torch.ones(256, dtype=torch.float16) for _ in range(3)]
+        small_kernels.product[(1,)](*half)
+        return launches
+
+    copy, product = in_fork(run)
+    counts = copy.instructions
+    # Two values a thread, of which the mask forbids to load both at once.
+    assert (counts["load.4"], counts["store.4"]) == (2, 2) and counts["total"] > 4
+    assert not any(name.startswith(TENSOR) for name in counts)
+    tensor = [name for name in product.instructions if name.startswith(TENSOR)]
+    assert tensor and all(name.startswith("mma.m16n8k") for name in tensor)
+    assert "scratch" not in {**counts, **product.instructions}
+    assert 0 < copy.code < copy.binary
+
+
+@pytest.mark.triton(">=3.0")
+def test_instructions_are_counted_on_amd(in_fork):
+    def run():
+        virtual_gpu.activate(targets.GFX942)
+        half = [torch.ones(256, dtype=torch.float16) for _ in range(3)]
+        small_kernels.product[(1,)](*half)
+        small_kernels.holds_much[(1,)](torch.ones(16384), torch.ones(16384), num_warps=1)
+        return launches
+
+    product, much = in_fork(run)
+    assert any(name.startswith("mfma.f32_16x16x16_f16") for name in product.instructions)
+    # 256 values a lane, which 512 registers hold.
+    assert much.stack == 0 and "scratch" not in much.instructions
+    assert much.instructions["load.16"] == 64
+    # Before 3.5 it ends at the assembly, which has no size to compare.
+    assert (much.binary is None) is in_window("<3.5", triton.__version__)
+    # Nor, before 3.2, a note of its size.
+    assert (much.code is None) is in_window("<3.2", triton.__version__)
+
+
+def test_local_memory_is_counted_as_nvidias_own_disassembler_counts_it(in_fork, tmp_path):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        small_kernels.holds_much[(1,)](torch.ones(16384), torch.ones(16384), num_warps=1)
+        (binary,) = (tmp_path / "triton").glob("*/*.cubin")
+        return launches[0], str(binary)
+
+    noted, binary = in_fork(run)
+    (nvdisasm,) = Path(triton.__file__).parent.rglob("nvdisasm")
+    done = subprocess.run([str(nvdisasm), "-c", binary], capture_output=True, text=True, check=True)
+    assert noted.instructions["scratch"] == len(re.findall(r"\b(?:LDL|STL)\b", done.stdout)) > 100
+    assert noted.code == 16 * len(re.findall(r"^ +/\*[0-9a-f]{4,}\*/", done.stdout, re.M))
+    assert noted.stack > 0
+
+
+def test_a_compilation_is_timed_and_a_kernel_from_the_cache_is_not(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        launch(small_kernels.scaled, 100, BLOCK=128)
+        return launches[0]
+
+    compiled, found = in_fork(run), in_fork(run)
+    assert compiled.compile_seconds > 0 and found.compile_seconds is None
+    assert compiled.instructions == found.instructions
 
 
 def test_an_empty_grid_launches_nothing(in_fork):

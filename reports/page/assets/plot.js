@@ -11,7 +11,9 @@
   const TOP = 14;
   const BOTTOM = 26;
   const UNITS = { stack: "stack, bytes a thread", spills: "spilled registers", registers: "registers a thread",
-    shared: "shared memory, bytes", time: "time, ms (median)" };
+    shared: "shared memory, bytes", time: "time, ms (median)", scratch: "instructions that touch a thread's own memory",
+    code: "machine code, bytes", access: "bytes a thread moves with an access to global memory",
+    tensor: "instructions for tensor cores", compile: "time to compile, s" };
 
   // [bare, shimmed], each with a figure or null for every column.
   function series(detail, places, number, wanted) {
@@ -21,7 +23,8 @@
         .filter((cell) => cell[MODE] === mode && cell[FIGURES] && (wanted < 0 || cell[CASE] === wanted))
         .map((cell) => cell[FIGURES][number])
         .filter((figure) => figure !== null);
-      return figures.length ? Math.max(...figures) : null;
+      const worst = page.least.includes(page.metrics[number]) ? Math.min : Math.max;
+      return figures.length ? worst(...figures) : null;
     }));
   }
 
