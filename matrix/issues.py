@@ -151,15 +151,40 @@ def classify(record: Record, issues: Sequence[Issue], column_version: str | None
     if not record.red:
         return None
     for issue in issues:
-        if (
-            _in_window(issue, record, column_version)
-            and record.outcome in issue.outcome
-            and _any(record.kernel, issue.kernels)
-            and _any(record.config, issue.configs)
-            and re.search(issue.fingerprint, record.fingerprint)
-        ):
+        if _in_window(issue, record, column_version) and describes(issue, record):
             return issue
     return None
+
+
+def describes(issue: Issue, record: Record) -> bool:
+    """Whether a record is red in the way of `issue`, wherever it ran."""
+    return (
+        record.outcome in issue.outcome
+        and _any(record.kernel, issue.kernels)
+        and _any(record.config, issue.configs)
+        and re.search(issue.fingerprint, record.fingerprint) is not None
+    )
+
+
+def proves(issue: Issue, record: Record) -> bool:
+    """Whether a record is of the cells that prove `issue`, bare: red on the versions of its window, green on others."""
+    return (
+        record.mode == "bare"
+        and any(_covers(case, record) for case in issue.case)
+        and _any(record.config, issue.configs)
+        and within(issue, record, "targets")
+        and within(issue, record, "lanes")
+    )
+
+
+def within(issue: Issue, record: Record, axis: str) -> bool:
+    """Whether a record is inside one part of the window: "triton", "torch", "targets" or "lanes"."""
+    if axis == "triton":
+        return versions.within(triton_of(record), SpecifierSet(issue.triton))
+    if axis == "torch":
+        torch = record.versions.get("torch")
+        return not issue.torch or versions.within(torch, SpecifierSet(issue.torch))
+    return record.lane in issue.lanes if axis == "lanes" else _any(record.target, issue.targets)
 
 
 def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
@@ -213,11 +238,7 @@ def _bare_item(record: Record) -> str:
 
 
 def _must_be_red(issue: Issue, record: Record, version: str | None) -> bool:
-    return (
-        any(_covers(case, record) for case in issue.case)
-        and _any(record.config, issue.configs)
-        and _in_window(issue, record, version)
-    )
+    return proves(issue, record) and _in_window(issue, record, version)
 
 
 def _covers(case: ProvingCase, record: Record) -> bool:
@@ -230,12 +251,8 @@ def _covers(case: ProvingCase, record: Record) -> bool:
 
 
 def _in_window(issue: Issue, record: Record, version: str | None) -> bool:
-    torch = record.versions.get("torch")
-    return (
-        versions.within(version, SpecifierSet(issue.triton))
-        and (not issue.torch or versions.within(torch, SpecifierSet(issue.torch)))
-        and record.lane in issue.lanes
-        and _any(record.target, issue.targets)
+    return versions.within(version, SpecifierSet(issue.triton)) and all(
+        within(issue, record, axis) for axis in ("torch", "targets", "lanes")
     )
 
 

@@ -181,6 +181,9 @@ def _unexpected(view: View) -> list[str]:
             + _cells([green.record for green in verdict.unexpectedly_green])
             + "\n  Close the window of the issue in issues.toml, and see whether its shim can go."
         )
+    if view.wrong_windows:
+        lines = [fill("  ", escape.line(str(wrong), LONGEST)) for wrong in view.wrong_windows]
+        parts.append("\n".join([f"WRONG WINDOWS in issues.toml ({len(lines)}):", *lines]))
     return parts
 
 
