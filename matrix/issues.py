@@ -33,6 +33,14 @@ def _regex(text: str) -> str:
     return text
 
 
+def _link(text: str) -> str:
+    if not re.fullmatch(r"https://[^\s<>()\"'`\\|/]+/[^\s<>()\"'`\\|]+", text):
+        raise ValueError(
+            f"\"{text}\" is no https address of a page: give the upstream report's or change's"
+        )
+    return text
+
+
 class ProvingCase(BaseModel):
     """The cells that must be red, bare and inside the window, for as long as the issue is real."""
 
@@ -58,7 +66,7 @@ class Issue(BaseModel):
     configs: tuple[str, ...] = ("*",)
     outcome: tuple[str, ...]
     fingerprint: Annotated[str, AfterValidator(_regex)] = ""
-    links: Annotated[tuple[str, ...], Field(min_length=1)]
+    links: Annotated[tuple[Annotated[str, AfterValidator(_link)], ...], Field(min_length=1)]
     fixed_in: Annotated[str, AfterValidator(_version)] | None = None
     workaround: str = ""
     shim: str | None = None

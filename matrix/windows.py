@@ -41,12 +41,17 @@ class Wrong:
         return f"{self.issue.id}: {self.text}"
 
 
-def measured(red: Iterable[Version], green: Iterable[Version], open_below: bool = False) -> str:
+def measured(
+    red: Iterable[Version],
+    green: Iterable[Version],
+    open_below: bool = False,
+    releases: Iterable[Version] = (),
+) -> str:
     """The specifier that holds each version in `red` and none in `green`; a version in both is red.
 
-    A minor has one column, its last patch, so an edge is at the minor unless two of its patches differ. What lies
-    between a red and a green one and was not run is left out. Where nothing newer was green, nothing is assumed to
-    have mended it; where nothing older was, nothing is assumed to be broken, unless `open_below`.
+    A minor has one column, its last patch, so an edge is at the minor unless two of its patches differ. One of
+    `releases` between a red and a green one, which was not run, is left out. Where nothing newer was green, nothing is
+    assumed to have mended it; where nothing older was, nothing is assumed to be broken, unless `open_below`.
     """
     reds = sorted(set(red))
     greens = sorted(set(green) - set(reds))
@@ -64,8 +69,8 @@ def measured(red: Iterable[Version], green: Iterable[Version], open_below: bool 
     if older or not open_below:
         parts.append(f">={oldest if _minor(oldest) in map(_minor, older) else _minor(oldest)}")
     if newer:
-        after = f"{newest.major}.{newest.minor + 1}"
-        parts.append(f"<{newer[0] if _minor(newer[0]) in red_minors else after}")
+        first = min([newer[0], *(one for one in releases if one > newest)])
+        parts.append(f"<{first if _minor(first) in red_minors else _minor(first)}")
     for one in holes:
         text = f"!={one}" if _minor(one) in split else f"!={_minor(one)}.*"
         if text not in parts:
@@ -203,7 +208,8 @@ def _would_be(issue: Issue, records: Sequence[Record], red: Sequence[Record]) ->
         if (release := versions.base(triton_of(record) or ""))
     }
     below = versions.within("0", SpecifierSet(issue.triton))
-    made = measured(reds, greens, open_below=below)
+    run = (versions.base(triton_of(record) or "") for record in records)
+    made = measured(reds, greens, open_below=below, releases={one for one in run if one})
     return "" if SpecifierSet(made) == SpecifierSet(issue.triton) else made
 
 

@@ -6,6 +6,8 @@
     crosswarp baseline  write a run as a small file, to be committed and compared with
     crosswarp range     the releases that a suite was measured green on, as a version specifier
     crosswarp bisect    the first bad release for one kernel, or the verdict on this interpreter
+    crosswarp reproduce a red cell as one script that needs torch and triton alone, to attach to a report
+    crosswarp issues    the known issues and whether a run shows them; --new: records for what is not known
     crosswarp blame     which of Triton, torch, numpy and Python carries a regression between two columns
     crosswarp plan      the jobs of a run, columns × shards, for CI
     crosswarp merge     the runs of several machines as the one run that they are the parts of
@@ -32,7 +34,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosswarp.reports import ci_options, options
+from crosswarp.reports import ci_options, options, triage_options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -156,6 +158,7 @@ def _parser() -> argparse.ArgumentParser:
         "combination does; 1 it could not be told (3 where a combination could not be installed); 2 usage, or the "
         "columns do not differ.",
     ))  # fmt: skip
+    triage_options.add(commands)
     ci_options.add(commands)
     columns = commands.add_parser(
         "columns", help="list the columns", description="List the columns."

@@ -189,6 +189,9 @@ def test_the_measured_version_decides_not_the_name_of_the_column(crash, make_iss
         ({"triton": "3.2"}, "range of versions"),
         ({"case": []}, "names the case that proves it"),
         ({"links": []}, "links"),
+        ({"links": ["http://example.org/a/issues/1"]}, "no https address"),
+        ({"links": ["https://example.org"]}, "no https address"),
+        ({"links": ["the address of the upstream report"]}, "give the upstream report's"),
         ({"shims": "x"}, "shims"),
     ],
 )
@@ -200,7 +203,7 @@ def test_what_an_issue_must_say(make_issue, changes, named):
 def test_the_file(tmp_path):
     entry = (
         '[[issue]]\nid = "a"\ntitle = "t"\nstatus = "unverified"\noutcome = "crash"\n'
-        'links = ["https://example.org"]\nchecked = 2026-11-21\n'
+        'links = ["https://example.org/owner/project/issues/1"]\nchecked = 2026-11-21\n'
     )
     path = tmp_path / "issues.toml"
     path.write_text(entry)

@@ -35,12 +35,13 @@ def of(text):
         ("g?r??????", False, ">=3.1"),
         ("??r??gggg", False, "==3.1.*"),
         ("?rr??gggg", False, ">=3.0,<3.2"),
+        ("rgggggggg", True, "<3.0"),
         ("ggggggggg", False, ""),
     ],
 )
 def test_the_window_that_was_measured(seen, below, window):
     red, green = of(seen)
-    made = windows.measured(red, green, open_below=below)
+    made = windows.measured(red, green, below, map(Version, RELEASES))
     assert SpecifierSet(made) == SpecifierSet(window)
     if red:
         inside = SpecifierSet(made)
