@@ -192,11 +192,15 @@ def _parser() -> argparse.ArgumentParser:
     ))  # fmt: skip
     docs = commands.add_parser(
         "docs", help="make docs/ from the records",
-        description="Write what is made from the records: shims.md, api.md and report.schema.json.",
+        description="Write what is made from the records: shims.md, api.md and report.schema.json, and issues.md of a "
+        "baseline.",
     )  # fmt: skip
     docs.add_argument("--out", type=Path, default=Path("docs"), metavar="DIR", help="(docs)")
     docs.add_argument(
         "--check", action="store_true", help="write nothing; exit 1 if a page is out of date"
+    )
+    docs.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="(baseline/all.json, where there is one)"
     )
     docs.add_argument("--issues-file", type=Path, metavar="TOML")
     _libraries(commands.add_parser(

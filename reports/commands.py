@@ -306,7 +306,9 @@ def doctor(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def docs(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    made = docs_module.pages(known_issues.load(options.issues_file or known_issues.DEFAULT_FILE))
+    there = docs_module.BASELINE if docs_module.BASELINE.is_file() else None
+    known = known_issues.load(options.issues_file or known_issues.DEFAULT_FILE)
+    made = docs_module.pages(known, options.baseline or there)
     if not options.check:
         docs_module.write(options.out, made)
         print("\n".join(str(options.out / name) for name in made))

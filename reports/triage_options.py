@@ -47,5 +47,9 @@ def _issues(parser: argparse.ArgumentParser) -> None:
         help="an [[issue]] record for each root cause that none explains, ready to paste but for its link",
     )  # fmt: skip
     parser.add_argument("--run", type=options.positive, metavar="ID", help="default: the latest")
+    parser.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="what `crosswarp baseline write` wrote, in place of a run"
+    )  # fmt: skip
+    parser.add_argument("--format", choices=("table", "markdown", "json"), default="table")
     parser.add_argument("--issues-file", type=Path, metavar="TOML")
     options.store(parser)
