@@ -20,10 +20,9 @@
     crosswarp columns / targets / runs    what there is to choose from
 
 Exit status: 0 as expected; 1 something unexpectedly red or green (diff: something regressed; doctor: something known is
-left unhealed; docs --check: a page is out of date; blame: it could not be told; bisect --here: bad, and 125 when it
-cannot say); 2 usage (doctor: or
-there is no Triton; bisect, blame: or an end is not what it was said to be); 3 an environment could not be built; 4 the
-store failed; 130 cancelled.
+left unhealed; issues: a record is contradicted; docs --check: a page is out of date, or a record cannot be right; blame:
+it could not be told; bisect --here: bad, and 125 when it cannot say); 2 usage (doctor: or there is no Triton; bisect,
+blame: or an end is not what it was said to be); 3 an environment could not be built; 4 the store failed; 130 cancelled.
 """
 
 from __future__ import annotations
@@ -197,7 +196,9 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     docs.add_argument("--out", type=Path, default=Path("docs"), metavar="DIR", help="(docs)")
     docs.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 if a page is out of date"
+        "--check",
+        action="store_true",
+        help="write nothing; exit 1 if a page is out of date or a record of issues.toml cannot be right",
     )
     docs.add_argument(
         "--baseline", type=Path, metavar="FILE", help="(baseline/all.json, where there is one)"

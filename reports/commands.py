@@ -6,16 +6,17 @@ import argparse
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 
 from tabulate import tabulate
 
-from crosswarp import kernels
+from crosswarp import compat, kernels
 from crosswarp.compat import doctor as compat_doctor
 from crosswarp.compat import doctor_text
 from crosswarp.matrix import baseline as baseline_module
 from crosswarp.matrix import columns as columns_module
-from crosswarp.matrix import here, releases, resolver, selection
+from crosswarp.matrix import here, issue_lints, releases, resolver, selection
 from crosswarp.matrix import issues as known_issues
 from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.environment import Builder
@@ -313,12 +314,18 @@ def docs(options: argparse.Namespace, argv: Sequence[str]) -> int:
         docs_module.write(options.out, made)
         print("\n".join(str(options.out / name) for name in made))
         return 0
+    # Records of others speak of kernels and shims that are not here.
+    lints = [] if options.issues_file else issue_lints.problems(
+        known, compat.all_shims(), columns_module.load(), date.today()
+    )  # fmt: skip
+    for problem in lints:
+        print(f"issues.toml: {printable(problem)}")
     old = docs_module.stale(options.out, made)
     if old:
         print(
             f"Out of date in {options.out}: {', '.join(old)}. Run `crosswarp docs --out {options.out}`."
         )
-    return 1 if old else 0
+    return 1 if old or lints else 0
 
 
 def reproduce(options: argparse.Namespace, argv: Sequence[str]) -> int:

@@ -61,7 +61,7 @@ def hostile(make_record, make_issue):
         for mode in ("bare", "shimmed")
     ]  # fmt: skip
     issue = make_issue(
-        title=HOSTILE, kernels=["*"], configs=["*"], fingerprint="", workaround=HOSTILE, triton="",
+        title=HOSTILE, kernels=["**"], configs=["*"], fingerprint="", workaround=HOSTILE, triton="",
     )  # fmt: skip
     # Past the schema, which would refuse them.
     links = (
