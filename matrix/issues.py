@@ -11,11 +11,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from crosswarp.matrix import datafile, versions
@@ -23,6 +25,8 @@ from crosswarp.matrix.columns import _specifier, _version
 from crosswarp.matrix.record import LANES, RED, Record
 
 DEFAULT_FILE = Path(__file__).with_name("issues.toml")
+# No expression that says something matches all of these.
+_UNRELATED = ("SIGSEGV", "mismatch: y wrong", "TypeError: f() takes 2 positional arguments")
 
 
 def _regex(text: str) -> str:
@@ -30,6 +34,22 @@ def _regex(text: str) -> str:
         re.compile(text)
     except re.error as error:
         raise ValueError(f'"{text}" is not a regular expression: {error}') from None
+    return text
+
+
+def _link(text: str) -> str:
+    if not re.fullmatch(r"https://[^\s<>()\"'`\\|/]+/[^\s<>()\"'`\\|]+", text):
+        raise ValueError(
+            f"\"{text}\" is no https address of a page: give the upstream report's or change's"
+        )
+    return text
+
+
+def _day(text: str) -> str:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f'"{text}" is no day such as 2026-11-21') from None
     return text
 
 
@@ -58,12 +78,12 @@ class Issue(BaseModel):
     configs: tuple[str, ...] = ("*",)
     outcome: tuple[str, ...]
     fingerprint: Annotated[str, AfterValidator(_regex)] = ""
-    links: Annotated[tuple[str, ...], Field(min_length=1)]
+    links: Annotated[tuple[Annotated[str, AfterValidator(_link)], ...], Field(min_length=1)]
     fixed_in: Annotated[str, AfterValidator(_version)] | None = None
     workaround: str = ""
     shim: str | None = None
     case: tuple[ProvingCase, ...] = ()
-    checked: str
+    checked: Annotated[str, AfterValidator(_day)]
 
     @field_validator("outcome", mode="before")
     @classmethod
@@ -91,6 +111,29 @@ class Issue(BaseModel):
                 raise ValueError(f'lane "{lane}" is none of {", ".join(LANES)}')
         if self.status == "reproduced" and not self.case:
             raise ValueError("a reproduced issue names the case that proves it")
+        if self.kernels == ("*",) and all(re.search(self.fingerprint, text) for text in _UNRELATED):
+            raise ValueError(
+                f'the fingerprint "{self.fingerprint}" would explain every failure of every kernel: write more of '
+                "the text, or name the kernels"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _fixed_after_its_window(self) -> Issue:
+        if self.fixed_in is None:
+            return self
+        window = SpecifierSet(self.triton)
+        if versions.within(self.fixed_in, window):
+            raise ValueError(
+                f"fixed in {self.fixed_in}, which its window {self.triton or 'of all versions'} holds: close it before"
+            )
+        fixed = versions.base(self.fixed_in)
+        for part in window:
+            begins = Version(part.version.removesuffix(".*"))
+            if part.operator in (">=", ">", "==", "~=") and fixed is not None and fixed < begins:
+                raise ValueError(
+                    f"fixed in {self.fixed_in}, before its window {self.triton} begins"
+                )
         return self
 
 
@@ -106,6 +149,62 @@ class IssueFile(BaseModel):
         if twice:
             raise ValueError(f"the same id stands twice: {', '.join(twice)}")
         return self
+
+    @model_validator(mode="after")
+    def _one_record_for_a_cell(self) -> IssueFile:
+        """A cell is red in one way, so only one record can say in which."""
+        proved = [issue for issue in self.issue if issue.status == "reproduced"]
+        for number, one in enumerate(proved):
+            for other in proved[number + 1 :]:
+                if told := _both_claim(one, other):
+                    raise ValueError(
+                        f"{one.id} and {other.id} both say how {told} is red: narrow a window or a case"
+                    )
+        return self
+
+
+def _both_claim(one: Issue, other: Issue) -> str:
+    """The first of the cells that both records prove themselves by, or an empty text."""
+    if not (set(one.lanes) & set(other.lanes) and _meet(one.targets, other.targets)):
+        return ""
+    if not _meet(one.configs, other.configs):
+        return ""
+    release = next(
+        (
+            version
+            for version in (*_about(one.triton), *_about(other.triton))
+            if all(versions.within(version, SpecifierSet(issue.triton)) for issue in (one, other))
+        ),
+        None,
+    )
+    # What holds of a torch is not compared: a Triton may be run with several.
+    if release is None or one.torch or other.torch:
+        return ""
+    for mine in one.case:
+        for theirs in other.case:
+            if (
+                mine.kernel == theirs.kernel
+                and _meet((mine.case,), (theirs.case,))
+                and _meet(mine.targets, theirs.targets)
+                and _meet(mine.configs, theirs.configs)
+            ):
+                return f"{mine.kernel} {mine.case} on {release}"
+    return ""
+
+
+def _about(window: str) -> list[str]:
+    """Versions at the edges of a window, on both sides of each."""
+    found = ["0"] if not window else []
+    for part in SpecifierSet(window):
+        edge = Version(part.version.removesuffix(".*"))
+        below = f"{edge.major}.{edge.minor - 1}.999" if edge.minor else f"{edge.major - 1}.999"
+        found += [str(edge), below, f"{edge.major}.{edge.minor}.999"]
+    return found
+
+
+def _meet(some: Iterable[str], others: Sequence[str]) -> bool:
+    """Whether two sets of globs have something in common, where one of them holds the other."""
+    return any(fnmatchcase(a, b) or fnmatchcase(b, a) for a in some for b in others)
 
 
 def load(path: Path = DEFAULT_FILE) -> tuple[Issue, ...]:
@@ -151,15 +250,40 @@ def classify(record: Record, issues: Sequence[Issue], column_version: str | None
     if not record.red:
         return None
     for issue in issues:
-        if (
-            _in_window(issue, record, column_version)
-            and record.outcome in issue.outcome
-            and _any(record.kernel, issue.kernels)
-            and _any(record.config, issue.configs)
-            and re.search(issue.fingerprint, record.fingerprint)
-        ):
+        if _in_window(issue, record, column_version) and describes(issue, record):
             return issue
     return None
+
+
+def describes(issue: Issue, record: Record) -> bool:
+    """Whether a record is red in the way of `issue`, wherever it ran."""
+    return (
+        record.outcome in issue.outcome
+        and _any(record.kernel, issue.kernels)
+        and _any(record.config, issue.configs)
+        and re.search(issue.fingerprint, record.fingerprint) is not None
+    )
+
+
+def proves(issue: Issue, record: Record) -> bool:
+    """Whether a record is of the cells that prove `issue`, bare: red on the versions of its window, green on others."""
+    return (
+        record.mode == "bare"
+        and any(_covers(case, record) for case in issue.case)
+        and _any(record.config, issue.configs)
+        and within(issue, record, "targets")
+        and within(issue, record, "lanes")
+    )
+
+
+def within(issue: Issue, record: Record, axis: str) -> bool:
+    """Whether a record is inside one part of the window: "triton", "torch", "targets" or "lanes"."""
+    if axis == "triton":
+        return versions.within(triton_of(record), SpecifierSet(issue.triton))
+    if axis == "torch":
+        torch = record.versions.get("torch")
+        return not issue.torch or versions.within(torch, SpecifierSet(issue.torch))
+    return record.lane in issue.lanes if axis == "lanes" else _any(record.target, issue.targets)
 
 
 def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
@@ -213,11 +337,7 @@ def _bare_item(record: Record) -> str:
 
 
 def _must_be_red(issue: Issue, record: Record, version: str | None) -> bool:
-    return (
-        any(_covers(case, record) for case in issue.case)
-        and _any(record.config, issue.configs)
-        and _in_window(issue, record, version)
-    )
+    return proves(issue, record) and _in_window(issue, record, version)
 
 
 def _covers(case: ProvingCase, record: Record) -> bool:
@@ -230,12 +350,8 @@ def _covers(case: ProvingCase, record: Record) -> bool:
 
 
 def _in_window(issue: Issue, record: Record, version: str | None) -> bool:
-    torch = record.versions.get("torch")
-    return (
-        versions.within(version, SpecifierSet(issue.triton))
-        and (not issue.torch or versions.within(torch, SpecifierSet(issue.torch)))
-        and record.lane in issue.lanes
-        and _any(record.target, issue.targets)
+    return versions.within(version, SpecifierSet(issue.triton)) and all(
+        within(issue, record, axis) for axis in ("torch", "targets", "lanes")
     )
 
 

@@ -6,6 +6,8 @@
     crosswarp baseline  write a run as a small file, to be committed and compared with
     crosswarp range     the releases that a suite was measured green on, as a version specifier
     crosswarp bisect    the first bad release for one kernel, or the verdict on this interpreter
+    crosswarp reproduce a red cell as one script that needs torch and triton alone, to attach to a report
+    crosswarp issues    the known issues and whether a run shows them; --new: records for what is not known
     crosswarp blame     which of Triton, torch, numpy and Python carries a regression between two columns
     crosswarp plan      the jobs of a run, columns × shards, for CI
     crosswarp merge     the runs of several machines as the one run that they are the parts of
@@ -18,10 +20,9 @@
     crosswarp columns / targets / runs    what there is to choose from
 
 Exit status: 0 as expected; 1 something unexpectedly red or green (diff: something regressed; doctor: something known is
-left unhealed; docs --check: a page is out of date; blame: it could not be told; bisect --here: bad, and 125 when it
-cannot say); 2 usage (doctor: or
-there is no Triton; bisect, blame: or an end is not what it was said to be); 3 an environment could not be built; 4 the
-store failed; 130 cancelled.
+left unhealed; issues: a record is contradicted; docs --check: a page is out of date, or a record cannot be right; blame:
+it could not be told; bisect --here: bad, and 125 when it cannot say); 2 usage (doctor: or there is no Triton; bisect,
+blame: or an end is not what it was said to be); 3 an environment could not be built; 4 the store failed; 130 cancelled.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosswarp.reports import ci_options, options
+from crosswarp.reports import ci_options, options, triage_options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -156,6 +157,7 @@ def _parser() -> argparse.ArgumentParser:
         "combination does; 1 it could not be told (3 where a combination could not be installed); 2 usage, or the "
         "columns do not differ.",
     ))  # fmt: skip
+    triage_options.add(commands)
     ci_options.add(commands)
     columns = commands.add_parser(
         "columns", help="list the columns", description="List the columns."
@@ -189,11 +191,17 @@ def _parser() -> argparse.ArgumentParser:
     ))  # fmt: skip
     docs = commands.add_parser(
         "docs", help="make docs/ from the records",
-        description="Write what is made from the records: shims.md, api.md and report.schema.json.",
+        description="Write what is made from the records: shims.md, api.md and report.schema.json, and issues.md of a "
+        "baseline.",
     )  # fmt: skip
     docs.add_argument("--out", type=Path, default=Path("docs"), metavar="DIR", help="(docs)")
     docs.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 if a page is out of date"
+        "--check",
+        action="store_true",
+        help="write nothing; exit 1 if a page is out of date or a record of issues.toml cannot be right",
+    )
+    docs.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="(baseline/all.json, where there is one)"
     )
     docs.add_argument("--issues-file", type=Path, metavar="TOML")
     _libraries(commands.add_parser(

@@ -6,16 +6,18 @@ import argparse
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 
 from tabulate import tabulate
 
-from crosswarp import kernels
+from crosswarp import compat, kernels
 from crosswarp.compat import doctor as compat_doctor
 from crosswarp.compat import doctor_text
 from crosswarp.matrix import baseline as baseline_module
 from crosswarp.matrix import columns as columns_module
-from crosswarp.matrix import here, issues, releases, resolver, selection
+from crosswarp.matrix import here, issue_lints, releases, resolver, selection
+from crosswarp.matrix import issues as known_issues
 from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.environment import Builder
 from crosswarp.matrix.errors import UsageError
@@ -42,8 +44,10 @@ from crosswarp.reports import diff as diff_module
 from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
 from crosswarp.reports import github as github_module
+from crosswarp.reports import issues as issues_module
 from crosswarp.reports import libraries as libraries_module
 from crosswarp.reports import range as range_module
+from crosswarp.reports import reproduce as reproduce_module
 from crosswarp.reports import update as update_module
 from crosswarp.reports.comment import comment
 from crosswarp.reports.export import export
@@ -59,7 +63,7 @@ plan, merge = parts.plan, parts.merge
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    known = known_issues.load(options.issues_file or known_issues.DEFAULT_FILE)
     wanted = asked.asked(options)
     lanes = wanted.lanes
     with progress() as shown:
@@ -124,7 +128,7 @@ def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
         raise UsageError(
             "--format html writes a folder of pages, and nothing else does: write --format html --out DIR."
         )
-    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    known = known_issues.load(options.issues_file or known_issues.DEFAULT_FILE)
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
     formats: dict[str, Callable[[], str]] = {
@@ -152,7 +156,7 @@ def _show(form: str, text: str) -> None:
 
 
 def badge(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    known = known_issues.load(options.issues_file or known_issues.DEFAULT_FILE)
     with Store(options.store, must_exist=True) as store:
         made = badges.badges(view(store, known, options.run), options.stale_before)
     folder.write(options.out, badges.files(made))
@@ -162,7 +166,7 @@ def badge(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def diff(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    known = known_issues.load(options.issues_file or known_issues.DEFAULT_FILE)
     before, after = (diff_module.side(text, options.store) for text in (options.a, options.b))
     found = diff_module.diff(before, after, known)
     formats = {
@@ -290,7 +294,7 @@ def runs(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def doctor(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    known = known_issues.load(options.issues_file or known_issues.DEFAULT_FILE)
     targets = selection.split(options.targets) if options.targets else []
     if options.python:
         report = doctor_module.ask(options.python, options.guard, options.timeout)
@@ -303,17 +307,33 @@ def doctor(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def docs(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    made = docs_module.pages(issues.load(options.issues_file or issues.DEFAULT_FILE))
+    there = docs_module.BASELINE if docs_module.BASELINE.is_file() else None
+    known = known_issues.load(options.issues_file or known_issues.DEFAULT_FILE)
+    made = docs_module.pages(known, options.baseline or there)
     if not options.check:
         docs_module.write(options.out, made)
         print("\n".join(str(options.out / name) for name in made))
         return 0
+    # Records of others speak of kernels and shims that are not here.
+    lints = [] if options.issues_file else issue_lints.problems(
+        known, compat.all_shims(), columns_module.load(), date.today()
+    )  # fmt: skip
+    for problem in lints:
+        print(f"issues.toml: {printable(problem)}")
     old = docs_module.stale(options.out, made)
     if old:
         print(
             f"Out of date in {options.out}: {', '.join(old)}. Run `crosswarp docs --out {options.out}`."
         )
-    return 1 if old else 0
+    return 1 if old or lints else 0
+
+
+def reproduce(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    return reproduce_module.run(options, argv)
+
+
+def issues(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    return issues_module.run(options, argv)
 
 
 def github(options: argparse.Namespace, argv: Sequence[str]) -> int:

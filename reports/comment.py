@@ -108,6 +108,9 @@ def _sections(view: View) -> list[Section]:
         sections.append(_causes(title, failed, note))
     if view.verdict.unexpectedly_green:
         sections.append(_green(view))
+    if view.wrong_windows:
+        rows = [f"- {_code(wrong.issue.id)}: {_code(wrong.text)}" for wrong in view.wrong_windows]
+        sections.append(Section("Wrong windows in issues.toml", rows))
     lost = [str(one) for one in missing(view)]
     lost += [note.text for note in view.notes if note.kind == "problem"]
     failures = [f"{e.column}: {e.message}" for e in view.environments if e.state == "failed"]

@@ -11,17 +11,23 @@ from pathlib import Path
 from crosswarp import compat
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.compat.record import Shim
+from crosswarp.matrix import baseline as baseline_module
 from crosswarp.matrix.issues import Issue
-from crosswarp.reports import escape, export
+from crosswarp.reports import escape, export, proofs_text
 from crosswarp.reports.api import prose, reference
+from crosswarp.reports.proofs import columns_of, proofs
 
+# Where a repository keeps it.
+BASELINE = Path("baseline/all.json")
 _COST = re.compile(r"^Cost:\s*(?P<text>.+)", re.S)
 
 
-def pages(issues: Sequence[Issue]) -> dict[str, str]:
-    """File name and text of every page."""
+def pages(issues: Sequence[Issue], baseline: Path | None = None) -> dict[str, str]:
+    """File name and text of every page; which issues were seen, a committed baseline tells."""
     package = Path(compat.__file__).parent
+    seen = {"issues.md": _issues_page(issues, baseline)} if baseline else {}
     return {
+        **seen,
         "shims.md": shims_page(compat.all_shims(), issues),
         "api.md": reference(package, "crosswarp.compat"),
         "report.schema.json": export.schema(),
@@ -65,6 +71,15 @@ def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
         parts.append(_shim(shim, by_id.get(shim.issue)))
     parts += _unhealed(shims, issues)
     return "\n\n".join(parts) + "\n"
+
+
+def _issues_page(issues: Sequence[Issue], baseline: Path) -> str:
+    records = baseline_module.read(baseline)
+    return proofs_text.markdown(
+        proofs(records, issues),
+        list(columns_of(records)),
+        f"{baseline.parent.name}/{baseline.name}",
+    )
 
 
 def _shim(shim: Shim, issue: Issue | None) -> str:

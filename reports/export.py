@@ -73,6 +73,12 @@ class HealedPart(_Part):
     shims: list[str]
 
 
+class WrongWindow(_Part):
+    issue: str
+    text: str = Field(description="which edge of its window is wrong, and what was measured")
+    cells: list[str]
+
+
 class VerdictPart(_Part):
     as_expected: bool
     known: list[Known]
@@ -80,6 +86,9 @@ class VerdictPart(_Part):
     unexpected_red: list[str]
     shim_failed: list[Known]
     unexpectedly_green: list[Known]
+    wrong_windows: list[WrongWindow] = Field(
+        default=[], description="issues whose window the cells contradict"
+    )
 
 
 class Cell(_Part):
@@ -144,6 +153,10 @@ def export(view: View) -> str:
             "unexpectedly_green": [
                 {"cell": green.record.id, "issue": green.issue.id}
                 for green in verdict.unexpectedly_green
+            ],
+            "wrong_windows": [
+                {"issue": one.issue.id, "text": one.text, "cells": [r.id for r in one.records]}
+                for one in view.wrong_windows
             ],
         },
         "cells": [_cell(record) for record in view.records],

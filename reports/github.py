@@ -13,12 +13,16 @@ import subprocess
 from collections.abc import Sequence
 
 from crosswarp.matrix import issues as issues_module
+from crosswarp.matrix import targets
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.issues import Issue
 from crosswarp.matrix.store import Store
 from crosswarp.reports import escape, folder
 from crosswarp.reports.causes import Cause, unexpected
 from crosswarp.reports.comment import comment
-from crosswarp.reports.reproduce import command
+from crosswarp.reports.drafts import drafts
+from crosswarp.reports.reproduce import command, suite_of, typical
+from crosswarp.reports.reproducer import script
 from crosswarp.reports.view import View, view
 
 _TIMEOUT = 300
@@ -29,13 +33,17 @@ _CAUSE = re.compile(r"^<!-- crosswarp-cause: ([0-9a-f]{16}) -->", re.MULTILINE)
 _BEGINNING = ".[].body | .[0:60]"
 LONGEST_TITLE = 160
 LONGEST_MESSAGE = 6000
+# An issue takes 65,536 characters.
+LONGEST_FILE = 24_000
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = issues_module.load(options.issues_file or issues_module.DEFAULT_FILE)
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
-    return (_comment if options.action == "comment" else _issues)(options, shown)
+    return (
+        _comment(options, shown) if options.action == "comment" else _issues(options, shown, known)
+    )
 
 
 def marker(name: str) -> str:
@@ -49,7 +57,8 @@ def title(cause: Cause) -> str:
     return escape.line(f"{cause.kernels[0]}{more} on {where}: {what}", LONGEST_TITLE)
 
 
-def body(view: View, cause: Cause, link: str = "") -> str:
+def body(view: View, cause: Cause, link: str = "", record: str = "", script: str = "") -> str:
+    """`record` for issues.toml, and `script` that shows it; what is too long for an issue is named by its command."""
     first = cause.records[0]
     facts = [
         ("Kernels", cause.kernels), ("Columns", cause.columns), ("Targets", cause.targets), ("Lanes", cause.lanes),
@@ -70,9 +79,23 @@ def body(view: View, cause: Cause, link: str = "") -> str:
         f"To see it again:\n\n{escape.block(again, LONGEST_MESSAGE)}",
         f"Measured with {_code(', '.join(found), 1000)}" if found else "",
         escape.link("The whole report", link) if link else "",
+        _folded("A script that shows it with torch and triton alone", "python", script)
+        or f"A script that shows it with torch and triton alone:\n\n{escape.block(_script_command(view), 400)}",
         "If it is known upstream, its record belongs into issues.toml. Closed or open, this issue is not opened again.",
+        _folded("The record, but for its link", "toml", record),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _folded(title: str, language: str, text: str) -> str:
+    if not text or len(text) > LONGEST_FILE:
+        return ""
+    block = escape.block(text, LONGEST_FILE).replace("text\n", f"{language}\n", 1)
+    return f"<details><summary>{title}</summary>\n\n{block}\n\n</details>"
+
+
+def _script_command(view: View) -> str:
+    return f"crosswarp reproduce --run {view.run.id}"
 
 
 def _comment(options: argparse.Namespace, shown: View) -> int:
@@ -95,12 +118,18 @@ def _comment(options: argparse.Namespace, shown: View) -> int:
     return 0
 
 
-def _issues(options: argparse.Namespace, shown: View) -> int:
+def _issues(options: argparse.Namespace, shown: View, known: Sequence[Issue]) -> int:
     causes = unexpected(shown)
+    table = targets.load()
     files = {}
-    for cause in causes:
+    for cause, record in zip(causes, drafts(shown, known)):
         files[f"{cause.key}.title.txt"] = title(cause) + "\n"
-        files[f"{cause.key}.md"] = body(shown, cause, options.link)
+        try:
+            text = script(typical(cause), suite_of(shown), table)
+        except UsageError:
+            # Its file is not here: the issue is posted without it.
+            text = ""
+        files[f"{cause.key}.md"] = body(shown, cause, options.link, record, text)
     folder.write(options.out, files)
     if options.dry_run:
         print("\n".join(f"{cause.key}  {title(cause)}" for cause in causes) or "no new root cause")

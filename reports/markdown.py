@@ -67,6 +67,9 @@ def _unexpected(view: View) -> list[str]:
                 [_code(r.id), escape.markdown(r.outcome), _code(r.fingerprint)] for r in records
             ]
             parts += [f"**{title}**", pipes(["cell", "outcome", "fingerprint"], rows)]
+    if view.wrong_windows:
+        told = [f"- {_code(wrong.issue.id)}: {_code(wrong.text)}" for wrong in view.wrong_windows]
+        parts += ["**Wrong windows in issues.toml**", "\n".join(told)]
     return parts
 
 

@@ -1,14 +1,27 @@
-"""The command that runs the cells of a kernel again."""
+"""What shows a cell again: the command that runs its kernel, and `crosswarp reproduce`, a script of its own."""
 
 from __future__ import annotations
 
+import argparse
+import difflib
+import re
 import shlex
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from crosswarp.matrix.store import Run
-from crosswarp.reports import escape
+from crosswarp.matrix import issues, targets
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.record import Record
+from crosswarp.matrix.revision import revision
+from crosswarp.matrix.store import Run, Store
+from crosswarp.reports import escape, folder
+from crosswarp.reports.causes import Cause, unexpected
+from crosswarp.reports.reproducer import script
+from crosswarp.reports.view import View, view
 
 _LONGEST = 200
+_OUT = Path(".crosswarp/reproduce")
 
 
 def command(
@@ -32,6 +45,82 @@ def command(
     if suite:
         words += ["--suite", str(suite)]
     return shlex.join(escape.line(word, _LONGEST) for word in words)
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    table = targets.load(options.targets_file or targets.DEFAULT_FILE)
+    with Store(options.store, must_exist=True) as store:
+        shown = view(store, known, options.run)
+    suite = options.suite or suite_of(shown)
+    _warn_of_changes(shown, suite)
+    if options.cell is None:
+        files = {
+            file_name(cause): script(typical(cause), suite, table, file_name(cause))
+            for cause in unexpected(shown)
+        }
+        folder.write(options.out or _OUT, files)
+        print("\n".join(escape.terminal(str((options.out or _OUT) / name)) for name in files))
+        if not files:
+            print(f"run {shown.run.id} has nothing red that no known issue explains. Name a cell.")
+        return 0
+    record = _cell(shown, options.cell)
+    text = script(record, suite, table, options.out.name if options.out else "reproduce.py")
+    if options.out is None:
+        print(text, end="")
+        return 0
+    try:
+        options.out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"--out {options.out}: {error.strerror or error}. Name a file that can be written."
+        ) from None
+    print(escape.terminal(str(options.out)))
+    return 0
+
+
+def suite_of(shown: View) -> Path | None:
+    named = shown.run.plan.get("suite")
+    return Path(str(named)) if named else None
+
+
+def typical(cause: Cause) -> Record:
+    """Of its cells the one that shows it with the least around it: bare, and one configuration alone."""
+    return min(cause.records, key=lambda record: (record.mode != "bare", not record.config))
+
+
+def file_name(cause: Cause) -> str:
+    return f"{re.sub(r'[^A-Za-z0-9_]+', '-', cause.kernels[0])[:60]}-{cause.key[:8]}.py"
+
+
+def _cell(shown: View, wanted: str) -> Record:
+    for record in shown.records:
+        # As it is stored, or as reports print it.
+        if wanted in (record.id, escape.line(record.id)) or f"{wanted}/" == record.id:
+            if not record.red:
+                raise UsageError(f"{wanted} is {record.outcome}. Name a red cell.")
+            return record
+    red = [escape.line(record.id) for record in shown.records if record.red]
+    near = difflib.get_close_matches(wanted, red, 3, 0)
+    raise UsageError(
+        f'run {shown.run.id} has no cell "{wanted}". '
+        + (
+            f"Near it: {', '.join(near)}."
+            if near
+            else "Nothing in it is red: name another run with --run."
+        )
+    )
+
+
+def _warn_of_changes(shown: View, suite: Path | None) -> None:
+    """A script of what the file is now may not show what it was."""
+    ran = str(shown.run.plan.get("commit") or "")
+    here = revision(suite) if suite else ""
+    if ran and here and ran != here:
+        print(
+            f"The suite has changed since run {shown.run.id}: it was at {ran[:12]}, and is at {here[:12]}.",
+            file=sys.stderr,
+        )
 
 
 def _given(run: Run, option: str) -> list[str]:

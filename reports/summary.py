@@ -162,7 +162,9 @@ def _unexpected(view: View) -> list[str]:
         parts.append(
             f"UNEXPECTEDLY RED ({len(verdict.unexpected_red)} cells): no known issue explains these.\n"
             + _cells(verdict.unexpected_red)
-            + "\n  New: report it upstream and add it to issues.toml."
+            + "\n  New: report it upstream and add it to issues.toml. Of each cause:\n"
+            + f"    a script to attach  crosswarp reproduce --run {view.run.id}\n"
+            + f"    a record to paste   crosswarp issues --run {view.run.id} --new"
         )
     if verdict.shim_failed:
         parts.append(
@@ -181,6 +183,9 @@ def _unexpected(view: View) -> list[str]:
             + _cells([green.record for green in verdict.unexpectedly_green])
             + "\n  Close the window of the issue in issues.toml, and see whether its shim can go."
         )
+    if view.wrong_windows:
+        lines = [fill("  ", escape.line(str(wrong), LONGEST)) for wrong in view.wrong_windows]
+        parts.append("\n".join([f"WRONG WINDOWS in issues.toml ({len(lines)}):", *lines]))
     return parts
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from crosswarp.matrix import issues as issues_module
-from crosswarp.matrix import versions
+from crosswarp.matrix import versions, windows
 from crosswarp.matrix.issues import Healed, Issue, Verdict
 from crosswarp.matrix.record import Record
 from crosswarp.matrix.store import Environment, Note, Run, Store
+from crosswarp.matrix.windows import Wrong
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class View:
     unsupported_targets: Sequence[tuple[str, str, str]] = ()
     # How many cases a column's suite was to run, by column and lane.
     planned: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    wrong_windows: Sequence[Wrong] = ()
 
     @cached_property
     def columns(self) -> list[str]:
@@ -58,14 +60,16 @@ class Regression:
 def view(store: Store, issues: Sequence[Issue], run: int | None = None) -> View:
     one = store.run(run)
     records = store.records(one.id)
+    verdict = issues_module.judge(records, issues)
     return View(
         run=one,
         records=records,
         environments=store.environments(one.id),
         notes=store.notes(one.id),
-        verdict=issues_module.judge(records, issues),
+        verdict=verdict,
         unsupported_targets=store.unsupported_targets(one.id),
         planned=store.planned(one.id),
+        wrong_windows=windows.wrong(records, verdict, issues),
     )
 
 

@@ -8,12 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import yaml
 
+from crosswarp.matrix import baseline
 from crosswarp.matrix.store import Store
 
 ROOT = Path(__file__).parent.parent
@@ -91,6 +93,8 @@ class Desk:
             "FAKE_SCRIPT": str(folder / "script.json"), "ARTIFACTS": str(self.artifacts),
             "PIP_LOG": str(folder / "pip.log"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }  # fmt: skip
+        # What a checkout holds beside the kernels.
+        self.files: dict[str, str] = {}
         for name in ("artifacts", "github"):
             (folder / name).mkdir()
         red = {
@@ -112,6 +116,9 @@ class Desk:
         home = self.folder / "jobs" / name
         (home / "my_kernels").mkdir(parents=True)
         (home / "my_kernels" / "softmax.py").write_text("KERNEL = 1\n")
+        for path, text in self.files.items():
+            (home / path).parent.mkdir(parents=True, exist_ok=True)
+            (home / path).write_text(text)
         return home
 
     def shell(self, script: str, home: Path, environ) -> int:
@@ -154,9 +161,12 @@ class Github:
                 return value
         return ""
 
-    def true(self, condition, context):
+    def true(self, condition, context, home=None):
         words = (
             EXPRESSION.sub(r"\1", condition).replace("!cancelled()", "True").replace("&&", "and")
+        )
+        words = re.sub(
+            r"hashFiles\('(.*?)'\)", lambda m: repr("x" * (home / m[1]).is_file()), words
         )
         names = re.compile(r"(?<!['\w])[a-z]\w*(?:\.[\w-]+)+")
         return eval(names.sub(lambda m: repr(context[m[0]]), words))
@@ -168,7 +178,9 @@ class Github:
         context = {**self.context, **context}
         for step in steps:
             ours = step.get("if", "")
-            if (failed and "!cancelled()" not in ours) or (ours and not self.true(ours, context)):
+            if (failed and "!cancelled()" not in ours) or (
+                ours and not self.true(ours, context, home)
+            ):
                 continue
             what = step.get("name") or step["uses"].partition("@")[0]
             options = {
@@ -249,6 +261,30 @@ def test_the_whole_workflow(desk):
         "softmax on triton-3.9.0: crash: SIGABRT: never seen\n"
     )
     assert len(list(desk.state.glob("comment-*"))) == 1
+
+
+def test_what_is_committed_is_compared_with(desk, tmp_path):
+    workflow = loaded(WORKFLOW)
+    environ, jobs = workflow["env"], workflow["jobs"]
+    github = Github(
+        desk, {**CONTEXT, "inputs.options": CONTEXT["inputs.options"].replace(" --shards 2", "")}
+    )
+    _, home = github.steps("plan", jobs["plan"]["steps"], environ, {})
+    for job in json.loads((home / "output").read_text().removeprefix("matrix="))["include"]:
+        context = {f"matrix.{name}": value for name, value in job.items()}
+        github.steps(job["name"], jobs["run"]["steps"], environ, context)
+    ended, home = github.steps("first", jobs["report"]["steps"], environ, {})
+    assert "Compare" not in ended
+    with Store(home / "merged" / "store.db") as store:
+        records = store.records(store.run().id)
+    green = [replace(record, outcome="pass", fingerprint="") for record in records]
+    for number, (committed, status, said) in enumerate(
+        [(records, 0, "Nothing regressed"), (green, 1, "Worse: 1 cells (exit 1).")]
+    ):
+        desk.files["baseline/all.json"] = baseline.dumped(committed)
+        ended, home = github.steps(f"report{number}", jobs["report"]["steps"], environ, {})
+        assert ended["Compare"] == status
+        assert said in (home / "summary").read_text("utf-8")
 
 
 def test_a_fork_gets_no_comment(desk):

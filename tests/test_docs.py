@@ -12,7 +12,7 @@ import pytest
 
 from crosswarp import compat
 from crosswarp.compat.record import Shim
-from crosswarp.matrix import issues
+from crosswarp.matrix import baseline, issues
 from crosswarp.matrix.issues import Issue
 from crosswarp.reports import api, cli, docs, escape
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="module")
 def made():
-    return docs.pages(issues.load())
+    return docs.pages(issues.load(), ROOT / docs.BASELINE)
 
 
 def test_the_committed_pages_are_up_to_date(made):
@@ -62,7 +62,8 @@ def test_making_them_imports_neither_triton_nor_torch():
     assert done.stdout == "[]\n"
 
 
-def test_the_command_writes_and_compares(tmp_path, capsys):
+def test_the_command_writes_and_compares(tmp_path, capsys, monkeypatch, make_record):
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "deep" / "docs"
     assert cli.main(["docs", "--out", str(folder), "--check"]) == 1
     assert not folder.exists()
@@ -77,6 +78,11 @@ def test_the_command_writes_and_compares(tmp_path, capsys):
     capsys.readouterr()
     assert cli.main(["docs", "--out", str(folder), "--check"]) == 1
     assert "api.md" in capsys.readouterr().out
+    # Which issues were seen is told of a baseline, where there is one.
+    docs.BASELINE.parent.mkdir()
+    baseline.write(docs.BASELINE, [make_record()])
+    assert cli.main(["docs", "--out", str(folder)]) == 0
+    assert "Of `baseline/all.json`, 1 columns" in (folder / "issues.md").read_text("utf-8")
 
 
 HOSTILE = "a|b `c` <script>alert(1)</script> [x](http://evil) *y* # z\x1b[31m"
@@ -89,8 +95,8 @@ def test_what_comes_from_records_cannot_become_markup():
     )  # fmt: skip
     issue = Issue.model_validate(
         {"id": "x-1", "title": HOSTILE, "status": "unverified", "outcome": "crash", "workaround": HOSTILE,
-         "links": [HOSTILE], "checked": "2026-11-21"}
-    )  # fmt: skip
+         "links": ["https://example.org/a/1"], "checked": "2026-11-21"}
+    ).model_copy(update={"links": (HOSTILE,)})  # fmt: skip
     for page in (docs.shims_page([shim], [issue]), docs.shims_page([], [issue])):
         assert "\x1b" not in page
         # In code spans it stands as it is; outside of them nothing of it is left that means anything.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from packaging.specifiers import SpecifierSet
 
@@ -189,6 +187,9 @@ def test_the_measured_version_decides_not_the_name_of_the_column(crash, make_iss
         ({"triton": "3.2"}, "range of versions"),
         ({"case": []}, "names the case that proves it"),
         ({"links": []}, "links"),
+        ({"links": ["http://example.org/a/issues/1"]}, "no https address"),
+        ({"links": ["https://example.org"]}, "no https address"),
+        ({"links": ["the address of the upstream report"]}, "give the upstream report's"),
         ({"shims": "x"}, "shims"),
     ],
 )
@@ -199,8 +200,8 @@ def test_what_an_issue_must_say(make_issue, changes, named):
 
 def test_the_file(tmp_path):
     entry = (
-        '[[issue]]\nid = "a"\ntitle = "t"\nstatus = "unverified"\noutcome = "crash"\n'
-        'links = ["https://example.org"]\nchecked = 2026-11-21\n'
+        '[[issue]]\nid = "a"\ntitle = "t"\nstatus = "unverified"\noutcome = "crash"\nfingerprint = "f"\n'
+        'links = ["https://example.org/owner/project/issues/1"]\nchecked = 2026-11-21\n'
     )
     path = tmp_path / "issues.toml"
     path.write_text(entry)
@@ -213,37 +214,92 @@ def test_the_file(tmp_path):
     assert issues.load(path) == ()
 
 
-def test_our_own_records_and_shims_name_each_other():
+def test_our_own_records_agree_with_shims_cases_and_the_calendar():
+    assert own() == []
+
+
+def own(changed=None, shims=None, today=None):
+    """What is wrong with our own records, the first with a shim changed."""
+    from datetime import date
+
     from crosswarp.compat import all_shims
-    from crosswarp.compat.versions import in_window
-    from crosswarp.kernels import NAMES
     from crosswarp.matrix import columns
+    from crosswarp.matrix.issue_lints import problems
 
-    known = {issue.id: issue for issue in issues.load()}
-    shims = {shim.name: shim for shim in all_shims()}
-    assert {shim.issue for shim in shims.values()} <= known.keys()
-    published = [column.triton for column in columns.load() if column.triton]
-    for issue in known.values():
-        assert all(case.kernel in NAMES for case in issue.case)
-        if issue.shim is None:
-            continue
-        # A shim that is not installed where its issue is red heals nothing.
-        for version in published:
-            if in_window(issue.triton, version):
-                assert in_window(shims[issue.shim].window, version), (issue.id, version)
+    known = list(issues.load())
+    known[0] = known[0].model_copy(update=changed or {})
+    shims = all_shims() if shims is None else shims(all_shims())
+    return problems(
+        known, shims, columns.load(), today or date.fromisoformat(max(i.checked for i in known))
+    )
 
 
-def test_our_own_proving_cases_exist():
-    """By name in the kernel's file: importing it needs Triton."""
-    from fnmatch import fnmatchcase
-    from pathlib import Path
+def test_what_the_lints_of_our_own_find():
+    from datetime import date
 
-    import crosswarp.kernels
+    from crosswarp.matrix.issues import ProvingCase
 
-    folder = Path(crosswarp.kernels.__file__).parent
-    for issue in issues.load():
-        for case in issue.case:
-            (path,) = folder.rglob(f"{case.kernel}.py")
-            source = path.read_text("utf-8")
-            names = re.findall(r'"([a-z0-9._x-]+)"', source)
-            assert any(fnmatchcase(name, case.case) for name in names), (issue.id, case.case)
+    (text,) = own({"checked": "2100-01-01"}, today=date(2099, 1, 1))
+    assert (
+        text == "liger-215: checked on 2100-01-01, which is to come. Write the day on which it was."
+    )
+    (text,) = own({"case": (ProvingCase(kernel="layer_norms"),)})
+    assert 'kernel "layer_norms", and there is none' in text
+    (text,) = own({"case": (ProvingCase(kernel="layer_norm", case="nothing-*"),)})
+    assert text.endswith('no case of layer_norm matches "nothing-*". Name one of its cases.')
+    (text,) = own({"shim": "gone"})
+    assert 'its shim "gone" does not exist' in text
+    (text,) = own({"triton": "<3.1"})
+    assert "its window <3.1 holds 3.0.0, and the one of reserved_options, <3.0, does not" in text
+    (text,) = own(shims=lambda all: [*all, all[0]._replace(name="new", issue="x-1")])
+    assert text.startswith("new: heals x-1, and there is no such issue.")
+
+
+@pytest.mark.parametrize("fixed", ["3.3.0", "3.3.1", "4.0"])
+def test_fixed_after_the_window(make_issue, fixed):
+    assert make_issue(fixed_in=fixed).fixed_in == fixed
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"fixed_in": "3.2.1"}, "which its window >=3.2,<3.3 holds"),
+        ({"fixed_in": "3.1.0"}, "before its window >=3.2,<3.3 begins"),
+        ({"fixed_in": "3.1.0", "triton": "==3.2.*"}, "before its window"),
+        ({"fixed_in": "3.9.0", "triton": ""}, "its window of all versions holds"),
+        ({"fingerprint": "", "kernels": ["*"]}, "would explain every failure of every kernel"),
+        ({"fingerprint": ".", "kernels": ["*"]}, "or name the kernels"),
+        ({"checked": "yesterday"}, "no day such as 2026-11-21"),
+    ],
+)
+def test_what_a_record_must_not_say(make_issue, changes, named):
+    with pytest.raises(ValueError, match=named):
+        make_issue(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "refused"),
+    [
+        ({}, True),
+        ({"triton": "<3.3"}, True),
+        ({"triton": "", "case": {"kernel": "chunk", "case": "fp16*"}}, True),
+        ({"triton": ">=3.3"}, False),
+        ({"triton": "<3.2"}, False),
+        ({"lanes": ["interpret"]}, False),
+        ({"targets": ["gfx942"]}, False),
+        ({"configs": ["*num_warps=16*"]}, False),
+        ({"case": {"kernel": "matmul"}}, False),
+        ({"case": {"kernel": "chunk", "configs": ["*num_warps=16*"]}, "configs": ["*"]}, False),
+        ({"status": "unverified"}, False),
+    ],
+)
+def test_one_record_for_a_cell(make_issue, changes, refused):
+    """The first is of >=3.2,<3.3, sm_90, with 8 warps."""
+    first = make_issue(targets=["sm_90"])
+    values = {**first.model_dump(), "id": "triton-2", "fixed_in": None, **changes}
+    try:
+        issues.IssueFile.model_validate({"issue": [first.model_dump(), values]})
+    except ValueError as error:
+        assert refused and "triton-1 and triton-2 both say how chunk * on" in str(error)
+    else:
+        assert not refused

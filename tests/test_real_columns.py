@@ -50,7 +50,7 @@ def founding(tmp_path_factory):
     """The founding kernels on both columns, an NVIDIA and an AMD target, everything compiled anew."""
     folder = tmp_path_factory.mktemp("founding")
     options = ("--columns", ",".join(COLUMNS), "--targets", "sm_90,gfx942", "--fresh")
-    return run(folder, *options, "--kernels", ",".join(FOUNDING))
+    return *run(folder, *options, "--kernels", ",".join(FOUNDING)), folder / "store.db"
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +78,79 @@ def outcomes(founding):
     return found
 
 
+@pytest.fixture(scope="module")
+def shows(tmp_path_factory):
+    """`shows(store, cell)`: how the script of a cell ends in the column that the cell is of, and what it says."""
+    folder = tmp_path_factory.mktemp("scripts")
+    # As an installed crosswarp, for the virtual GPU alone.
+    (folder / "crosswarp").mkdir()
+    for name in ("compat", "kernels", "matrix"):
+        (folder / "crosswarp" / name).symlink_to(ROOT / name)
+
+    def run_script(store, cell):
+        path = folder / "reproduce.py"
+        made = crosswarp("reproduce", cell["id"], "--out", str(path), store=store)
+        assert made.returncode == 0, made.stderr
+        python = WORK / "envs" / cell["column"] / "bin" / "python"
+        virtual = ["--virtual"] if cell["lane"] == "compile" else []
+        environ = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache")}
+        environ.pop("PYTHONPATH", None)
+        if virtual or cell["mode"] == "shimmed":
+            environ["PYTHONPATH"] = str(folder)
+        done = subprocess.run(
+            [python, path, *virtual], capture_output=True, text=True, timeout=300, env=environ, check=False
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    return run_script
+
+
+@pytest.mark.parametrize(
+    ("kernel", "column", "lane", "text"),
+    [
+        ("chunk_gated_delta_rule", "triton-3.2.0", "compile", "LinearLayout::reshapeOuts"),
+        ("layer_norm", "triton-2.3.1", "compile", "missing a required argument: 'num_warps'"),
+        ("fused_linear_cross_entropy", "triton-3.2.0", "compile", "2048 threads > 1024"),
+        ("interpreter", "triton-3.2.0", "interpret", "bf16_dot: wrong"),
+    ],
+)
+def test_a_script_shows_its_cell(founding, shows, kernel, column, lane, text):
+    wanted = {"kernel": kernel, "column": column, "lane": lane, "mode": "bare"}
+    red = [
+        cell
+        for cell in founding[1]
+        if wanted.items() <= cell.items() and cell["outcome"] not in ("pass", "unsupported", "not-run")
+        and (kernel != "interpreter" or cell["case"] == "bf16")
+    ]  # fmt: skip
+    # One configuration alone where there are several.
+    cell = max(red, key=lambda one: one["config"])
+    status, said = shows(founding[2], cell)
+    assert status == 1 and text in said
+    assert f"triton {column.removeprefix('triton-')}" in said
+
+
+def test_a_script_of_a_suite_holds_its_helpers(tmp_path, shows):
+    suite = ROOT / "tests" / "suites" / "hostile"
+    options = (
+        "--columns",
+        "triton-3.2.0",
+        "--lanes",
+        "interpret",
+        "--modes",
+        "bare",
+        "--suite",
+        str(suite),
+    )
+    _, cells = run(tmp_path, *options, "--kernels", "mismatches,passes")
+    red = [cell for cell in cells if cell["kernel"] == "mismatches"]
+    status, said = shows(tmp_path / "store.db", red[0])
+    assert status == 1 and said.rstrip().endswith(
+        "y: NaN or infinite in other places than expected"
+    )
+
+
 def test_everything_is_as_expected(founding):
-    done, _ = founding
+    done = founding[0]
     assert done.returncode == 0, done.stdout + done.stderr
     assert "As expected" in done.stdout
 

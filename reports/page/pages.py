@@ -141,6 +141,7 @@ def issue(model: Model, issue: Issue) -> dict[str, Any]:
         ],
         "red": len(bare),
         "healed": sum(1 for one in model.view.verdict.healed if one.issue is issue),
+        "wrong": [one.text for one in model.view.wrong_windows if one.issue is issue],
         "proof": list(dict.fromkeys(_proof(model, issue, case.kernel) for case in issue.case)),
     }
 

@@ -1,0 +1,188 @@
+"""The window that cells have, and which edge of an issue's own they contradict."""
+
+from __future__ import annotations
+
+import pytest
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from crosswarp.matrix import windows
+from crosswarp.matrix.issues import judge
+
+RELEASES = ("2.3.1", "3.0.0", "3.1.0", "3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0", "3.10.0")
+
+
+def of(text):
+    """`"ggr?"`: the red and the green ones of RELEASES."""
+    found = {"r": [], "g": [], "?": []}
+    for release, letter in zip(RELEASES, text):
+        found[letter].append(Version(release))
+    return found["r"], found["g"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "below", "window"),
+    [
+        ("ggrrggggg", False, ">=3.1,<3.3"),
+        ("gggrggggg", False, "==3.2.*"),
+        ("ggggggggr", False, ">=3.10"),
+        ("rrrgggggg", True, "<3.2"),
+        ("rrrgggggg", False, ">=2.3,<3.2"),
+        ("rrrrrrrrr", True, ""),
+        ("rrrrrrrrr", False, ">=2.3"),
+        ("grrgrgggg", False, ">=3.0,<3.4,!=3.2.*"),
+        # What was not run is left out, but for what is newer than all.
+        ("g?r??????", False, ">=3.1"),
+        ("??r??gggg", False, "==3.1.*"),
+        ("?rr??gggg", False, ">=3.0,<3.2"),
+        ("rgggggggg", True, "<3.0"),
+        ("ggggggggg", False, ""),
+    ],
+)
+def test_the_window_that_was_measured(seen, below, window):
+    red, green = of(seen)
+    made = windows.measured(red, green, below, map(Version, RELEASES))
+    assert SpecifierSet(made) == SpecifierSet(window)
+    if red:
+        inside = SpecifierSet(made)
+        assert all(one in inside for one in red) and not any(one in inside for one in green)
+
+
+def test_two_patches_of_one_minor():
+    red, green = [Version("3.2.1"), Version("3.4.0")], [Version("3.2.0"), Version("3.4.1")]
+    assert windows.measured(red, green) == ">=3.2.1,<3.4.1"
+    assert (
+        windows.measured([Version("3.2.0"), Version("3.2.2")], [Version("3.2.1")])
+        == ">=3.2,!=3.2.1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("window", "version", "edge"),
+    [
+        (">=3.6,<3.8", "3.5.1", "lower edge"),
+        (">=3.6,<3.8", "3.8.0", "upper edge"),
+        (">=3.6,<3.8", "3.10.0", "upper edge"),
+        ("==3.2.*", "3.1.0", "lower edge"),
+        ("==3.2.*", "3.3.1", "upper edge"),
+        ("~=3.2", "4.0", "upper edge"),
+        (">=3.0,!=3.4.*", "3.4.1", "hole"),
+    ],
+)
+def test_the_edge_that_leaves_a_version_out(window, version, edge):
+    assert windows.edge(window, Version(version)) == edge
+
+
+@pytest.fixture
+def told(make_record, make_issue):
+    """`told("grr", ">=3.1")`: what is wrong with that window, when these of RELEASES are green and red."""
+
+    def make(seen, window, more=(), **changes):
+        issue = make_issue(
+            triton=window, shim=None, configs=["*"], case={"kernel": "chunk"}, **changes
+        )
+        red = {"outcome": "crash", "fingerprint": "SIGABRT: reshapeOuts"}
+        records = [
+            make_record(
+                column=f"triton-{release}", kernel="chunk", **(red if letter == "r" else {})
+            )
+            for release, letter in zip(RELEASES, seen)
+            if letter != "?"
+        ]
+        records += [
+            make_record(**{"kernel": "chunk", **(red if bad else {}), **one}) for bad, one in more
+        ]
+        return [str(one) for one in windows.wrong(records, judge(records, [issue]), [issue])]
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("seen", "window", "text"),
+    [
+        ("gggrrgggg", ">=3.3,<3.4",
+         "window >=3.3,<3.4 is too narrow at its lower edge: red on 3.2.0 as well. Measured: >=3.2,<3.4."),
+        ("gggrrrggg", "==3.2.*",
+         "window ==3.2.* is too narrow at its upper edge: red on 3.3.1 and 3.4.0 as well. Measured: >=3.2,<3.5."),
+        ("gggrrrggg", ">=3.2,<3.5,!=3.3.*", "leaves out what is red: 3.3.1. Measured: >=3.2,<3.5."),
+        ("gggrggggg", ">=3.2,<3.4", "is too wide at its upper edge: green on 3.3.1. Measured: ==3.2.*."),
+        ("gggrggggg", ">=3.0,<3.3", "is too wide at its lower edge: green on 3.0.0 and 3.1.0. Measured: ==3.2.*."),
+        ("gggrgrggg", ">=3.2,<3.5", "has a hole: green on 3.3.1. Measured: >=3.2,<3.5,!=3.3.*."),
+        ("ggggggggg", ">=3.2,<3.4", "is green wherever it was run: 3.2.0 and 3.3.1."),
+        ("rrrgggggg", "<3.3", "is too wide at its upper edge: green on 3.2.0. Measured: <3.2."),
+    ],
+)  # fmt: skip
+def test_the_wrong_edge_is_named(told, seen, window, text):
+    (one,) = told(seen, window)
+    assert one.startswith("triton-1: its window ") and one.endswith(text)
+
+
+def test_both_edges_at_once(told):
+    assert told("ggrrggggg", ">=3.2,<3.4") == [
+        "triton-1: its window >=3.2,<3.4 is too narrow at its lower edge: red on 3.1.0 as well. Measured: >=3.1,<3.3.",
+        "triton-1: its window >=3.2,<3.4 is too wide at its upper edge: green on 3.3.1. Measured: >=3.1,<3.3.",
+    ]
+
+
+def test_nothing_is_wrong_with_a_window_that_fits(told):
+    assert told("ggrrggggg", ">=3.1,<3.3") == told("?????????", ">=3.1,<3.3") == []
+
+
+@pytest.mark.parametrize(
+    ("red", "cell", "changes", "text"),
+    [
+        (True, {"target": "gfx942"}, {"targets": ["sm_90"]},
+         "its targets (sm_90) are too narrow: red on gfx942 as well."),
+        (True, {"lane": "device"}, {}, "its lanes (compile) are too narrow: red on device as well."),
+        (True, {"target": "gfx942", "column": "triton-3.5.1"}, {"targets": ["sm_90"]},
+         "its window ==3.2.* and targets (sm_90) are too narrow: red on 3.5.1, gfx942 as well."),
+        (False, {"target": "gfx942"}, {}, "its targets (*) are too wide: green on gfx942."),
+        (False, {"case": "other"}, {}, "its case is too wide: chunk other is green on 3.2.0."),
+        (False, {"lane": "device"}, {"lanes": ["compile", "device"]},
+         "its lanes (compile, device) are too wide: green on device."),
+        (True, {"column": "main", "versions": {"triton": "3.9.0+git1"}}, {},
+         "its window ==3.2.* is too narrow at its upper edge: red on 3.9.0+git1 as well. Measured: >=3.2."),
+        (True, {"column": "main"}, {}, "its window ==3.2.* is too narrow: red on main as well."),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_not_always_the_versions(told, red, cell, changes, text):
+    (one,) = told("???r?????", "==3.2.*", [(red, cell)], **changes)
+    assert one == f"triton-1: {text}"
+
+
+def test_cells_of_which_a_part_is_green(told):
+    """The same case, red on one target and green on another, each elsewhere the other way round: no edge to name."""
+    more = [(False, {"target": "sm_80"}), (True, {"target": "sm_80", "column": "triton-3.3.1"})]
+    (one,) = told("???rr????", ">=3.2,<3.4", more)
+    assert (
+        "red for a part of its cells alone on 3.2.0: triton-3.2.0/sm_80/compile/bare/chunk" in one
+    )
+
+
+def test_another_failure_is_no_edge(told, make_record, make_issue):
+    assert (
+        told("???r?????", "==3.2.*", [(True, {"column": "triton-3.3.1", "fingerprint": "SIGSEGV"})])
+        == []
+    )
+    # A record that would take any text describes nothing.
+    red = make_record(column="triton-3.3.1", kernel="chunk", outcome="crash", fingerprint="SIGSEGV")
+    issue = make_issue(fingerprint="", configs=["*"])
+    assert windows.wrong([red], judge([red], [issue]), [issue]) == []
+
+
+def test_every_report_says_it(stored, make_record, make_issue):
+    from crosswarp.reports import page
+    from crosswarp.reports.comment import comment
+    from crosswarp.reports.export import export
+    from crosswarp.reports.markdown import markdown
+    from crosswarp.reports.summary import summary
+
+    red = make_record(
+        kernel="chunk", config="num_warps=8", outcome="crash", fingerprint="reshapeOuts"
+    )
+    issue = make_issue(triton=">=3.3,<3.4")
+    view = stored([red], [issue], code=1)
+    text = "its window >=3.3,<3.4 is too narrow at its lower edge: red on 3.2.0 as well"
+    site = "".join(page.site(view, [issue]).values()).replace("&gt;", ">").replace("&lt;", "<")
+    for report in (summary(view), comment(view), markdown(view), export(view), site):
+        assert text in " ".join(report.split())
