@@ -81,7 +81,7 @@ class Threshold:
 # stack became 14); from 3.1.0 to 3.2.0, 754 of 993, and no cell is reported that its stack, registers or shared memory
 # would not report as well. From 3.2.0 back to 3.1.0, 3 are: on AMD their accesses are half as wide.
 # The same column twice, compiled anew: all of 184 launches have the same figures, and the time to compile more than
-# doubled for 151 of them, because others used the machine. So it is recorded and drawn, and judges nothing; nor does the
+# doubled for 151 of them, because others used the machine. So it is recorded and drawn and judges nothing. Nor does the
 # size of a binary, which AMD has only since Triton 3.5, and in which names and line numbers may outweigh the code.
 THRESHOLDS = (
     Threshold(
