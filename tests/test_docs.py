@@ -95,7 +95,7 @@ def test_what_comes_from_records_cannot_become_markup():
     )  # fmt: skip
     issue = Issue.model_validate(
         {"id": "x-1", "title": HOSTILE, "status": "unverified", "outcome": "crash", "workaround": HOSTILE,
-         "links": ["https://example.org/a/1"], "checked": "2026-11-21"}
+         "fingerprint": "f", "links": ["https://example.org/a/1"], "checked": "2026-11-21"}
     ).model_copy(update={"links": (HOSTILE,)})  # fmt: skip
     for page in (docs.shims_page([shim], [issue]), docs.shims_page([], [issue])):
         assert "\x1b" not in page
