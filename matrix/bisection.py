@@ -185,24 +185,45 @@ def wheels(folder: Path, table: Sequence[Column]) -> dict[str, tuple[Column, Pat
         raise UsageError(
             f"--wheels {folder}: it holds {len(found)} wheels of Triton for this Python; a search needs two or more."
         )
-    for (older, _), (newer, _) in zip(found, found[1:]):
+    _check_order([version for version, _ in found], f"--wheels {folder}")
+    return {
+        column.id: (column, path)
+        for version, path in found
+        for column in [_as_main(table, "wheel", version)]
+    }
+
+
+def of_index(found: Sequence[Version], table: Sequence[Column]) -> dict[str, tuple[Column, str]]:
+    """A column for each build of an index, by id, in their order; as `wheels` makes them."""
+    if len(found) < 2:
+        raise UsageError(
+            f"--index: it holds {len(found)} builds of Triton for this Python from --good to --bad; a search needs two "
+            "or more. Name others."
+        )
+    _check_order(found, "--index")
+    return {
+        column.id: (column, str(one)) for one in found for column in [_as_main(table, "index", one)]
+    }
+
+
+def _check_order(found: Sequence[Version], option: str) -> None:
+    for older, newer in zip(found, found[1:]):
         if older.public == newer.public:
             raise UsageError(
-                f"--wheels {folder}: which of {older} and {newer} is older, their versions do not tell. Build wheels "
-                "of versions in order, or search commits: git bisect run with crosswarp bisect --here."
+                f"{option}: which of {older} and {newer} is older, their versions do not tell. Build wheels of "
+                "versions in order, or search commits: git bisect run with crosswarp bisect --here."
             )
+
+
+def _as_main(table: Sequence[Column], kind: str, version: Version) -> Column:
     main = next((column for column in table if column.resolver), None)
     base = main or Column(id="main", resolver="main", requirements=("numpy", "setuptools"))
-    made = {}
-    for version, path in found:
-        column = base.model_copy(update={"id": f"wheel-triton-{version}"})
-        made[column.id] = (column, path)
-    return made
+    return base.model_copy(update={"id": f"{kind}-triton-{version}"})
 
 
 def position(ids: Sequence[str], text: str, option: str) -> int:
     """Where the release that `text` names stands: an id, or the version alone. Raises UsageError."""
-    for name in (text, f"triton-{text}", f"wheel-triton-{text}"):
+    for name in (text, *(f"{kind}triton-{text}" for kind in ("", "wheel-", "index-"))):
         if name in ids:
             return ids.index(name)
     found = selection.choose([text], ids, "release", f"There are: {', '.join(ids)}.")

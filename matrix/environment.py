@@ -74,12 +74,15 @@ class Builder:
         nightly_index: str | None = None,
         say: Callable[[str], None] = lambda text: None,
         crosswarp: CrosswarpSource | None = None,
+        nightly: str | None = None,
     ) -> None:
         self.folder = folder
         self._table = table
         self._uv = uv
         self._main = main
         self._nightly_index = nightly_index
+        # A build of that index, in place of its newest.
+        self._nightly = nightly
         self._say = say
         self._crosswarp = crosswarp or CrosswarpSource.here()
         # None until the first build has asked; asked at most once a run. Another builder may be told the answer.
@@ -137,7 +140,9 @@ class Builder:
     def _resolve(self, column: Column, python: str) -> resolver.Resolved:
         if column.resolver == "main":
             number = python if python[:1].isdigit() else _here()
-            return resolver.resolve(self._main, self._nightly_index, self._table, self._uv, number)
+            return resolver.resolve(
+                self._main, self._nightly_index, self._table, self._uv, number, self._nightly
+            )
         return resolver.Resolved(
             triton=f"triton=={column.triton}",
             torch=f"torch=={column.torch}",

@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
 
 from crosswarp.matrix import columns
 from crosswarp.matrix.columns import Column
@@ -72,7 +73,9 @@ def resolve(
     table: Sequence[Column],
     uv: Uv,
     python_version: str,
+    nightly: str | None = None,
 ) -> Resolved:
+    """`nightly`: this build of the index, in place of its newest."""
     if reference:
         check_reference(reference)
         torch = _newest_torch(table, uv, python_version)
@@ -84,7 +87,7 @@ def resolve(
             return _wheel(wheels[-1].resolve(), torch) if wheels else _tree(path.resolve(), torch)
         return _git(reference, torch)
     if nightly_index:
-        return _nightly(nightly_index, table, uv, python_version)
+        return _nightly(nightly_index, table, uv, python_version, nightly)
     return _stand_in(table, uv, python_version)
 
 
@@ -139,7 +142,26 @@ def _git(reference: str, torch: str) -> Resolved:
     )
 
 
-def _nightly(index: str, table: Sequence[Column], uv: Uv, python_version: str) -> Resolved:
+def builds(index: str, uv: Uv, python_version: str, oldest: str, newest: str) -> list[Version]:
+    """The builds of Triton that an index has between two versions, oldest first. Raises EnvironmentFailed."""
+    found: list[Version] = []
+    bounds = [f">={oldest}", f"<={newest}"]
+    while True:
+        answer = _of_index(index, f"triton{','.join(bounds)}", uv, python_version)
+        if answer.status not in (0, 1):
+            raise EnvironmentFailed(
+                f"the index {_public(index)} did not say what it has of triton:\n{_hide(answer.why, index)}\n"
+                "Check the address and the network, then run again."
+            )
+        if not (version := pinned(answer).get("triton")):
+            return sorted(found)
+        found.append(Version(version))
+        # Below `<3.9.0` are no builds on the way to 3.9.0; and what is built of one version differs in its local part.
+        same = [one for one in found if one.public == found[-1].public]
+        bounds = [f">={oldest}", f"<={found[-1].public}", *(f"!={one}" for one in same)]
+
+
+def _of_index(index: str, requirement: str, uv: Uv, python_version: str) -> Answer:
     arguments = [
         "--prerelease",
         "allow",
@@ -148,10 +170,16 @@ def _nightly(index: str, table: Sequence[Column], uv: Uv, python_version: str) -
         "--index-strategy",
         "first-index",
     ]
-    # The nightly index alone may answer here, or an older published Triton could pass for main.
-    answer = ask(
-        ["triton"], arguments, uv, python_version, environ={"UV_INDEX": "", "UV_FIND_LINKS": ""}
+    # This index alone may answer here, or a published Triton could pass for one of its builds.
+    return ask(
+        [requirement], arguments, uv, python_version, environ={"UV_INDEX": "", "UV_FIND_LINKS": ""}
     )
+
+
+def _nightly(
+    index: str, table: Sequence[Column], uv: Uv, python_version: str, build: str | None = None
+) -> Resolved:
+    answer = _of_index(index, f"triton=={build}" if build else "triton", uv, python_version)
     found = pinned(answer)
     if "triton" not in found:
         raise EnvironmentFailed(

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from packaging.version import InvalidVersion, Version
 from tabulate import tabulate
 
-from crosswarp.matrix import bisection, here
+from crosswarp.matrix import bisection, here, resolver
 from crosswarp.matrix import columns as columns_module
 from crosswarp.matrix.bisection import Found, Seen, WrongEnd
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.errors import Cancelled, CrosswarpError, EnvironmentFailed, UsageError
 from crosswarp.matrix.issues import Issue
+from crosswarp.matrix.record import clean
+from crosswarp.matrix.uvtool import Uv
 from crosswarp.reports import escape, trials
 from crosswarp.reports.layout import fill
 
@@ -35,7 +40,7 @@ def _search(options: argparse.Namespace, argv: Sequence[str]) -> int:
         raise UsageError(
             "bisect needs --good and --bad, two releases (or --here). `crosswarp columns` lists them."
         )
-    history, mains = _history(options)
+    history, mains, nightlies = _history(options)
     ids = [column.id for column in history]
     good = bisection.position(ids, options.good, "--good")
     bad = bisection.position(ids, options.bad, "--bad")
@@ -45,7 +50,7 @@ def _search(options: argparse.Namespace, argv: Sequence[str]) -> int:
     mended = good > bad
     history = history[bad : good + 1][::-1] if mended else history[good : bad + 1]
     seen: dict[str, Seen] = {}
-    with trials.trial(options, argv, trials.builder(options, mains)) as (trial, known):
+    with trials.trial(options, argv, trials.builder(options, mains, nightlies)) as (trial, known):
 
         def ask(at: int) -> bisection.Answer:
             seen[history[at].id] = trial(history[at])
@@ -55,24 +60,52 @@ def _search(options: argparse.Namespace, argv: Sequence[str]) -> int:
             found = bisection.search(len(history), ask)
         except WrongEnd as error:
             raise _wrong_end(history[error.position].id, error, seen) from None
-    print(_text(options, [column.id for column in history], found, seen, known, mended), end="")
+    said = _export if options.format == "json" else _text
+    print(said(options, [column.id for column in history], found, seen, known, mended), end="")
     return 0
 
 
-def _history(options: argparse.Namespace) -> tuple[list[Column], Mapping[str, Path]]:
-    """What is searched, oldest first, and the wheels that it consists of."""
+def _history(
+    options: argparse.Namespace,
+) -> tuple[list[Column], Mapping[str, Path], Mapping[str, str]]:
+    """What is searched, oldest first, and the wheels or the builds of an index that it consists of."""
     table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    if options.index:
+        listed = bisection.of_index(_builds(options), table)
+        columns = [column for column, _ in listed.values()]
+        return columns, {}, {name: version for name, (_, version) in listed.items()}
     if options.wheels is None:
-        return bisection.published(table), {}
+        return bisection.published(table), {}, {}
     made = bisection.wheels(options.wheels.resolve(), table)
-    return [column for column, _ in made.values()], {name: path for name, (_, path) in made.items()}
+    columns = [column for column, _ in made.values()]
+    return columns, {name: path for name, (_, path) in made.items()}, {}
+
+
+def _builds(options: argparse.Namespace) -> list[Version]:
+    """What the index has between the ends; to list all of it could take as long as the search."""
+    if Path(options.index).is_dir() and any(Path(options.index).glob("*.whl")):
+        raise UsageError(f"--index {options.index}: a folder of wheels. Name it with --wheels.")
+    ends = []
+    for option in ("good", "bad"):
+        text = getattr(options, option)
+        try:
+            ends.append(Version(re.sub("^(index-)?triton-", "", text)))
+        except InvalidVersion:
+            raise UsageError(
+                f'--{option} "{text}" is no version. Name a build of the index, such as 3.9.0.dev20261101.'
+            ) from None
+    return resolver.builds(
+        options.index, Uv(), f"{sys.version_info.major}.{sys.version_info.minor}", str(min(ends)), str(max(ends))
+    )  # fmt: skip
 
 
 def _judge_here(options: argparse.Namespace, argv: Sequence[str]) -> int:
     """Exit status for `git bisect run`. What is no verdict must never pass for one, so it is 125, whatever it is."""
     try:
-        if options.good or options.bad or options.wheels:
-            raise UsageError("--here judges one interpreter. Leave out --good, --bad and --wheels.")
+        if options.good or options.bad or options.wheels or options.index:
+            raise UsageError(
+                "--here judges one interpreter. Leave out --good, --bad, --wheels and --index."
+            )
         looked = here.look(Path(os.path.abspath(options.here)))
         with trials.trial(options, argv, lambda column, say: looked, True) as (trial, known):
             seen = trial(looked.column)
@@ -84,6 +117,10 @@ def _judge_here(options: argparse.Namespace, argv: Sequence[str]) -> int:
     except Exception:
         traceback.print_exc()
         return GIT["cannot say"]
+    if options.format == "json":
+        about = {"column": looked.column.id, "answer": seen.answer, "why": seen.why}
+        print(_json({**_asked_for(options), **about, "red": _red(seen)}), end="")
+        return GIT[seen.answer]
     why = "" if seen.red else f" ({seen.why})"
     print(fill("", escape.line(f"{options.kernel} on {looked.column.id}: {seen.answer}{why}")))
     for line in trials.cause(seen.red, known):
@@ -126,6 +163,46 @@ def _text(
         *_remarks(ids, found, seen),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _export(
+    options: argparse.Namespace,
+    ids: Sequence[str],
+    found: Found,
+    seen: Mapping[str, Seen],
+    known: Sequence[Issue],
+    mended: bool,
+) -> str:
+    tried = {at for at, _ in found.asked}
+    return _json({
+        **_asked_for(options),
+        "looked_for": "first good" if mended else "first bad",
+        # From the good end to the bad one.
+        "releases": list(ids),
+        "last_good": ids[found.last_good],
+        "first_bad": ids[found.first_bad],
+        "cannot_say": [ids[at] for at in found.between],
+        "not_tried": [name for at, name in enumerate(ids) if at not in tried],
+        "asked": [
+            {"run": seen[ids[at]].run, "release": ids[at], "answer": answer, "why": seen[ids[at]].why}
+            for at, answer in found.asked
+        ],
+        "red": _red(seen[ids[found.first_bad]]),
+    })  # fmt: skip
+
+
+def _asked_for(options: argparse.Namespace) -> dict[str, object]:
+    return {name: getattr(options, name) for name in ("kernel", "target", "lane", "mode", "case")}
+
+
+def _red(seen: Seen) -> list[dict[str, str]]:
+    return [
+        {"cell": r.id, "outcome": r.outcome, "fingerprint": r.fingerprint, "issue": r.issue} for r in seen.red
+    ]  # fmt: skip
+
+
+def _json(document: Mapping[str, object]) -> str:
+    return json.dumps(clean(document), indent=1) + "\n"
 
 
 def _conclusion(ids: Sequence[str], found: Found, mended: bool) -> list[str]:

@@ -20,7 +20,7 @@
     crosswarp columns / targets / runs    what there is to choose from
 
 Exit status: 0 as expected; 1 something unexpectedly red or green (diff: something regressed; doctor: something known is
-left unhealed; issues: a record is contradicted; docs --check: a page is out of date, or a record is wrong; blame: it
+left unhealed; issues: a record is contradicted; docs --check: a page is old, or a record cannot be right; blame: it
 could not be told; bisect --here: bad, and 125 when it cannot say); 2 usage (doctor: or there is no Triton; bisect,
 blame: or an end is not what it was said to be); 3 an environment could not be built; 4 the store failed; 130 cancelled.
 """
@@ -250,9 +250,14 @@ def _bisect(parser: argparse.ArgumentParser) -> None:
         ("bad", "a release where it is red; older than the good one, to find what mended it"),
     ):
         parser.add_argument(f"--{name}", metavar=name.upper(), help=meaning)
-    parser.add_argument(
+    among = parser.add_mutually_exclusive_group()
+    among.add_argument(
         "--wheels", type=Path, metavar="DIR", help="search among the Triton wheels of a folder"
     )
+    among.add_argument(
+        "--index", metavar="URL", help="search among the builds of a package index, such as a nightly one"
+    )  # fmt: skip
+    parser.add_argument("--format", choices=("table", "json"), default="table")
     parser.add_argument(
         "--here", nargs="?", type=Path, const=Path(sys.executable), metavar="PYTHON",
         help="judge the interpreter at hand (or the one named) and search nothing",

@@ -61,8 +61,9 @@ def flatten(
 
 
 def names(source: str) -> list[str]:
-    """All that a module binds at its top level. Raises SyntaxError."""
-    return [name for statement in ast.parse(source).body for name in _bound_by(statement)]
+    """All that a module binds at its top level, by imports as well. Raises SyntaxError."""
+    module = _read("", source, lambda name: None)
+    return [*module.imports, *module.binds]
 
 
 def _after_its_needs(

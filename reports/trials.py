@@ -72,7 +72,9 @@ def planned(options: argparse.Namespace, fresh: bool) -> plan.Plan:
 
 
 def builder(
-    options: argparse.Namespace, mains: Mapping[str, Path] = {}
+    options: argparse.Namespace,
+    mains: Mapping[str, Path] = {},
+    nightlies: Mapping[str, str] = {},
 ) -> Callable[[Column, Callable[[str], None]], Prepare]:
     """Makes a new builder for each run, because a run ends by cancelling its own; torch's index is asked once."""
     table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
@@ -81,7 +83,9 @@ def builder(
 
     def build(column: Column, say: Callable[[str], None]) -> Prepare:
         main = mains.get(column.id)
-        made = Builder(folder, table, Uv(), str(main) if main else None, None, say)
+        nightly = nightlies.get(column.id)
+        index = options.index if nightly else None
+        made = Builder(folder, table, Uv(), str(main) if main else None, index, say, None, nightly)
         made.cpu_backend = last[0].cpu_backend if last else None
         last[:] = [made]
         return made

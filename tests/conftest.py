@@ -269,6 +269,42 @@ def make_wheel():
 
 
 @pytest.fixture
+def make_index(tmp_path, make_wheel, monkeypatch):
+    """`make_index("3.9.0", ...)`: the address of a package index that holds these builds of Triton and nothing else."""
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+    from threading import Thread
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *words):
+            pass
+
+    folder = tmp_path / "index"
+    folder.mkdir()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    # What a machine has set up for uv and pip is not asked, and nothing is kept of what is.
+    for name in ("UV_NO_INDEX", "UV_OFFLINE", "UV_FIND_LINKS", "UV_INDEX", "UV_DEFAULT_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    def make(*versions):
+        for version in versions:
+            make_wheel(folder / "triton", "triton", version)
+        names = sorted(path.name for path in (folder / "triton").glob("*.whl"))
+        links = "".join(f'<a href="{name.replace("+", "%2B")}">{name}</a>' for name in names)
+        (folder / "triton" / "index.html").write_text(f"<!DOCTYPE html><body>{links}</body>")
+        return f"http://127.0.0.1:{server.server_port}/"
+
+    yield make
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
 def local_index(tmp_path, make_wheel):
     """A folder of wheels in place of the package index, and a uv that knows nothing else."""
     from crosswarp.matrix.uvtool import Uv

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -220,6 +221,101 @@ def test_a_search_among_wheels(
     ]
 
 
+def test_a_search_among_the_builds_of_an_index(
+    crosswarp, history, fake_run, steps, make_index, monkeypatch
+):
+    history()
+    builds = ("3.9.0.dev1", "3.9.0.dev2", "3.9.0.dev10", "3.9.0")
+    index = make_index(*builds, "3.8.0", "3.10.0.dev1")
+    fake_run.script({
+        f"index-triton-{version}": steps("crash" if version in builds[2:] else "pass", triton=version)
+        for version in builds
+    })  # fmt: skip
+    fake, asked = trials.Builder, []
+
+    def build(*arguments):
+        asked.append((arguments[4], arguments[7]))
+        prepare = fake()
+        prepare.expect = {}
+        return prepare
+
+    monkeypatch.setattr(trials, "Builder", build)
+    status, out, err = crosswarp(*between("3.9.0.dev1", "3.9.0"), "--index", index)
+    assert status == 0, err
+    said = " ".join(out.split())
+    assert (
+        "First bad: index-triton-3.9.0.dev10. index-triton-3.9.0.dev2 is the last good one." in said
+    )
+    assert asked == [
+        (index, version) for version in ("3.9.0.dev1", "3.9.0", "3.9.0.dev2", "3.9.0.dev10")
+    ]
+
+
+def test_an_index_that_cannot_be_searched(crosswarp, history, make_index, make_wheel, tmp_path):
+    history()
+    make_wheel(tmp_path / "dist", "triton", "3.9.0")
+    index = make_index("3.9.0.dev1", "3.9.0.dev2", "3.10.0+git1", "3.10.0+git2")
+    for arguments, status, said, todo in (
+        (
+            [*between("3.9.0.dev1", "3.9.0.dev1"), "--index", index],
+            2,
+            "it holds 1 builds of Triton",
+            "Name others",
+        ),
+        (
+            [*between("3.9.0.dev1", "3.10.0"), "--index", index],
+            2,
+            "their versions do not tell",
+            "git bisect run",
+        ),
+        (
+            [*between("triton-3.9", "newest"), "--index", index],
+            2,
+            '"newest" is no version',
+            "Name a build",
+        ),
+        (
+            [*between("3.8.0", "3.9.0"), "--index", str(tmp_path / "dist")],
+            2,
+            "a folder of wheels",
+            "--wheels",
+        ),
+        (
+            [*between("3.8.0", "3.9.0"), "--index", "http://127.0.0.1:9/simple"],
+            3,
+            "did not say",
+            "the network",
+        ),
+        ([*between(), "--index", index, "--wheels", "dist"], 2, "not allowed with", "--wheels"),
+        (["softmax", "--here", "--index", index], 125, "Leave out", "--index"),
+    ):
+        found, out, err = crosswarp(*arguments)
+        assert (found, out) == (status, "") and said in err and todo in err, (arguments, err)
+
+
+# For programs
+
+
+def test_a_search_as_json(crosswarp, history):
+    history(**{"triton-3.0.0": "unsupported", "triton-3.1.0": "crash", "triton-3.2.0": "crash"})
+    status, out, _ = crosswarp(*between(), "--format", "json")
+    said = json.loads(out)
+    assert status == 0 and [said[name] for name in ("looked_for", "last_good", "first_bad", "cannot_say")] == [
+        "first bad", "triton-2.3.1", "triton-3.1.0", ["triton-3.0.0"],
+    ]  # fmt: skip
+    assert said["kernel"] == "softmax" and said["releases"] == list(OLD) and said["not_tried"] == []
+    assert said["asked"][0] == {
+        "run": 1,
+        "release": "triton-2.3.1",
+        "answer": "good",
+        "why": "1 cell green",
+    }
+    assert said["red"] == [{
+        "cell": "triton-3.1.0/sm_90/compile/bare/softmax/fp16/", "outcome": "crash",
+        "fingerprint": "SIGABRT: reshapeOuts", "issue": "",
+    }]  # fmt: skip
+
+
 # The interpreter at hand
 
 
@@ -248,6 +344,14 @@ def test_here_answers_as_git_bisect_understands_it(
     at_hand(*steps(outcome, triton="3.9.0"))
     found, out, _ = crosswarp("softmax", "--here")
     assert found == status and said in " ".join(out.split())
+
+
+def test_here_as_json(crosswarp, at_hand, steps):
+    at_hand(*steps("crash", triton="3.9.0"))
+    status, out, _ = crosswarp("softmax", "--here", "--format", "json")
+    said = json.loads(out)
+    assert (status, said["answer"], said["column"]) == (1, "bad", "here-triton-3.9.0")
+    assert [one["outcome"] for one in said["red"]] == ["crash"]
 
 
 def test_here_takes_nothing_from_the_build_before(crosswarp, at_hand, steps, tmp_path):

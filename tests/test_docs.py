@@ -94,9 +94,8 @@ def test_what_comes_from_records_cannot_become_markup():
         delete_when=HOSTILE, apply=lambda patches: None,
     )  # fmt: skip
     issue = Issue.model_validate(
-        {"id": "x-1", "title": HOSTILE, "status": "unverified", "outcome": "crash", "kernels": ["odd"],
-         "workaround": HOSTILE,
-         "links": ["https://example.org/a/1"], "checked": "2026-11-21"}
+        {"id": "x-1", "title": HOSTILE, "status": "unverified", "outcome": "crash", "workaround": HOSTILE,
+         "fingerprint": "f", "links": ["https://example.org/a/1"], "checked": "2026-11-21"}
     ).model_copy(update={"links": (HOSTILE,)})  # fmt: skip
     for page in (docs.shims_page([shim], [issue]), docs.shims_page([], [issue])):
         assert "\x1b" not in page

@@ -296,8 +296,8 @@ HEALTHY = {
 def issue(**changes):
     fields = {
         "id": "x-1", "title": "The compiler aborts", "status": "reproduced", "triton": "==3.2.*",
-        "outcome": "crash", "links": ["https://github.com/x/y/issues/1"], "fixed_in": "3.3.0",
-        "workaround": "Use 4 warps.", "case": {"kernel": "k"}, "checked": "2026-11-21",
+        "outcome": "crash", "fingerprint": "reshapeOuts", "fixed_in": "3.3.0",
+        "links": ["https://github.com/x/y/issues/1"], "workaround": "Use 4 warps.", "case": {"kernel": "k"}, "checked": "2026-11-21",
     }  # fmt: skip
     return Issue.model_validate({**fields, **changes})
 
@@ -310,7 +310,7 @@ def issue(**changes):
         ({"shim": "no_such_shim"}, "unhealed"),
         ({"status": "unverified", "case": ()}, "reported"),
         ({"status": "no longer reproduces", "case": ()}, None),
-        ({"triton": ">=3.3"}, None),
+        ({"triton": ">=3.3", "fixed_in": None}, None),
         ({"torch": ">=2.7"}, None),
         ({"torch": "<2.7"}, "unhealed"),
         ({"targets": ["gfx*"]}, None),

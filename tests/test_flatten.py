@@ -149,4 +149,6 @@ def test_what_cannot_be_made(flat):
 
 
 def test_all_names_of_a_module():
-    assert names("import os\nA = B = 1\ndef f(): c = 2\nif A:\n    D = 3\n") == ["A", "B", "f", "D"]
+    assert names("import os\nA = B = 1\ndef f(): c = 2\nif A:\n    D = 3\n") == [
+        "os", "A", "B", "f", "D",
+    ]  # fmt: skip

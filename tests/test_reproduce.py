@@ -107,9 +107,15 @@ def test_a_suite_of_ones_own(made, tmp_path):
 
 
 def test_a_module_that_fails_to_be_imported_is_there_as_a_whole(made, tmp_path):
-    (tmp_path / "bad.py").write_text("import triton\nVALUE = triton.no_such\nKERNEL = 1\n")
+    (tmp_path / "bad.py").write_text(
+        "import no_such_module\nimport triton\nVALUE = triton.no_such\nKERNEL = 1\n"
+    )
     text = made(suite=tmp_path, kernel="bad", case="import")
-    assert "VALUE = triton.no_such" in text and "_main" not in text
+    assert (
+        "import no_such_module\n" in text
+        and "VALUE = triton.no_such" in text
+        and "_main" not in text
+    )
 
 
 def test_what_cannot_be_made_into_a_script(made, tmp_path):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 import pytest
 
 from crosswarp.matrix import columns, resolver
 from crosswarp.matrix.errors import EnvironmentFailed, UsageError
-from crosswarp.matrix.uvtool import Answer
+from crosswarp.matrix.uvtool import Answer, Uv
 
 TABLE = columns.load()
 
@@ -165,3 +166,16 @@ def test_a_reference_goes_before_the_nightly_index():
         "b" * 40, SECRET, TABLE, NightlyUv(Answer(0, "triton==9.9\n", "")), "3.11"
     )
     assert found.identity == {"git": "b" * 40}
+
+
+def test_one_build_of_the_nightly_index(make_index, monkeypatch):
+    monkeypatch.setattr(resolver, "_newest_torch", lambda *asked: "torch==2.15.0")
+    index = make_index("3.9.0.dev1", "3.9.0.dev2", "3.9.0")
+    uv, python = Uv(), f"{sys.version_info.major}.{sys.version_info.minor}"
+    found = resolver.resolve(None, index, TABLE, uv, python, "3.9.0.dev1")
+    assert (found.triton, found.index) == ("triton==3.9.0.dev1", index)
+    listed = resolver.builds(index, uv, python, "3.9.0.dev1", "3.9.0")
+    assert [str(one) for one in listed] == ["3.9.0.dev1", "3.9.0.dev2", "3.9.0"]
+    assert [str(one) for one in resolver.builds(index, uv, python, "3.9.0.dev2", "3.9.0.dev9")] == [
+        "3.9.0.dev2"
+    ]

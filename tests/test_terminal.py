@@ -150,8 +150,8 @@ def on_a_pty(arguments, environ):
 def test_the_command_line_on_a_terminal_and_into_a_pipe(told, tmp_path, command):
     known = tmp_path / "issues.toml"
     known.write_text(
-        'issue = [{id = "triton-1", title = "aborts", status = "unverified", outcome = "crash", checked = "2026-11-21",'
-        ' links = ["https://example.org/owner/project/issues/1"]}]'
+        'issue = [{id = "triton-1", title = "aborts", status = "unverified", outcome = "crash", kernels = ["chunk*"],'
+        ' checked = "2026-11-21", links = ["https://example.org/owner/project/issues/1"]}]'
     )
     arguments = ["report", "--store", str(tmp_path / "store.db"), "--issues-file", str(known)]
     _, piped, _ = command(*arguments)
