@@ -297,7 +297,8 @@ def issue(**changes):
     fields = {
         "id": "x-1", "title": "The compiler aborts", "status": "reproduced", "triton": "==3.2.*",
         "outcome": "crash", "fingerprint": "reshapeOuts", "fixed_in": "3.3.0",
-        "links": ["https://github.com/x/y/issues/1"], "workaround": "Use 4 warps.", "case": {"kernel": "k"}, "checked": "2026-11-21",
+        "links": ["https://github.com/x/y/issues/1"], "workaround": "Use 4 warps.", "case": {"kernel": "k"},
+        "checked": "2026-11-21",
     }  # fmt: skip
     return Issue.model_validate({**fields, **changes})
 
