@@ -14,8 +14,6 @@ those that touch scratch memory, bytes of code, bytes an access moves, and the k
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -81,19 +79,10 @@ class BaselineFile(_Strict):
 
 
 def write(path: Path, records: Sequence[Record]) -> None:
-    """Whole or not at all: a reader never meets half a baseline."""
     text = dumped(records)
     try:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            # mkstemp keeps everybody else out; what is committed is for all.
-            os.chmod(partial, 0o644)
-            os.replace(partial, path)
-        except BaseException:
-            os.unlink(partial)
-            raise
+        # what is committed is for all to read
+        datafile.replace(path, text, 0o644)
     except OSError as error:
         raise UsageError(
             f"{path}: {error.strerror or error}. Name a file that can be written."

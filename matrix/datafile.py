@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,3 +65,27 @@ def _describe(item: Mapping[str, Any], document: Any) -> str:
             where.append(str(step))
     message = item["msg"].removeprefix("Value error, ")
     return ": ".join([*where, message]) if where else message
+
+
+def replace(
+    path: Path, text: str, mode: int, check: Callable[[Path], object] | None = None
+) -> None:
+    """Put `text` in the file's place, whole or not at all: a reader never meets half of it.
+
+    `mode` is the permissions it gets, and `check` raises if what was written must not take the place.
+
+    Raises:
+        OSError: and what `check` raises; the file is as it was.
+    """
+    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        if check is not None:
+            check(Path(partial))
+        # mkstemp keeps everybody else out.
+        os.chmod(partial, mode)
+        os.replace(partial, path)
+    except BaseException:
+        os.unlink(partial)
+        raise

@@ -7,10 +7,8 @@ one by one, downwards, and the torch that pins one by leaving out those which do
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-import tempfile
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from crosswarp.matrix import columns as columns_module
-from crosswarp.matrix import resolver
+from crosswarp.matrix import datafile, resolver
 from crosswarp.matrix.bisection import published
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.errors import ConfigError, EnvironmentFailed, UsageError
@@ -87,16 +85,8 @@ def write(path: Path, releases: Sequence[Release], table: Sequence[Column]) -> N
         lines = path.read_text("utf-8").splitlines(keepends=True)
         for release in releases:
             lines = _with(lines, release.triton, toml(release, table).splitlines(keepends=True))
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write("".join(lines))
-            columns_module.load(Path(partial))
-            os.chmod(partial, path.stat().st_mode & 0o777)
-            os.replace(partial, path)
-        except BaseException:
-            os.unlink(partial)
-            raise
+        mode = path.stat().st_mode & 0o777
+        datafile.replace(path, "".join(lines), mode, check=columns_module.load)
     except OSError as error:
         raise UsageError(
             f"{path}: {error.strerror or error}. Name a file that can be written with --columns-file, or paste it."

@@ -161,7 +161,7 @@ def test_four_columns_of_two_thousand_cells_stay_small(make_record):
 def test_a_writer_that_fails_leaves_the_old_file(path, records, monkeypatch):
     path.write_text("old")
     monkeypatch.setattr(
-        baseline.os, "replace", lambda *a: (_ for _ in ()).throw(OSError(28, "full"))
+        baseline.datafile.os, "replace", lambda *a: (_ for _ in ()).throw(OSError(28, "full"))
     )
     with pytest.raises(UsageError, match="full. Name a file that can be written"):
         baseline.write(path, records)

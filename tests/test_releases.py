@@ -152,7 +152,7 @@ def test_a_file_that_cannot_be_written(update, monkeypatch):
     def refuse(*arguments, **named):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(releases.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(releases.datafile.tempfile, "mkstemp", refuse)
     status, _, err = update("--write")
     assert status == 2 and "Permission denied" in err and "--columns-file" in err
 
