@@ -1,6 +1,7 @@
 """`python -m crosswarp.compat run` beside plain `python`: the same script, the same output, the same end."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -15,6 +16,8 @@ def start(*command, cwd, environ=None, flags=()):
     return subprocess.run(
         [sys.executable, *flags, *command], cwd=cwd, capture_output=True, text=True, check=False,
         timeout=120, stdin=subprocess.DEVNULL, env={**os.environ, **(environ or {})},
+        # A job that a shell put into the background ignores Ctrl-C, and so do its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 
 
