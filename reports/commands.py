@@ -42,6 +42,7 @@ from crosswarp.reports import diff as diff_module
 from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
 from crosswarp.reports import github as github_module
+from crosswarp.reports import language as language_module
 from crosswarp.reports import libraries as libraries_module
 from crosswarp.reports import range as range_module
 from crosswarp.reports import update as update_module
@@ -318,6 +319,11 @@ def docs(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 def github(options: argparse.Namespace, argv: Sequence[str]) -> int:
     return github_module.run(options, argv)
+
+
+def language(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    _check_work(options.work)
+    return language_module.run(options, argv)
 
 
 def libraries(options: argparse.Namespace, argv: Sequence[str]) -> int:

@@ -11,8 +11,9 @@ from pathlib import Path
 from crosswarp import compat
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.compat.record import Shim
+from crosswarp.matrix import language_table
 from crosswarp.matrix.issues import Issue
-from crosswarp.reports import escape, export
+from crosswarp.reports import escape, export, language_page
 from crosswarp.reports.api import prose, reference
 
 _COST = re.compile(r"^Cost:\s*(?P<text>.+)", re.S)
@@ -24,6 +25,7 @@ def pages(issues: Sequence[Issue]) -> dict[str, str]:
     return {
         "shims.md": shims_page(compat.all_shims(), issues),
         "api.md": reference(package, "crosswarp.compat"),
+        "language.md": language_page.page(language_table.load()),
         "report.schema.json": export.schema(),
     }
 

@@ -1,0 +1,102 @@
+"""Running a probe: a forked child for each, because a name may abort the compiler or read wrong memory."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+from crosswarp.compat.isolate import run_isolated
+from crosswarp.matrix import virtual_gpu
+from crosswarp.matrix.suite import compare
+from crosswarp.matrix.suite.verdict import Verdict, of_death, of_error
+from crosswarp.matrix.virtual_gpu import Target, launching
+
+from .probe import ELEMENTS, Probe, source
+
+SEED = 20260
+INTERPRETER = "interpreter"
+
+
+def run(probe: Probe, target: Optional[Target], folder: Path, limits: Dict[str, Any]) -> Verdict:
+    """Compile `probe` for `target`, or, without one, interpret it and compare with its reference.
+
+    Args:
+        folder: where its module is written.
+        limits: `time_limit` in seconds and `memory_limit_mb`.
+    """
+    outcome = run_isolated(lambda send: _in_child(probe, target, folder), **limits)
+    if outcome.kind == "returned":
+        return outcome.value
+    if outcome.raised is not None:
+        # Of the probe itself or of this module: what Triton raises is caught in the child.
+        raised = outcome.raised
+        return Verdict("not-run", reason=f"{raised.type_name}: {raised.text}", message=raised.traceback)  # fmt: skip
+    return of_death(outcome.kind, outcome.reason, outcome.output)
+
+
+def _in_child(probe: Probe, target: Optional[Target], folder: Path) -> Verdict:
+    import torch
+
+    x, y = _inputs(torch, probe)
+    expected = None
+    if probe.reference is not None:
+        expected = torch.as_tensor(probe.reference(*_shaped(probe, x, y)))
+        if expected.dtype == torch.bool:
+            expected = expected.to(torch.int32)
+    out = _out(torch, probe, expected)
+    if target is not None:
+        virtual_gpu.activate(target)
+    text = source(probe, None if expected is None else tuple(expected.shape))
+    try:
+        kernel = _imported(text, folder).kernel
+        kernel[(1,)](x, y, out, 64, **probe.launch)
+    except (Exception, SystemExit) as error:
+        return of_error(error, phase="bind")
+    if target is not None:
+        if launching.asked == 0:
+            return Verdict("not-run", reason="nothing was launched")
+        return Verdict("pass")
+    if expected is None:
+        return Verdict("pass")
+    return compare.compare({"r": out}, {"r": expected}, probe.tolerance)
+
+
+def _inputs(torch: Any, probe: Probe) -> Any:
+    generator = torch.Generator().manual_seed(SEED)
+    dtype = getattr(torch, probe.dtype)
+    made = []
+    for _ in range(2):
+        numbers = torch.rand(ELEMENTS, generator=generator, dtype=torch.float64)
+        numbers = probe.low + numbers * (probe.high - probe.low)
+        made.append((numbers if dtype.is_floating_point else numbers.floor()).to(dtype))
+    return made
+
+
+def _shaped(probe: Probe, *tensors: Any) -> Any:
+    """As the kernel sees them; copies, because a kernel may write where it read."""
+    if probe.form == "1d":
+        return [one[:64].clone() for one in tensors]
+    if probe.form == "2d":
+        return [one[:1024].view(32, 32).clone() for one in tensors]
+    return [one.clone() for one in tensors]
+
+
+def _out(torch: Any, probe: Probe, expected: Any) -> Any:
+    if expected is None:
+        return torch.zeros(ELEMENTS, dtype=torch.float32)
+    out = torch.empty(expected.shape, dtype=expected.dtype)
+    if probe.start is not None:
+        return out.fill_(probe.start)
+    return out.fill_(float("nan") if out.is_floating_point() else torch.iinfo(out.dtype).max)
+
+
+def _imported(text: str, folder: Path) -> Any:
+    """The module of that source; Triton reads a kernel's source from its file."""
+    import hashlib
+
+    path = folder / f"probe_{hashlib.sha256(text.encode()).hexdigest()[:16]}.py"
+    path.write_text(text, "utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

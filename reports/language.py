@@ -1,0 +1,141 @@
+"""`crosswarp language`: ask columns what their `triton.language` holds, compare with the table, or write it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tabulate import tabulate
+
+from crosswarp.matrix import columns as columns_module
+from crosswarp.matrix import here, language_run, language_table, plan, selection
+from crosswarp.matrix.environment import Builder
+from crosswarp.matrix.errors import EnvironmentFailed, UsageError
+from crosswarp.matrix.language_table import Release, Table
+from crosswarp.matrix.progress import progress
+from crosswarp.matrix.run import EXIT_ENVIRONMENT, EXIT_EXPECTED, EXIT_UNEXPECTED, Prepare
+from crosswarp.matrix.uvtool import Uv
+from crosswarp.reports import escape, language_page
+
+# Of what differs from the table; the whole of it is one --write and `git diff` away.
+_SHOWN = 40
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    path = options.language_file or language_table.DEFAULT_FILE
+    globs = selection.split(options.names) if options.names else ["*"]
+    if options.write and (options.no_run or options.here):
+        raise UsageError(
+            "--write writes what published columns were found to hold. Leave out --no-run and --here."
+        )
+    old = language_table.load(path) if path.exists() or not options.write else {}
+    if options.no_run:
+        print(shown(old, globs))
+        return EXIT_EXPECTED
+    found, failed = _asked(options, globs)
+    for error in failed.values():
+        print(escape.terminal(f"{error}"))
+    if options.here:
+        for version, release in found.items():
+            print(shown({**old, f"here ({version})": release}, globs))
+    elif options.write:
+        for version, release in found.items():
+            old = language_table.merged(old, version, release, globs)
+        if found:
+            language_table.write(path, old)
+            print(f"{escape.terminal(str(path))}: {len(old)} releases")
+    elif report := _compared(old, found, globs):
+        print(report)
+        return _code(failed) or EXIT_UNEXPECTED
+    elif found:
+        print(f"As the table says: {', '.join(found)}.")
+    return _code(failed)
+
+
+def _code(failed: Mapping[str, Exception]) -> int:
+    if any(isinstance(error, EnvironmentFailed) for error in failed.values()):
+        return EXIT_ENVIRONMENT
+    return EXIT_UNEXPECTED if failed else EXIT_EXPECTED
+
+
+def _asked(
+    options: argparse.Namespace, globs: Sequence[str]
+) -> tuple[dict[str, Release], Mapping[str, Exception]]:
+    """By version, what was found; by column, what went wrong."""
+    prepare: Prepare
+    with progress() as told:
+        if options.here:
+            prepare = here.look(Path(os.path.abspath(options.here)))
+            columns = [prepare.column]
+        else:
+            table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+            columns = _columns(table, options.columns)
+            prepare = Builder((options.work / "envs").absolute(), table, Uv(), say=told.say)
+        asker = language_run.Asker(
+            prepare, options.work, globs,
+            {"time_limit": options.time_limit, "memory_limit_mb": options.memory_limit},
+            options.jobs or plan.default_jobs(), options.column_limit, told.say, here=bool(options.here),
+        )  # fmt: skip
+        found = asker(columns)
+    by_id = {column.id: column for column in columns}
+    return {
+        language_run.version_of(by_id[name], release): release for name, release in found.items()
+    }, asker.failed
+
+
+def _columns(
+    table: Sequence[columns_module.Column], wanted: Sequence[str] | None
+) -> list[columns_module.Column]:
+    published = [column for column in table if column.triton and column.official]
+    if not wanted:
+        return published
+    chosen = columns_module.choose(table, selection.split(wanted))
+    others = [column.id for column in chosen if column not in published]
+    # `all` is a profile that holds main.
+    if others and not set(others) <= {"main"}:
+        raise UsageError(
+            f"{', '.join(others)}: the table is of published releases with their own torch. Name those, or use --here."
+        )
+    kept = [column for column in chosen if column in published]
+    if not kept:
+        raise UsageError("main is no published release. Name some, or use --here PYTHON.")
+    return kept
+
+
+def _compared(old: Table, found: Mapping[str, Release], globs: Sequence[str]) -> str:
+    lines = []
+    for version, release in found.items():
+        before = old.get(version)
+        if before is None:
+            lines.append(f"{version} is not in the table. Add it: crosswarp language --write.")
+            continue
+        for one in language_table.differences(before, release, globs):
+            where = f"{version} {one.place}".strip()
+            lines.append(escape.line(f"{where}: {one.what}: {one.before} -> {one.now}", 240))
+    if len(lines) > _SHOWN:
+        lines[_SHOWN:] = [f"and {len(lines) - _SHOWN} more"]
+    if lines:
+        lines.append("Not as the table says. If that is right: crosswarp language --write.")
+    return "\n".join(lines)
+
+
+def shown(table: Table, globs: Sequence[str]) -> str:
+    """The rows of some names as a table for a terminal."""
+    names = sorted(
+        name
+        for name in {name for release in table.values() for name in release.names}
+        if language_table.chosen(name, globs)
+    )
+    if not names:
+        raise UsageError(
+            f"no release has a name like {', '.join(globs)}. Names are spelled tl.load, tensor.sum, libdevice.tanh, "
+            "launch.num_warps; * stands for anything."
+        )
+    rows = [
+        [cell.replace("`", "") for cell in row]
+        for name in names
+        for row in language_page.rows_of(table, name)
+    ]
+    return escape.terminal(tabulate(rows, ["", *table], disable_numparse=True))

@@ -1,0 +1,272 @@
+"""docs/language.md: what `triton.language` holds, a row for each name and option, made from language.json."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from crosswarp.matrix import language_table, versions
+from crosswarp.matrix.language_table import INTERPRETER, PASS, TARGETS, Release, Table
+from crosswarp.reports import escape
+
+ABSENT = " "
+UNPROBED = "?"
+_SECTIONS = (
+    ("tl.", "triton.language", "`tl` is `triton.language`."),
+    ("tensor.", "Methods of a tensor", "They take what the function of that name takes."),
+    ("tensor_descriptor.", "Methods of a tensor descriptor", ""),
+    ("tl.math.", "triton.language.math", "In Triton 2.3 it was NVIDIA's libdevice."),
+    ("launch.", "Launch options of CUDA", "Fields of the backend's options, `kernel[grid](…, num_warps=8)`; "
+     "what is probed compiles a `tl.dot` with another value than the default."),
+    ("launch.hip.", "Launch options of AMD", "Of `HIPOptions`, for gfx942."),
+    ("tl.extra.cuda.", "triton.language.extra.cuda", ""),
+    ("tl.extra.hip.", "triton.language.extra.hip", ""),
+    ("libdevice.", "libdevice", "`from triton.language.extra import libdevice`: each backend has its own behind it."),
+)  # fmt: skip
+_PARAMETER = re.compile(r"[(,] ?(\w+)=((?:'[^']*'|\([^)]*\)|[^,()])*)")
+_NAMED = 8
+
+
+def page(table: Table) -> str:
+    parts = [*_head(table), *_came_and_went(table)]
+    for prefix, title, told in _SECTIONS:
+        rows = [row for name in section(table, prefix) for row in rows_of(table, name)]
+        if rows:
+            parts += [f"## {title}", told, _table(["", *table], rows)]
+    parts += _signatures(table)
+    parts += _failures(table)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def section(table: Table, prefix: str) -> list[str]:
+    """The names that stand under this prefix and under no longer one."""
+    longer = [one for one, *_ in _SECTIONS if one.startswith(prefix) and one != prefix]
+    names = {name for release in table.values() for name in release.names}
+    return sorted(
+        name for name in names if name.startswith(prefix) and not name.startswith(tuple(longer))
+    )
+
+
+def rows_of(table: Table, name: str) -> list[list[str]]:
+    """The row of a name, and one for each of its options and the values that were probed."""
+    probed = probes_of(table, name)
+    if name.startswith("launch."):
+        # What is probed is a value of the option, which has no row without one.
+        probe = probed[0] if probed else name
+        value = language_table.option_of(probe).partition("=")[2]
+        told = f"{name}={value}" if value else name
+        return [[escape.code(told), *(sign(release, probe) for release in table.values())]]
+    rows = [[escape.code(name), *(sign(release, name) for release in table.values())]]
+    known = sorted({option for release in table.values() for option in options(release, name)})
+    for option in known:
+        own = [probe for probe in probed if probe.partition("(")[2].startswith(f"{option}=")]
+        for probe in own or [f"{name}({option}=)"]:
+            signs = (
+                sign(release, probe) if option in options(release, name) else ABSENT
+                for release in table.values()
+            )  # fmt: skip
+            rows.append([f"⋅ {escape.code(language_table.option_of(probe) or option)}", *signs])
+    return rows
+
+
+def probes_of(table: Table, name: str) -> list[str]:
+    """The probes about options of a name, of any release."""
+    return sorted(
+        {
+            probe
+            for release in table.values()
+            for probe in release.probes
+            if language_table.name_of(probe) == name and probe != name
+        }
+    )
+
+
+def options(release: Release, name: str) -> dict[str, str]:
+    """The parameters of a function that have a default, with it."""
+    entry = release.names.get(name)
+    # A method takes what the function of its name takes, which has rows of its own.
+    function = f"tl.{name.removeprefix('tensor.')}"
+    if entry is None or (function != name and function in release.names):
+        return {}
+    return dict(_PARAMETER.findall(entry.signature))
+
+
+def sign(release: Release, probe: str) -> str:
+    """One square: whether it exists, compiles, and is right in the interpreter."""
+    if language_table.name_of(probe) not in release.names:
+        return ABSENT
+    places = release.probes.get(probe)
+    if not places:
+        return UNPROBED
+    compiled = {place: places[place] == PASS for place in TARGETS if place in places}
+    if compiled and not any(compiled.values()):
+        return "✗"
+    told = _compiles(compiled)
+    interpreted = places.get(INTERPRETER)
+    if interpreted is None:
+        return f"{told}°"
+    if interpreted == PASS:
+        return told
+    return f"{told}≠" if interpreted.startswith("mismatch") else f"{told}!"
+
+
+def _compiles(found: Mapping[str, bool]) -> str:
+    if not found:
+        return UNPROBED
+    if all(found.values()):
+        return "✓"
+    return "N" if found.get(TARGETS[0]) else "A"
+
+
+def _head(table: Table) -> list[str]:
+    names = {name for release in table.values() for name in release.names}
+    probes = {probe for release in table.values() for probe in release.probes}
+    dates = sorted(release.about.get("checked", "") for release in table.values())
+    when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    unprobed = sum(
+        not any(release.probes.get(name) for release in table.values())
+        and not probes_of(table, name)
+        for name in names
+    )
+    return [
+        "# The language, release by release",
+        "Made by `crosswarp docs` from matrix/language.json, which `crosswarp language --write` makes; change neither "
+        "by hand.",
+        f"Every public name of `triton.language` in Triton {', '.join(table)}, with the torch that pins each: found by "
+        "introspection, then probed with a kernel of a few lines, which the published compiler compiles for sm_90 and "
+        "gfx942 on the virtual GPU (2.3 has no AMD), and which Triton's interpreter runs, compared with PyTorch. "
+        f"Nothing here ran on a GPU: that it compiles does not say that its numbers are right. Checked {when}.",
+        _table(
+            ["sign", "means"],
+            [
+                ["`✓`", "compiles for both, and the interpreter is right"],
+                ["`✓≠`", "compiles for both, and the interpreter's numbers are wrong"],
+                ["`✓!`", "compiles for both, and the interpreter fails"],
+                ["`✓°`", "compiles for both; not compared in the interpreter"],
+                ["`N` `A`", "compiles for NVIDIA's or AMD's only, and of the interpreter as above"],
+                ["`✗`", "exists, and compiles for neither"],
+                ["`?`", "exists; no probe of ours says more"],
+                ["(empty)", "does not exist"],
+            ],
+        ),
+        "A row that begins with ⋅ is an option of the name above it, with the value that was tried. Why something is "
+        "red stands [at the end](#what-fails-by-its-error).",
+        f"{len(names)} names and {len(probes)} probes; {unprobed} names have none.",
+    ]
+
+
+def _came_and_went(table: Table) -> list[str]:
+    releases = list(table.items())
+    rows = []
+    for (_, before), (version, now) in zip(releases, releases[1:], strict=False):
+        came = sorted(now.names.keys() - before.names.keys())
+        went = sorted(before.names.keys() - now.names.keys())
+        rows.append([escape.markdown(version), _names(came), _names(went)])
+    if not rows:
+        return []
+    told = "Against the column before. Launch options and libdevice are in their own tables."
+    return ["## What came and went", told, _table(["", "came", "went"], rows)]
+
+
+def _names(names: Iterable[str]) -> str:
+    """Those of the language itself; what became a method or moved out of tl.math is counted."""
+    own, counted = [], {"tensor.": 0, "tl.math.": 0}
+    for name in names:
+        if name.startswith(("libdevice.", "launch.")):
+            continue
+        prefix = next((one for one in counted if name.startswith(one)), None)
+        if prefix:
+            counted[prefix] += 1
+        else:
+            own.append(escape.code(name))
+    many = [f"{count} of {escape.code(prefix + '*')}" for prefix, count in counted.items() if count]
+    return ", ".join([*own, *many])
+
+
+def _signatures(table: Table) -> list[str]:
+    rows = []
+    for name in sorted({name for release in table.values() for name in release.names}):
+        # Of functions of tl.math and libdevice only the names of their one to four arguments have ever changed.
+        if name.startswith(("tl.math.", "libdevice.")):
+            continue
+        before: Mapping[str, str] | None = None
+        for version, release in table.items():
+            entry = release.names.get(name)
+            now = None if entry is None else _parameters(entry.signature)
+            if before and now and before != now:
+                rows.append(
+                    [escape.code(name), escape.markdown(version), "; ".join(_changes(before, now))]
+                )
+            before = now
+    if not rows:
+        return []
+    return ["## Signatures that changed", _table(["", "in", "change"], rows)]
+
+
+def _parameters(signature: str) -> dict[str, str]:
+    """Parameter -> default, in order; `*` stands among them."""
+    if not signature.startswith("("):
+        # A launch option: its default alone.
+        return {"": signature.removeprefix("=")} if signature else {}
+    found = {}
+    for part in re.split(r", (?![^()]*\)[^)]*,|[^(]*\)(?!$))", signature[1:-1]):
+        name, _, default = part.partition("=")
+        found[name] = default
+    return found
+
+
+def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    added = [_spelled(name, now[name]) for name in now if name not in before and name != "*"]
+    gone = [escape.code(name) for name in before if name not in now and name != "*"]
+    changed = [
+        f"{_spelled(name, before[name])} → {escape.code(now[name] or 'required')}"
+        for name in now
+        if name in before and before[name] != now[name]
+    ]
+    told = [f"+ {text}" for text in added] + [f"− {text}" for text in gone] + changed
+    kept = [name for name in before if name in now], [name for name in now if name in before]
+    if not told or kept[0] != kept[1] or ("*" in now) != ("*" in before):
+        told.append(f"now {escape.code(f'({_joined(now)})')}")
+    return told
+
+
+def _joined(parameters: Mapping[str, str]) -> str:
+    return ", ".join(
+        f"{name}={default}" if default else name for name, default in parameters.items()
+    )
+
+
+def _spelled(name: str, default: str) -> str:
+    return escape.code(f"{name}={default}" if name and default else name or default or "no default")
+
+
+def _failures(table: Table) -> list[str]:
+    """Each error, where, of what, in which releases."""
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for version, release in table.items():
+        for probe, places in release.probes.items():
+            for place, outcome in places.items():
+                if outcome != PASS:
+                    found.setdefault((outcome, place), {}).setdefault(probe, []).append(version)
+    order = sorted(table, key=versions.sort_key)
+    rows = []
+    for (outcome, place), probes in sorted(found.items(), key=lambda one: (one[0][1], one[0][0])):
+        shown = sorted(probes)
+        told = ", ".join(map(escape.code, shown[:_NAMED]))
+        if len(shown) > _NAMED:
+            told += f" and {len(shown) - _NAMED} more"
+        affected = {version for hit in probes.values() for version in hit}
+        rows.append([escape.code(outcome), place, told, language_table.runs(affected, order)])
+    if not rows:
+        return []
+    told = "`…` stands for the name itself. What a release does not have is not here."
+    return [
+        "## What fails, by its error",
+        told,
+        _table(["error", "where", "what", "Triton"], rows),
+    ]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
