@@ -8,13 +8,13 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from crosswarp.matrix import process, record, versions
+from crosswarp.matrix import process, record
 from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Environment
@@ -71,10 +71,12 @@ class Asker:
         self._say = say
         self._here = here
         self._stop = StopRequested()
+        # Nobody waits for the answers any more.
+        self._over = False
         self.failed: dict[str, CrosswarpError] = {}
 
-    def __call__(self, columns: Sequence[Column]) -> dict[str, Release]:
-        """What each column holds, by its id. Raises Cancelled on Ctrl-C."""
+    def __call__(self, columns: Sequence[Column]) -> Iterator[tuple[str, Release]]:
+        """What each column holds, by its id, as they end. Raises Cancelled on Ctrl-C."""
         asked: dict[str, list[Future[_Told]]] = {}
         with self._stop, ThreadPoolExecutor(self._jobs) as pool:
             for column in columns:
@@ -88,10 +90,15 @@ class Asker:
                 asked[column.id] = [
                     pool.submit(self._lane, column, environment, lane) for lane in LANES
                 ]
-            found = {name: self._answer(name, lanes) for name, lanes in asked.items()}
-        if self._stop:
-            raise Cancelled("cancelled; nothing was written")
-        return {name: release for name, release in found.items() if release is not None}
+            try:
+                for name, lanes in asked.items():
+                    release = self._answer(name, lanes)
+                    if release is not None:
+                        yield name, release
+            finally:
+                self._over = True
+            if self._stop:
+                raise Cancelled("cancelled; what had finished before is kept")
 
     def _answer(self, column: str, lanes: Sequence[Future[_Told]]) -> Release | None:
         try:
@@ -136,7 +143,7 @@ class Asker:
         environ = process.cell_environ(os.environ, here=self._here)
         asked = process.SuiteProcess(argv(environment.python, spec), log, environ, folder)
         try:
-            while (status := asked.wait(_POLL)) is None and not self._stop:
+            while (status := asked.wait(_POLL)) is None and not (self._stop or self._over):
                 if time.monotonic() - started > self._column_limit:
                     break
         finally:
@@ -200,8 +207,3 @@ def _failure(event: Mapping[str, Any]) -> str:
 
 def _clean(text: object) -> str:
     return record.clean_text(str(text or ""))[:_LONGEST]
-
-
-def version_of(column: Column, release: Release) -> str:
-    """The release's own version, which for an interpreter at hand only it knows."""
-    return versions.of_column(column.id) or release.about.get("triton", column.id)

@@ -1,11 +1,13 @@
 """The language table: what `triton.language` holds in each release, as measured, in language.json.
 
 The file is made by `crosswarp language --write` and read by everything else. One line for a name and for a probe; the
-releases that agree share an entry, written as the ends of each run of columns (`2.3.1 3.1.0..3.9.0`).
+releases that agree share an entry, written as the ends of each run of columns (`2.3.1 3.1.0..3.9.0`). A failure stands
+there as a digest of its text, because many names fail for one reason.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -64,6 +66,8 @@ class _File(_Strict):
     names: dict[str, list[Annotated[tuple[str, KIND, str], Field(strict=False)]]]
     # Place -> outcome -> releases.
     probes: dict[str, dict[Place, dict[str, str]]]
+    # Of the outcomes that are no `pass`: digest -> text.
+    failures: dict[str, str]
 
 
 def load(path: Path = DEFAULT_FILE) -> Table:
@@ -91,16 +95,19 @@ def _expanded(file: _File) -> Table:
                 if name in names[version]:
                     raise ValueError(f"{name} stands twice for {version}")
                 names[version][name] = Name(kind, signature)
+    told = {PASS: PASS, **file.failures}
     for probe, places in file.probes.items():
         for place, outcomes in places.items():
             for outcome, runs in outcomes.items():
+                if outcome not in told:
+                    raise ValueError(f"{probe} on {place} failed with {outcome}, which is not told")
                 for version in spread(runs, order):
                     if name_of(probe) not in names[version]:
                         raise ValueError(f"{probe} was probed on {version}, which has no such name")
                     found = probes[version].setdefault(probe, {})
                     if place in found:
                         raise ValueError(f"{probe} on {place} stands twice for {version}")
-                    found[place] = outcome
+                    found[place] = told[outcome]
     return {
         version: Release(file.columns[version], names[version], probes[version])
         for version in order
@@ -171,18 +178,31 @@ def dumped(table: Table) -> str:
     for name in sorted({name for one in table.values() for name in one.names}):
         kinds = _shared({version: table[version].names.get(name) for version in order})
         names[name] = _text([[runs(v, order), one.kind, one.signature] for one, v in kinds])
-    probes = {}
+    probes, failures = {}, {}
     for probe in sorted({probe for one in table.values() for probe in one.probes}):
         found: dict[str, dict[str, str]] = {}
         for place in (*TARGETS, INTERPRETER):
             told = {version: table[version].probes.get(probe, {}).get(place) for version in order}
-            found[place] = {outcome: runs(v, order) for outcome, v in _shared(told)}
+            found[place] = {digest(outcome): runs(v, order) for outcome, v in _shared(told)}
+            failures.update({digest(outcome): _text(outcome) for outcome, _ in _shared(told)})
         probes[probe] = _text({place: outcomes for place, outcomes in found.items() if outcomes})
     parts = [f'"crosswarp_language": {FORMAT}']
-    for key, entries in (("columns", columns), ("names", names), ("probes", probes)):
+    failures.pop(PASS, None)
+    sections = {
+        "columns": columns,
+        "names": names,
+        "probes": probes,
+        "failures": dict(sorted(failures.items())),
+    }
+    for key, entries in sections.items():
         lines = ",\n".join(f"{_text(name)}: {text}" for name, text in entries.items())
         parts.append(f'"{key}": {{\n{lines}\n}}')
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def digest(outcome: str) -> str:
+    """`pass`, or what stands for a failure."""
+    return outcome if outcome == PASS else hashlib.sha256(outcome.encode()).hexdigest()[:8]
 
 
 def _shared(told: Mapping[str, T | None]) -> list[tuple[T, list[str]]]:
@@ -200,16 +220,22 @@ def _text(value: object) -> str:
 
 def merged(old: Table, version: str, new: Release, globs: Sequence[str] = ("*",)) -> Table:
     """`old` with what `new` found of the names that match `globs`, and nothing else of them."""
+    check_part(old, [version], globs)
     before = old.get(version)
-    if before is None and not chosen("*", globs):
-        raise UsageError(
-            f"{version} is not in the table, and cannot come into it in part: leave out the names."
-        )
     names = {} if before is None else _others(before.names, globs, lambda name: name)
     probes = {} if before is None else _others(before.probes, globs, name_of)
     one = Release(new.about, {**names, **new.names}, {**probes, **new.probes})
     found = {**old, version: one}
     return {name: found[name] for name in sorted(found, key=versions.sort_key)}
+
+
+def check_part(old: Table, columns: Iterable[str | None], globs: Sequence[str]) -> None:
+    """Raises UsageError for releases that would come into the table with some of their names only."""
+    new = [version for version in columns if version not in old]
+    if new and "*" not in globs:
+        raise UsageError(
+            f"{', '.join(map(str, new))}: not in the table, and cannot come into it in part. Leave out the names."
+        )
 
 
 def _others(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tabulate import tabulate
 
 from crosswarp.matrix import columns as columns_module
-from crosswarp.matrix import here, language_run, language_table, plan, selection
+from crosswarp.matrix import here, language_run, language_table, plan, selection, versions
+from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Builder
 from crosswarp.matrix.errors import EnvironmentFailed, UsageError
 from crosswarp.matrix.language_table import Release, Table
@@ -26,32 +27,36 @@ _SHOWN = 40
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     path = options.language_file or language_table.DEFAULT_FILE
     globs = selection.split(options.names) if options.names else ["*"]
-    if options.write and (options.no_run or options.here):
-        raise UsageError(
-            "--write writes what published columns were found to hold. Leave out --no-run and --here."
-        )
     old = language_table.load(path) if path.exists() or not options.write else {}
     if options.no_run:
         print(shown(old, globs))
         return EXIT_EXPECTED
-    found, failed = _asked(options, globs)
-    for error in failed.values():
+    found: dict[str, Release] = {}
+    with progress() as told:
+        asker, columns = _asker(options, globs, told.say)
+        if options.write:
+            language_table.check_part(old, [versions.of_column(one.id) for one in columns], globs)
+        for name, release in asker(columns):
+            version = versions.of_column(name) or name
+            if options.here:
+                version = f"here ({version})"
+            found[version] = release
+            if options.write:
+                # At once: a column takes minutes, and the next may be cancelled.
+                old = language_table.merged(old, version, release, globs)
+                language_table.write(path, old)
+    for error in asker.failed.values():
         print(escape.terminal(f"{error}"))
     if options.here:
-        for version, release in found.items():
-            print(shown({**old, f"here ({version})": release}, globs))
+        print(shown({**old, **found}, globs))
     elif options.write:
-        for version, release in found.items():
-            old = language_table.merged(old, version, release, globs)
-        if found:
-            language_table.write(path, old)
-            print(f"{escape.terminal(str(path))}: {len(old)} releases")
+        print(f"{escape.terminal(str(path))}: {len(old)} releases, {len(found)} of them asked now")
     elif report := _compared(old, found, globs):
         print(report)
-        return _code(failed) or EXIT_UNEXPECTED
+        return _code(asker.failed) or EXIT_UNEXPECTED
     elif found:
         print(f"As the table says: {', '.join(found)}.")
-    return _code(failed)
+    return _code(asker.failed)
 
 
 def _code(failed: Mapping[str, Exception]) -> int:
@@ -60,34 +65,26 @@ def _code(failed: Mapping[str, Exception]) -> int:
     return EXIT_UNEXPECTED if failed else EXIT_EXPECTED
 
 
-def _asked(
-    options: argparse.Namespace, globs: Sequence[str]
-) -> tuple[dict[str, Release], Mapping[str, Exception]]:
-    """By version, what was found; by column, what went wrong."""
+def _asker(
+    options: argparse.Namespace, globs: Sequence[str], say: Callable[[str], None]
+) -> tuple[language_run.Asker, Sequence[Column]]:
     prepare: Prepare
-    with progress() as told:
-        if options.here:
-            prepare = here.look(Path(os.path.abspath(options.here)))
-            columns = [prepare.column]
-        else:
-            table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
-            columns = _columns(table, options.columns)
-            prepare = Builder((options.work / "envs").absolute(), table, Uv(), say=told.say)
-        asker = language_run.Asker(
-            prepare, options.work, globs,
-            {"time_limit": options.time_limit, "memory_limit_mb": options.memory_limit},
-            options.jobs or plan.default_jobs(), options.column_limit, told.say, here=bool(options.here),
-        )  # fmt: skip
-        found = asker(columns)
-    by_id = {column.id: column for column in columns}
-    return {
-        language_run.version_of(by_id[name], release): release for name, release in found.items()
-    }, asker.failed
+    if options.here:
+        prepare = here.look(Path(os.path.abspath(options.here)))
+        columns = [prepare.column]
+    else:
+        table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+        columns = _columns(table, options.columns)
+        prepare = Builder((options.work / "envs").absolute(), table, Uv(), say=say)
+    limits = {"time_limit": options.time_limit, "memory_limit_mb": options.memory_limit}
+    asker = language_run.Asker(
+        prepare, options.work, globs, limits, options.jobs or plan.default_jobs(),
+        options.column_limit, say, here=bool(options.here),
+    )  # fmt: skip
+    return asker, columns
 
 
-def _columns(
-    table: Sequence[columns_module.Column], wanted: Sequence[str] | None
-) -> list[columns_module.Column]:
+def _columns(table: Sequence[Column], wanted: Sequence[str] | None) -> list[Column]:
     published = [column for column in table if column.triton and column.official]
     if not wanted:
         return published

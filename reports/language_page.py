@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from crosswarp.matrix import language_table, versions
+from crosswarp.matrix.language_probes.names import parameters
 from crosswarp.matrix.language_table import INTERPRETER, PASS, TARGETS, Release, Table
 from crosswarp.reports import escape
 
@@ -23,7 +23,6 @@ _SECTIONS = (
     ("tl.extra.hip.", "triton.language.extra.hip", ""),
     ("libdevice.", "libdevice", "`from triton.language.extra import libdevice`: each backend has its own behind it."),
 )  # fmt: skip
-_PARAMETER = re.compile(r"[(,] ?(\w+)=((?:'[^']*'|\([^)]*\)|[^,()])*)")
 _NAMED = 8
 
 
@@ -65,7 +64,8 @@ def rows_of(table: Table, name: str) -> list[list[str]]:
                 sign(release, probe) if option in options(release, name) else ABSENT
                 for release in table.values()
             )  # fmt: skip
-            rows.append([f"⋅ {escape.code(language_table.option_of(probe) or option)}", *signs])
+            told = language_table.option_of(probe) if own else option
+            rows.append([f"⋅ {escape.code(told)}", *signs])
     return rows
 
 
@@ -88,7 +88,7 @@ def options(release: Release, name: str) -> dict[str, str]:
     function = f"tl.{name.removeprefix('tensor.')}"
     if entry is None or (function != name and function in release.names):
         return {}
-    return dict(_PARAMETER.findall(entry.signature))
+    return {name: default for name, default in parameters(entry.signature).items() if default}
 
 
 def sign(release: Release, probe: str) -> str:
@@ -208,11 +208,15 @@ def _parameters(signature: str) -> dict[str, str]:
     if not signature.startswith("("):
         # A launch option: its default alone.
         return {"": signature.removeprefix("=")} if signature else {}
-    found = {}
-    for part in re.split(r", (?![^()]*\)[^)]*,|[^(]*\)(?!$))", signature[1:-1]):
-        name, _, default = part.partition("=")
-        found[name] = default
-    return found
+    found = parameters(signature)
+    keyword_only = signature.partition("*, ")[2]
+    return found if not keyword_only else _with_star(found, parameters(f"({keyword_only}"))
+
+
+def _with_star(found: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """`found` with a `*` before what can be given by keyword only."""
+    before = {name: default for name, default in found.items() if name not in after}
+    return {**before, "*": "", **after}
 
 
 def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

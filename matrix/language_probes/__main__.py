@@ -10,7 +10,7 @@ import os
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.suite.__main__ import WRONG_VERSIONS, wrong_versions
@@ -33,6 +33,8 @@ def main(arguments: List[str]) -> int:
     os.environ.update(OMP_NUM_THREADS="1", TRITON_CACHE_DIR=spec["cache"])
     os.environ["CROSSWARP_CACHE_DIR"] = spec["cache"]
     os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
+    os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec["time_limit"])
+    os.environ["CROSSWARP_COMPILE_MB"] = str(spec["memory_limit_mb"])
     os.environ.pop("TRITON_INTERPRET", None)
     if lane == "interpret":
         os.environ["TRITON_INTERPRET"] = "1"
@@ -59,26 +61,35 @@ def _run(spec: Dict[str, Any], stream: Stream, lane: str) -> None:
     if lane == "compile":
         for name, entry in found.items():
             stream.write("name", name=name, **entry)
-    if lane == "compile":
-        warm.warm()
-    limits = {"time_limit": spec["time_limit"], "memory_limit_mb": spec["memory_limit_mb"]}
+    limits = (spec["time_limit"], spec["memory_limit_mb"])
     folder = Path(spec["cache"])
-    for probe in chosen:
-        for target in targets if lane == "compile" else [None]:
-            if target is not None and not probe.concerns(target.backend):
-                continue
-            if target is None and probe.reference is None:
-                continue
-            verdict = running.run(probe, target, folder, limits)
-            stream.write(
-                "probe",
-                id=probe.id,
-                name=probe.name,
-                where=target.name if target else running.INTERPRETER,
-                outcome=verdict.outcome,
-                fingerprint=verdict.fingerprint or verdict.reason,
-            )
+    if lane == "interpret":
+        compared = [probe for probe in chosen if probe.reference is not None]
+        for probe in compared:
+            # Each in a child of its own: some interpreters write over what lies beside their result.
+            running.run([probe], None, folder, *limits, teller(stream, running.INTERPRETER))
+    else:
+        warm.warm()
+        for target in targets:
+            concerned = [probe for probe in chosen if probe.concerns(target.backend)]
+            running.run(concerned, target, folder, *limits, teller(stream, target.name))
     stream.write("end")
+
+
+def teller(stream: Stream, where: str) -> Callable[[Any, Any], None]:
+    """What writes a verdict on a probe into the stream."""
+
+    def tell(probe: Any, verdict: Any) -> None:
+        stream.write(
+            "probe",
+            id=probe.id,
+            name=probe.name,
+            where=where,
+            outcome=verdict.outcome,
+            fingerprint=verdict.fingerprint or verdict.reason,
+        )
+
+    return tell
 
 
 def has(found: Dict[str, Dict[str, str]], probe: Any) -> bool:

@@ -1,5 +1,6 @@
 """Introspection: the public names of this Triton's language and their signatures, without compiling anything."""
 
+import ast
 import dataclasses
 import enum
 import importlib
@@ -94,7 +95,7 @@ def _kind(thing: Any) -> str:
         return "module"
     if isinstance(thing, type):
         return "type"
-    return "function" if callable(thing) else "value"
+    return "function" if callable(thing) or hasattr(thing, "fn") else "value"
 
 
 def signature(thing: Any) -> str:
@@ -124,9 +125,23 @@ def signature(thing: Any) -> str:
     return str(inspect.Signature(kept))
 
 
-def parameters(text: str) -> "Tuple[str, ...]":
-    """The names of the parameters of a signature that `signature` spelled."""
-    return tuple(re.findall(r"[(,] ?\**(\w+)", text))
+def parameters(text: str) -> "Dict[str, str]":
+    """The parameters of a signature that `signature` spelled, in order, with their defaults, or an empty string."""
+    if not text.startswith("("):
+        return {}
+    found = ast.parse(f"def f{text}: pass").body[0]
+    assert isinstance(found, ast.FunctionDef)
+    given = found.args
+    plain = [one.arg for one in (*given.posonlyargs, *given.args)]
+    spelled = [ast.unparse(one) for one in given.defaults]
+    defaults = dict(zip(plain, [""] * (len(plain) - len(spelled)) + spelled))
+    if given.vararg:
+        defaults[f"*{given.vararg.arg}"] = ""
+    for one, default in zip(given.kwonlyargs, given.kw_defaults):
+        defaults[one.arg] = "" if default is None else ast.unparse(default)
+    if given.kwarg:
+        defaults[f"**{given.kwarg.arg}"] = ""
+    return defaults
 
 
 def _plain_init(cls: type) -> bool:
@@ -157,4 +172,9 @@ def _default(value: Any) -> str:
     text = repr(value).replace("triton.language.", "tl.")
     named = re.fullmatch(r"<?(\w+\.\w+)(?:: .*)?>?", text)
     text = named[1] if named else text
-    return re.sub(r" at 0x[0-9a-f]+", "", text)
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        # `<function … at 0x…>` and the like.
+        return type(value).__name__
+    return text

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from typing import Iterator, Tuple
+from typing import Iterator, List, Tuple
 
 from . import control, elementwise, launch, libdevice, memory, shapes
 from .probe import Probe
@@ -10,16 +10,16 @@ from .probe import Probe
 _CALL = re.compile(r"tl\.\w+\((?P<first>[a-z]\w*(?: \+ \w+)?)(?:, |(?=\)))")
 
 
+def written() -> List[Probe]:
+    """Those that are written down."""
+    modules = (elementwise, shapes, memory, control, libdevice, launch)
+    return [probe for module in modules for probe in module.PROBES]
+
+
 def all_probes() -> Tuple[Probe, ...]:
-    """Every probe, by id; ids are unique."""
-    written = [
-        probe
-        for module in (elementwise, shapes, memory, control, libdevice, launch)
-        for probe in module.PROBES
-    ]
-    ids = {probe.id for probe in written}
-    derived = [probe for one in written for probe in _derived(one) if probe.id not in ids]
-    found = {probe.id: probe for probe in (*derived, *written)}
+    """Every probe, by id. What is written down goes before what is derived."""
+    found = {probe.id: probe for one in written() for probe in _derived(one)}
+    found.update((probe.id, probe) for probe in written())
     return tuple(found[name] for name in sorted(found))
 
 

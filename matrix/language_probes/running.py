@@ -1,8 +1,10 @@
-"""Running a probe: a forked child for each, because a name may abort the compiler or read wrong memory."""
+"""Running probes in forked children, because a name may abort the compiler, hang, or write where it must not."""
 
+import hashlib
 import importlib.util
+import signal
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Callable, List, Optional, Sequence
 
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.matrix import virtual_gpu
@@ -16,24 +18,58 @@ SEED = 20260
 INTERPRETER = "interpreter"
 
 
-def run(probe: Probe, target: Optional[Target], folder: Path, limits: Dict[str, Any]) -> Verdict:
-    """Compile `probe` for `target`, or, without one, interpret it and compare with its reference.
+def run(
+    probes: Sequence[Probe],
+    target: Optional[Target],
+    folder: Path,
+    time_limit: int,
+    memory_limit_mb: int,
+    on_verdict: Callable[[Probe, Verdict], None],
+) -> None:
+    """Compile `probes` for `target`, or, without one, interpret each and compare it with its reference.
+
+    They share a child while nothing happens to it: most of the time would go into forking. Whatever it dies of is
+    the verdict on the probe that it had begun, and the others go on in another.
 
     Args:
-        folder: where its module is written.
-        limits: `time_limit` in seconds and `memory_limit_mb`.
+        folder: where their modules are written.
+        time_limit: seconds for one probe.
     """
-    outcome = run_isolated(lambda send: _in_child(probe, target, folder), **limits)
-    if outcome.kind == "returned":
-        return outcome.value
-    if outcome.raised is not None:
-        # Of the probe itself or of this module: what Triton raises is caught in the child.
-        raised = outcome.raised
-        return Verdict("not-run", reason=f"{raised.type_name}: {raised.text}", message=raised.traceback)  # fmt: skip
-    return of_death(outcome.kind, outcome.reason, outcome.output)
+    left: List[Probe] = list(probes)
+
+    def in_child(send: Callable[[Any], None]) -> None:
+        if target is not None:
+            virtual_gpu.activate(target)
+        for probe in left:
+            # Ends the process, whatever code it is in.
+            signal.alarm(time_limit)
+            send(_verdict(probe, target, folder))
+        signal.alarm(0)
+
+    def on_message(verdict: Verdict) -> None:
+        on_verdict(left.pop(0), verdict)
+
+    while left:
+        outcome = run_isolated(
+            in_child,
+            time_limit=time_limit * (len(left) + 1),
+            memory_limit_mb=memory_limit_mb,
+            on_message=on_message,
+        )
+        if not left:
+            break
+        if outcome.raised is not None:
+            # Of this module or of the probe itself: what Triton raises is caught in the child.
+            raised = outcome.raised
+            verdict = Verdict("not-run", f"{raised.type_name}: {raised.text}", message=raised.traceback)  # fmt: skip
+        elif outcome.reason == "SIGALRM":
+            verdict = of_death("timeout", f"{time_limit} s", outcome.output)
+        else:
+            verdict = of_death(outcome.kind, outcome.reason, outcome.output)
+        on_message(verdict)
 
 
-def _in_child(probe: Probe, target: Optional[Target], folder: Path) -> Verdict:
+def _verdict(probe: Probe, target: Optional[Target], folder: Path) -> Verdict:
     import torch
 
     x, y = _inputs(torch, probe)
@@ -43,8 +79,7 @@ def _in_child(probe: Probe, target: Optional[Target], folder: Path) -> Verdict:
         if expected.dtype == torch.bool:
             expected = expected.to(torch.int32)
     out = _out(torch, probe, expected)
-    if target is not None:
-        virtual_gpu.activate(target)
+    before = launching.asked
     text = source(probe, None if expected is None else tuple(expected.shape))
     try:
         kernel = _imported(text, folder).kernel
@@ -52,12 +87,12 @@ def _in_child(probe: Probe, target: Optional[Target], folder: Path) -> Verdict:
     except (Exception, SystemExit) as error:
         return of_error(error, phase="bind")
     if target is not None:
-        if launching.asked == 0:
+        if launching.asked == before:
             return Verdict("not-run", reason="nothing was launched")
         return Verdict("pass")
     if expected is None:
         return Verdict("pass")
-    return compare.compare({"r": out}, {"r": expected}, probe.tolerance)
+    return compare.compare({"result": out}, {"result": expected}, probe.tolerance)
 
 
 def _inputs(torch: Any, probe: Probe) -> Any:
@@ -91,8 +126,6 @@ def _out(torch: Any, probe: Probe, expected: Any) -> Any:
 
 def _imported(text: str, folder: Path) -> Any:
     """The module of that source; Triton reads a kernel's source from its file."""
-    import hashlib
-
     path = folder / f"probe_{hashlib.sha256(text.encode()).hexdigest()[:16]}.py"
     path.write_text(text, "utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
