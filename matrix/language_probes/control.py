@@ -15,9 +15,8 @@ LOOPS = (
     *family(
         Probe(
             "tl.range",
-            "r = tl.zeros([64], tl.float32)\nfor k in tl.range(0, n{}):\n    r += tl.load(x_ptr + i + k)",
-            # The 64 windows of what follows: only the first 64 elements are at hand.
-            None,
+            "r = tl.zeros([64], tl.float32)\nfor k in tl.range(0, n{}):\n    r += tl.load(x_ptr + i + 0 * k)",
+            lambda x, y: 64 * x,
         ),
         "num_stages=2",
         "loop_unroll_factor=2",
@@ -63,11 +62,14 @@ HINTS = (
         'r = tl.inline_asm_elementwise("add.f32 $0, $1, $2;", "=f,f,f", [x, y], dtype=tl.float32,'
         " is_pure=True, pack=1)",
         lambda x, y: x + y,
+        only="cuda",
     ),
     Probe("tl.constexpr_function", "r = x * twice(2)", lambda x, y: x * 4,
           header="@tl.constexpr_function\ndef twice(k):\n    return 2 * k"),
 )  # fmt: skip
 
+# What kernels get as `n`.
+SEED = 64
 # Philox 4x32 as published (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011).
 _KEYS = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = (0xD2511F53, 0xCD9E8D57)
@@ -121,59 +123,59 @@ _FLOATS = "r = p + 2 * q + 3 * s + 4 * t"
 
 
 def _randn4():
-    u = [uniform(one) for one in words(5)]
+    u = [uniform(one) for one in words(SEED)]
     return [*normal(u[0], u[1]), *normal(u[2], u[3])]
 
 
 RANDOM = (
     *family(
         Probe(
-            "tl.randint", "r = tl.randint(5, i{}).to(tl.int64) & 0xFFFFFFFF",
-            lambda x, y: words(5)[0], **_EXACT,
+            "tl.randint", "r = tl.randint(n, i{}).to(tl.int64) & 0xFFFFFFFF",
+            lambda x, y: words(SEED)[0], **_EXACT,
         )
     ),
     Probe(
-        "tl.randint", "r = tl.randint(5, i, n_rounds=7).to(tl.int64) & 0xFFFFFFFF",
-        lambda x, y: words(5, 7)[0], option="n_rounds=7", **_EXACT,
+        "tl.randint", "r = tl.randint(n, i, n_rounds=7).to(tl.int64) & 0xFFFFFFFF",
+        lambda x, y: words(SEED, 7)[0], option="n_rounds=7", **_EXACT,
     ),
     Probe(
-        "tl.randint4x", f"p, q, s, t = tl.randint4x(5, i)\n{_WORDS}", lambda x, y: _all(words(5)),
+        "tl.randint4x", f"p, q, s, t = tl.randint4x(n, i)\n{_WORDS}", lambda x, y: _all(words(SEED)),
         **_EXACT,
     ),
-    Probe("tl.rand", "r = tl.rand(5, i)", lambda x, y: uniform(words(5)[0]).float()),
+    Probe("tl.rand", "r = tl.rand(n, i)", lambda x, y: uniform(words(SEED)[0]).float()),
     Probe(
-        "tl.rand", "r = tl.rand(5, i, n_rounds=7)", lambda x, y: uniform(words(5, 7)[0]).float(),
+        "tl.rand", "r = tl.rand(n, i, n_rounds=7)", lambda x, y: uniform(words(SEED, 7)[0]).float(),
         option="n_rounds=7",
     ),
     Probe(
-        "tl.rand4x", f"p, q, s, t = tl.rand4x(5, i)\n{_FLOATS}",
-        lambda x, y: _all(uniform(one) for one in words(5)).float(),
+        "tl.rand4x", f"p, q, s, t = tl.rand4x(n, i)\n{_FLOATS}",
+        lambda x, y: _all(uniform(one) for one in words(SEED)).float(),
     ),
     Probe(
-        "tl.randn", "r = tl.randn(5, i)", lambda x, y: _randn4()[0].float(), **_CLOSE
+        "tl.randn", "r = tl.randn(n, i)", lambda x, y: _randn4()[0].float(), **_CLOSE
     ),
     Probe(
-        "tl.randn", "r = tl.randn(5, i, n_rounds=7)",
-        lambda x, y: normal(*(uniform(one) for one in words(5, 7)[:2]))[0].float(),
+        "tl.randn", "r = tl.randn(n, i, n_rounds=7)",
+        lambda x, y: normal(*(uniform(one) for one in words(SEED, 7)[:2]))[0].float(),
         option="n_rounds=7", **_CLOSE,
     ),
     Probe(
-        "tl.randn4x", f"p, q, s, t = tl.randn4x(5, i)\n{_FLOATS}",
+        "tl.randn4x", f"p, q, s, t = tl.randn4x(n, i)\n{_FLOATS}",
         lambda x, y: _all(_randn4()).float(), **_CLOSE,
     ),
     Probe(
-        "tl.philox", f"z = i * 0\np, q, s, t = tl.philox(5, i, z, z, z)\n{_WORDS}",
-        lambda x, y: _all(words(5)), **_EXACT,
+        "tl.philox", f"z = i * 0\np, q, s, t = tl.philox(n, i, z, z, z)\n{_WORDS}",
+        lambda x, y: _all(words(SEED)), **_EXACT,
     ),
     Probe(
         "tl.philox_impl",
         "c = i.to(tl.uint32)\nz = c * 0\n"
-        f"p, q, s, t = tl.philox_impl(c, z, z, z, z + 5, z)\n{_WORDS}",
-        lambda x, y: _all(words(5)), **_EXACT,
+        f"p, q, s, t = tl.philox_impl(c, z, z, z, z + n.to(tl.uint32), z)\n{_WORDS}",
+        lambda x, y: _all(words(SEED)), **_EXACT,
     ),
     Probe(
-        "tl.uint_to_uniform_float", "r = tl.uint_to_uniform_float(tl.randint(5, i))",
-        lambda x, y: uniform(words(5)[0]).float(),
+        "tl.uint_to_uniform_float", "r = tl.uint_to_uniform_float(tl.randint(n, i))",
+        lambda x, y: uniform(words(SEED)[0]).float(),
     ),
     Probe(
         "tl.pair_uniform_to_normal", "p, q = tl.pair_uniform_to_normal(x, y)\nr = p + 2 * q",

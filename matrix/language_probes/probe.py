@@ -36,6 +36,7 @@ class Probe:
         start: what the output holds before; poison by default.
         tolerance: of the relative error.
         launch: launch options.
+        only: the backend for which it is written, where it is not for both.
         header: lines before the kernel: imports, and functions that it calls.
     """
 
@@ -50,6 +51,7 @@ class Probe:
     start: Optional[float] = None
     tolerance: float = 1e-5
     launch: Mapping[str, Any] = field(default_factory=dict)
+    only: str = ""
     header: str = ""
 
     @property
@@ -58,9 +60,12 @@ class Probe:
 
     def concerns(self, backend: str) -> bool:
         """Whether the name means anything to `backend`: some belong to one vendor."""
-        hip = self.name.startswith(("tl.extra.hip.", "launch.hip."))
-        cuda = self.name.startswith(("tl.extra.cuda.", "launch.")) and not hip
-        return not (cuda if backend == "hip" else hip)
+        only = self.only
+        if self.name.startswith(("tl.extra.hip.", "launch.hip.")):
+            only = "hip"
+        elif self.name.startswith(("tl.extra.cuda.", "launch.")):
+            only = "cuda"
+        return only in ("", backend)
 
     @property
     def parameter(self) -> str:

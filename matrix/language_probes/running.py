@@ -3,6 +3,7 @@
 import hashlib
 import importlib.util
 import signal
+import sys
 from pathlib import Path
 from typing import Any, Callable, List, Optional, Sequence
 
@@ -131,5 +132,7 @@ def _imported(text: str, folder: Path) -> Any:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # Where Triton 2.3 looks up the functions that a kernel calls.
+    sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module

@@ -54,6 +54,7 @@ SHAPES = (
     ),
     Probe("tl.join", "r = tl.join(x, y)", lambda x, y: torch.stack([x, y], -1)),
     Probe("tl.split", "p, q = tl.split(tl.join(x, y))\nr = p - q", lambda x, y: x - y),
+    Probe("tensor.split", "p, q = tl.join(x, y).split()\nr = p - q", lambda x, y: x - y),
     Probe(
         "tl.interleave", "r = tl.interleave(x, y)", lambda x, y: torch.stack([x, y], -1).reshape(128)
     ),
