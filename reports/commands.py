@@ -15,7 +15,7 @@ from crosswarp.compat import doctor as compat_doctor
 from crosswarp.compat import doctor_text
 from crosswarp.matrix import baseline as baseline_module
 from crosswarp.matrix import columns as columns_module
-from crosswarp.matrix import here, issues, releases, resolver, selection
+from crosswarp.matrix import here, issues, language_table, releases, resolver, selection
 from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.environment import Builder
 from crosswarp.matrix.errors import UsageError
@@ -137,7 +137,7 @@ def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
         "csv": lambda: spreadsheet(shown),
     }
     if options.format == "html":
-        page.write(options.out, page.site(shown, known))
+        page.write(options.out, page.site(shown, known, language_table.load()))
         print(printable(str(options.out / "index.html")))
     else:
         _show(options.format, formats[options.format]())

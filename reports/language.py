@@ -18,7 +18,7 @@ from crosswarp.matrix.language_table import Release, Table
 from crosswarp.matrix.progress import progress
 from crosswarp.matrix.run import EXIT_ENVIRONMENT, EXIT_EXPECTED, EXIT_UNEXPECTED, Prepare
 from crosswarp.matrix.uvtool import Uv
-from crosswarp.reports import escape, language_page
+from crosswarp.reports import escape, language_view
 
 # Of what differs from the table; the whole of it is one --write and `git diff` away.
 _SHOWN = 40
@@ -131,8 +131,8 @@ def shown(table: Table, globs: Sequence[str]) -> str:
             "launch.num_warps; * stands for anything."
         )
     rows = [
-        [cell.replace("`", "") for cell in row]
+        [f"⋅ {row.label}" if row.option else row.label, *(square.sign for square in row.squares)]
         for name in names
-        for row in language_page.rows_of(table, name)
+        for row in language_view.rows_of(table, name)
     ]
     return escape.terminal(tabulate(rows, ["", *table], disable_numparse=True))

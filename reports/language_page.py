@@ -6,116 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from crosswarp.matrix import language_table, versions
 from crosswarp.matrix.language_probes.names import parameters
-from crosswarp.matrix.language_table import INTERPRETER, PASS, TARGETS, Release, Table
-from crosswarp.reports import escape
+from crosswarp.matrix.language_table import PASS, Table
+from crosswarp.reports import escape, language_view
+from crosswarp.reports.language_view import Row
 
-ABSENT = " "
-UNPROBED = "?"
-_SECTIONS = (
-    ("tl.", "triton.language", "`tl` is `triton.language`."),
-    ("tensor.", "Methods of a tensor", "They take what the function of that name takes."),
-    ("tensor_descriptor.", "Methods of a tensor descriptor", ""),
-    ("tl.math.", "triton.language.math", "In Triton 2.3 it was NVIDIA's libdevice."),
-    ("launch.", "Launch options of CUDA", "Fields of the backend's options, `kernel[grid](…, num_warps=8)`; "
-     "what is probed compiles a `tl.dot` with another value than the default."),
-    ("launch.hip.", "Launch options of AMD", "Of `HIPOptions`, for gfx942."),
-    ("tl.extra.cuda.", "triton.language.extra.cuda", ""),
-    ("tl.extra.hip.", "triton.language.extra.hip", ""),
-    ("libdevice.", "libdevice", "`from triton.language.extra import libdevice`: each backend has its own behind it."),
-)  # fmt: skip
 _NAMED = 8
 
 
 def page(table: Table) -> str:
     parts = [*_head(table), *_came_and_went(table)]
-    for prefix, title, told in _SECTIONS:
-        rows = [row for name in section(table, prefix) for row in rows_of(table, name)]
-        if rows:
-            parts += [f"## {title}", told, _table(["", *table], rows)]
+    for one in language_view.sections(table):
+        rows = [[_label(row), *(square.sign or " " for square in row.squares)] for row in one.rows]
+        parts += [f"## {one.title}", one.told, _table(["", *table], rows)]
     parts += _signatures(table)
     parts += _failures(table)
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def section(table: Table, prefix: str) -> list[str]:
-    """The names that stand under this prefix and under no longer one."""
-    longer = [one for one, *_ in _SECTIONS if one.startswith(prefix) and one != prefix]
-    names = {name for release in table.values() for name in release.names}
-    return sorted(
-        name for name in names if name.startswith(prefix) and not name.startswith(tuple(longer))
-    )
-
-
-def rows_of(table: Table, name: str) -> list[list[str]]:
-    """The row of a name, and one for each of its options and the values that were probed."""
-    probed = probes_of(table, name)
-    if name.startswith("launch."):
-        # What is probed is a value of the option, which has no row without one.
-        probe = probed[0] if probed else name
-        value = language_table.option_of(probe).partition("=")[2]
-        told = f"{name}={value}" if value else name
-        return [[escape.code(told), *(sign(release, probe) for release in table.values())]]
-    rows = [[escape.code(name), *(sign(release, name) for release in table.values())]]
-    known = sorted({option for release in table.values() for option in options(release, name)})
-    for option in known:
-        own = [probe for probe in probed if probe.partition("(")[2].startswith(f"{option}=")]
-        for probe in own or [f"{name}({option}=)"]:
-            signs = (
-                sign(release, probe) if option in options(release, name) else ABSENT
-                for release in table.values()
-            )  # fmt: skip
-            told = language_table.option_of(probe) if own else option
-            rows.append([f"⋅ {escape.code(told)}", *signs])
-    return rows
-
-
-def probes_of(table: Table, name: str) -> list[str]:
-    """The probes about options of a name, of any release."""
-    return sorted(
-        {
-            probe
-            for release in table.values()
-            for probe in release.probes
-            if language_table.name_of(probe) == name and probe != name
-        }
-    )
-
-
-def options(release: Release, name: str) -> dict[str, str]:
-    """The parameters of a function that have a default, with it."""
-    entry = release.names.get(name)
-    # A method takes what the function of its name takes, which has rows of its own.
-    function = f"tl.{name.removeprefix('tensor.')}"
-    if entry is None or (function != name and function in release.names):
-        return {}
-    return {name: default for name, default in parameters(entry.signature).items() if default}
-
-
-def sign(release: Release, probe: str) -> str:
-    """One square: whether it exists, compiles, and is right in the interpreter."""
-    if language_table.name_of(probe) not in release.names:
-        return ABSENT
-    places = release.probes.get(probe)
-    if not places:
-        return UNPROBED
-    compiled = {place: places[place] == PASS for place in TARGETS if place in places}
-    if compiled and not any(compiled.values()):
-        return "✗"
-    told = _compiles(compiled)
-    interpreted = places.get(INTERPRETER)
-    if interpreted is None:
-        return f"{told}°"
-    if interpreted == PASS:
-        return told
-    return f"{told}≠" if interpreted.startswith("mismatch") else f"{told}!"
-
-
-def _compiles(found: Mapping[str, bool]) -> str:
-    if not found:
-        return UNPROBED
-    if all(found.values()):
-        return "✓"
-    return "N" if found.get(TARGETS[0]) else "A"
+def _label(row: Row) -> str:
+    return f"⋅ {escape.code(row.label)}" if row.option else escape.code(row.label)
 
 
 def _head(table: Table) -> list[str]:
@@ -125,7 +34,7 @@ def _head(table: Table) -> list[str]:
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     unprobed = sum(
         not any(release.probes.get(name) for release in table.values())
-        and not probes_of(table, name)
+        and not language_view.probes_of(table, name)
         for name in names
     )
     return [
@@ -139,14 +48,8 @@ def _head(table: Table) -> list[str]:
         _table(
             ["sign", "means"],
             [
-                ["`✓`", "compiles for both, and the interpreter is right"],
-                ["`✓≠`", "compiles for both, and the interpreter's numbers are wrong"],
-                ["`✓!`", "compiles for both, and the interpreter fails"],
-                ["`✓°`", "compiles for both; not compared in the interpreter"],
-                ["`N` `A`", "compiles for NVIDIA's or AMD's only, and of the interpreter as above"],
-                ["`✗`", "exists, and compiles for neither"],
-                ["`?`", "exists; no probe of ours says more"],
-                ["(empty)", "does not exist"],
+                [escape.code(sign) if sign else "(empty)", said]
+                for sign, said in language_view.SIGNS
             ],
         ),
         "A row that begins with ⋅ is an option of the name above it, with the value that was tried. Why something is "

@@ -15,7 +15,10 @@ from crosswarp.matrix import columns, language_run, language_table
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.language_probes.names import parameters
 from crosswarp.matrix.language_table import Name, Release
-from crosswarp.reports import language, language_page
+from crosswarp.matrix.store import Store
+from crosswarp.reports import language, language_page, language_view
+from crosswarp.reports.page import site
+from crosswarp.reports.view import view
 
 ROOT = Path(__file__).resolve().parent.parent
 CELL = '''
@@ -249,7 +252,8 @@ def test_what_is_asked_wrongly_is_refused(ask, tmp_path):
 
 def test_a_sign_says_no_more_than_was_probed():
     def sign(**places):
-        return language_page.sign(release(["tl.a"], **{"tl.a": places} if places else {}), "tl.a")
+        one = release(["tl.a"], **{"tl.a": places} if places else {})
+        return language_view.square(one, "tl.a").sign
 
     wrong, raised = "mismatch: result wrong", "api-error: no"
     assert sign() == "?"
@@ -260,7 +264,7 @@ def test_a_sign_says_no_more_than_was_probed():
     assert sign(sm_90="crash: x", gfx942="pass", interpreter="pass") == "A"
     assert sign(sm_90="crash: x", gfx942="crash: x", interpreter="pass") == "✗"
     assert sign(interpreter="pass") == "?"
-    assert language_page.sign(release([]), "tl.a").strip() == ""
+    assert language_view.square(release([]), "tl.a").sign == ""
 
 
 def test_the_page_escapes_and_tells_what_changed():
@@ -280,6 +284,20 @@ def test_the_page_escapes_and_tells_what_changed():
     assert "+ `new=(1, 2)`; − `gone`; `k='a, b'` → `None`" in page
     assert "| 3.2.0 | `tl.b` |  |" in page
     assert "Checked 2026-11-20 to 2026-11-21." in page
+
+
+def test_the_site_has_the_table_as_a_page(page_run, make_issue):
+    hostile = 'crash: "><script>x</script> \x1b[31m'
+    table = {"3.2.0": release(["tl.a", "tl.b"], **{"tl.a": {"sm_90": hostile, "gfx942": "pass"}})}
+    with Store(page_run()) as store:
+        shown = view(store, [make_issue()])
+    files = site(shown, [make_issue()], table)
+    text = files["language/index.html"]
+    assert '<td title="sm_90: crash: &#34;&gt;&lt;script&gt;x&lt;/script&gt; ">A°</td>' in text
+    assert "<code>tl.b</code></th><td>?</td>" in text and "\x1b" not in text
+    assert '<a href="../language/index.html" aria-current="page">Language</a>' in text
+    without = site(shown, [make_issue()])
+    assert "language/index.html" not in without and "Language" not in without["index.html"]
 
 
 FAKE_TRITON = {
