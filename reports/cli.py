@@ -16,6 +16,7 @@
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them
+    crosswarp language  what triton.language holds in each release: names, options, what compiles
     crosswarp update    the releases of Triton that the table of columns lacks, as columns to paste
     crosswarp columns / targets / runs    what there is to choose from
 
@@ -191,8 +192,8 @@ def _parser() -> argparse.ArgumentParser:
     ))  # fmt: skip
     docs = commands.add_parser(
         "docs", help="make docs/ from the records",
-        description="Write what is made from the records: shims.md, api.md and report.schema.json, and issues.md of a "
-        "baseline.",
+        description="Write what is made from the records: shims.md, api.md, language.md and report.schema.json, and "
+        "issues.md of a baseline.",
     )  # fmt: skip
     docs.add_argument("--out", type=Path, default=Path("docs"), metavar="DIR", help="(docs)")
     docs.add_argument(
@@ -204,6 +205,12 @@ def _parser() -> argparse.ArgumentParser:
         "--baseline", type=Path, metavar="FILE", help="(baseline/all.json, where there is one)"
     )
     docs.add_argument("--issues-file", type=Path, metavar="TOML")
+    _language(commands.add_parser(
+        "language", help="what triton.language holds in each release",
+        description="Find every public name of triton.language in each published column, probe it and its options "
+        "(does it compile, is the interpreter right), and compare with the table, which docs/language.md shows. Exit "
+        "status: 0 as the table says, or written; 1 it differs, or a column could not be asked.",
+    ))  # fmt: skip
     _libraries(commands.add_parser(
         "libraries", help="run the ops of published libraries",
         description="Import and launch, forward and backward, the main ops of published libraries on every column, and "
@@ -295,6 +302,37 @@ def _trial(parser: argparse.ArgumentParser) -> None:
     for name in ("columns", "targets", "issues"):
         parser.add_argument(f"--{name}-file", type=Path, metavar="TOML")
     options.store(parser)
+
+
+def _language(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME",
+        help="only these, such as tl.load or 'tl.atomic_*', tensor.sum, libdevice.tanh, launch.num_warps",
+    )  # fmt: skip
+    parser.add_argument(
+        "--columns", action="append", metavar="GLOB,..", help="(default: every published pair)"
+    )
+    does = parser.add_mutually_exclusive_group()
+    does.add_argument("--write", action="store_true", help="put what was found into the table")
+    does.add_argument("--no-run", action="store_true", help="run nothing: show what the table says")
+    does.add_argument(
+        "--here", nargs="?", type=Path, const=Path(sys.executable), metavar="PYTHON",
+        help="ask the interpreter at hand (or the one named), and show it beside the table",
+    )  # fmt: skip
+    for name, default, metavar, meaning in (
+        ("time-limit", 60, "S", "for one probe (60)"),
+        ("memory-limit", 6000, "MB", "for one probe (6000)"),
+        ("column-limit", 3600, "S", "for one lane of a column (3600)"),
+        ("jobs", None, "N", "lanes of columns at a time (default: the CPUs at hand)"),
+    ):
+        parser.add_argument(
+            f"--{name}", type=options.positive, default=default, metavar=metavar, help=meaning
+        )
+    parser.add_argument("--work", type=Path, default=Path(".crosswarp"), metavar="DIR")
+    parser.add_argument("--columns-file", type=Path, metavar="TOML")
+    parser.add_argument(
+        "--language-file", type=Path, metavar="JSON", help="instead of crosswarp's language.json"
+    )
 
 
 def _libraries(parser: argparse.ArgumentParser) -> None:

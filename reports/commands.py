@@ -16,7 +16,7 @@ from crosswarp.compat import doctor as compat_doctor
 from crosswarp.compat import doctor_text
 from crosswarp.matrix import baseline as baseline_module
 from crosswarp.matrix import columns as columns_module
-from crosswarp.matrix import here, issue_lints, releases, resolver, selection
+from crosswarp.matrix import here, issue_lints, language_table, releases, resolver, selection
 from crosswarp.matrix import issues as known_issues
 from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.environment import Builder
@@ -45,6 +45,7 @@ from crosswarp.reports import docs as docs_module
 from crosswarp.reports import doctor as doctor_module
 from crosswarp.reports import github as github_module
 from crosswarp.reports import issues as issues_module
+from crosswarp.reports import language as language_module
 from crosswarp.reports import libraries as libraries_module
 from crosswarp.reports import range as range_module
 from crosswarp.reports import reproduce as reproduce_module
@@ -140,7 +141,7 @@ def report(options: argparse.Namespace, argv: Sequence[str]) -> int:
         "csv": lambda: spreadsheet(shown),
     }
     if options.format == "html":
-        page.write(options.out, page.site(shown, known))
+        page.write(options.out, page.site(shown, known, language_table.load()))
         print(printable(str(options.out / "index.html")))
     else:
         _show(options.format, formats[options.format]())
@@ -338,6 +339,11 @@ def issues(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 def github(options: argparse.Namespace, argv: Sequence[str]) -> int:
     return github_module.run(options, argv)
+
+
+def language(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    _check_work(options.work)
+    return language_module.run(options, argv)
 
 
 def libraries(options: argparse.Namespace, argv: Sequence[str]) -> int:

@@ -12,8 +12,9 @@ from crosswarp import compat
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.compat.record import Shim
 from crosswarp.matrix import baseline as baseline_module
+from crosswarp.matrix import language_table
 from crosswarp.matrix.issues import Issue
-from crosswarp.reports import escape, export, proofs_text
+from crosswarp.reports import escape, export, language_page, proofs_text
 from crosswarp.reports.api import prose, reference
 from crosswarp.reports.proofs import columns_of, proofs
 
@@ -30,6 +31,7 @@ def pages(issues: Sequence[Issue], baseline: Path | None = None) -> dict[str, st
         **seen,
         "shims.md": shims_page(compat.all_shims(), issues),
         "api.md": reference(package, "crosswarp.compat"),
+        "language.md": language_page.page(language_table.load()),
         "report.schema.json": export.schema(),
     }
 

@@ -70,6 +70,7 @@ def test_the_command_writes_and_compares(tmp_path, capsys, monkeypatch, make_rec
     assert cli.main(["docs", "--out", str(folder)]) == 0
     assert sorted(path.name for path in folder.iterdir()) == [
         "api.md",
+        "language.md",
         "report.schema.json",
         "shims.md",
     ]

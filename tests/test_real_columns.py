@@ -381,3 +381,31 @@ def test_the_cell_side_on_this_column(founding, newest, column, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert " skipped" not in done.stdout
+
+
+def test_the_language_table_is_what_these_columns_hold():
+    """Names that came, went, moved, crash or are wrong in the interpreter."""
+    names = (
+        "tl.dot",
+        "tl.range",
+        "tl.maximum",
+        "tl.make_block_ptr",
+        "tl.bfloat16",
+        "libdevice.tan*",
+        "launch.num_ctas",
+    )
+    columns = ",".join((*COLUMNS, NEWEST))
+    command = [
+        sys.executable,
+        "-m",
+        "crosswarp.reports.cli",
+        "language",
+        *names,
+        "--columns",
+        columns,
+    ]
+    done = subprocess.run(
+        [*command, "--work", str(WORK)], capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "As the table says: 2.3.1, 3.2.0, 3.9.0." in done.stdout

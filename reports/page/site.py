@@ -11,6 +11,8 @@ from markupsafe import Markup
 
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.matrix.issues import Issue
+from crosswarp.matrix.language_table import Table
+from crosswarp.reports import language_view
 from crosswarp.reports.page import cells, pages
 from crosswarp.reports.page.missing import missing, unsupported
 from crosswarp.reports.page.model import Model
@@ -32,10 +34,10 @@ SIGNS = {
 }
 
 
-def site(view: View, issues: Sequence[Issue]) -> dict[str, str]:
-    """Path and text of every file."""
+def site(view: View, issues: Sequence[Issue], language: Table | None = None) -> dict[str, str]:
+    """Path and text of every file; the language table has a page where it is given."""
     model = Model(view, issues)
-    render = _Renderer(model)
+    render = _Renderer(model, with_language=bool(language))
     files = {
         "index.html": render("index.html", "", "Grid", unsupported=unsupported(model)),
         "data/grid.js": f"var crosswarp={script({**cells.grid(model), 'signs': SIGNS})};\n",
@@ -46,6 +48,15 @@ def site(view: View, issues: Sequence[Issue]) -> dict[str, str]:
             "issues.html", "../", "Known issues", rows=pages.issue_rows(model)
         ),
     }
+    if language:
+        files["language/index.html"] = render(
+            "language.html",
+            "../",
+            "Language",
+            releases=list(language),
+            sections=language_view.sections(language),
+            language_signs=language_view.SIGNS,
+        )
     for slug, detail in cells.details(model).items():
         files[f"data/kernels/{slug}.js"] = f"crosswarp.loaded({script(detail)});\n"
     for kernel in model.kernels:
@@ -66,7 +77,7 @@ def site(view: View, issues: Sequence[Issue]) -> dict[str, str]:
 
 
 class _Renderer:
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, with_language: bool) -> None:
         self._environment = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
@@ -83,6 +94,7 @@ class _Renderer:
             "signs": SIGNS,
             "issue_slugs": model.issue_slugs,
             "missing": missing(model),
+            "with_language": with_language,
         }
 
     def __call__(self, template: str, root: str, section: str, **context: Any) -> str:

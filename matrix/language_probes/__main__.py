@@ -1,0 +1,108 @@
+"""``python -m crosswarp.matrix.language_probes SPEC.json``: the names and probes of one column, in one lane.
+
+The specification holds `lane` (compile or interpret), `targets`, `names` (globs), `expect` (versions), `records` (where
+the events go), `cache` (a folder to use and throw away), `time_limit` and `memory_limit_mb`. Exit status: 0 every probe
+was run; 2 the specification cannot be read; 4 these are not the versions that were planned for.
+"""
+
+import json
+import os
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+from crosswarp.compat.versions import in_window
+from crosswarp.matrix.suite.__main__ import WRONG_VERSIONS, wrong_versions
+from crosswarp.matrix.suite.stream import Stream
+
+
+def main(arguments: List[str]) -> int:
+    try:
+        spec = json.loads(Path(arguments[0]).read_text("utf-8"))
+        stream = Stream(spec["records"])
+        lane = spec["lane"]
+    except (IndexError, KeyError, OSError, ValueError) as error:
+        print(f"the specification cannot be read: {error}", file=sys.stderr)
+        return 2
+    wrong = wrong_versions(spec["expect"])
+    if wrong:
+        print(f"wrong versions: {wrong}", file=sys.stderr)
+        return WRONG_VERSIONS
+    # Before Triton is imported: it decides then whether it interprets. A forked child does not have OpenMP's threads.
+    os.environ.update(OMP_NUM_THREADS="1", TRITON_CACHE_DIR=spec["cache"])
+    os.environ["CROSSWARP_CACHE_DIR"] = spec["cache"]
+    os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
+    os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec["time_limit"])
+    os.environ["CROSSWARP_COMPILE_MB"] = str(spec["memory_limit_mb"])
+    os.environ.pop("TRITON_INTERPRET", None)
+    if lane == "interpret":
+        os.environ["TRITON_INTERPRET"] = "1"
+    _run(spec, stream, lane)
+    return 0
+
+
+def _run(spec: Dict[str, Any], stream: Stream, lane: str) -> None:
+    from crosswarp.matrix.suite import versions, warm
+    from crosswarp.matrix.virtual_gpu import Target
+
+    from . import names, probes, running
+
+    found = {
+        name: entry
+        for name, entry in names.found().items()
+        if any(fnmatchcase(name, glob) for glob in spec["names"])
+    }
+    chosen = [probe for probe in probes.all_probes() if has(found, probe)]
+    targets = [Target.from_table(name, table) for name, table in spec["targets"].items()]
+    here = versions.found()
+    targets = [one for one in targets if not one.triton or in_window(one.triton, here["triton"])]
+    stream.write("session", versions=here, planned=len(chosen))
+    if lane == "compile":
+        for name, entry in found.items():
+            stream.write("name", name=name, **entry)
+    limits = (spec["time_limit"], spec["memory_limit_mb"])
+    folder = Path(spec["cache"])
+    if lane == "interpret":
+        compared = [probe for probe in chosen if probe.reference is not None]
+        for probe in compared:
+            # Each in a child of its own: some interpreters write over what lies beside their result.
+            running.run([probe], None, folder, *limits, teller(stream, running.INTERPRETER))
+    else:
+        warm.warm()
+        for target in targets:
+            concerned = [probe for probe in chosen if probe.concerns(target.backend)]
+            running.run(concerned, target, folder, *limits, teller(stream, target.name))
+    stream.write("end")
+
+
+def teller(stream: Stream, where: str) -> Callable[[Any, Any], None]:
+    """What writes a verdict on a probe into the stream."""
+
+    def tell(probe: Any, verdict: Any) -> None:
+        stream.write(
+            "probe",
+            id=probe.id,
+            name=probe.name,
+            where=where,
+            outcome=verdict.outcome,
+            fingerprint=verdict.fingerprint or verdict.reason,
+        )
+
+    return tell
+
+
+def has(found: Dict[str, Dict[str, str]], probe: Any) -> bool:
+    """Whether this Triton has the name, and the option, that a probe is about."""
+    from .names import parameters
+
+    entry = found.get(probe.name)
+    if entry is None:
+        return False
+    if not probe.option or probe.name.startswith("launch."):
+        return True
+    return probe.parameter in parameters(entry["signature"])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
