@@ -267,8 +267,9 @@ def test_what_is_asked_wrongly_is_refused(ask, tmp_path):
         status, _, err = ask(good, *arguments)
         assert status == 2 and said in err
     assert ask(good, "--write")[0] == 0
-    status, _, err = ask(good, "--no-run", "nothing")
-    assert status == 2 and "no release has a name like nothing" in err
+    for arguments in (("--no-run", "nothing"), ("tl.a", "nothing"), ("--write", "nothing")):
+        status, _, err = ask(good, *arguments)
+        assert status == 2 and "no release has a name like nothing" in err
     status, _, err = ask({"triton-3.2.0+torch-2.5.1": lanes([])})
     assert status == 2 and "published releases with their own torch" in err
 
