@@ -184,7 +184,9 @@ def take(told: _Told, event: Mapping[str, Any]) -> None:
     elif kind == "end":
         told.ended = True
     elif kind == "name" and event.get("kind") in get_args(KIND):
-        told.names[str(event["name"])] = Name(event["kind"], _clean(event["signature"]))
+        told.names[str(event["name"])] = Name(
+            event["kind"], record.clean_text(str(event["signature"]))
+        )
     elif kind == "probe" and event.get("where") in (*TARGETS, INTERPRETER):
         probe, outcome = str(event["id"]), event.get("outcome")
         if outcome != PASS and outcome not in RED:
@@ -206,4 +208,5 @@ def _failure(event: Mapping[str, Any]) -> str:
 
 
 def _clean(text: object) -> str:
+    """The beginning of what a cell said of a failure."""
     return record.clean_text(str(text or ""))[:_LONGEST]

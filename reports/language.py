@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tabulate import tabulate
@@ -47,6 +48,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                 language_table.write(path, old)
     for error in asker.failed.values():
         print(escape.terminal(f"{error}"))
+    if found:
+        _check_names({**old, **found}, globs)
     if options.here:
         print(shown({**old, **found}, globs))
     elif options.write:
@@ -120,19 +123,22 @@ def _compared(old: Table, found: Mapping[str, Release], globs: Sequence[str]) ->
 
 def shown(table: Table, globs: Sequence[str]) -> str:
     """The rows of some names as a table for a terminal."""
-    names = sorted(
-        name
-        for name in {name for release in table.values() for name in release.names}
-        if language_table.chosen(name, globs)
-    )
-    if not names:
-        raise UsageError(
-            f"no release has a name like {', '.join(globs)}. Names are spelled tl.load, tensor.sum, libdevice.tanh, "
-            "launch.num_warps; * stands for anything."
-        )
+    _check_names(table, globs)
+    names = sorted({name for release in table.values() for name in release.names})
     rows = [
         [f"⋅ {row.label}" if row.option else row.label, *(square.sign for square in row.squares)]
         for name in names
+        if language_table.chosen(name, globs)
         for row in language_view.rows_of(table, name)
     ]
     return escape.terminal(tabulate(rows, ["", *table], disable_numparse=True))
+
+
+def _check_names(table: Table, globs: Sequence[str]) -> None:
+    """Raises UsageError for what names nothing: nothing asked would look like all is well."""
+    for glob in globs:
+        if not any(fnmatchcase(name, glob) for one in table.values() for name in one.names):
+            raise UsageError(
+                f"no release has a name like {glob}. Names are spelled tl.load, tensor.sum, libdevice.tanh, "
+                "launch.num_warps; * stands for anything."
+            )

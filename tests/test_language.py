@@ -95,12 +95,35 @@ def test_the_committed_table_is_of_every_published_column_and_as_the_command_wri
     table = language_table.load()
     assert language_table.dumped(table) == text
     published = [one.triton for one in columns.load() if one.triton and one.official]
-    assert set(table) <= set(published)
+    assert list(table) == published
     for version, one in table.items():
         assert one.about["triton"] == version
         for entry in one.names.values():
             # Every signature is Python, so that its options can be told.
             parameters(entry.signature)
+
+
+def test_the_committed_table_says_what_other_tests_have_measured():
+    """Facts that issues.toml, LACKS and GAPS stand on."""
+    table = language_table.load()
+
+    def where(probe, place, outcome="pass"):
+        found = [v for v, one in table.items() if one.probes.get(probe, {}).get(place) == outcome]
+        return language_table.runs(found, list(table))
+
+    for target in language_table.TARGETS:
+        assert where("tl.range", target) == "3.0.0..3.9.0"
+        assert where("tl.gather", target) == "3.3.1..3.9.0"
+        assert where("tl.make_tensor_descriptor", target) == "3.4.0..3.9.0"
+    assert where("tl.make_block_ptr", "sm_90") == "2.3.1..3.8.0"
+    assert "tl.advance" not in table["3.9.0"].names and "tl.make_block_ptr" in table["3.9.0"].names
+    assert where("tl.dot_scaled", "gfx942") == "3.8.0..3.9.0"
+    # The interpreter: bf16 is wrong wherever it runs at all, NaN until 3.8, libdevice never is there.
+    assert where("tl.bfloat16", "interpreter", "mismatch: result wrong") == "3.0.0..3.9.0"
+    nan = "tl.maximum(propagate_nan=tl.PropagateNan.NONE)"
+    assert where(nan, "interpreter", "mismatch: result nan") == "3.0.0..3.7.1"
+    assert where("libdevice.tanh", "interpreter") == ""
+    assert where("tl.load", "interpreter") == where("tl.load", "sm_90") == "2.3.1..3.9.0"
 
 
 def test_runs_of_releases_are_written_and_read():
@@ -244,8 +267,9 @@ def test_what_is_asked_wrongly_is_refused(ask, tmp_path):
         status, _, err = ask(good, *arguments)
         assert status == 2 and said in err
     assert ask(good, "--write")[0] == 0
-    status, _, err = ask(good, "--no-run", "nothing")
-    assert status == 2 and "no release has a name like nothing" in err
+    for arguments in (("--no-run", "nothing"), ("tl.a", "nothing"), ("--write", "nothing")):
+        status, _, err = ask(good, *arguments)
+        assert status == 2 and "no release has a name like nothing" in err
     status, _, err = ask({"triton-3.2.0+torch-2.5.1": lanes([])})
     assert status == 2 and "published releases with their own torch" in err
 

@@ -22,7 +22,7 @@ def test_the_wheel_holds_everything_and_its_command_runs(tmp_path):
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("compat", "kernels", "matrix", "reports"):
-        kinds = ("*.py", "*.toml", "*.html", "*.css", "*.js", "*.svg")
+        kinds = ("*.py", "*.toml", "*.json", "*.html", "*.css", "*.js", "*.svg")
         files = [path for kind in kinds for path in (ROOT / folder).rglob(kind)]
         missing = {f"crosswarp/{path.relative_to(ROOT).as_posix()}" for path in files} - names
         assert not missing

@@ -200,19 +200,14 @@ REDUCTIONS = (
         lambda x, y: x[:40].bincount(minlength=16), option="mask=i < 40",
         **{**INTEGERS, "low": 0, "high": 16},
     ),
-    *(
-        Probe(
-            "tl.map_elementwise", f"r = tl.map_elementwise(bigger, x, y{rest})", torch.maximum,
-            option=option,
-            header=f"@triton.jit\ndef bigger({names}):\n{body}",
-        )
-        for rest, option, names, body in (
-            ("", "", "p, q", "    if p > q:\n        return p\n    else:\n        return q"),
-            (
-                ", pack=2", "pack=2", "p, p2, q, q2",
-                "    return tl.maximum(p, q), tl.maximum(p2, q2)",
-            ),
-        )
+    Probe(
+        "tl.map_elementwise", "r = tl.map_elementwise(bigger, x, y)", torch.maximum,
+        header="@triton.jit\ndef bigger(p, q):\n    if p > q:\n        return p\n    else:\n        return q",
+    ),
+    Probe(
+        "tl.map_elementwise", "t = tl.map_elementwise(bigger, a, b, pack=2)\nr = t[0]", torch.maximum,
+        option="pack=2", form="2d",
+        header="@triton.jit\ndef bigger(p, p2, q, q2):\n    return tl.maximum(p, q), tl.maximum(p2, q2)",
     ),
 )  # fmt: skip
 
