@@ -28,7 +28,7 @@ def run(shimmed, folder, monkeypatch):
     if shimmed:
         compat.install()
         shimmed_cache.use()
-    virtual_gpu.activate(targets.SM_90)
+    virtual_gpu.activate(targets.SM_80)
     launch()
 
 

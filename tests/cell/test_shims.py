@@ -33,7 +33,7 @@ def attempt(kernel, *args, **options):
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_declared_launch_option_reaches_kernel_and_launch(in_fork, when):
     def run():
-        virtual_gpu.activate(targets.SM_90)
+        virtual_gpu.activate(targets.SM_80)
         # Installed after the kernel was decorated; `before`: also after it was launched once.
         if when == "before":
             attempt(small_kernels.declares_num_warps, 100, BLOCK=64, num_warps=1)
@@ -78,7 +78,7 @@ def test_warps_are_clamped_on_wavefronts_of_64_only(in_fork):
         ]
         return results, told, compat.acted()
 
-    assert in_fork(lambda: run(targets.SM_90)) == ([32, 32], [], [])
+    assert in_fork(lambda: run(targets.SM_80)) == ([32, 32], [], [])
     if HAS_AMD:
         results, told, acted = in_fork(lambda: run(targets.GFX942))
         assert (results, acted) == ([16, 16], ["wavefront_limit"])

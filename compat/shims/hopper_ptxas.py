@@ -1,0 +1,101 @@
+"""Triton 3.6 and 3.7 assemble for Hopper with ptxas 12.8, whose optimiser gets some products wrong, without a word.
+
+Their wheels hold a second ptxas, `ptxas-blackwell` (12.9 in 3.6, 13.1 in 3.7), that Triton uses for newer GPUs only and
+that knows Hopper as well: with it the same PTX gives right numbers. Triton asks its ptxas for the version and has that
+in the key of its cache, so what the old one made is not taken from there.
+"""
+
+import ctypes
+import functools
+import os
+from typing import Any, Optional, Tuple
+
+from ..errors import say_once
+from ..record import Patches, Shim
+
+HOPPER = 90
+WRONG = (12, 8)
+
+
+def apply(patches: Patches) -> None:
+    try:
+        from triton.backends.nvidia import compiler
+    except ImportError:  # a build for AMD alone
+        return
+    # Symptom: wrong numbers without an error: products of a masked, rounded product with 16 or 32 columns, four warps.
+    # Window: Triton 3.6 and 3.7, sm_90. Link: none upstream; fla-org/flash-linear-attention#640 led to it.
+    # Breakpoint: Triton 3.8 brings ptxas 12.9; delete with the last column before it.
+    get_ptxas = compiler.get_ptxas
+
+    @functools.wraps(get_ptxas)
+    def ptxas_that_is_right(arch: int) -> Any:
+        from ..install import note_acted
+
+        tool = get_ptxas(arch)
+        # Who has chosen a ptxas gets that one.
+        if arch != HOPPER or _version(tool) != WRONG or os.environ.get("TRITON_PTXAS_PATH"):
+            return tool
+        newer = _newer()
+        if newer is None:
+            return tool
+        note_acted(SHIM.name)
+        return newer
+
+    patches.set(compiler, "get_ptxas", ptxas_that_is_right)
+    _forget_versions(compiler)
+    patches.on_undo(functools.partial(_forget_versions, compiler))
+
+
+def _newer() -> Optional[Any]:
+    """The other ptxas of the wheel, or None where there is none or this machine's driver cannot load what it makes."""
+    from triton import knobs
+
+    try:
+        tool = knobs.nvidia.ptxas_blackwell
+    except RuntimeError as error:
+        say_once(
+            f"ptxas 12.8 may miscompile for sm_90, and there is no other to take its place: {error}"
+        )
+        return None
+    driver = _driver_version()
+    if driver is not None and driver[0] < _version(tool)[0]:
+        say_once(
+            f"ptxas 12.8 may miscompile for sm_90, and the driver (CUDA {driver[0]}.{driver[1]}) is too old for what"
+            f" ptxas {tool.version} makes; set TRITON_PTXAS_PATH to a ptxas 12.9"
+        )
+        return None
+    return tool
+
+
+def _version(tool: Any) -> Tuple[int, ...]:
+    return tuple(int(part) for part in tool.version.split("."))
+
+
+@functools.lru_cache(maxsize=None)
+def _driver_version() -> Optional[Tuple[int, int]]:
+    """The CUDA version that the driver of this machine knows; None without one, where nothing will be launched."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    version = ctypes.c_int()
+    if driver.cuDriverGetVersion(ctypes.byref(version)) != 0:
+        return None
+    return version.value // 1000, version.value % 1000 // 10
+
+
+def _forget_versions(compiler: Any) -> None:
+    """Have Triton ask its ptxas again: the answer is part of the cache's key, and remembered."""
+    compiler.get_ptxas_version.cache_clear()
+    compiler.CUDABackend.hash.cache_clear()
+
+
+SHIM = Shim(
+    name="hopper_ptxas",
+    issue="masked-product",
+    window=">=3.6,<3.8",
+    symptom="wrong numbers on Hopper from a product of a masked, rounded product with 16 or 32 columns and four warps",
+    link="https://github.com/fla-org/flash-linear-attention/issues/640",
+    delete_when="no column before Triton 3.8 is left",
+    apply=apply,
+)
