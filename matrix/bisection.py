@@ -28,7 +28,8 @@ from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.issues import Issue
 from crosswarp.matrix.plan import Plan
 from crosswarp.matrix.record import Record
-from crosswarp.matrix.run import Prepare, Progress, Runner
+from crosswarp.matrix.recording import Progress
+from crosswarp.matrix.run import Prepare, Runner
 from crosswarp.matrix.store import Store
 
 Answer = Literal["good", "bad", "cannot say"]
