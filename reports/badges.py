@@ -28,8 +28,8 @@ COLOURS = {
     "passing": "#1a7f37", "healed": "#0969da", "known": "#8a5d00", "regressed": "#cf222e", "incomplete": "#a04100",
     "unsupported": "#6a737d", "not-run": "#6a737d", "stale": "#6a737d", "label": "#444c56",
 }  # fmt: skip
-_FONT = "Verdana,Geneva,DejaVu Sans,sans-serif"
-_SIZE, _HEIGHT, _PADDING = 11, 20, 6
+FONT = "Verdana,Geneva,DejaVu Sans,sans-serif"
+SIZE, _HEIGHT, _PADDING = 11, 20, 6
 # In thousandths of the size, from " " to "~": the wider of Verdana and DejaVu Sans, which are nearly one design. What
 # is drawn in another font is fitted into the length that these give.
 _WIDTHS = (
@@ -97,7 +97,7 @@ def svg(badge: Badge) -> str:
         (badge.message, left + _PADDING, message),
     ):
         ElementTree.SubElement(root, "text", {
-            "x": str(start), "y": "14", "fill": "#fff", "font-family": _FONT, "font-size": str(_SIZE),
+            "x": str(start), "y": "14", "fill": "#fff", "font-family": FONT, "font-size": str(SIZE),
             "textLength": str(length), "lengthAdjust": "spacingAndGlyphs", "direction": "ltr",
         }).text = text  # fmt: skip
     return ElementTree.tostring(root, encoding="unicode") + "\n"
@@ -114,7 +114,7 @@ def endpoint(badge: Badge) -> str:
 
 def width(text: str) -> int:
     """In pixels, and never too few."""
-    return ceil(sum(map(_width, text)) * _SIZE / 1000)
+    return ceil(sum(map(_width, text)) * SIZE / 1000)
 
 
 def _width(char: str) -> int:

@@ -12,7 +12,7 @@
     crosswarp plan      the jobs of a run, columns × shards, for CI
     crosswarp merge     the runs of several machines as the one run that they are the parts of
     crosswarp github    the comment on a pull request, and an issue for each new root cause
-    crosswarp badge     badges of a stored run, as SVG and for shields.io
+    crosswarp badge     badges of a stored run, as SVG and for shields.io, and its grid as a picture
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them

@@ -34,6 +34,7 @@ from crosswarp.reports import (
     diff_text,
     escape,
     folder,
+    grid,
     page,
     parts,
     range_text,
@@ -54,6 +55,7 @@ from crosswarp.reports.comment import comment
 from crosswarp.reports.export import export
 from crosswarp.reports.junit import junit
 from crosswarp.reports.markdown import markdown
+from crosswarp.reports.page.model import Model
 from crosswarp.reports.spreadsheet import spreadsheet
 from crosswarp.reports.summary import summary
 from crosswarp.reports.table import table
@@ -159,10 +161,14 @@ def _show(form: str, text: str) -> None:
 def badge(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues.load(options.issues_file or known_issues.DEFAULT_FILE)
     with Store(options.store, must_exist=True) as store:
-        made = badges.badges(view(store, known, options.run), options.stale_before)
-    folder.write(options.out, badges.files(made))
+        shown = view(store, known, options.run)
+    made = badges.badges(shown, options.stale_before)
+    files = {**badges.files(made), "grid.svg": grid.svg(shown, Model(shown, known))}
+    folder.write(options.out, files)
     whole = made["all"]
-    print(f"{printable(str(options.out))}: {len(made)} badges ({whole.label} | {whole.message})")
+    print(
+        f"{printable(str(options.out))}: {len(made)} badges and grid.svg ({whole.label} | {whole.message})"
+    )
     return 0
 
 

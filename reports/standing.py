@@ -5,14 +5,19 @@ What is counted is a case with its configuration on one column, target and lane,
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from crosswarp.matrix.record import Record
 from crosswarp.reports.missing import missing, not_run
 from crosswarp.reports.view import View
 
+# What became of one place; of several together, the first of these.
+Mark = Literal["regressed", "known", "not-run", "healed", "ok", "unsupported"]
+MARKS: tuple[Mark, ...] = get_args(Mark)
+# column, target, lane, kernel, case, configuration
+Place = tuple[str, str, str, str, str, str]
 State = Literal["passing", "healed", "known", "regressed", "incomplete", "unsupported", "not-run"]
 
 
@@ -72,13 +77,6 @@ def standing(view: View, column: str | None = None, target: str | None = None) -
         return column in (None, record.column) and target in (None, record.target)
 
     records = [record for record in view.records if chosen(record)]
-    verdict = view.verdict
-    regressed = {
-        _place(record)
-        for record in [*verdict.unexpected_red, *(record for record, _ in verdict.shim_failed)]
-        if chosen(record)
-    }
-    healed = {_place(one.bare) for one in verdict.healed if chosen(one.bare)} - regressed
     lost = tuple(
         name
         for name in ([column] if column else view.columns)
@@ -90,26 +88,45 @@ def standing(view: View, column: str | None = None, target: str | None = None) -
         for note in view.notes
         if note.kind == "problem" and (not column or note.column in ("", column))
     ]
-    # Where only the shims ran, theirs are the cells.
-    bare = [record for record in records if record.mode == "bare"] or records
-    places: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for record in bare:
-        if record.outcome != "not-run" or record.column not in lost:
-            places["red" if record.red else record.outcome].add(_place(record))
+    counts = Counter(
+        mark
+        for place, mark in marks(view).items()
+        if column in (None, place[0]) and target in (None, place[1])
+        # What a lost column holds is that it was lost.
+        if (mark, place[0] in lost) != ("not-run", True)
+    )
     return Standing(
-        ok=len(places["pass"] - regressed),
-        healed=len(healed),
-        known=len(places["red"] - regressed - healed),
-        regressed=len(regressed),
-        newly_green=sum(chosen(green.record) for green in verdict.unexpectedly_green),
-        unsupported=len(places["unsupported"]),
-        not_run=len(places["not-run"]),
+        ok=counts["ok"],
+        healed=counts["healed"],
+        known=counts["known"],
+        regressed=counts["regressed"],
+        newly_green=sum(chosen(green.record) for green in view.verdict.unexpectedly_green),
+        unsupported=counts["unsupported"],
+        not_run=counts["not-run"],
         lost=lost,
         whole=not (lacking or problems),
     )
 
 
-def _place(record: Record) -> tuple[str, ...]:
+def marks(view: View) -> dict[Place, Mark]:
+    """What became of each case and configuration on each column, target and lane, bare and shimmed together."""
+    # Where only the shims ran, theirs are the cells.
+    bare = [record for record in view.records if record.mode == "bare"] or view.records
+    found: dict[Place, Mark] = {_place(record): _mark(record) for record in bare}
+    verdict = view.verdict
+    found.update({_place(one.bare): "healed" for one in verdict.healed})
+    regressed = [*verdict.unexpected_red, *(record for record, _ in verdict.shim_failed)]
+    found.update({_place(record): "regressed" for record in regressed})
+    return found
+
+
+def _mark(record: Record) -> Mark:
+    if record.red:
+        return "known"
+    return {"pass": "ok", "unsupported": "unsupported"}.get(record.outcome, "not-run")  # type: ignore[return-value]
+
+
+def _place(record: Record) -> Place:
     return (
         record.column, record.target, record.lane, record.kernel, record.case, record.config,
     )  # fmt: skip

@@ -29,7 +29,9 @@ def text(found: Sequence[Release], table: Sequence[Column], written: str = "") -
     )
     ids = ",".join(f"triton-{release.triton}" for release in made)
     lines.append(fill("", f"{where} Then try it: crosswarp run --columns {ids}"))
-    lines.append(fill("", f"And for the language table: crosswarp language --columns {ids} --write"))
+    lines.append(
+        fill("", f"And for the language table: crosswarp language --columns {ids} --write")
+    )
     return "\n".join(lines) + "\n"
 
 

@@ -210,9 +210,10 @@ def test_the_command(command, stored, make_record, tmp_path):
     shown = stored([make_record()])
     store, out = str(tmp_path / "store.db"), tmp_path / "deep" / "badges"
     status, said, _ = command("badge", "--store", store, "--out", str(out))
-    assert status == 0 and "3 badges (triton 3.2 | 1 ok)" in said
+    assert status == 0 and "3 badges and grid.svg (triton 3.2 | 1 ok)" in said
     written = {p.relative_to(out).as_posix(): p.read_text("utf-8") for p in out.rglob("*.*")}
-    assert written == files(badges(shown))
+    grid = written["grid.svg"]
+    assert written == {**files(badges(shown)), "grid.svg": grid} and "softmax" in grid
     command("badge", "--store", store, "--out", str(out), "--stale-before", "2126-01-01")
     assert "stale" in (out / "all.svg").read_text("utf-8")
     # Again, and the same bytes.
