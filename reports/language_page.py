@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from crosswarp.matrix import language_table, versions
 from crosswarp.matrix.language_probes.names import parameters
-from crosswarp.matrix.language_table import PASS, Table
+from crosswarp.matrix.language_table import Table
 from crosswarp.reports import escape, language_view
 from crosswarp.reports.language_view import Row
 
@@ -149,21 +148,12 @@ def _spelled(name: str, default: str) -> str:
 
 def _failures(table: Table) -> list[str]:
     """Each error, where, of what, in which releases."""
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for version, release in table.items():
-        for probe, places in release.probes.items():
-            for place, outcome in places.items():
-                if outcome != PASS:
-                    found.setdefault((outcome, place), {}).setdefault(probe, []).append(version)
-    order = sorted(table, key=versions.sort_key)
     rows = []
-    for (outcome, place), probes in sorted(found.items(), key=lambda one: (one[0][1], one[0][0])):
-        shown = sorted(probes)
-        told = ", ".join(map(escape.code, shown[:_NAMED]))
-        if len(shown) > _NAMED:
-            told += f" and {len(shown) - _NAMED} more"
-        affected = {version for hit in probes.values() for version in hit}
-        rows.append([escape.code(outcome), place, told, language_table.runs(affected, order)])
+    for one in language_view.failures(table):
+        told = ", ".join(map(escape.code, one.probes[:_NAMED]))
+        if len(one.probes) > _NAMED:
+            told += f" and {len(one.probes) - _NAMED} more"
+        rows.append([escape.code(one.outcome), one.place, told, one.releases])
     if not rows:
         return []
     told = "`…` stands for the name itself. What a release does not have is not here."

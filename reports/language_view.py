@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
-from crosswarp.matrix import language_table
+from crosswarp.matrix import language_table, versions
 from crosswarp.matrix.language_probes.names import parameters
 from crosswarp.matrix.language_table import INTERPRETER, PASS, TARGETS, Release, Table
 
@@ -37,10 +38,10 @@ _SECTIONS = (
 
 @dataclass(frozen=True)
 class Square:
-    """One row in one release: its sign, and what failed, a line for each place."""
+    """One row in one release: its sign, and what failed, as place and outcome."""
 
     sign: str
-    why: tuple[str, ...] = ()
+    why: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,16 @@ class Section:
     title: str
     told: str
     rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One error in one place: the probes that end with it, and in which releases."""
+
+    outcome: str
+    place: str
+    probes: tuple[str, ...]
+    releases: str
 
 
 def sections(table: Table) -> list[Section]:
@@ -133,7 +144,7 @@ def square(release: Release, probe: str) -> Square:
     places = release.probes.get(probe)
     if not places:
         return Square(UNPROBED)
-    why = tuple(f"{place}: {told}" for place, told in places.items() if told != PASS)
+    why = tuple((place, told) for place, told in places.items() if told != PASS)
     compiled = {place: places[place] == PASS for place in TARGETS if place in places}
     if compiled and not any(compiled.values()):
         return Square("✗", why)
@@ -154,3 +165,23 @@ def _interpreted(outcome: str | None) -> str:
     if outcome == PASS:
         return ""
     return "≠" if outcome.startswith("mismatch") else "!"
+
+
+def failures(table: Table) -> list[Failure]:
+    """By place, then by error."""
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for version, release in table.items():
+        for probe, places in release.probes.items():
+            for place, outcome in places.items():
+                if outcome != PASS:
+                    found.setdefault((place, outcome), {}).setdefault(probe, []).append(version)
+    order = sorted(table, key=versions.sort_key)
+    return [
+        Failure(
+            outcome,
+            place,
+            tuple(sorted(probes)),
+            language_table.runs({*chain(*probes.values())}, order),
+        )
+        for (place, outcome), probes in sorted(found.items())
+    ]

@@ -317,8 +317,11 @@ def test_the_site_has_the_table_as_a_page(page_run, make_issue):
         shown = view(store, [make_issue()])
     files = site(shown, [make_issue()], table)
     text = files["language/index.html"]
-    assert '<td title="sm_90: crash: &#34;&gt;&lt;script&gt;x&lt;/script&gt; ">A°</td>' in text
-    assert "<code>tl.b</code></th><td>?</td>" in text and "\x1b" not in text
+    told = "crash: &#34;&gt;&lt;script&gt;x&lt;/script&gt;"
+    assert f'<a class="mark o-limit" href="#why-1" title="sm_90: {told}">A°</a>' in text
+    assert f'<tr id="why-1"><th scope="row"><code>{told}</code></th><td>sm_90</td>' in text
+    assert '<code>tl.b</code></th><td><span class="mark o-unsupported">?</span></td>' in text
+    assert "\x1b" not in text
     assert '<a href="../language/index.html" aria-current="page">Language</a>' in text
     without = site(shown, [make_issue()])
     assert "language/index.html" not in without and "Language" not in without["index.html"]

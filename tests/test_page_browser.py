@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.matrix.language_table import Name, Release
 from crosswarp.matrix.store import Store
 from crosswarp.reports import page as site_module
 from crosswarp.reports.view import view
@@ -47,10 +48,11 @@ def browser():
 def site(page_run, make_issue, make_record, tmp_path):
     """The folder of a site: what page_run has, and more records."""
 
-    def make(*more):
+    def make(*more, language=None):
         issues = [make_issue()]
         with Store(page_run(more=more)) as store:
-            site_module.write(tmp_path / "site", site_module.site(view(store, issues), issues))
+            files = site_module.site(view(store, issues), issues, language)
+        site_module.write(tmp_path / "site", files)
         return tmp_path / "site"
 
     return make
@@ -267,6 +269,49 @@ def test_a_pasted_error_finds_its_issue(visit):
     assert "It may be new" in tab.get_by_role("status").inner_text()
 
 
+def language_table():
+    """Two releases: `tl.dot` is a function with an option in both, and fails in one; `tl.new` came with the second."""
+    function = Name("function", "(a, allow_tf32=None)")
+    places = dict.fromkeys(("sm_90", "gfx942", "interpreter"), "pass")
+    red = {**places, "gfx942": f"crash: {HOSTILE} aborted"}
+    return {
+        "3.1.0": Release({}, {"tl.dot": function, "tl.load": Name("function", "(p)")},
+                         {"tl.dot": red, "tl.dot(allow_tf32=True)": places, "tl.load": places}),
+        "3.2.0": Release({}, {"tl.dot": function, "tl.load": Name("function", "(p)"), "tl.new": Name("type", "")},
+                         {"tl.dot": places, "tl.dot(allow_tf32=True)": places, "tl.load": places}),
+    }  # fmt: skip
+
+
+def test_the_language_table_is_filtered_by_its_address_and_leads_to_errors(visit, site):
+    folder = site(language=language_table())
+    tab = visit("language/index.html", folder)
+
+    def names():
+        rows = tab.locator(".language tbody tr:visible th").all_inner_texts()
+        return [row.strip().removeprefix("⋅ ") for row in rows]
+
+    everything = ["tl.dot", "allow_tf32=True", "tl.load", "tl.new"]
+    assert names() == everything
+    tab.get_by_label("Name or option").fill("TF32")
+    # The option, and the name that it is of.
+    assert names() == ["tl.dot", "allow_tf32=True"] and tab.url.endswith("#name=TF32")
+    tab.get_by_label("Name or option").fill("")
+    tab.get_by_label("Only what differs").check()
+    assert names() == ["tl.dot", "tl.new"] and tab.url.endswith("#differs=1")
+    assert tab.get_by_role("status").inner_text() == "2 of 4 rows."
+    assert visit("language/index.html#differs=1&name=new", folder).locator(
+        ".language tbody tr:visible"
+    ).count() == 1  # fmt: skip
+    tab.get_by_label("Only what fails").check()
+    assert names() == ["tl.dot"]
+    sign = tab.get_by_role("link", name="N", exact=True)
+    assert "gfx942: crash" in sign.get_attribute("title")
+    sign.press("Enter")
+    told = tab.locator(".failures tr:target").inner_text()
+    assert "aborted" in told and "tl.dot" in told and "3.1" in told
+    assert names() == ["tl.dot"] and tab.evaluate("typeof hacked") == "undefined"
+
+
 def test_hostile_text_is_shown_and_does_nothing(visit, site, make_record):
     values = {
         name: HOSTILE + name for name in ("kernel", "case", "config", "fingerprint", "reason")
@@ -302,13 +347,14 @@ def test_details_that_are_gone_say_what_to_do(visit, site):
 
 
 PAGES = ("index.html", f"index.html{CRASH}", "columns/index.html", "columns/triton-3.2.0.html", "issues/index.html",
-         "issues/triton-1.html", "kernels/softmax.html")  # fmt: skip
+         "issues/triton-1.html", "kernels/softmax.html", "language/index.html")  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_phone_needs_no_sideways_scrolling(visit, site, make_record, path):
     """Tables scroll by themselves, and here they must."""
-    folder = site(*(make_record(column=f"triton-3.{minor}.0") for minor in range(4, 12)))
+    more = [make_record(column=f"triton-3.{minor}.0") for minor in range(4, 12)]
+    folder = site(*more, language=language_table())
     tab = visit(path, folder, viewport={"width": 360, "height": 740}, has_touch=True)
     tab.wait_for_load_state()
     assert tab.evaluate("document.scrollingElement.scrollWidth") <= 360

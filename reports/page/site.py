@@ -49,6 +49,7 @@ def site(view: View, issues: Sequence[Issue], language: Table | None = None) -> 
         ),
     }
     if language:
+        failures = language_view.failures(language)
         files["language/index.html"] = render(
             "language.html",
             "../",
@@ -56,6 +57,11 @@ def site(view: View, issues: Sequence[Issue], language: Table | None = None) -> 
             releases=list(language),
             sections=language_view.sections(language),
             language_signs=language_view.SIGNS,
+            square_class=_square_class,
+            failures=failures,
+            failure_ids={
+                (one.place, one.outcome): f"why-{number}" for number, one in enumerate(failures, 1)
+            },
         )
     for slug, detail in cells.details(model).items():
         files[f"data/kernels/{slug}.js"] = f"crosswarp.loaded({script(detail)});\n"
@@ -74,6 +80,19 @@ def site(view: View, issues: Sequence[Issue], language: Table | None = None) -> 
     for path in sorted((HERE / "assets").iterdir()):
         files[f"assets/{path.name}"] = path.read_text("utf-8")
     return files
+
+
+def _square_class(sign: str) -> str:
+    """The tone of a square of the language table; its sign says the same."""
+    if not sign:
+        return "o-absent"
+    if sign == language_view.UNPROBED:
+        return "o-unsupported"
+    if sign == "✗":
+        return "o-compile-error"
+    if sign.endswith(("≠", "!")):
+        return "o-mismatch" if sign.endswith("≠") else "o-api-error"
+    return "o-pass" if sign.startswith("✓") else "o-limit"
 
 
 class _Renderer:
