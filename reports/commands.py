@@ -83,12 +83,17 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                 shown.say(f"a GPU is here ({prepare.gpu}): the device lane runs too")
         else:
             listed, chosen = asked.columns(options)
-            if options.main and any(column.resolver for column in chosen):
+            if options.main:
                 resolver.check_reference(options.main)
             prepare = Builder(
                 (options.work / "envs").absolute(), listed, Uv(), options.main, options.nightly_index,
                 shown.say,
             )  # fmt: skip
+        if options.main and not any(column.resolver for column in chosen):
+            raise UsageError(
+                f"--main names a build for the column main, and what runs is {', '.join(c.id for c in chosen)}. "
+                "Leave it out, or add the column: --columns main."
+            )
         planned = Plan(
             columns=tuple(chosen),
             targets=wanted.targets,

@@ -54,6 +54,11 @@ def crosswarp(tmp_path, monkeypatch, command):
         (["run", "--modes", "naked"], 'no mode matches "naked"', "bare, shimmed"),
         (["run", "--suite", "nowhere"], "no such folder", "Name a folder"),
         (["run", "--main", "none.whl"], "no such wheel", "Give a wheel"),
+        (
+            ["run", "--main", "release/3.8.x", "--columns", "triton-3.2.0"],
+            "what runs is triton-3.2.0",
+            "--columns main",
+        ),
         (["run", "--here", "--columns", "main"], "--here runs one column", "Leave out --columns"),
         (["run", "--columns-file", "nowhere.toml"], "no such file", "Give a path"),
     ],
