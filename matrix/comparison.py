@@ -19,7 +19,7 @@ from. Red twice is `same` when outcome and fingerprint are the same. (*) What pa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,6 +122,8 @@ THRESHOLDS = (
 # Of a change, in the order in which a reader wants them.
 METRICS = (*(threshold.metric for threshold in THRESHOLDS), "tensor", "configs", "time")
 
+UNREACHED = "the run did not come to them on one side"
+
 # Relative, and in ms: see `slower`. On an H200, 61 cases timed twice: none slower (tests/bench/README.md).
 SLOWER_BY = 0.10
 SLOWER_BY_MS = 0.005
@@ -185,9 +187,17 @@ def compare(before: Record | None, after: Record | None) -> Comparison:
 
 
 def pairs(
-    before: Iterable[Record], after: Iterable[Record], *, across_columns: bool = False
+    before: Iterable[Record],
+    after: Iterable[Record],
+    *,
+    across_columns: bool = False,
+    unreached: tuple[Collection[str], Collection[str]] = ((), ()),
 ) -> list[Pair]:
-    """Every cell of either side with its twin. `across_columns` compares one column with another."""
+    """Every cell of either side with its twin. `across_columns` compares one column with another.
+
+    `unreached` names the columns of each side that did not come to all of their cells: of what is absent there nobody
+    knows, and it is `unknown`, neither `gone` nor `new`.
+    """
 
     def key(record: Record) -> tuple[str, ...]:
         column = "" if across_columns else record.column
@@ -197,8 +207,15 @@ def pairs(
 
     old = {key(record): record for record in before}
     new = {key(record): record for record in after}
+
+    def compared(one: Record | None, other: Record | None) -> Comparison:
+        for twin, record, short in ((one, other, unreached[0]), (other, one, unreached[1])):
+            if twin is None and record and (short if across_columns else record.column in short):
+                return Comparison("unknown", note=UNREACHED)
+        return compare(one, other)
+
     return [
-        Pair(old.get(cell), new.get(cell), compare(old.get(cell), new.get(cell)))
+        Pair(old.get(cell), new.get(cell), compared(old.get(cell), new.get(cell)))
         for cell in dict.fromkeys([*new, *old])
     ]
 

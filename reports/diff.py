@@ -15,6 +15,7 @@ from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.issues import Healed, Issue, Verdict
 from crosswarp.matrix.record import Record
 from crosswarp.matrix.store import Run, Store
+from crosswarp.reports.missing import unreached
 
 LATEST = "run"
 HOW = (
@@ -29,6 +30,8 @@ class Side:
     records: Sequence[Record]
     # None: all of them.
     column: str | None = None
+    # Columns that did not come to all of their cells.
+    unreached: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> list[str]:
@@ -40,7 +43,7 @@ class Side:
 
     def of(self, column: str) -> Side:
         mine = [record for record in self.records if record.column == column]
-        return replace(self, records=mine, column=column)
+        return replace(self, records=mine, column=column, unreached=self.unreached & {column})
 
 
 @dataclass
@@ -83,7 +86,12 @@ class Diff:
 def diff(before: Side, after: Side, issues: Sequence[Issue]) -> Diff:
     before, after = _aligned(before, after)
     across = before.column != after.column
-    pairs = comparison.pairs(before.records, after.records, across_columns=across)
+    pairs = comparison.pairs(
+        before.records,
+        after.records,
+        across_columns=across,
+        unreached=(before.unreached, after.unreached),
+    )
     if not any(p.before and p.after and p.comparison.outcome != "unknown" for p in pairs):
         raise UsageError(
             f"{before.title} and {after.title} have no cell in common that ran on both sides. {HOW}"
@@ -116,7 +124,9 @@ def side(text: str, store: Path) -> Side:
 
 def _of_run(store: Store, run: Run) -> Side:
     whole = "" if run.status == "finished" else f" ({run.status})"
-    return Side(f"run {run.id}{whole}", store.records(run.id))
+    records = store.records(run.id)
+    short = unreached(store.planned(run.id), _planned(run), records)
+    return Side(f"run {run.id}{whole}", records, unreached=frozenset(short))
 
 
 def _column_of_latest(store: Store, column: str) -> Side:

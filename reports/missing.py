@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from crosswarp.matrix.record import LANES, Record
 from crosswarp.reports.view import View
+
+# Column and lane -> the cases that its suite said it would run.
+Planned = Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,16 @@ def missing(view: View) -> list[Missing]:
     for record in view.records:
         mine[record.column].append(record)
     for column, records in mine.items():
-        told += [Missing(column, what) for what in of_column(view, column, records)]
+        told += [Missing(column, what) for what in of_column(view.planned, column, records)]
     return told
+
+
+def unreached(planned: Planned, columns: Iterable[str], records: Iterable[Record]) -> set[str]:
+    """The columns that did not come to all of their cells."""
+    mine: dict[str, list[Record]] = {column: [] for column in columns}
+    for record in records:
+        mine.setdefault(record.column, []).append(record)
+    return {column for column, cells in mine.items() if of_column(planned, column, cells)}
 
 
 def not_run(records: Sequence[Record]) -> bool:
@@ -38,7 +49,7 @@ def not_run(records: Sequence[Record]) -> bool:
     return all(record.outcome == "not-run" for record in records)
 
 
-def of_column(view: View, column: str, records: Sequence[Record]) -> list[str]:
+def of_column(planned: Planned, column: str, records: Sequence[Record]) -> list[str]:
     if not records:
         return ["Nothing was recorded."]
     reasons = Counter(record.reason for record in records if record.outcome == "not-run")
@@ -48,7 +59,7 @@ def of_column(view: View, column: str, records: Sequence[Record]) -> list[str]:
     told = [f"{reasons.total()} cells not run ({why})."] if reasons else []
     for lane in LANES:
         items = {one.item for one in records if one.lane == lane and one.case != "*"}
-        lost = view.planned.get((column, lane), 0) - len(items)
+        lost = planned.get((column, lane), 0) - len(items)
         if lost > 0:
             told.append(f"{lost} planned cases have no outcome in the lane {lane}.")
     return told

@@ -340,6 +340,27 @@ def test_pairs_are_cells(make_record):
     }
 
 
+def test_what_a_run_did_not_come_to_is_unknown(make_record):
+    before = [make_record(), make_record(case="old"), make_record(column="main", case="old")]
+    after = [make_record(), make_record(case="new"), make_record(column="main", case="new")]
+
+    def found(*unreached):
+        compared = pairs(before, after, unreached=unreached)
+        return {(p.record.column, p.record.case): p.comparison.outcome for p in compared}
+
+    ours, rest = "triton-3.2.0", {("main", "old"): "gone", ("main", "new"): "new"}
+    whole = {(ours, "fp16-7x33"): "same", (ours, "old"): "gone", (ours, "new"): "new", **rest}
+    assert found((), ()) == whole
+    # What was cut short after has nothing to say of what there was before, and the other way round.
+    assert found((), {ours}) == {**whole, (ours, "old"): "unknown"}
+    assert found({ours}, ()) == {**whole, (ours, "new"): "unknown"}
+    (gone, new) = pairs([before[1]], [after[2]], across_columns=True, unreached=((), {"main"}))
+    assert {one.record.case: one.comparison.outcome for one in (gone, new)} == {
+        "old": "unknown",
+        "new": "new",
+    }
+
+
 @pytest.mark.parametrize("name", ["target", "lane", "mode", "kernel", "case", "config"])
 def test_across_columns_all_else_must_agree(make_record, name):
     other = {"lane": "interpret", "mode": "shimmed"}.get(name, "other")

@@ -27,10 +27,12 @@ def crosswarp(tmp_path, monkeypatch, command):
 
 @pytest.fixture
 def stored(tmp_path):
-    def make(*records, status="finished"):
+    def make(*records, status="finished", planned=0):
         with Store(tmp_path / "store.db") as store:
             columns = list(dict.fromkeys(record.column for record in records))
             run = store.begin(["run"], {"columns": columns})
+            for column in columns:
+                store.session(run, column, "compile", {}, planned)
             store.cells(run, records)
             if status != "running":
                 store.finish(run, status, 0)
@@ -133,6 +135,17 @@ def test_a_baseline_of_an_earlier_run(crosswarp, two_columns, stored, make_recor
     assert status == 0 and "not whole: cancelled" in out
     status, out, _ = crosswarp("diff", "1:triton-3.2.0", "triton-3.2.0")
     assert "run 2 (cancelled)" in out
+
+
+def test_what_a_cut_off_run_did_not_reach_is_not_gone(crosswarp, stored, make_record):
+    cells = [make_record(case=case) for case in "ab"]
+    stored(*cells, planned=2)
+    stored(cells[0], planned=1)
+    status, out, _ = crosswarp("diff", "1", "2")
+    assert status == 0 and "Gone (1 cells)" in out and "unknown" not in out
+    stored(cells[0], planned=2, status="cancelled")
+    status, out, _ = crosswarp("diff", "1", "3")
+    assert "Unknown (1 cells)" in out and "gone" not in out and "did not come to them" in out
 
 
 def test_groups_are_root_causes(crosswarp, stored, make_record):

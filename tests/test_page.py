@@ -230,6 +230,18 @@ def test_an_upgrade_says_what_breaks_and_what_heals_it(make_site):
     assert "64 → 128: _kernel, 4 warps" in text
 
 
+def test_an_upgrade_to_what_was_cut_short_says_nothing_is_gone(page_run, make_issue):
+    with Store(page_run()) as store:
+        whole = view(store, [make_issue()])
+    column = "triton-3.2.0"
+    kept = [one for one in whole.records if one.column != column or one.kernel != "chunk"]
+    lost = len(whole.records) - len(kept)
+    for planned, outcome in (({}, "gone"), ({(column, "compile"): 99}, "unknown")):
+        shown = replace(whole, records=kept, planned=planned)
+        counts = Model(shown, []).upgrades["triton-3.1.0", column].counts
+        assert counts.get(outcome, 0) == lost, counts
+
+
 def test_an_issue_says_whether_it_is_you(make_site):
     text = " ".join(Tags(make_site()["issues/triton-1.html"]).text.split())
     for said in (

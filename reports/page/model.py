@@ -14,6 +14,7 @@ from crosswarp.matrix.record import LANES, Record
 from crosswarp.reports import diff as diff_module
 from crosswarp.reports import reproduce
 from crosswarp.reports.diff import Diff, Side
+from crosswarp.reports.missing import unreached
 from crosswarp.reports.page.text import slugs
 from crosswarp.reports.view import Regression, View, regressions
 
@@ -100,11 +101,16 @@ class Model:
             for column in self.columns
             if any(record.outcome != "not-run" for record in self.records[column.id])
         ]
+        short = unreached(self.view.planned, ran, self.view.records)
         found = {}
         for number, after in enumerate(ran):
             for before in ran[:number]:
                 sides = [Side("", self.records[one], one) for one in (before, after)]
-                pairs = comparison.pairs(*(side.records for side in sides), across_columns=True)
+                pairs = comparison.pairs(
+                    *(side.records for side in sides),
+                    across_columns=True,
+                    unreached=(short & {before}, short & {after}),
+                )
                 groups = diff_module.groups(pairs, [self.view.verdict])
                 found[before, after] = Diff(sides[0], sides[1], pairs, groups)
         return found
