@@ -14,6 +14,7 @@ from typing import Any, Callable, Optional, Tuple
 
 from . import crash_memory, locks, worker
 from .errors import CompilerCrashed
+from .install import acted, note_acted
 from .isolate import Outcome
 from .launch import around_compile
 from .record import Patches
@@ -207,6 +208,8 @@ def _compile_in_child(
         variant, compile_here, src, args, kwargs, _seconds(), _megabytes()
     )
     if outcome.kind == "returned":
+        for shim in set(outcome.value) - set(acted()):
+            note_acted(shim)
         # The cache has it now.
         compiled = compile_(src, *args, **kwargs)
         with contextlib.suppress(TypeError):

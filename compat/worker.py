@@ -16,7 +16,7 @@ import struct
 import sys
 import threading
 import time
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator, List, Optional
 
 from .isolate import Child, Outcome, fork
 
@@ -40,14 +40,16 @@ class Worker:
         work_read, self._work_fd = os.pipe()
         work_write = self._work_fd
 
-        def run(send) -> Iterator[None]:
+        def run(send) -> Iterator[List[str]]:
+            from .install import acted
+
             os.close(work_write)
             first()
-            # The kernel is in Triton's cache; the object cannot be sent.
-            yield None
+            # The kernel is in Triton's cache; the object cannot be sent. What its compilation went through can.
+            yield acted()
             while (work := _next_work(work_read)) is not None:
                 serve(work)
-                yield None
+                yield acted()
 
         try:
             self._child: Child = fork(run)
@@ -150,7 +152,7 @@ def compile_in_child(
     time_limit: float,
     memory_limit_mb: Optional[int],
 ) -> Outcome:
-    """Run ``compile_(src, *args, **kwargs)`` in a child, and say what came of it.
+    """Run ``compile_(src, *args, **kwargs)`` in a child, and say what came of it: the shims that have acted in it.
 
     Args:
         variant: names the way to compile; `compile_` is the same for the same name.

@@ -328,8 +328,10 @@ def _healed(
     twins = same or twins
     if any(twin.red for twin in twins) or not any(twin.outcome == "pass" for twin in twins):
         return None
-    named = sorted({shim for twin in twins for shim in twin.shims})
-    return Healed(issue, record, tuple(named) or ((issue.shim,) if issue.shim else ()))
+    if issue.shim:
+        # Others may have acted as well, on what has nothing to do with it.
+        return Healed(issue, record, (issue.shim,))
+    return Healed(issue, record, tuple(sorted({shim for twin in twins for shim in twin.shims})))
 
 
 def _bare_item(record: Record) -> str:

@@ -142,7 +142,7 @@ def test_a_direct_launch_falls_back_remembers_and_says_so_once(in_fork):
     def run():
         die_above(2)
         compat.install(guard="always")
-        virtual_gpu.activate(targets.SM_90)
+        virtual_gpu.activate(targets.SM_80)
         count = forks()
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")

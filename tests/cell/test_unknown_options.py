@@ -30,7 +30,7 @@ def attempt(**options):
     return launches[-1].num_warps, told
 
 
-@pytest.mark.parametrize("target", [targets.SM_90, targets.GFX942] if HAS_AMD else [targets.SM_90])
+@pytest.mark.parametrize("target", [targets.SM_80, targets.GFX942] if HAS_AMD else [targets.SM_80])
 def test_foreign_options_are_dropped_aloud_and_a_typo_is_not(in_fork, target):
     def run():
         virtual_gpu.activate(target)
@@ -64,7 +64,7 @@ def test_foreign_options_are_dropped_aloud_and_a_typo_is_not(in_fork, target):
 
 def test_a_kernels_own_parameter_of_that_name_is_its_own(in_fork):
     def run():
-        virtual_gpu.activate(targets.SM_90)
+        virtual_gpu.activate(targets.SM_80)
         compat.install()
         kernel = small_kernels.declares_waves_per_eu
         compiled = [
