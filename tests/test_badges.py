@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 from datetime import date
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from crosswarp.matrix import baseline
 from crosswarp.matrix.store import Environment
 from crosswarp.reports import badges as badges_module
 from crosswarp.reports.badges import COLOURS, Badge, badges, endpoint, files, svg, width
 from crosswarp.reports.missing import missing
 
+ROOT = Path(__file__).parent.parent
 SVG = "{http://www.w3.org/2000/svg}"
 STATES = {
     "passing": ({}, "2 ok"),
@@ -248,3 +251,14 @@ def test_what_is_missing_is_said(make_record, stored):
         "triton-3.2.0: 2 planned cases have no outcome in the lane compile.",
     ]
     assert missing(stored([make_record()])) == []
+
+
+def test_the_readme_shows_the_badge_of_the_baseline():
+    """Whoever writes the one anew writes the other: `crosswarp badge --out docs/badges`."""
+    whole = json.loads((ROOT / "docs" / "badges" / "all.json").read_text("utf-8"))
+    bare = [one for one in baseline.read(ROOT / "baseline" / "all.json") if one.mode == "bare"]
+    passed, red = sum(one.outcome == "pass" for one in bare), sum(one.red for one in bare)
+    assert whole["message"] == f"{passed:,} ok · {red:,} healed"
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert f"[![{whole['label']} | {whole['message']}](docs/badges/all.svg)]" in readme
+    assert "(docs/badges/grid.svg)" in readme
