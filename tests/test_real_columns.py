@@ -376,7 +376,7 @@ def test_the_cell_side_on_this_column(founding, newest, column, tmp_path):
         key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "TRITON"))
     }
     done = subprocess.run(
-        [str(python), "-m", "pytest", "-q", "-c", str(folder / "pytest.ini"), str(folder)],
+        [str(python), "-m", "pytest", "-q", "-n", "auto", "-c", str(folder / "pytest.ini"), str(folder)],
         capture_output=True, text=True, timeout=900, env=environ, cwd=tmp_path, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
