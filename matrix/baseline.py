@@ -55,6 +55,7 @@ class Timing(_Strict):
     bytes: float
     of_copy: float
     alone: bool
+    host_bound: bool = False
 
 
 class Cell(_Strict):
@@ -196,6 +197,8 @@ def _cell(record: Record) -> str | dict[str, Any]:
     if isinstance(timing, Mapping) and all(_number(timing.get(name)) for name in _TIMES):
         made["timing"] = {name: float(f"{timing[name]:.4g}") for name in _TIMES}
         made["timing"]["alone"] = timing.get("alone") is True
+        if timing.get("host_bound") is True:
+            made["timing"]["host_bound"] = True
     if not made:
         return record.outcome
     return made if record.outcome == "pass" else {"outcome": record.outcome, **made}

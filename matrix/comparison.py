@@ -248,13 +248,16 @@ def slower(before: Record, after: Record) -> tuple[Change | None, str]:
     Slower: the new median is a tenth and 5 µs above the old one, and the new lower quartile is above the old upper
     one. The quartiles are the noise of this very kernel on this day; the tenth is what clocks and temperature move
     between two runs; and 5 µs is what a launch itself may vary by, which is all that a small kernel's time consists of.
-    Times beside other jobs, or on GPUs whose copies differ by more than a tenth, are not compared.
+    Times beside other jobs, times in which the GPU waited for the host, and those on GPUs whose copies differ by more
+    than a tenth are not compared.
     """
     old, new = _timing(before), _timing(after)
     if old is None or new is None:
         return None, ""
     if not (old["alone"] and new["alone"]):
         return None, "timed beside other jobs (--jobs 1 times each case alone)"
+    if old["host_bound"] or new["host_bound"]:
+        return None, "timed with the host's pace in it (the launch waits for the GPU in between)"
     if abs(old["copy"] - new["copy"]) > SAME_BANDWIDTH * max(old["copy"], new["copy"]):
         return None, "timed on GPUs of different bandwidth"
     beyond = max(old["median"] * (1 + SLOWER_BY), old["median"] + SLOWER_BY_MS)
@@ -298,6 +301,7 @@ def _timing(record: Record) -> dict[str, Any] | None:
             return None
         found[name] = value
     found["alone"] = timing.get("alone") is True
+    found["host_bound"] = timing.get("host_bound") is True
     # What the GPU's memory does, which tells one kind of GPU from another.
     found["copy"] = found["bytes"] / found["median"] / found["of_copy"]
     return found

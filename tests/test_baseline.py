@@ -53,7 +53,11 @@ def records(make_record):
                     *(make_record(**at, kernel="each", case=o, outcome=o, fingerprint=f"f {o}") for o in OUTCOMES),
                 ]  # fmt: skip
     timing = {"median": 0.123456, "low": 0.12, "high": 0.13, "bytes": 5e6, "of_copy": 0.5}
-    made.append(make_record(lane="device", resources={"timing": {**timing, "alone": True}}))
+    made.append(
+        make_record(
+            lane="device", resources={"timing": {**timing, "alone": True, "host_bound": True}}
+        )
+    )
     return made
 
 
@@ -95,7 +99,7 @@ def test_what_judges_an_issue_is_kept(path, records):
             assert found.versions["triton"] == record.versions["triton"]
     (timed,) = (record for record in by_id.values() if record.lane == "device")
     assert timed.resources["timing"]["median"] == 0.1235
-    assert timed.resources["timing"]["alone"] is True
+    assert timed.resources["timing"]["alone"] is timed.resources["timing"]["host_bound"] is True
 
 
 def test_the_kinds_of_tensor_cores_are_those_that_are_compared():

@@ -22,6 +22,8 @@ class Event:
 
     marks = 0
     waited = 0
+    # Whether the GPU has come to an event by the time that its launch is done with.
+    waits_in_between = False
 
     def __init__(self, enable_timing):
         assert enable_timing
@@ -35,6 +37,9 @@ class Event:
         assert Event.marks // 2 < Event.waited
         Event.marks += 1
         self.at = Event.marks * (Event.marks + 1) / 2
+
+    def query(self):
+        return Event.waits_in_between
 
     def elapsed_time(self, end):
         return end.at - self.at
@@ -76,12 +81,18 @@ def test_nan_is_the_same_bits_and_a_sign_is_not():
     assert device.same_bits({"y": nan}, {"y": nan[:2]}) == ["y"]
 
 
+def test_a_launch_that_waits_for_the_gpu_says_so(clock, monkeypatch, tmp_path):
+    monkeypatch.setattr(Event, "waits_in_between", True)
+    verdict = measure(kernel(lambda x: {"y": x * 2}), monkeypatch, tmp_path)
+    assert verdict.resources["timing"]["host_bound"] is True
+
+
 def test_a_passing_case_has_its_time_and_its_share_of_a_copy(clock, monkeypatch, tmp_path):
     verdict = measure(kernel(lambda x: {"y": x * 2}), monkeypatch, tmp_path)
     timing = verdict.resources["timing"]
     assert verdict.outcome == "pass" and verdict.resources["deterministic"] is True
     assert timing["low"] < timing["median"] < timing["high"] and timing["bytes"] == 32
-    assert timing["alone"] is False
+    assert timing["alone"] is False and timing["host_bound"] is False
     # 8,000 bytes were copied in the time of events 51 to 100, these 32 in that of 1 to 50
     assert timing["of_copy"] == pytest.approx(32 / 8000 * (50 + 26) / 26, rel=0.1)
     kept = (tmp_path / "copy-bandwidth.json").read_text()
