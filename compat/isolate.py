@@ -21,13 +21,17 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Optional
+from typing import Any, Callable, Iterable, Iterator, Optional
 
 # First and last part of what a child printed: the assertion is near the end, its cause may be at the start.
 KEPT_OUTPUT = 32 * 1024
 POLL_SECONDS = 0.05
 _PR_SET_PDEATHSIG = 1
-_HEADER = struct.Struct("!cQ")
+# A mark, so that what a kernel writes into a pipe that is not its own is not taken for a length.
+_MARK = b"\x93crosswarp"
+_HEADER = struct.Struct(f"!{len(_MARK)}scQ")
+# A pipe holds no more (Linux: 1 MiB), so what comes beyond was written by what outlived the child.
+_LEFT_IN_A_PIPE = 1 << 20
 
 
 @dataclass
@@ -44,7 +48,8 @@ class Outcome:
     """How a child ended.
 
     Attributes:
-        kind: ``returned``, ``raised``, ``signal``, ``exit`` (ended without a result), ``timeout`` or ``memory``.
+        kind: ``returned``, ``raised``, ``signal``, ``exit`` (ended without a result), ``timeout``, ``memory``, or
+            ``unreadable`` (what came through its pipe is no result of ours, or of a class that is not known here).
         value: what the function returned.
         raised: the exception, for ``raised``.
         reason: ``SIGABRT``, ``exit 0``, ``12 s``, ``4096 MiB``: for people and records.
@@ -118,6 +123,8 @@ class Child:
     result_fd: int
     output_fd: int
     _buffer: bytearray = field(default_factory=bytearray)
+    # Why the rest of what comes through the pipe cannot be read.
+    _unreadable: str = ""
 
     def watch(
         self,
@@ -144,7 +151,7 @@ class Child:
                         kept.feed(data)
                     else:
                         result = self._frames(data, on_message) or result
-                if until_result and result is not None:
+                if until_result and (result is not None or self._unreadable):
                     break
                 # Both pipes closed: the end is near, wait for it rather than poll. A daemon may hold them open.
                 options = os.WNOHANG if selector.get_map() else 0
@@ -158,26 +165,43 @@ class Child:
                 stopped = _limits(self.pid, started, time_limit, memory_limit_mb)
                 if stopped is not None:
                     break
-            while data := _read(self.output_fd):
+            if status is not None:
+                # What it left behind could go on writing for ever.
+                self.kill()
+            for data in _left(self.output_fd):
                 kept.feed(data)
-            while result is None and (data := _read(self.result_fd)):
+            for data in _left(self.result_fd) if result is None else ():
                 result = self._frames(data, on_message) or result
         outcome = stopped or result or _ended(status)
+        # A signal says more.
+        if self._unreadable and stopped is None and _ended(status).kind != "signal":
+            outcome = Outcome("unreadable", reason=self._unreadable)
         outcome.output = kept.text()
         outcome.seconds = time.monotonic() - started
         return outcome
 
     def _frames(self, data: bytes, on_message) -> Optional[Outcome]:
         """Take the whole frames out of what came: messages are handed on, a result is returned."""
+        if self._unreadable:
+            return None
         buffer = self._buffer
         buffer += data
         result = None
-        while len(buffer) >= _HEADER.size:
-            kind, length = _HEADER.unpack_from(buffer)
+        while len(buffer) >= _HEADER.size and not self._unreadable:
+            mark, kind, length = _HEADER.unpack_from(buffer)
+            if mark != _MARK:
+                self._unreadable = "something else wrote into the pipe of its results"
+                break
             if len(buffer) < _HEADER.size + length:
                 break
-            payload = pickle.loads(bytes(buffer[_HEADER.size : _HEADER.size + length]))
+            frame = bytes(buffer[_HEADER.size : _HEADER.size + length])
             del buffer[: _HEADER.size + length]
+            try:
+                payload = pickle.loads(frame)
+            except Exception as error:
+                # An object of a class that only the child knows, or one that does not survive the way.
+                self._unreadable = f"its result cannot be read ({type(error).__name__})"
+                break
             if kind == b"M":
                 if on_message is not None:
                     on_message(payload)
@@ -279,9 +303,14 @@ def _child(function, result_fd, output_fd, libc, parent) -> None:
     def send(message: Any) -> None:
         _write(result_fd, b"M", pickle.dumps(message))
 
+    child = os.getpid()
+
     def answer(kind: bytes, value: Any) -> None:
+        if os.getpid() != child:
+            # A fork of the child that came back here as well.
+            os._exit(0)
         payload = pickle.dumps(value)
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(BaseException):
             sys.stdout.flush()
             sys.stderr.flush()
         _write(result_fd, kind, payload)
@@ -290,12 +319,27 @@ def _child(function, result_fd, output_fd, libc, parent) -> None:
         for value in function(send):
             answer(b"R", value)
     except BaseException as error:
-        answer(b"E", Raised(type(error).__name__, str(error), traceback.format_exc()))
+        answer(b"E", _raised(error))
     os._exit(0)
 
 
+def _raised(error: BaseException) -> Raised:
+    """As text, whatever its class does when it is asked for some."""
+    try:
+        # Of a class of its own, if __str__ returns one: as exact text.
+        text = str.__str__(str(error))
+    except BaseException as another:
+        text = f"<without text: {type(another).__name__}>"
+    name = str.__str__(type.__dict__["__name__"].__get__(type(error)))
+    try:
+        told = traceback.format_exc()
+    except BaseException:
+        told = f"{name}: {text}"
+    return Raised(name, text, told)
+
+
 def _write(fd: int, kind: bytes, payload: bytes) -> None:
-    data = memoryview(_HEADER.pack(kind, len(payload)) + payload)
+    data = memoryview(_HEADER.pack(_MARK, kind, len(payload)) + payload)
     while data:
         data = data[os.write(fd, data) :]
 
@@ -305,6 +349,14 @@ def _read(fd: int) -> bytes:
         return os.read(fd, 1 << 16)
     except BlockingIOError:
         return b""
+
+
+def _left(fd: int) -> Iterator[bytes]:
+    """What a pipe still holds."""
+    left = _LEFT_IN_A_PIPE
+    while left > 0 and (data := _read(fd)):
+        left -= len(data)
+        yield data
 
 
 def _limits(

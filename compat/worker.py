@@ -27,7 +27,7 @@ _LEAVES_AFTER = 3.0
 _LENGTH = struct.Struct("!Q")
 # Of a child that has compiled before: it may have been killed while it waited, or be full of earlier work.
 # Only what a fresh one dies of is the kernel's.
-_MAY_BE_THE_CHILDS = ("signal", "exit", "memory")
+_MAY_BE_THE_CHILDS = ("signal", "exit", "memory", "unreadable")
 
 # compile_(src, *args, **kwargs)
 Compile = Callable[..., Any]

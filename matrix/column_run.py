@@ -7,14 +7,15 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from crosswarp.matrix import process, record, versions
+from crosswarp.matrix.cell.protocol import Cell, End, Event, Note, Senseless, Session, Start, Target
 from crosswarp.matrix.plan import Plan
 from crosswarp.matrix.record import Record
 from crosswarp.matrix.recording import Recording
 
 WRONG_VERSIONS = 4
+NO_RECORD = "ended without a record"
 
 
 class ColumnRun:
@@ -48,45 +49,59 @@ class ColumnRun:
         self._work = work
         self._log = log
         self._planned: dict[str, int] = {}
-        self._open: dict[str, None] = {}
-        self._ended = 0
-        self._configs: set[str] = set()
-        self._broken_lines = 0
+        # The items that the stream has told of, in that order; those that it said are done; those with their cell.
+        self._known: dict[str, None] = {}
+        self._ended: set[str] = set()
+        self._told: set[str] = set()
+        self._senseless: list[str] = []
         self._twice = 0
         self._no_room = False
 
-    def take(self, events: Iterable[dict[str, Any]]) -> None:
-        """Stores what the cell side says. It runs strange code: what makes no sense is counted, not believed."""
+    def take(self, events: Iterable[Event | Senseless]) -> None:
+        """Stores what the cell side says."""
         cells = []
         for event in events:
-            kind = event["event"]
-            try:
-                if kind == "cell":
-                    cell = record.from_event(event, self.column)
-                    cells.append(cell)
-                elif kind == "start":
-                    self._open[str(event["item"])] = None
-                elif kind == "end":
-                    item = str(event["item"])
-                    if item in self._open:
-                        del self._open[item]
-                        self._ended += 1
-                        self._to.progress.item(self.column, item)
-                elif kind == "session":
-                    self._session(event)
-                elif kind == "target":
-                    self._to.store.target(
-                        self._to.run, self.column, record.clean_text(str(event["target"])), event["supported"] is True,
-                        record.clean_text(str(event.get("message") or "")),
-                    )  # fmt: skip
-                elif kind == "note":
-                    self._to.note(self.column, record.clean_text(str(event["text"])))
-                else:
-                    self._broken_lines += 1
-            except (KeyError, ValueError, TypeError):
-                self._broken_lines += 1
+            why = self._wrong_with(event)
+            if why:
+                self._senseless.append(why)
+            elif isinstance(event, Cell):
+                cells.append(record.of(event, self.column))
+                self._known[event.item] = None
+            elif isinstance(event, Start):
+                self._known[event.item] = None
+            elif isinstance(event, End):
+                self._ended.add(event.item)
+                self._to.progress.item(self.column, event.item)
+            elif isinstance(event, Session):
+                self._session(event)
+            elif isinstance(event, Target):
+                self._to.store.target(
+                    self._to.run, self.column, event.target, event.supported, event.message
+                )
+            elif isinstance(event, Note):
+                self._to.note(self.column, event.text)
         if cells:
             self._keep(cells)
+
+    def _wrong_with(self, event: Event | Senseless) -> str:
+        """Why an event is none, contradicts an earlier one, or is not of this run; else an empty string."""
+        if isinstance(event, Senseless):
+            return event.why
+        if isinstance(event, (Start, End, Cell)):
+            item = event.item
+            _, lane, mode, _, _ = item.split("/", 4)
+            if lane not in self._plan.lanes or mode not in self._plan.modes:
+                return f"{event.EVENT}: {lane}/{mode} was not planned"
+            if isinstance(event, Start) and item in self._known:
+                return "start: of an item that was begun before"
+            if isinstance(event, End) and (item not in self._known or item in self._ended):
+                return "end: of an item that was not begun"
+        elif isinstance(event, Session):
+            if event.lane not in self._plan.lanes or event.lane in self._planned:
+                return f"session: {event.lane} was not planned, or was begun before"
+        elif not isinstance(event, (Target, Note)):
+            return f"{event.EVENT}: not of a suite"
+        return ""
 
     def _keep(self, cells: list[Record]) -> None:
         cells = [self._to.explained(cell) for cell in cells]
@@ -94,20 +109,19 @@ class ColumnRun:
         for cell in cells:
             self.outcomes[cell.outcome] += 1
             self._no_room = self._no_room or (cell.outcome, cell.reason) == ("not-run", "disk full")
-            self._configs.add(f"{cell.item}/{cell.config}")
+            if not cell.config:
+                self._told.add(cell.item)
             self._to.progress.cell(cell)
 
-    def _session(self, event: Mapping[str, Any]) -> None:
-        lane, planned = str(event["lane"]), int(event["planned"])
-        found = record.clean(dict(event.get("versions") or {}))
-        self._to.store.session(self._to.run, self.column, lane, found, planned)
-        self._to.measured[self.column] = str(found.get("triton") or "") or None
+    def _session(self, event: Session) -> None:
+        self._to.store.session(self._to.run, self.column, event.lane, event.versions, event.planned)
+        self._to.measured[self.column] = event.versions.get("triton")
         for name, expected in self._expect.items():
-            actual = str(found.get(name))
+            actual = str(event.versions.get(name))
             if not versions.as_planned(name, actual, expected):
                 self.wrong = f"{name} {actual} was imported, planned was {expected}"
-        self._planned[lane] = planned
-        self._to.progress.planned(self.column, lane, planned)
+        self._planned[event.lane] = event.planned
+        self._to.progress.planned(self.column, event.lane, event.planned)
 
     def account(self, status: int | None, out_of_time: bool) -> None:
         """After the suite is gone: every planned item has an outcome, or the run says which have none."""
@@ -120,7 +134,7 @@ class ColumnRun:
             self._to.not_run(self._plan.not_run(column, "wrong versions", message))
             self._to.problem(column, f"wrong versions: {message}")
             return
-        died = len(self._open)
+        died = self._left_open()
         if self._no_room or _no_room(self._work):
             message = "The disk is full or read-only. Free space (or choose another --work), and run again."
             self.left_open("not-run", "disk full", message)
@@ -137,52 +151,83 @@ class ColumnRun:
                 f"The process ended in the middle of this case ({_ended_how(status)}).\n{said}"
             )
             self.left_open("crash", "worker died", message)
-        planned = sum(self._planned.values())
-        missing = planned - self._ended - died
-        if not self._planned and not out_of_time:
-            # Nothing even began: that is the environment's fault as far as anyone can tell.
-            said = process.log_tail(self._log)
-            message = f"the suite did not start ({_ended_how(status)}):\n{said}\nIts output is in {self._log}."
-            self._to.environment_failed = True
-            self._to.not_run(self._plan.not_run(column, "suite did not start", message))
-            self._to.problem(column, f"{column}: {message}")
-        elif missing and not out_of_time:
+        self._without_record()
+        if not out_of_time:
+            self._missing(status, bool(died))
+        if self._senseless:
+            count = len(self._senseless)
             self._to.problem(
                 column,
-                f"{column}: {missing} of {planned} planned cases did not run ({_ended_how(status)}). "
-                f"See {self._log}, and run again.",
-            )
-        elif status and not died and not out_of_time:
-            self._to.problem(
-                column, f"{column}: the suite ended with {_ended_how(status)}. See {self._log}."
-            )
-        if self._broken_lines:
-            self._to.problem(
-                column,
-                f"{column}: {self._broken_lines} lines of its records made no sense. See {self._log}.",
+                f"{column}: {count} lines of its records made no sense ({self._senseless[0]}). See {self._log}.",
             )
         if self._twice:
             self._to.problem(
                 column, f"{column}: {self._twice} cells were reported twice; the first is kept."
             )
 
-    def left_open(self, outcome: str, reason: str, message: str) -> None:
-        cells = []
-        for item in self._open:
-            words = item.split("/", 4)
-            if len(words) != 5 or words[1] not in record.LANES or words[2] not in record.MODES:
-                self._broken_lines += 1
-                continue
-            # Part of the case may have been recorded before it died.
-            config = "worker died" if f"{item}/" in self._configs else ""
-            cells.append(
-                Record(
-                    self.column, words[0], words[1], words[2], words[3], words[4], config,
-                    outcome=outcome, reason=reason, fingerprint=reason,
-                    message=record.clean_text(message), phase="suite",
+    def _missing(self, status: int | None, died: bool) -> None:
+        column, how = self.column, _ended_how(status)
+        if not self._planned and not self._known:
+            # Nothing even began: that is the environment's fault as far as anyone can tell.
+            said = process.log_tail(self._log)
+            message = f"the suite did not start ({how}):\n{said}\nIts output is in {self._log}."
+            self._to.environment_failed = True
+            self._to.not_run(self._plan.not_run(column, "suite did not start", message))
+            self._to.problem(column, f"{column}: {message}")
+            return
+        seen = Counter(item.split("/", 2)[1] for item in self._known)
+        for lane in self._plan.lanes:
+            planned = self._planned.get(lane)
+            if planned is None:
+                message = f"The {lane} lane did not say what it was going to run ({how})."
+                if not seen[lane]:
+                    cells = self._plan.not_run(column, "lane did not start", message)
+                    self._to.not_run([cell for cell in cells if cell.lane == lane])
+                self._to.problem(column, f"{column}: {message} See {self._log}, and run again.")
+            elif planned > seen[lane]:
+                self._to.problem(
+                    column,
+                    f"{column}: {planned - seen[lane]} of {planned} planned cases did not run in the {lane} lane "
+                    f"({how}). See {self._log}, and run again.",
                 )
-            )  # fmt: skip
-        self._keep(cells)
+            elif planned < seen[lane]:
+                self._to.problem(
+                    column,
+                    f"{column}: {seen[lane]} cases are told of and {planned} were planned in the {lane} lane. "
+                    f"See {self._log}, and run again.",
+                )
+        if status and not died:
+            self._to.problem(column, f"{column}: the suite ended with {how}. See {self._log}.")
+
+    def _left_open(self) -> list[str]:
+        return [item for item in self._known if item not in self._ended]
+
+    def left_open(self, outcome: str, reason: str, message: str) -> None:
+        """Gives the items that were begun and not ended this outcome."""
+        # Part of the case may have been recorded before it died.
+        self._keep([
+            self._record(item, "worker died" if item in self._told else "", outcome, reason, message)
+            for item in self._left_open()
+        ])  # fmt: skip
+
+    def _without_record(self) -> None:
+        """An item that is done has a cell; where it has not come, nobody knows how it fared."""
+        message = (
+            "The case ended and its record did not come: it was not written, or its line made no sense. "
+            f"See {self._log}, and run again."
+        )
+        self._keep([
+            self._record(item, "", "crash", NO_RECORD, message)
+            for item in self._known
+            if item in self._ended - self._told
+        ])  # fmt: skip
+
+    def _record(self, item: str, config: str, outcome: str, reason: str, message: str) -> Record:
+        target, lane, mode, kernel, case = item.split("/", 4)
+        return Record(
+            self.column, target, lane, mode, kernel, case, config, outcome=outcome, reason=reason,
+            fingerprint=reason, message=record.clean_text(message), phase="suite",
+        )  # fmt: skip
 
 
 def _no_room(folder: Path) -> bool:

@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
 
-from crosswarp.matrix import process, record
+from crosswarp.matrix import process
 from crosswarp.matrix import targets as targets_module
+from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.protocol import Done, Event, Probe, Senseless, Session
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Environment
 from crosswarp.matrix.errors import Cancelled, CrosswarpError, EnvironmentFailed
-from crosswarp.matrix.language_table import INTERPRETER, KIND, PASS, TARGETS, Name, Release
+from crosswarp.matrix.language_table import INTERPRETER, PASS, TARGETS, Name, Release
 from crosswarp.matrix.record import RED
 from crosswarp.matrix.run import Prepare
 from crosswarp.matrix.signals import StopRequested
@@ -174,39 +175,29 @@ class Asker:
         )
 
 
-def take(told: _Told, event: Mapping[str, Any]) -> None:
-    """Adds one event. What makes no sense, from a process that runs strange code, is taken for a probe not run."""
-    kind = event.get("event")
-    if kind == "session":
-        found = event.get("versions")
-        found = found if isinstance(found, dict) else {}
-        told.about.update({name: str(found[name]) for name in _ABOUT if name in found})
-    elif kind == "end":
+def take(told: _Told, event: Event | Senseless) -> None:
+    """Adds one event. What makes no sense is counted: it may have been a probe."""
+    if isinstance(event, Session):
+        told.about.update({name: event.versions[name] for name in _ABOUT if name in event.versions})
+    elif isinstance(event, Done):
         told.ended = True
-    elif kind == "name" and event.get("kind") in get_args(KIND):
-        told.names[str(event["name"])] = Name(
-            event["kind"], record.clean_text(str(event["signature"]))
-        )
-    elif kind == "probe" and event.get("where") in (*TARGETS, INTERPRETER):
-        probe, outcome = str(event["id"]), event.get("outcome")
-        if outcome != PASS and outcome not in RED:
-            told.not_run.append(f"{probe}: {_clean(event.get('fingerprint'))}")
+    elif isinstance(event, protocol.Name):
+        told.names[event.name] = Name(event.kind, event.signature)
+    elif isinstance(event, Probe) and event.where in (*TARGETS, INTERPRETER):
+        if event.outcome != PASS and event.outcome not in RED:
+            told.not_run.append(f"{event.id}: {event.fingerprint[:_LONGEST]}")
             return
-        text = PASS if outcome == PASS else _failure(event)
-        told.probes.setdefault(probe, {})[event["where"]] = text
+        text = PASS if event.outcome == PASS else _failure(event)
+        told.probes.setdefault(event.id, {})[event.where] = text
     else:
-        told.not_run.append(f"an event that is none: {str(event)[:_LONGEST]}")
+        why = event.why if isinstance(event, Senseless) else f"{event.EVENT}: not of a probe here"
+        told.not_run.append(f"a line that makes no sense ({why})")
 
 
-def _failure(event: Mapping[str, Any]) -> str:
+def _failure(probe: Probe) -> str:
     """`compile-error: … has no attribute '…'`: what fails for one reason has one text, whatever its name."""
-    own = str(event["name"]).rpartition(".")[2]
-    text = re.sub(rf"(['\"`]){re.escape(own)}\1", r"\1…\1", _clean(event.get("fingerprint")))
-    outcome = event["outcome"]
+    own = probe.name.rpartition(".")[2]
+    fingerprint = probe.fingerprint[:_LONGEST]
+    text = re.sub(rf"(['\"`]){re.escape(own)}\1", r"\1…\1", fingerprint)
     # A mismatch says so itself.
-    return text if text.startswith(f"{outcome}:") else f"{outcome}: {text}"
-
-
-def _clean(text: object) -> str:
-    """The beginning of what a cell said of a failure."""
-    return record.clean_text(str(text or ""))[:_LONGEST]
+    return text if text.startswith(f"{probe.outcome}:") else f"{probe.outcome}: {text}"

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from crosswarp.matrix import issues as issues_module
 from crosswarp.matrix import process, record, store
+from crosswarp.matrix.cell.protocol import Cell
 from crosswarp.matrix.column_run import ColumnRun
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Environment
@@ -133,15 +134,11 @@ class Runner:
     def _salvage(self, cut_off: store.Run) -> int:
         """Stores what a killed run's cells had written and its host had not read yet."""
         for records in sorted(self._folder_of(cut_off).glob("*.jsonl")):
-            cells = []
-            for event in Tail(records).finish():
-                try:
-                    if event["event"] == "cell":
-                        cells.append(
-                            self._recording.explained(record.from_event(event, records.stem))
-                        )
-                except ValueError:
-                    continue
+            cells = [
+                self._recording.explained(record.of(event, records.stem))
+                for event in Tail(records).finish()
+                if isinstance(event, Cell)
+            ]
             self._store.cells(cut_off.id, cells)
         return self._store.run(cut_off.id).cells
 

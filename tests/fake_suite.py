@@ -36,7 +36,7 @@ def main() -> int:
     with open(spec["records"], "ab", buffering=0) as records:
         for step in steps:
             if "event" in step:
-                records.write(json.dumps({"column": spec["column"], **step}).encode() + b"\n")
+                records.write(json.dumps(step).encode() + b"\n")
             elif "raw" in step:
                 records.write(step["raw"].encode("latin-1"))
             elif "say" in step:

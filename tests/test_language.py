@@ -38,7 +38,10 @@ with open(spec["records"], "w") as out:
         out.write(json.dumps(step) + "\\n")
         out.flush()
 '''  # fmt: skip
-SESSION = {"event": "session", "versions": {"triton": "3.2.0", "torch": "2.6.0"}, "planned": 2}
+SESSION = {
+    "event": "session", "lane": "compile", "versions": {"triton": "3.2.0", "torch": "2.6.0"}, "planned": 2,
+}  # fmt: skip
+DONE = {"event": "done"}
 
 
 def name(text, signature="(x)", kind="function"):
@@ -54,8 +57,8 @@ def probe(text, where="sm_90", outcome="pass", fingerprint=""):
 
 def lanes(compiled, interpreted=()):
     return {
-        "compile": [SESSION, *compiled, {"event": "end"}],
-        "interpret": [SESSION, *interpreted, {"event": "end"}],
+        "compile": [SESSION, *compiled, DONE],
+        "interpret": [SESSION, *interpreted, DONE],
     }
 
 

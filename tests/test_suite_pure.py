@@ -10,6 +10,7 @@ import pytest
 from crosswarp.compat import all_shims
 from crosswarp.compat.errors import CompilerCrashed
 from crosswarp.kernels.case import FEATURES
+from crosswarp.matrix.cell.protocol import Note
 from crosswarp.matrix.suite import language, oracle, verdict
 from crosswarp.matrix.suite.__main__ import wrong_versions
 from crosswarp.matrix.suite.stream import Stream, read_spec, shortened
@@ -191,14 +192,14 @@ def test_many_writers_never_mix_their_lines(tmp_path):
         writer.join()
     events = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(events) == 400
-    assert {(event["writer"], event["n"]) for event in events} == {
-        (w, n) for w in range(4) for n in range(100)
+    assert {event["text"].split()[0] for event in events} == {
+        f"{w}:{n}" for w in range(4) for n in range(100)
     }
 
 
 def _write_many(path, writer):
     for n in range(100):
-        Stream(path).write("cell", writer=writer, n=n, text="\u202e\x1b[31m" + "x" * 3000)
+        Stream(path).write(Note(f"{writer}:{n} \u202e\x1b[31m" + "x" * 3000))
 
 
 def test_long_messages_keep_both_ends():

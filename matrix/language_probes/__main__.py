@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 from crosswarp.compat.versions import in_window
+from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.suite.__main__ import WRONG_VERSIONS, wrong_versions
 from crosswarp.matrix.suite.stream import Stream
 
@@ -57,10 +58,10 @@ def _run(spec: Dict[str, Any], stream: Stream, lane: str) -> None:
     targets = [Target.from_table(name, table) for name, table in spec["targets"].items()]
     here = versions.found()
     targets = [one for one in targets if not one.triton or in_window(one.triton, here["triton"])]
-    stream.write("session", versions=here, planned=len(chosen))
+    stream.write(protocol.Session(lane, len(chosen), here))
     if lane == "compile":
         for name, entry in found.items():
-            stream.write("name", name=name, **entry)
+            stream.write(protocol.Name(name, entry["kind"], entry["signature"]))
     limits = (spec["time_limit"], spec["memory_limit_mb"])
     folder = Path(spec["cache"])
     if lane == "interpret":
@@ -73,21 +74,15 @@ def _run(spec: Dict[str, Any], stream: Stream, lane: str) -> None:
         for target in targets:
             concerned = [probe for probe in chosen if probe.concerns(target.backend)]
             running.run(concerned, target, folder, *limits, teller(stream, target.name))
-    stream.write("end")
+    stream.write(protocol.Done())
 
 
 def teller(stream: Stream, where: str) -> Callable[[Any, Any], None]:
     """What writes a verdict on a probe into the stream."""
 
     def tell(probe: Any, verdict: Any) -> None:
-        stream.write(
-            "probe",
-            id=probe.id,
-            name=probe.name,
-            where=where,
-            outcome=verdict.outcome,
-            fingerprint=verdict.fingerprint or verdict.reason,
-        )
+        why = verdict.fingerprint or verdict.reason
+        stream.write(protocol.Probe(probe.id, probe.name, where, verdict.outcome, why))
 
     return tell
 

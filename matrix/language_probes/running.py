@@ -85,7 +85,7 @@ def _verdict(probe: Probe, target: Optional[Target], folder: Path) -> Verdict:
     try:
         kernel = _imported(text, folder).kernel
         kernel[(1,)](x, y, out, 64, **probe.launch)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         return of_error(error, phase="bind")
     if target is not None:
         if launching.asked == before:

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Dict, List
 
+from crosswarp.matrix.cell.protocol import Note
+
 from .plugin import LANE_ENV, SPEC_ENV
 from .stream import Stream, read_spec
 
@@ -32,9 +34,7 @@ def main(arguments: List[str]) -> int:
         return 2
     wrong = wrong_versions(spec["expect"])
     if wrong:
-        Stream(spec["records"]).write(
-            "note", column=spec["column"], text=f"wrong versions: {wrong}"
-        )
+        Stream(spec["records"]).write(Note(f"wrong versions: {wrong}"))
         print(f"wrong versions: {wrong}", file=sys.stderr)
         return WRONG_VERSIONS
     status = 0

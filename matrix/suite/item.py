@@ -1,19 +1,20 @@
 """One item, run in a forked child: prepare the lane and the mode, launch, compare, and say how it went."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
 from crosswarp import compat
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.matrix import virtual_gpu
+from crosswarp.matrix.cell.plain import attribute, text_of
 from crosswarp.matrix.virtual_gpu import Target, contain, launching
 
 from . import device, kernels, language, oracle, probe, versions
 from .compare import compare, poisoned
 from .plan import Item
 from .tuning import ConfigLog, use_first_configuration
-from .verdict import Verdict, of_death, of_error
+from .verdict import Verdict, of_death, of_error, of_raised, told
 
 SEED = 20260
 
@@ -41,7 +42,7 @@ def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], 
             emit(config, Verdict(**verdict), seconds)
 
     outcome = run_isolated(
-        lambda send: asdict(_in_child(item, spec, send)),
+        lambda send: told(_in_child(item, spec, send)),
         time_limit=spec["time_limit"],
         memory_limit_mb=spec.get("memory_limit_mb"),
         on_message=on_message,
@@ -50,13 +51,7 @@ def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], 
         verdict = Verdict(**outcome.value)
     elif outcome.raised is not None:
         # An exception of the harness itself, not of the kernel: those are caught in the child.
-        raised = outcome.raised
-        verdict = Verdict(
-            "crash",
-            reason=f"harness: {raised.type_name}",
-            message=raised.traceback,
-            fingerprint=raised.type_name,
-        )
+        verdict = of_raised(outcome.raised)
     else:
         verdict = of_death(outcome.kind, outcome.reason, outcome.output)
         if visiting:
@@ -72,7 +67,7 @@ def _in_child(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> 
 
     def finished(config: str, verdict: Verdict) -> None:
         nonlocal began
-        send((config, asdict(verdict), time.monotonic() - began))
+        send((config, told(verdict), time.monotonic() - began))
 
     def started(config: str) -> None:
         nonlocal began
@@ -89,7 +84,7 @@ def _in_child(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> 
     try:
         log = _prepare_lane(item, spec, started, finished)
         kernel = kernels.load(spec.get("suite"), item.kernel)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         return _with_context(of_error(error, phase="import"))
     case = next(case for case in kernel.cases if case.id == item.case)
     unsupported = _unsupported(item, kernel, case)
@@ -152,7 +147,7 @@ def _once(item: Item, kernel: Any, case: Any, seed: int) -> Verdict:
 
     try:
         inputs = _inputs(kernel, case, "cuda" if item.lane == "device" else "cpu", seed)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         return of_error(error, phase="inputs")
     reference_inputs = _cloned(inputs)
     try:
@@ -160,7 +155,7 @@ def _once(item: Item, kernel: Any, case: Any, seed: int) -> Verdict:
             outputs = kernel.launch(**inputs, **case.options)
         if item.lane == "device":
             torch.cuda.synchronize()
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         return _with_stage(of_error(error, phase="bind"), error)
     if item.lane == "compile":
         if launching.asked == 0:
@@ -171,9 +166,13 @@ def _once(item: Item, kernel: Any, case: Any, seed: int) -> Verdict:
     try:
         reference = kernel.reference(**reference_inputs)
         tolerance = _tolerance(item, kernel, case)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         return of_error(error, phase="reference")
-    return compare(outputs, reference, tolerance)
+    try:
+        return compare(outputs, reference, tolerance)
+    except BaseException as error:
+        # What it returned is nothing that can be compared.
+        return of_error(error, phase="compare")
 
 
 def _measure(spec: Dict[str, Any], kernel: Any, case: Any, verdict: Verdict) -> Verdict:
@@ -191,7 +190,7 @@ def _measure(spec: Dict[str, Any], kernel: Any, case: Any, verdict: Verdict) -> 
         timing = device.measured(
             lambda: kernel.launch(**inputs, **case.options), inputs, Path(spec["cache"])
         )
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         return of_error(error, phase="launch")
     # Beside other jobs on the same GPU a time is a sign of life, and nothing to compare.
     timing["alone"] = spec["jobs"] == 1
@@ -221,9 +220,10 @@ def _cloned(inputs: Dict[str, Any]) -> Dict[str, Any]:
 
 def _with_stage(verdict: Verdict, error: BaseException) -> Verdict:
     """How far a launcher of several stages (forward, backward) came, if it says so."""
-    stage = getattr(error, "crosswarp_stage", "")
-    if stage:
-        verdict.resources["stage"] = stage
+    stage = attribute(error, "crosswarp_stage")
+    if stage is not None:
+        # Whatever a suite has put there.
+        verdict.resources["stage"] = text_of(stage)
     return verdict
 
 

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.compat.versions import in_window
+from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.virtual_gpu import Target
 
 from . import kernels, probe, versions
@@ -65,7 +66,7 @@ def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
     for name in kernels.names(spec.get("suite"), spec["kernels"]):
         loaded = _cases(spec, lane, name)
         items += _items(spec, lane, name, loaded, targets)
-    stream.write("session", column=spec["column"], lane=lane, versions=found, planned=len(items))
+    stream.write(protocol.Session(lane, len(items), found))
     return items
 
 
@@ -113,14 +114,7 @@ def _targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Di
         target = Target.from_table(name, table)
         problem = probe.why_not(target, spec["time_limit"])
         known = bool(target.triton) and in_window(target.triton, triton)
-        stream.write(
-            "target",
-            column=spec["column"],
-            target=name,
-            supported=not problem,
-            known=known,
-            message=problem,
-        )
+        stream.write(protocol.Target(name, not problem, problem))
         # A target that this Triton is known to compile for runs whatever the probe says: its loss is a regression.
         chosen[name] = "" if known else problem
     return chosen

@@ -1,11 +1,11 @@
 """The pytest plugin: items from the plan, records into the stream. Loaded with ``-p`` by `__main__`."""
 
 import os
-import time
 
 import pytest
 
 from crosswarp.compat.isolate import die_with_parent
+from crosswarp.matrix.cell.protocol import Cell, End, Start
 
 from .stream import Stream, read_spec
 
@@ -40,6 +40,7 @@ def pytest_generate_tests(metafunc):
 def run_item(request):
     """Run an item and write its cells to the stream as they come; returns the verdict on the whole."""
     from . import item as runner
+    from .verdict import of_harness
 
     spec = request.config.crosswarp_spec
     stream = Stream(spec["records"])
@@ -47,23 +48,27 @@ def run_item(request):
     def run(item):
         def emit(config, verdict, seconds):
             stream.write(
-                "cell",
-                column=spec["column"],
-                target=item.target,
-                lane=item.lane,
-                mode=item.mode,
-                kernel=item.kernel,
-                case=item.case,
-                config=config,
-                seconds=round(seconds, 4),
-                **vars(verdict),
+                Cell(
+                    target=item.target,
+                    lane=item.lane,
+                    mode=item.mode,
+                    kernel=item.kernel,
+                    case=item.case,
+                    config=config,
+                    seconds=round(seconds, 4),
+                    **vars(verdict),
+                )
             )
 
         # Before anything else: if this process dies, the host knows its victim.
-        stream.write("start", item=item.id)
+        stream.write(Start(item.id))
         try:
-            return runner.run(item, spec, emit)
-        finally:
-            stream.write("end", item=item.id, at=time.time())
+            verdict = runner.run(item, spec, emit)
+        except Exception as error:
+            # A bug here. What is not told would be taken for not planned; if this fails too, the item stays open.
+            verdict = of_harness(error)
+            emit("", verdict, 0.0)
+        stream.write(End(item.id))
+        return verdict
 
     return run

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any, Dict, Union
 
+from crosswarp.matrix.cell import protocol
+
 # A message is evidence, and a stranger's compiler can print without end.
 LONGEST_MESSAGE = 8000
 
@@ -15,12 +17,11 @@ class Stream:
     def __init__(self, path: Union[str, Path]):
         self._path = path
 
-    def write(self, event: str, **fields: Any) -> None:
+    def write(self, event: protocol.Event) -> None:
         """Append one event."""
-        line = json.dumps({"event": event, **fields}, ensure_ascii=True, default=str) + "\n"
         handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            data = memoryview(line.encode("ascii"))
+            data = memoryview(protocol.line(event).encode("ascii"))
             while data:
                 data = data[os.write(handle, data) :]
         finally:

@@ -65,6 +65,10 @@ class ConfigLog:
             self.fatal = self.fatal or verdict
             self._note(name, verdict)
             return [float("inf")] * 3
+        except BaseException as error:
+            # Goes through any autotuner, and ends the launch; what it was in has its verdict first.
+            self._note(name, of_error(error))
+            raise
         if not _finite(measured):
             new = [shim for shim in acted() if shim not in before] or acted()
             if self._swallowed is None or type(self._swallowed).__name__ == "CompilerCrashed":

@@ -7,6 +7,10 @@ import traceback
 from dataclasses import dataclass, field
 from typing import Any, Dict, List
 
+from crosswarp.compat.errors import CompilerCrashed
+from crosswarp.compat.isolate import Raised
+from crosswarp.matrix.cell.plain import attribute, clean, text_of, type_name
+
 from . import fingerprint
 from .stream import shortened
 
@@ -43,12 +47,30 @@ _PHASES = (
 )
 
 
+def told(verdict: Verdict) -> Dict[str, Any]:
+    """Its fields as plain data, which any process can read: what a kernel's exception held may be of its own class."""
+    return clean(vars(verdict))
+
+
 def of_error(error: BaseException, phase: str = "") -> Verdict:
-    """The verdict on a Python exception that ended a launch (or one configuration of it)."""
+    """The verdict on a Python exception that ended a launch (or one configuration of it).
+
+    Of any exception, KeyboardInterrupt and GeneratorExit as well: nobody else interrupts a launch this way.
+    """
+    name = type_name(error)
+    try:
+        return _of_error(error, name, phase)
+    except BaseException as another:
+        # Its class does something else than an exception's does.
+        message = f"{name}: it cannot be told, for {type_name(another)} is raised meanwhile"
+        return Verdict("api-error", reason=name, fingerprint=name, message=message, phase=phase)
+
+
+def _of_error(error: BaseException, name: str, phase: str) -> Verdict:
     phase = _phase_of(error) or phase
-    name, text = type(error).__name__, _with_cause(error)
-    if name == "CompilerCrashed":
-        return of_death(error.kind, error.reason, error.stderr, text, "compile")  # type: ignore[attr-defined]
+    text = _with_cause(error)
+    if isinstance(error, CompilerCrashed):
+        return of_death(error.kind, error.reason, error.stderr, text, "compile")
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
         message = (
             f"{name}: {text}. The disk is full or read-only: free space, or choose another --work."
@@ -64,12 +86,30 @@ def of_error(error: BaseException, phase: str = "") -> Verdict:
         verdict.outcome, verdict.reason = "crash", "memory"
     elif phase == "compile" or name in ("CompilationError", "PTXASError"):
         verdict.outcome, verdict.phase = "compile-error", "compile"
-    printed = getattr(error, "compiler_output", "")
+    output = attribute(error, "compiler_output")
+    printed = "" if output is None else text_of(output)
     verdict.fingerprint = fingerprint.of_exception(name, text, printed)
     lines = traceback.format_exception(type(error), error, error.__traceback__)
     told = f"{name}: {text}\n\n{''.join(lines[-6:])}"
     verdict.message = shortened(f"{told}\nThe compiler printed:\n{printed}" if printed else told)
     return verdict
+
+
+def of_raised(raised: Raised) -> Verdict:
+    """The verdict on an exception of our own, in a child: a kernel's are caught there."""
+    return Verdict(
+        "crash",
+        reason=f"harness: {raised.type_name}",
+        fingerprint=raised.type_name,
+        message=shortened(raised.traceback),
+        phase="suite",
+    )
+
+
+def of_harness(error: Exception) -> Verdict:
+    """The verdict where our own code failed beside a child."""
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    return of_raised(Raised(type_name(error), text_of(error), "".join(lines)))
 
 
 def of_death(kind: str, reason: str, output: str, text: str = "", phase: str = "") -> Verdict:
@@ -90,12 +130,16 @@ def of_death(kind: str, reason: str, output: str, text: str = "", phase: str = "
 
 def _with_cause(error: BaseException) -> str:
     """Its text, and what it was raised from when that says more: Triton often shows only where in the source it was."""
-    text, root = str(error), error
-    while root.__cause__ is not None:
+    text, root = text_of(error), error
+    # `raise e from e` is a cause of itself.
+    seen = {id(error)}
+    while isinstance(root.__cause__, BaseException) and id(root.__cause__) not in seen:
         root = root.__cause__
-    if root is error or not str(root) or str(root) in text:
+        seen.add(id(root))
+    said = text_of(root)
+    if root is error or not said or said in text:
         return text
-    return f"{text}\n{type(root).__name__}: {root}"
+    return f"{text}\n{type_name(root)}: {said}"
 
 
 def _phase_of(error: BaseException) -> str:

@@ -1,0 +1,94 @@
+"""Any object as plain data that JSON, pickle and SQLite take: a stranger's object is read here, and never trusted.
+
+Whatever it does when it is asked for its text (raise, return no text, hold itself), the answer is plain.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, List
+
+# Standard error is our evidence, but one cell must not be able to fill the disk.
+MAX_TEXT = 20_000
+# Levels of lists and mappings inside each other.
+MAX_DEPTH = 32
+# In all of them together: what holds itself twice has no end before.
+MAX_ENTRIES = 1_000_000
+LEFT_OUT = "…"
+# What a column of the store can hold.
+_LARGEST = 2**63
+
+
+def clean(value: Any) -> Any:
+    """`value` as text, finite numbers, booleans, None, lists and mappings of these; the rest is spelled out as text.
+
+    That is NaN and infinity, integers beyond 64 bits, what lies deeper than `MAX_DEPTH`, and objects of other classes.
+    """
+    return _clean(value, MAX_DEPTH, [MAX_ENTRIES])
+
+
+def _clean(value: Any, depth: int, left: List[int]) -> Any:
+    kind = type(value)
+    if value is None or kind is bool:
+        return value
+    if kind is str:
+        return clean_text(value)
+    if kind is int:
+        return value if -_LARGEST <= value < _LARGEST else text_of(value)
+    if kind is float:
+        return value if math.isfinite(value) else str(value)
+    try:
+        if isinstance(value, Mapping):
+            if depth <= 0 or not _room(left):
+                return LEFT_OUT
+            found = {}
+            for key in value:
+                if not _room(left):
+                    break
+                found[text_of(key)] = _clean(value[key], depth - 1, left)
+            return found
+        if isinstance(value, (list, tuple, set, frozenset)):
+            if depth <= 0 or not _room(left):
+                return LEFT_OUT
+            return [_clean(item, depth - 1, left) for item in value if _room(left)]
+    except BaseException:
+        # A class of its own, which does not do what it is named for.
+        return text_of(value)
+    return text_of(value)
+
+
+def _room(left: List[int]) -> bool:
+    left[0] -= 1
+    return left[0] >= 0
+
+
+def text_of(value: Any) -> str:
+    """``str(value)``, or that it has none."""
+    try:
+        # Of a class of its own, if __str__ returns one: as exact text.
+        return clean_text(str.__str__(str(value)))
+    except BaseException as error:
+        return f"<{type_name(value)} without text: {type_name(error)}>"
+
+
+def clean_text(text: str) -> str:
+    """Text that can be stored as UTF-8, shortened in the middle when it is endless."""
+    if len(text) > MAX_TEXT:
+        half = MAX_TEXT // 2
+        text = (
+            f"{text[:half]}\n[... {len(text) - MAX_TEXT} characters left out ...]\n{text[-half:]}"
+        )
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def type_name(value: Any) -> str:
+    """The name of its class, as Python keeps it: a metaclass may say anything else."""
+    name = type.__dict__["__name__"].__get__(type(value))
+    return clean_text(str.__str__(name))
+
+
+def attribute(value: Any, name: str) -> Any:
+    """``value.name``, or None where it has none or asking for it raises."""
+    try:
+        return getattr(value, name, None)
+    except BaseException:
+        return None

@@ -1,0 +1,187 @@
+"""What the cell side says to the host: events, one JSON line each. Both sides import them from here.
+
+The cell side runs strange code, which may write anything into the stream, or nothing. `read` is the one place that
+decides what makes no sense: such a line becomes `Senseless`, which the host counts and tells of at the end, and never
+believes. What a line holds beyond its event's fields is ignored, so that an older crosswarp's records can be read.
+
+    suite              session, target, note; then for each item start, cell.., end
+    language probes    session, name.., probe.., done
+"""
+
+import json
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, Dict, Tuple, Type, Union
+
+from . import fields as read_as
+from .plain import clean, clean_text
+
+LANES = ("compile", "interpret", "device")
+MODES = ("bare", "shimmed")
+RED = ("mismatch", "api-error", "compile-error", "crash", "limit", "timeout")
+OUTCOMES = ("pass", *RED, "unsupported", "not-run")
+KINDS = ("function", "type", "value", "module", "method", "option")
+
+
+def _is(reader: Any, **options: Any) -> Any:
+    return field(metadata={"read": reader}, **options)
+
+
+@dataclass(frozen=True)
+class Session:
+    """A lane begins: the versions that it has imported, and how many items (or probes) it is going to run."""
+
+    EVENT = "session"
+    lane: str = _is(read_as.one_of(LANES))
+    planned: int = _is(read_as.count)
+    versions: Dict[str, str] = _is(read_as.versions)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Whether this Triton compiles for a target, and why not."""
+
+    EVENT = "target"
+    target: str = _is(read_as.word)
+    supported: bool = _is(read_as.truth)
+    message: str = _is(read_as.text, default="")
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something to be read once."""
+
+    EVENT = "note"
+    text: str = _is(read_as.text)
+
+
+def _item(value: Any) -> str:
+    place = read_as.word(value).split("/", 4)
+    if len(place) != 5 or not all(place) or place[1] not in LANES or place[2] not in MODES:
+        raise read_as.Refused("no target/lane/mode/kernel/case")
+    return "/".join(place)
+
+
+@dataclass(frozen=True)
+class Start:
+    """An item is begun: if its process dies, the host knows its victim."""
+
+    EVENT = "start"
+    item: str = _is(_item)
+
+
+@dataclass(frozen=True)
+class End:
+    """An item is done, and all its cells are written."""
+
+    EVENT = "end"
+    item: str = _is(_item)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How one cell fared. `config` is empty for the item as a whole, which has a cell in any case.
+
+    Attributes:
+        seconds: wall time.
+        resources: plain data, see docs/report.schema.json.
+    """
+
+    EVENT = "cell"
+    target: str = _is(read_as.word)
+    lane: str = _is(read_as.one_of(LANES))
+    mode: str = _is(read_as.one_of(MODES))
+    kernel: str = _is(read_as.word)
+    case: str = _is(read_as.word)
+    outcome: str = _is(read_as.one_of(OUTCOMES))
+    config: str = _is(read_as.text, default="")
+    reason: str = _is(read_as.text, default="")
+    fingerprint: str = _is(read_as.text, default="")
+    message: str = _is(read_as.text, default="")
+    phase: str = _is(read_as.text, default="")
+    seconds: float = _is(read_as.seconds, default=0.0)
+    resources: Dict[str, Any] = _is(read_as.data, default_factory=dict)
+    shims: Tuple[str, ...] = _is(read_as.words, default=())
+
+    @property
+    def item(self) -> str:
+        return "/".join((self.target, self.lane, self.mode, self.kernel, self.case))
+
+
+@dataclass(frozen=True)
+class Name:
+    """A public name of triton.language."""
+
+    EVENT = "name"
+    name: str = _is(read_as.word)
+    kind: str = _is(read_as.one_of(KINDS))
+    signature: str = _is(read_as.text)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What became of a probe of a name on a target or in the interpreter."""
+
+    EVENT = "probe"
+    id: str = _is(read_as.word)
+    name: str = _is(read_as.word)
+    where: str = _is(read_as.word)
+    outcome: str = _is(read_as.one_of(OUTCOMES))
+    fingerprint: str = _is(read_as.text, default="")
+
+
+@dataclass(frozen=True)
+class Done:
+    """Every probe of the lane has been told of."""
+
+    EVENT = "done"
+
+
+@dataclass(frozen=True)
+class Senseless:
+    """A line that is none of the above; `text` is its beginning."""
+
+    why: str
+    text: str = ""
+
+
+Event = Union[Session, Target, Note, Start, End, Cell, Name, Probe, Done]
+_EVENTS: Dict[str, Type[Any]] = {
+    one.EVENT: one for one in (Session, Target, Note, Start, End, Cell, Name, Probe, Done)
+}
+
+
+def line(event: Event) -> str:
+    """The event as a line of ASCII, with its newline. Whatever its fields hold becomes plain data."""
+    found = {one.name: clean(getattr(event, one.name)) for one in fields(event)}
+    return json.dumps({"event": event.EVENT, **found}, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def read(data: bytes) -> Union[Event, Senseless]:
+    """The event of a line. Never raises for what the line holds."""
+    try:
+        found = json.loads(data.decode("utf-8", "replace"))
+        if not isinstance(found, dict):
+            raise read_as.Refused("not a JSON object with an event")
+        kind = _EVENTS.get(found["event"]) if isinstance(found.get("event"), str) else None
+        if kind is None:
+            raise read_as.Refused("no event that there is")
+        return kind(**_values(kind, found))
+    except (ValueError, RecursionError) as error:
+        return senseless(data, str(error))
+
+
+def senseless(data: bytes, why: str) -> Senseless:
+    return Senseless(clean_text(why[:200]), clean_text(data[:200].decode("utf-8", "replace")))
+
+
+def _values(kind: Type[Any], found: Dict[str, Any]) -> Dict[str, Any]:
+    values = {}
+    for one in fields(kind):
+        if one.name in found:
+            try:
+                values[one.name] = one.metadata["read"](found[one.name])
+            except read_as.Refused as error:
+                raise read_as.Refused(f"{kind.EVENT}: {one.name}: {error}") from None
+        elif one.default is MISSING and one.default_factory is MISSING:
+            raise read_as.Refused(f"{kind.EVENT}: no {one.name}")
+    return values
