@@ -1,0 +1,4 @@
+import _kinds
+from _kernel import kernel
+
+KERNEL = kernel("killers", sorted(_kinds.KILLERS))
