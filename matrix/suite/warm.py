@@ -10,6 +10,8 @@ import os
 import sys
 from typing import Any, Dict, Mapping, Optional
 
+from . import versions
+
 # module, function (kept by functools.lru_cache in that version), versions
 _REMEMBERED = (
     ("triton.common.backend", "get_cuda_version_key"),  # 2.3
@@ -32,8 +34,12 @@ def warm(preload: Optional[Mapping[str, Any]] = None) -> None:
     for module, function in _REMEMBERED:
         with contextlib.suppress(Exception):
             getattr(importlib.import_module(module), function)()
+    with contextlib.suppress(Exception):
+        # Reads the compiler's library and asks ptxas, for every item again.
+        versions.found()
     for module in (
         "triton.experimental.gluon",
+        "packaging.specifiers",
         "elftools.elf.elffile",
         "crosswarp.matrix.suite.item",
     ):
