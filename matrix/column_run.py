@@ -53,6 +53,9 @@ class ColumnRun:
         self._known: dict[str, None] = {}
         self._ended: set[str] = set()
         self._told: set[str] = set()
+        # How many cells have come of an item, and how many have not of those that its end counted.
+        self._cells: Counter[str] = Counter()
+        self._lost = 0
         self._senseless: list[str] = []
         self._twice = 0
         self._no_room = False
@@ -66,11 +69,14 @@ class ColumnRun:
                 self._senseless.append(why)
             elif isinstance(event, Cell):
                 cells.append(record.of(event, self.column))
+                self._cells[event.item] += 1
                 self._known[event.item] = None
             elif isinstance(event, Start):
                 self._known[event.item] = None
             elif isinstance(event, End):
                 self._ended.add(event.item)
+                came = self._cells[event.item]
+                self._lost += max(0, (came if event.cells is None else event.cells) - came)
                 self._to.progress.item(self.column, event.item)
             elif isinstance(event, Session):
                 self._session(event)
@@ -159,6 +165,11 @@ class ColumnRun:
             self._to.problem(
                 column,
                 f"{column}: {count} lines of its records made no sense ({self._senseless[0]}). See {self._log}.",
+            )
+        if self._lost:
+            self._to.problem(
+                column,
+                f"{column}: {self._lost} cells were told of and did not come. See {self._log}, and run again.",
             )
         if self._twice:
             self._to.problem(

@@ -37,6 +37,13 @@ def one_of(words: Tuple[str, ...]) -> Callable[[Any], str]:
     return read
 
 
+def maybe(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def or_none(value: Any) -> Any:
+        return None if value is None else read(value)
+
+    return or_none
+
+
 def truth(value: Any) -> bool:
     if not isinstance(value, bool):
         raise Refused(f"neither true nor false: {_shown(value)}")

@@ -10,7 +10,7 @@ believes. What a line holds beyond its event's fields is ignored, so that an old
 
 import json
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, Dict, Tuple, Type, Union
+from typing import Any, Dict, Optional, Tuple, Type, Union
 
 from . import fields as read_as
 from .plain import clean, clean_text
@@ -71,10 +71,11 @@ class Start:
 
 @dataclass(frozen=True)
 class End:
-    """An item is done, and all its cells are written."""
+    """An item is done, and that many cells of it are written."""
 
     EVENT = "end"
     item: str = _is(_item)
+    cells: Optional[int] = _is(read_as.maybe(read_as.count), default=None)
 
 
 @dataclass(frozen=True)
