@@ -45,6 +45,9 @@ class _Told:
     names: dict[str, Name] = field(default_factory=dict)
     probes: dict[str, dict[str, str]] = field(default_factory=dict)
     not_run: list[str] = field(default_factory=list)
+    # How many probes the lane was going to tell of, if it has said so, and how many it has.
+    planned: int | None = None
+    came: int = 0
     ended: bool = False
 
 
@@ -154,6 +157,10 @@ class Asker:
             take(told, event)
         if not told.ended:
             raise self._ended_early(column, lane, status, log)
+        if told.came != told.planned:
+            told.not_run.append(
+                f"{told.came} came of {told.planned or 'an unknown number'} planned"
+            )
         shutil.rmtree(folder, ignore_errors=True)
         seconds = time.monotonic() - started
         self._say(f"{column.id}: {lane}: {len(told.probes)} probes in {seconds:.0f} s")
@@ -177,13 +184,15 @@ class Asker:
 
 def take(told: _Told, event: Event | Senseless) -> None:
     """Adds one event. What makes no sense is counted: it may have been a probe."""
-    if isinstance(event, Session):
+    if isinstance(event, Session) and told.planned is None:
+        told.planned = event.planned
         told.about.update({name: event.versions[name] for name in _ABOUT if name in event.versions})
     elif isinstance(event, Done):
         told.ended = True
     elif isinstance(event, protocol.Name):
         told.names[event.name] = Name(event.kind, event.signature)
     elif isinstance(event, Probe) and event.where in (*TARGETS, INTERPRETER):
+        told.came += 1
         if event.outcome != PASS and event.outcome not in RED:
             told.not_run.append(f"{event.id}: {event.fingerprint[:_LONGEST]}")
             return

@@ -79,11 +79,14 @@ def merge(
         planned[key] -= count
     targets, disagreed = _targets(parts)
     problems = [Note(column, "problem", text) for column, text in [*missing, *disagreed]]
-    notes = list(dict.fromkeys([*(note for part in parts for note in part.notes), *problems]))
+    told = [note for part in parts for note in part.notes]
+    lost = _lost(planned, records, {note.column for note in told if note.kind == "problem"})
+    notes = list(dict.fromkeys([*told, *problems, *lost]))
     whole = not missing and all(part.run.status == "finished" for part in parts)
     code = run.exit_code(
         records,
         issues_module.judge(records, issues),
+        planned=planned,
         environment_failed=any(part.run.exit_code == run.EXIT_ENVIRONMENT for part in parts),
         problems=any(note.kind == "problem" for note in notes),
     )
@@ -103,6 +106,21 @@ def merge(
         last = max(part.run.finished or part.run.started for part in parts)
         store.finish(merged, "finished" if whole else INCOMPLETE, code, last)
     return Merged(merged, len(records), code, tuple(text for _, text in missing))
+
+
+def _lost(
+    planned: Mapping[tuple[str, str], int], records: Sequence[Record], known: set[str]
+) -> list[Note]:
+    """Where a part planned cases that it has no record of, and said nothing of it."""
+    return [
+        Note(
+            column, "problem",
+            f"{column}: {count} of {planned[column, lane]} planned cases have no record in the {lane} lane. Run its "
+            "parts again, and merge again.",
+        )
+        for (column, lane), count in run.unaccounted(planned, records).items()
+        if column not in known
+    ]  # fmt: skip
 
 
 def read(path: Path) -> Part:

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,15 +45,33 @@ class Prepare(Protocol):
 
 
 def exit_code(
-    records: Sequence[Record], verdict: Any, *, environment_failed: bool, problems: bool
+    records: Sequence[Record],
+    verdict: Any,
+    *,
+    planned: Mapping[tuple[str, str], int],
+    environment_failed: bool,
+    problems: bool,
 ) -> int:
-    """Of a run that came to its end."""
+    """Of a run that came to its end. `planned`: how many cases, by column and lane."""
     if environment_failed:
         return EXIT_ENVIRONMENT
-    if not verdict.as_expected or problems:
+    if not verdict.as_expected or problems or unaccounted(planned, records):
         return EXIT_UNEXPECTED
     # Green without having looked would be the worst of lies.
     return EXIT_EXPECTED if any(cell.ran for cell in records) else EXIT_USAGE
+
+
+def unaccounted(
+    planned: Mapping[tuple[str, str], int], records: Iterable[Record]
+) -> dict[tuple[str, str], int]:
+    """How many planned cases have no record at all, by column and lane, where there are any."""
+    told: dict[tuple[str, str], set[str]] = {}
+    for one in records:
+        # What stands for a kernel that could not be asked for its cases is none of them.
+        if one.case != "*":
+            told.setdefault((one.column, one.lane), set()).add(one.item)
+    lacking = {key: count - len(told.get(key, ())) for key, count in planned.items()}
+    return {key: count for key, count in lacking.items() if count > 0}
 
 
 def suite_argv(python: Path, spec: Path) -> list[str]:
@@ -247,6 +265,7 @@ class Runner:
         code = exit_code(
             records,
             verdict,
+            planned=self._store.planned(self._run),
             environment_failed=self._recording.environment_failed,
             problems=self._recording.problems,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 
 import pytest
@@ -179,6 +180,18 @@ def test_a_column_that_never_came_is_missed_by_the_plan(part, into, tmp_path, co
     assert status == 1 and "triton-3.2.0: nothing of it came" in said
     with Store(into) as store:
         assert store.run().plan["columns"] == list(COLUMNS)
+
+
+def test_cases_without_a_record_are_never_green(part, into):
+    """As an earlier crosswarp may have left a part: planned, ended, and not there."""
+    stores = [part(str(number), (number, 2), ids=["triton-3.1.0"]) for number in (1, 2)]
+    with sqlite3.connect(stores[0]) as db:
+        db.execute('DELETE FROM cells WHERE kernel = ? AND "case" = ?', ("softmax", "a"))
+        gone = db.total_changes
+    assert merge(stores, into).exit_code == 1 and gone > 0
+    with Store(into) as store:
+        (note,) = store.notes(1)
+    assert f"{gone} of 40 planned cases have no record in the compile lane" in note.text
 
 
 def test_a_part_that_was_cut_short_is_said(part, into):

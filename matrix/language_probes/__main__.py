@@ -10,7 +10,7 @@ import os
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import protocol
@@ -47,33 +47,36 @@ def _run(spec: Dict[str, Any], stream: Stream, lane: str) -> None:
     from crosswarp.matrix.suite import versions, warm
     from crosswarp.matrix.virtual_gpu import Target
 
-    from . import names, probes, running
+    from . import names, running
+    from .probes import all_probes
 
     found = {
         name: entry
         for name, entry in names.found().items()
         if any(fnmatchcase(name, glob) for glob in spec["names"])
     }
-    chosen = [probe for probe in probes.all_probes() if has(found, probe)]
+    chosen = [probe for probe in all_probes() if has(found, probe)]
     targets = [Target.from_table(name, table) for name, table in spec["targets"].items()]
     here = versions.found()
     targets = [one for one in targets if not one.triton or in_window(one.triton, here["triton"])]
-    stream.write(protocol.Session(lane, len(chosen), here))
+    batches: List[Tuple[Optional[Target], List[Any]]]
+    if lane == "interpret":
+        # Each in a child of its own: some interpreters write over what lies beside their result.
+        batches = [(None, [probe]) for probe in chosen if probe.reference is not None]
+    else:
+        batches = [
+            (target, [probe for probe in chosen if probe.concerns(target.backend)])
+            for target in targets
+        ]
+    stream.write(protocol.Session(lane, sum(len(probes) for _, probes in batches), here))
     if lane == "compile":
         for name, entry in found.items():
             stream.write(protocol.Name(name, entry["kind"], entry["signature"]))
-    limits = (spec["time_limit"], spec["memory_limit_mb"])
-    folder = Path(spec["cache"])
-    if lane == "interpret":
-        compared = [probe for probe in chosen if probe.reference is not None]
-        for probe in compared:
-            # Each in a child of its own: some interpreters write over what lies beside their result.
-            running.run([probe], None, folder, *limits, teller(stream, running.INTERPRETER))
-    else:
         warm.warm()
-        for target in targets:
-            concerned = [probe for probe in chosen if probe.concerns(target.backend)]
-            running.run(concerned, target, folder, *limits, teller(stream, target.name))
+    limits = (spec["time_limit"], spec["memory_limit_mb"])
+    for target, probes in batches:
+        where = running.INTERPRETER if target is None else target.name
+        running.run(probes, target, Path(spec["cache"]), *limits, teller(stream, where))
     stream.write(protocol.Done())
 
 
