@@ -181,11 +181,12 @@ def _settle() -> None:
     # Half-imported counts as not yet: torch may be importing Triton in this very call. And where another thread imports
     # it, that one will apply: it holds the lock of the import that we would wait for.
     importing = getattr(getattr(triton, "__spec__", None), "_initializing", False)
-    if not hasattr(triton, "jit") or (waiting and importing):
+    if triton is None or (importing and (waiting or not hasattr(triton, "jit"))):
         if not waiting:
             sys.meta_path.insert(0, _AfterTriton())  # type: ignore[arg-type]
-        return
-    _apply(requests)
+    # What a library puts there on machines without Triton is no package.
+    elif hasattr(triton, "__path__"):
+        _apply(requests)
 
 
 def _apply(requests: List[_Request]) -> None:
