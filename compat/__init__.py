@@ -4,12 +4,15 @@
     compat.install()
 
 Call it before or after ``import triton``; kernels decorated earlier are healed too. Importing this package imports
-neither Triton nor torch. On a Triton outside a shim's window that shim changes nothing at all. ``uninstall()`` puts
-everything back.
+neither Triton nor torch. On a Triton outside a shim's window that shim changes nothing at all. A shim that cannot be
+applied is left out with a warning, and the others are applied. ``uninstall()`` puts everything back.
+
+``install(only=["compiler_crash"])`` and ``install(exclude=["libdevice_paths"])`` choose shims by name. Several
+libraries of one process may install: each gets what it asked for, whatever the others left out.
 """
 
 from .errors import CompatError, CompatWarning, CompilerCrashed
-from .install import acted, active, install, installed, uninstall
+from .install import acted, active, install, installed, left_out, uninstall
 from .record import Shim
 from .shims import all_shims
 
@@ -23,5 +26,6 @@ __all__ = [
     "all_shims",
     "install",
     "installed",
+    "left_out",
     "uninstall",
 ]

@@ -14,7 +14,10 @@ from .record import Patches
 
 
 def before_first_trace(patches: Patches, heal: Callable[[Any], None]) -> None:
-    """Call ``heal(CodeGenerator)``, once, before the first kernel is traced; never after `patches` were undone."""
+    """Call ``heal(CodeGenerator)``, once, before the first kernel is traced; never after `patches` were undone.
+
+    Where that fails the shim is taken back and left out, and the kernel is traced as Triton does it.
+    """
     from triton.compiler.compiler import ASTSource
 
     make_ir, lock = ASTSource.make_ir, threading.Lock()
@@ -22,13 +25,16 @@ def before_first_trace(patches: Patches, heal: Callable[[Any], None]) -> None:
     # Uninstalling leaves the wrapper in place if another has wrapped it since.
     patches.on_undo(lambda: done.append(True))
 
+    def heal_it():
+        from triton.compiler.code_generator import CodeGenerator
+
+        heal(CodeGenerator)
+
     def make_ir_healed(self, *args, **kwargs):
         with lock:
             if not done:
+                patches.attempt(heal_it)
                 done.append(True)
-                from triton.compiler.code_generator import CodeGenerator
-
-                heal(CodeGenerator)
         return make_ir(self, *args, **kwargs)
 
     patches.set(ASTSource, "make_ir", make_ir_healed)

@@ -1,5 +1,6 @@
 """What compat raises and how it speaks: once for each thing, as a warning."""
 
+import sys
 import threading
 import warnings
 from typing import Optional, Set
@@ -53,3 +54,12 @@ def say_once(text: str) -> None:
             return
         _said.add(text)
     warnings.warn(text, CompatWarning, stacklevel=3)
+
+
+def say_without_raising(text: str) -> None:
+    """Warn with `text`, also where warnings are errors: of a failure of ours the host hears, and does not die."""
+    try:
+        say_once(text)
+    except Exception:
+        if sys.stderr is not None:
+            print(f"CompatWarning: {text}", file=sys.stderr)

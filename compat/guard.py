@@ -13,7 +13,7 @@ import weakref
 from typing import Any, Callable, Optional, Tuple
 
 from . import crash_memory, locks, worker
-from .errors import CompilerCrashed
+from .errors import CompilerCrashed, say_once
 from .install import acted, note_acted
 from .isolate import Outcome
 from .launch import around_compile
@@ -41,6 +41,11 @@ _state = _State()
 _child = False
 # Ways to die that are the program's own. The others come from outside: from a person, or from a machine without memory.
 _OWN_SIGNALS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
+# What a process says that dies because it got no thread, no memory or no file.
+_OF_THE_MACHINE = (
+    *("Resource temporarily unavailable", "Cannot allocate memory", "Too many open files"),
+    *("No space left on device", "std::bad_alloc"),
+)
 # How long a child compiled, by the kernel that this process then loaded; what cannot be referred to weakly is left out.
 _seconds_of: "weakref.WeakKeyDictionary[Any, float]" = weakref.WeakKeyDictionary()
 
@@ -165,7 +170,11 @@ def compile_guarded(
     found, kernel = _look(compile_, src, args, kwargs)
     if found:
         return kernel
-    memory = crash_memory.entry(src, args, kwargs, variant)
+    try:
+        memory = crash_memory.entry(src, args, kwargs, variant)
+    except OSError as error:
+        _say_unguarded(error)
+        return compile_(src, *args, **kwargs)
     with locks.held(crash_memory.lock_folder(), memory.path.stem, _lock_seconds()) as waited:
         if waited:
             found, kernel = _look(compile_, src, args, kwargs)
@@ -204,9 +213,14 @@ def _compile_in_child(
         _become_a_child()
         return compile_(src, *args, **kwargs)
 
-    outcome = worker.compile_in_child(
-        variant, compile_here, src, args, kwargs, _seconds(), _megabytes()
-    )
+    try:
+        outcome = worker.compile_in_child(
+            variant, compile_here, src, args, kwargs, _seconds(), _megabytes()
+        )
+    except OSError as error:
+        # No room for another process or its pipes: a launch without the guard is better than none.
+        _say_unguarded(error)
+        return compile_(src, *args, **kwargs)
     if outcome.kind == "returned":
         for shim in set(outcome.value) - set(acted()):
             note_acted(shim)
@@ -223,10 +237,18 @@ def _compile_in_child(
             with contextlib.suppress(AttributeError):
                 error.compiler_output = outcome.output  # type: ignore[attr-defined]
             raise
-    # A time or memory limit says as much about the machine as about the kernel: not remembered.
-    if outcome.kind == "signal" and outcome.reason in _OWN_SIGNALS:
+    # A limit on time, memory or processes says as much about the machine as about the kernel: not remembered.
+    of_machine = any(words in outcome.output for words in _OF_THE_MACHINE)
+    if outcome.kind == "signal" and outcome.reason in _OWN_SIGNALS and not of_machine:
         memory.write({"kernel": kernel, **_summary(outcome)})
     raise CompilerCrashed(kernel, **_summary(outcome))
+
+
+def _say_unguarded(error: OSError) -> None:
+    say_once(
+        f"kernels are compiled without the guard, because no child process can be started ({error}): a crash of the "
+        "compiler would end this process. Raise the limit on open files (ulimit -n) or processes (ulimit -u)"
+    )
 
 
 def _become_a_child() -> None:

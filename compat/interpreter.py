@@ -8,6 +8,7 @@ import sys
 import threading
 from typing import Any, Callable, List, Tuple
 
+from .install import after_execution
 from .record import Patches
 
 NAME = "triton.runtime.interpreter"
@@ -38,7 +39,8 @@ def once_imported(apply: Callable[[Patches, Any], None]) -> Callable[[Patches], 
 
 def imported() -> bool:
     """Whether Triton's interpreter has been imported, to its end."""
-    return hasattr(sys.modules.get(NAME), "InterpretedFunction")
+    module = sys.modules.get(NAME)
+    return module is not None and not getattr(module.__spec__, "_initializing", False)
 
 
 def _forget(entry: Any) -> None:
@@ -55,26 +57,22 @@ class _AfterInterpreter:
     def find_spec(self, name, path=None, target=None):
         if name != NAME:
             return None
-        others = [finder for finder in sys.meta_path if finder is not self]
+        # A finder of before Python 3.4 has no find_spec.
+        others = [
+            finder
+            for finder in sys.meta_path
+            if finder is not self and hasattr(finder, "find_spec")
+        ]
         specs = (finder.find_spec(name, path, target) for finder in others)
         spec = next((spec for spec in specs if spec is not None), None)
-        if spec is None or spec.loader is None:
-            return spec
-        execute = spec.loader.exec_module
+        return after_execution(spec, _apply_all)
 
-        def exec_module(module):
-            execute(module)
-            with _lock:
-                for patches, apply in list(_waiting):
-                    _forget((patches, apply))
-                    try:
-                        apply(patches, module)
-                    except BaseException:
-                        patches.undo()
-                        raise
 
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
+def _apply_all(module: Any) -> None:
+    with _lock:
+        for patches, apply in list(_waiting):
+            _forget((patches, apply))
+            patches.attempt(apply, patches, module)
 
 
 _FINDER: Any = _AfterInterpreter()

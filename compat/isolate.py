@@ -21,7 +21,9 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Iterator, Optional
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
+
+from . import monitor
 
 # First and last part of what a child printed: the assertion is near the end, its cause may be at the start.
 KEPT_OUTPUT = 32 * 1024
@@ -55,6 +57,8 @@ class Outcome:
         reason: ``SIGABRT``, ``exit 0``, ``12 s``, ``4096 MiB``: for people and records.
         output: what it printed on stdout and stderr, first and last `KEPT_OUTPUT` bytes.
         seconds: wall time from fork to end.
+        gone: whether nobody knows how it ended, because another part of this process has taken the child's status
+            (`monitor`). That is an ``exit`` as well; the next child will have a monitor.
     """
 
     kind: str
@@ -63,6 +67,7 @@ class Outcome:
     reason: str = ""
     output: str = ""
     seconds: float = 0.0
+    gone: bool = False
 
 
 @dataclass
@@ -117,11 +122,12 @@ def run_isolated(
 
 @dataclass
 class Child:
-    """A forked child, seen from its parent."""
+    """A forked child, seen from its parent; `pid` is its monitor's where it has one, and its group's in any case."""
 
     pid: int
     result_fd: int
     output_fd: int
+    told: Optional[monitor.Told] = None
     _buffer: bytearray = field(default_factory=bytearray)
     # Why the rest of what comes through the pipe cannot be read.
     _unreadable: str = ""
@@ -139,10 +145,11 @@ class Child:
         result: Optional[Outcome] = None
         stopped: Optional[Outcome] = None
         status: Optional[int] = None
+        ended = False
         with selectors.DefaultSelector() as selector:
             for fd in (self.result_fd, self.output_fd):
                 selector.register(fd, selectors.EVENT_READ)
-            while status is None:
+            while not ended:
                 for key, _ in selector.select(POLL_SECONDS):
                     data = _read(key.fd)
                     if not data:
@@ -154,15 +161,15 @@ class Child:
                 if until_result and (result is not None or self._unreadable):
                     break
                 # Both pipes closed: the end is near, wait for it rather than poll. A daemon may hold them open.
-                options = os.WNOHANG if selector.get_map() else 0
-                if not selector.get_map() and result is None:
-                    options = os.WNOHANG
+                wait = not selector.get_map()
+                if wait and result is None:
+                    wait = False
                     time.sleep(0.001)
-                done, code = os.waitpid(self.pid, options)
-                if done:
-                    status = code
+                ended, status = self._ended(wait)
+                if ended:
                     break
-                stopped = _limits(self.pid, started, time_limit, memory_limit_mb)
+                pid = self.pid if self.told is None else self.told.pid
+                stopped = _limits(pid, started, time_limit, memory_limit_mb)
                 if stopped is not None:
                     break
             if status is not None:
@@ -179,6 +186,26 @@ class Child:
         outcome.output = kept.text()
         outcome.seconds = time.monotonic() - started
         return outcome
+
+    def alive(self) -> bool:
+        """Whether the child has not ended."""
+        return not self._ended(False)[0]
+
+    def _ended(self, wait: bool) -> Tuple[bool, Optional[int]]:
+        """Whether the child has ended, and how, as of `os.waitpid`; None if that is gone.
+
+        Raises:
+            OSError: its monitor could not fork it.
+        """
+        if self.told is not None:
+            self.told.look(POLL_SECONDS if wait else 0)
+            return self.told.ended, self.told.status
+        try:
+            done, status = os.waitpid(self.pid, 0 if wait else os.WNOHANG)
+        except ChildProcessError:
+            monitor.note_gone()
+            return True, None
+        return bool(done), status
 
     def _frames(self, data: bytes, on_message) -> Optional[Outcome]:
         """Take the whole frames out of what came: messages are handed on, a result is returned."""
@@ -227,38 +254,57 @@ class Child:
         """Close the pipes from the child."""
         os.close(self.result_fd)
         os.close(self.output_fd)
+        if self.told is not None:
+            os.close(self.told.fd)
 
 
 def fork(function: Callable[[Callable[[Any], None]], Iterable[Any]]) -> Child:
     """Fork a child that runs ``function(send)`` and answers with each item of what that returns.
 
     An exception ends the child, also one in the making of an item.
+
+    Raises:
+        OSError: there is no room for another process, or for its pipes.
     """
-    result_read, result_write = os.pipe()
-    output_read, output_write = os.pipe()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
     libc = _libc()
     parent = os.getpid()
-    with warnings.catch_warnings():
-        # Python 3.12 warns of every fork in a process with threads. The child only compiles, then leaves by _exit.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
+    reads: List[int] = []
+    writes: List[int] = []
+    try:
+        # Results, output, and how it ended, where that has to be told.
+        for _ in range(3 if monitor.needed() else 2):
+            read, write = os.pipe()
+            reads.append(read)
+            writes.append(write)
+        with warnings.catch_warnings():
+            # Python 3.12 warns of every fork in a process with threads. The child only compiles, then leaves by _exit.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+    except BaseException:
+        for fd in reads + writes:
+            os.close(fd)
+        raise
     if pid == 0:
         try:
-            os.close(result_read)
-            os.close(output_read)
-            _child(function, result_write, output_write, libc, parent)
+            for fd in reads:
+                os.close(fd)
+            _in_group_of_its_own(libc, parent)
+            if len(writes) == 3:
+                parent = monitor.become(writes.pop(), tuple(writes))
+                _die_with(libc, parent)
+            _child(function, *writes)
         finally:
             os._exit(70)
-    os.close(result_write)
-    os.close(output_write)
+    for fd in writes:
+        os.close(fd)
     with contextlib.suppress(OSError):
         os.setpgid(pid, pid)
-    for fd in (result_read, output_read):
+    for fd in reads:
         os.set_blocking(fd, False)
-    return Child(pid, result_read, output_read)
+    return Child(pid, reads[0], reads[1], monitor.Told(reads[2]) if len(reads) == 3 else None)
 
 
 def die_with_parent() -> None:
@@ -274,17 +320,26 @@ def _libc():
     return None
 
 
-def _child(function, result_fd, output_fd, libc, parent) -> None:
+def _in_group_of_its_own(libc: Any, parent: int) -> None:
     # What the parent left to its garbage collector may be a compiler's context, whose destructor waits for threads that
     # a fork does not copy: here it is never collected.
     gc.freeze()
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
+    _die_with(libc, parent)
+
+
+def _die_with(libc: Any, parent: int) -> None:
     if libc is not None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(70)
+
+
+def _child(function, result_fd, output_fd) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Where it is ignored nobody learns how a process has ended that is started here, ptxas for one.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # pytest points faulthandler at its own stderr: the dying child would write over the run's progress.
     faulthandler.disable()
     with contextlib.suppress(ValueError, OSError):
@@ -360,11 +415,11 @@ def _left(fd: int) -> Iterator[bytes]:
 
 
 def _limits(
-    pid: int, started: float, time_limit: float, memory_limit_mb: Optional[int]
+    pid: Optional[int], started: float, time_limit: float, memory_limit_mb: Optional[int]
 ) -> Optional[Outcome]:
     if time.monotonic() - started > time_limit:
         return Outcome("timeout", reason=f"{time_limit:g} s")
-    if memory_limit_mb is not None and _resident_mb(pid) > memory_limit_mb:
+    if memory_limit_mb is not None and pid is not None and _resident_mb(pid) > memory_limit_mb:
         return Outcome("memory", reason=f"{memory_limit_mb} MiB")
     return None
 
@@ -378,12 +433,15 @@ def _resident_mb(pid: int) -> float:
 
 
 def _ended(status: Optional[int]) -> Outcome:
-    if status is not None and os.WIFSIGNALED(status):
+    if status is None:
+        return Outcome(
+            "exit", reason="exit unknown, another part of this process took it", gone=True
+        )
+    if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         try:
             name = signal.Signals(number).name
         except ValueError:
             name = f"signal {number}"
         return Outcome("signal", reason=name)
-    code = os.WEXITSTATUS(status) if status is not None else "unknown"
-    return Outcome("exit", reason=f"exit {code}")
+    return Outcome("exit", reason=f"exit {os.WEXITSTATUS(status)}")

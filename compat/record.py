@@ -1,40 +1,103 @@
 """The record that each shim carries, and the patches that it makes and can take back."""
 
-from typing import Any, Callable, List, NamedTuple
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Union
+
+from .errors import say_without_raising
 
 _MISSING = object()
 
 
-class Patches:
-    """Attributes replaced by one shim, in order; `undo` puts Triton's own objects back."""
+class _Replaced(NamedTuple):
+    """One attribute, what its owner itself held there, and what is to be found there now."""
 
-    def __init__(self) -> None:
-        self._undo: List[Callable[[], None]] = []
+    owner: Any
+    name: str
+    before: Any
+    ours: Any
+
+    def put_back(self) -> bool:
+        """Put `before` back, unless somebody has replaced ours since; whether ours is gone."""
+        if not _holds(vars(self.owner).get(self.name), self.ours):
+            return False
+        if self.before is _MISSING:
+            delattr(self.owner, self.name)
+        else:
+            setattr(self.owner, self.name, self.before)
+        return True
+
+
+class Patches:
+    """Attributes replaced by one shim, in order; `undo` puts Triton's own objects back.
+
+    Args:
+        failed: called with the exception that `attempt` has caught, after everything was put back. Without it,
+            `attempt` raises.
+    """
+
+    def __init__(self, failed: Optional[Callable[[Exception], None]] = None) -> None:
+        self._undo: List[Union[_Replaced, Callable[[], None]]] = []
+        self._failed = failed
 
     def set(self, owner: Any, name: str, value: Any) -> None:
         """Set `owner.name`, remembering what `owner` itself held there (an inherited attribute is uncovered again)."""
         before = vars(owner).get(name, _MISSING)
         setattr(owner, name, value)
-        ours = vars(owner).get(name)
-        self._undo.append(lambda: _put_back(owner, name, before, ours))
+        self._undo.append(_Replaced(owner, name, before, vars(owner).get(name)))
 
     def on_undo(self, function: Callable[[], None]) -> None:
         """Call `function` as well, when what was set after it has been put back."""
         self._undo.append(function)
 
-    def undo(self) -> None:
-        """Put back every attribute that still holds what this shim set; another's later patch is left alone."""
-        while self._undo:
-            self._undo.pop()()
+    def attempt(self, function: Callable[..., None], *args: Any) -> bool:
+        """Call ``function(*args)``, which replaces more: all of it or, where it raises, nothing of the whole shim.
+
+        Every stage of a shim that Triton's own code comes by goes through here, so that no failure of ours gets there.
+
+        Returns:
+            Whether it succeeded.
+        """
+        before = len(self._undo)
+        try:
+            function(*args)
+        except Exception as error:
+            self.undo()
+            if self._failed is None:
+                raise
+            self._failed(error)
+            return False
+        except BaseException:
+            # Ctrl-C says nothing of the shim: as it was, so that it can be tried again.
+            self.undo(before)
+            raise
+        return True
+
+    def undo(self, until: int = 0) -> None:
+        """Put back every attribute that still holds what this shim set; another's later patch is left alone.
+
+        What lies under another's patch is tried again by the next call: when that one is a shim, it is undone by then.
+        """
+        covered = []
+        while len(self._undo) > until:
+            step = self._undo.pop()
+            # One that cannot be put back must not keep the others from it.
+            try:
+                if not isinstance(step, _Replaced):
+                    step()
+                elif not step.put_back():
+                    covered.append(step)
+            except Exception as error:
+                say_without_raising(f"crosswarp.compat could not take back a patch: {error!r}")
+        self._undo += reversed(covered)
 
 
-def _put_back(owner: Any, name: str, before: Any, ours: Any) -> None:
-    if not _holds(vars(owner).get(name), ours):
-        return
-    if before is _MISSING:
-        delattr(owner, name)
-    else:
-        setattr(owner, name, before)
+def covered_by_others(stack: Iterable[Patches]) -> bool:
+    """Whether somebody has replaced what `stack`, all patches that are in place, in order, had set last."""
+    last = {}
+    for patches in stack:
+        for step in patches._undo:
+            if isinstance(step, _Replaced):
+                last[id(step.owner), step.name] = step
+    return not all(_holds(vars(step.owner).get(step.name), step.ours) for step in last.values())
 
 
 def _holds(found: Any, ours: Any) -> bool:

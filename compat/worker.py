@@ -68,10 +68,7 @@ class Worker:
             return False
         if time.monotonic() - self._last > KEPT_SECONDS:
             return False
-        try:
-            return os.waitpid(self._child.pid, os.WNOHANG) == (0, 0)
-        except ChildProcessError:
-            return False
+        return self._child.alive()
 
     def give(self, work: bytes) -> None:
         """Hand over work. Raises BrokenPipeError if the child is gone."""
@@ -111,7 +108,10 @@ class Worker:
 
 def _next_work(fd: int) -> Optional[bytes]:
     """The next piece of work, or None if there is none for a while or ever."""
-    if not select.select([fd], [], [], _LEAVES_AFTER)[0]:
+    # Not select(), which refuses descriptors from 1,024 on.
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    if not waiting.poll(_LEAVES_AFTER * 1000):
         return None
     header = _read_exactly(fd, _LENGTH.size)
     return None if header is None else _read_exactly(fd, _LENGTH.unpack(header)[0])
@@ -175,11 +175,16 @@ def compile_in_child(
             return outcome
         worker.kill()
     try:
-        fresh = Worker(
-            lambda: compile_(src, *args, **kwargs),
-            lambda work: _unpacked(compile_, src, work),
-        )
-        return _outcome(fresh, key, limits)
+        for _ in range(2):
+            fresh = Worker(
+                lambda: compile_(src, *args, **kwargs),
+                lambda work: _unpacked(compile_, src, work),
+            )
+            outcome = _outcome(fresh, key, limits)
+            # Nobody knows how it ended; of the second, which has a monitor, somebody does.
+            if not outcome.gone:
+                break
+        return outcome
     finally:
         # By now it is dead: the system takes as long to tear its memory down as it takes to fork.
         if worker is not None:

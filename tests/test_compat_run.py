@@ -146,11 +146,10 @@ def test_child_processes_of_multiprocessing_work(same, script, method):
 
 INSTALLED = """
     import multiprocessing, sys
-    from crosswarp.compat import install as module
-    from crosswarp.compat.install import _wanted
+    import crosswarp.compat
     def wanted():
-        from crosswarp.compat import install
-        return sys.modules["crosswarp.compat.install"]._wanted
+        standing = sys.modules["crosswarp.compat.install"]._standing
+        return [request.guard for request in standing]
     if __name__ == "__main__":
         print(wanted())
         for method in ("fork", "spawn"):
@@ -163,13 +162,15 @@ def test_forks_have_the_shims_and_spawned_interpreters_have_not(script, tmp_path
     """As the help text says. Should the second ever become True, say so there."""
     script(INSTALLED)
     done = start(*RUN, "--guard", "always", "train.py", cwd=tmp_path)
-    assert done.stdout == "always\nfork always\nspawn None\n", done.stderr
+    assert done.stdout == "['always']\nfork ['always']\nspawn []\n", done.stderr
     assert "spawn" in start("-m", "crosswarp.compat", "--help", cwd=tmp_path).stdout
 
 
 @pytest.mark.parametrize("form", [["--guard", "off"], ["--guard=off"]])
 def test_options_come_before_the_script_and_the_rest_is_its_own(script, tmp_path, form):
-    script("import sys; print(sys.argv, sys.modules['crosswarp.compat.install']._wanted)")
+    script(
+        "import sys; print(sys.argv, sys.modules['crosswarp.compat.install']._standing[0].guard)"
+    )
     done = start(*RUN, *form, "train.py", "--guard", "x", cwd=tmp_path)
     assert done.stdout == "['train.py', '--guard', 'x'] off\n"
 

@@ -49,7 +49,8 @@ def _launcher(patches: Patches) -> Callable:
                 # Raised before anything was launched.
                 if "constexpr" not in str(error):
                     raise
-            _heal_what_it_holds(patches, self)
+                if not patches.attempt(_heal_what_it_holds, patches, self):
+                    raise
             named = {name: value(arg) for name, arg in kwargs.items()}
             launched = self.run(*map(value, args), grid=grid, warmup=False, **named)
             note_acted(SHIM.name)

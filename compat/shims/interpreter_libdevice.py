@@ -9,7 +9,7 @@ import functools
 import importlib
 import sys
 import types
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 from .. import gpu_math
 from ..errors import CompatError
@@ -30,6 +30,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 
     np, patch_lang = interpreter.np, interpreter._patch_lang
     ours: Dict[Any, Any] = {}
+    tried: List[bool] = []
 
     # Symptom: TypeError: unsupported operand type(s) for +: 'NoneType' …, "cannot convert None", or ValueError:
     # Did you forget to add @triton.jit ? Window: Triton 3.0 and later, interpreter.
@@ -50,8 +51,10 @@ def apply(patches: Patches, interpreter: Any) -> None:
         return interpreter.TensorHandle(data, ret_type.scalar)
 
     def patch_lang_and_libdevice(fn, *args):
-        if not ours:
-            _replace_all(patches, interpreter, ours)
+        if not tried:
+            if not patches.attempt(_replace_all, patches, interpreter, ours):
+                ours.clear()
+            tried.append(True)
         # What was imported by name, by the module of this kernel.
         home = sys.modules.get(fn.__module__)
         if home is not None and vars(home) is fn.__globals__:

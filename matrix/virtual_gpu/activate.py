@@ -1,8 +1,6 @@
 """Put the virtual driver in place, in each generation of Triton."""
 
 import inspect
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, Callable
 
@@ -59,18 +57,14 @@ def contain() -> None:
 
 
 def _replace_launcher_stub() -> None:
-    """Triton 2.3.1 loads the launcher from a file that its backend names: name one of ours."""
+    """Triton 2.3.1 loads the launcher from a file that its backend names: name one of ours.
+
+    It lies in this package, where nobody else can have put it; a folder for temporary files is anyone's.
+    """
     from triton.compiler.backends.cuda import CUDABackend
 
-    folder = Path(os.environ.get("TRITON_CACHE_DIR") or tempfile.gettempdir())
-    folder.mkdir(parents=True, exist_ok=True)
-    stub = folder / "virtual_launcher.py"
-    text = "from crosswarp.matrix.virtual_gpu.launching import launch_before_3_0 as launch\n"
-    if not stub.exists():
-        partial = stub.with_suffix(f".{os.getpid()}")
-        partial.write_text(text, "utf-8")
-        os.replace(partial, stub)
-    CUDABackend.make_launcher_stub = lambda self, src, metadata: str(stub)
+    stub = str(Path(__file__).with_name("launcher_before_3_0.py"))
+    CUDABackend.make_launcher_stub = lambda self, src, metadata: stub
 
 
 def _stop_before_linking() -> None:

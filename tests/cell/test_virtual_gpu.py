@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,27 @@ def test_configurations_of_several_tunings_have_names_of_their_own(in_fork):
     plain, *others = in_fork(run)
     assert plain.startswith("BLOCK=64,num_stages=")
     assert others == [f"scaled: {plain}", f"{plain} #2", f"{plain} #3"]
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_launcher_that_somebody_planted_is_not_loaded(in_fork, tmp_path, monkeypatch, chosen):
+    """Where there is no TRITON_CACHE_DIR, too: Triton 2.3.1 loads its launcher from a file."""
+    planted = tmp_path / "shared"
+    planted.mkdir()
+    (planted / "virtual_launcher.py").write_text("raise SystemExit('planted')\n")
+    if chosen:
+        monkeypatch.setenv("TRITON_CACHE_DIR", str(planted))
+    else:
+        monkeypatch.delenv("TRITON_CACHE_DIR")
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tempfile, "tempdir", str(planted))
+
+    def run():
+        virtual_gpu.activate(targets.SM_80)
+        launch(small_kernels.scaled, 100, BLOCK=128)
+        return len(launches), [path.name for path in planted.glob("*.py")]
+
+    assert in_fork(run) == (1, ["virtual_launcher.py"])
 
 
 def test_a_target_is_asked_whether_it_compiles(in_fork):

@@ -1,0 +1,101 @@
+"""How a child ended, in a process that does not keep its children for those who ask.
+
+A server may ignore SIGCHLD, or wait for whatever child ends, in a handler or in a thread: then the status of a child
+is gone before we ask for it. There a child gets a monitor between it and us: a fork that only waits for it, and tells
+of its end on a pipe of ours. That costs a second fork, so it is done only where SIGCHLD is not as the system has it,
+and where a status was gone before.
+"""
+
+import os
+import select
+import signal
+import struct
+from typing import Optional, Tuple
+
+_RECORD = struct.Struct("!cq")
+# The child's process id, its status as of `os.waitpid`, or the errno with which it could not be forked.
+_PID, _STATUS, _ERRNO = b"P", b"S", b"E"
+
+_gone = False
+
+
+def needed() -> bool:
+    """Whether somebody else may take the status of a child of this process."""
+    return _gone or signal.getsignal(signal.SIGCHLD) != signal.SIG_DFL
+
+
+def note_gone() -> None:
+    """Somebody has taken the status of a child of this process: from here on they get monitors."""
+    global _gone
+    _gone = True
+
+
+def become(status_fd: int, others: Tuple[int, ...]) -> int:
+    """In a fresh fork: be the monitor of a fork of this one. Returns in that one only, the monitor's process id.
+
+    Args:
+        status_fd: where to tell of it.
+        others: what only the child is to hold open, so that it is closed when the child has ended.
+    """
+    me = os.getpid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        pid = os.fork()
+    except OSError as error:
+        os.write(status_fd, _RECORD.pack(_ERRNO, error.errno or 0))
+        os._exit(0)
+    if pid == 0:
+        os.close(status_fd)
+        return me
+    try:
+        for fd in others:
+            os.close(fd)
+        os.write(status_fd, _RECORD.pack(_PID, pid))
+        os.write(status_fd, _RECORD.pack(_STATUS, os.waitpid(pid, 0)[1]))
+    finally:
+        os._exit(0)
+
+
+class Told:
+    """What a monitor has told so far, on `fd`, which does not block.
+
+    Attributes:
+        pid: the child's process id, once it is known.
+        status: how it ended, as of `os.waitpid`.
+        ended: whether it has; without a status if the monitor itself was killed.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.pid: Optional[int] = None
+        self.status: Optional[int] = None
+        self.ended = False
+        self._buffer = b""
+
+    def look(self, seconds: float) -> None:
+        """Take in what has come, waiting at most `seconds` for it.
+
+        Raises:
+            OSError: the monitor could not fork.
+        """
+        # Not select(), which refuses descriptors from 1,024 on.
+        waiting = select.poll()
+        waiting.register(self.fd, select.POLLIN)
+        if self.ended or not waiting.poll(seconds * 1000):
+            return
+        try:
+            data = os.read(self.fd, 1 << 12)
+        except BlockingIOError:
+            return
+        self.ended = not data
+        self._buffer += data
+        while len(self._buffer) >= _RECORD.size:
+            kind, number = _RECORD.unpack_from(self._buffer)
+            self._buffer = self._buffer[_RECORD.size :]
+            if kind == _ERRNO:
+                self.ended = True
+                raise OSError(number, os.strerror(number))
+            if kind == _PID:
+                self.pid = number
+            else:
+                self.status, self.ended = number, True
