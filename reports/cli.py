@@ -383,7 +383,7 @@ def _doctor(doctor: argparse.ArgumentParser) -> None:
     )
     doctor.add_argument(
         "--targets", action="append", metavar="NAME,..",
-        help="sm_90, gfx942, ... to judge issues for (default: the devices here, or all when there is none)",
+        help="sm_90, gfx*, H100, ... to judge issues for (default: the devices here, or all when there is none)",
     )  # fmt: skip
     doctor.add_argument(
         "--guard",

@@ -266,7 +266,7 @@ def targets(options: argparse.Namespace, argv: Sequence[str]) -> int:
     rows = [
         [
             name,
-            t.product,
+            ", ".join(t.names) or t.product,
             t.triton or "all",
             t.warp_size,
             t.max_threads_per_block,
@@ -277,7 +277,7 @@ def targets(options: argparse.Namespace, argv: Sequence[str]) -> int:
     print(
         tabulate(
             rows,
-            ["target", "product", "triton", "warp", "threads", "shared"],
+            ["target", "products", "triton", "warp", "threads", "shared"],
             disable_numparse=True,
         )
     )
@@ -307,7 +307,11 @@ def runs(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 def doctor(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues.load(options.issues_file or known_issues.DEFAULT_FILE)
-    targets = selection.split(options.targets) if options.targets else []
+    targets: list[str] = []
+    if options.targets:
+        # A name that is none would find nothing left to heal.
+        table = targets_module.load()
+        targets = list(targets_module.choose(table, selection.split(options.targets)))
     if options.python:
         report = doctor_module.ask(options.python, options.guard, options.timeout)
     else:
