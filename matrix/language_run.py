@@ -18,7 +18,7 @@ from crosswarp.matrix import process, record
 from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Environment
-from crosswarp.matrix.errors import Cancelled, CrosswarpError, EnvironmentFailed
+from crosswarp.matrix.errors import SUITE_STATUSES, Cancelled, CrosswarpError, EnvironmentFailed
 from crosswarp.matrix.language_table import INTERPRETER, KIND, PASS, TARGETS, Name, Release
 from crosswarp.matrix.record import RED
 from crosswarp.matrix.run import Prepare
@@ -166,12 +166,16 @@ class Asker:
         how = (
             f"took longer than {self._column_limit} s (--column-limit)"
             if status is None
-            else f"ended with status {status} before its last probe"
+            else f"ended with status {status} before its last probe{_meaning(status)}"
         )
         said = process.log_tail(log)
         return CrosswarpError(
             f"{column.id}: {lane}: {how}:\n{said}\nThe log is {log}. Correct that, and run again."
         )
+
+
+def _meaning(status: int) -> str:
+    return f" ({SUITE_STATUSES[status]})" if status in SUITE_STATUSES else ""
 
 
 def take(told: _Told, event: Mapping[str, Any]) -> None:
