@@ -21,7 +21,7 @@ from crosswarp.matrix import issues as known_issues
 from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.environment import Builder
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.plan import Plan, check_shard, default_jobs
+from crosswarp.matrix.plan import Plan, check_shard, default_jobs, left_out
 from crosswarp.matrix.progress import progress
 from crosswarp.matrix.revision import revision
 from crosswarp.matrix.run import Prepare, Runner
@@ -110,6 +110,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             commit=revision(wanted.suite or Path(kernels.__file__).parent),
         )
         _check_work(options.work)
+        if skipped := left_out(wanted.suite):
+            shown.say(skipped)
         with Store(options.store) as store:
             runner = Runner(
                 planned, store, options.work, prepare, shown, known, argv, here=bool(options.here)

@@ -39,6 +39,8 @@ def trial(
             f"--work {options.work}: {error.strerror or error}. Name a folder that can be written."
         ) from None
     with progress() as shown, Store(options.store) as store:
+        if skipped := plan.left_out(wanted.suite):
+            shown.say(skipped)
         yield (
             Trial(
                 wanted, options.case, store, options.work, lambda column: prepare(column, shown.say),
