@@ -24,7 +24,7 @@ from packaging.version import Version
 from crosswarp.matrix import run as run_module
 from crosswarp.matrix import selection
 from crosswarp.matrix.columns import Column
-from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.errors import EXIT_ENVIRONMENT, UsageError
 from crosswarp.matrix.issues import Issue
 from crosswarp.matrix.plan import Plan
 from crosswarp.matrix.record import Record
@@ -152,7 +152,7 @@ class Trial:
         problems = [note.text for note in self.store.notes(result.run) if note.kind == "problem"]
         records = self.store.records(result.run)
         seen = judge(records, self.case, problems)
-        environment = result.exit_code == run_module.EXIT_ENVIRONMENT
+        environment = result.exit_code == EXIT_ENVIRONMENT
         counted = tuple(record for record in records if fnmatchcase(record.case, self.case))
         return replace(seen, run=result.run, environment=environment, records=counted)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from crosswarp.matrix import process, record, versions
 from crosswarp.matrix.cell.protocol import Cell, End, Event, Note, Senseless, Session, Start, Target
+from crosswarp.matrix.errors import SUITE_STATUSES, SUITE_WRONG_VERSIONS
 from crosswarp.matrix.plan import Plan
 from crosswarp.matrix.record import Record
 from crosswarp.matrix.recording import Recording
 
-WRONG_VERSIONS = 4
 NO_RECORD = "ended without a record"
 
 
@@ -132,7 +132,7 @@ class ColumnRun:
     def account(self, status: int | None, out_of_time: bool) -> None:
         """After the suite is gone: every planned item has an outcome, or the run says which have none."""
         column = self.column
-        if self.wrong or status == WRONG_VERSIONS:
+        if self.wrong or status == SUITE_WRONG_VERSIONS:
             message = (
                 self.wrong or process.log_tail(self._log, 3) or "other versions than planned"
             ) + (f". Delete {self._work / 'envs' / column} and run again.")
@@ -259,4 +259,5 @@ def _ended_how(status: int | None) -> str:
             return signal.Signals(-status).name
         except ValueError:
             return f"signal {-status}"
-    return f"exit status {status}"
+    meaning = SUITE_STATUSES.get(status)
+    return f"exit status {status}: {meaning}" if meaning and status else f"exit status {status}"

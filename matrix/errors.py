@@ -2,40 +2,62 @@
 
 The command line prints these on stderr without a traceback and exits with the class's `exit_code`. Anything else that
 escapes is a bug in crosswarp and keeps its traceback.
+
+Every exit status stands here, each number with one meaning. Both sides read it: Python 3.9, nothing imported.
 """
 
 from __future__ import annotations
 
+# Of the command line.
+EXIT_EXPECTED = 0
+EXIT_UNEXPECTED = 1
+EXIT_USAGE = 2
+EXIT_ENVIRONMENT = 3
+EXIT_STORE = 4
+EXIT_CANCELLED = 130
+
+# Of a process that runs inside a column. Python, pytest and shells have 1 to 5 and 126 upwards for themselves.
+SUITE_DONE = 0
+SUITE_SPEC = 40
+SUITE_WRONG_VERSIONS = 41
+SUITE_PYTEST = 42
+SUITE_STATUSES = {
+    SUITE_DONE: "it came to its end",
+    SUITE_SPEC: "its specification cannot be read",
+    SUITE_WRONG_VERSIONS: "these are not the versions that were planned",
+    SUITE_PYTEST: "pytest itself failed",
+}
+
 
 class CrosswarpError(Exception):
-    exit_code = 1
+    exit_code = EXIT_UNEXPECTED
 
 
 class UsageError(CrosswarpError):
     """Something asked for does not exist, or contradicts something else that was asked for."""
 
-    exit_code = 2
+    exit_code = EXIT_USAGE
 
 
 class ConfigError(CrosswarpError):
     """A data file (columns, targets, issues) cannot be read or says something it must not."""
 
-    exit_code = 2
+    exit_code = EXIT_USAGE
 
 
 class EnvironmentFailed(CrosswarpError):
     """A column's environment could not be built. The other columns go on."""
 
-    exit_code = 3
+    exit_code = EXIT_ENVIRONMENT
 
 
 class StoreError(CrosswarpError):
     """The store cannot be opened or written."""
 
-    exit_code = 4
+    exit_code = EXIT_STORE
 
 
 class Cancelled(CrosswarpError):
     """Ctrl-C or SIGTERM. What had finished is in the store."""
 
-    exit_code = 130
+    exit_code = EXIT_CANCELLED

@@ -236,6 +236,12 @@ class Verdict:
     healed: list[Healed] = field(default_factory=list)
 
     @property
+    def unhealed(self) -> list[tuple[Record, Issue]]:
+        """Of the known, what is red with the shims as well, as their records say: they name no shim. No failure of the
+        run, and never to be told as healed."""
+        return [(record, issue) for record, issue in self.known if record.mode == "shimmed"]
+
+    @property
     def as_expected(self) -> bool:
         return not (self.unexpected_red or self.unexpectedly_green or self.shim_failed)
 
@@ -290,7 +296,10 @@ def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
     records = list(records)
     verdict = Verdict()
     shimmed: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    green_bare: set[tuple[str, str, str]] = set()
     for record in records:
+        if (record.mode, record.outcome) == ("bare", "pass"):
+            green_bare.add((record.column, _bare_item(record), record.config))
         if record.mode == "shimmed":
             shimmed[record.column, _bare_item(record)].append(record)
     # A run of bare Triton alone says nothing about shims.
@@ -299,7 +308,10 @@ def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
         version = triton_of(record)
         if record.red:
             issue = classify(record, issues, version)
-            if issue is None:
+            twin = (record.column, _bare_item(record), record.config)
+            # What only the shims make red is no fault of Triton's, whatever it looks like.
+            broken = record.mode == "shimmed" and twin in green_bare
+            if issue is None or (broken and not issue.shim):
                 verdict.unexpected_red.append(record)
                 continue
             healed = _healed(record, issue, shimmed)

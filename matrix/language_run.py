@@ -19,7 +19,7 @@ from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.protocol import Done, Event, Probe, Senseless, Session
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Environment
-from crosswarp.matrix.errors import Cancelled, CrosswarpError, EnvironmentFailed
+from crosswarp.matrix.errors import SUITE_STATUSES, Cancelled, CrosswarpError, EnvironmentFailed
 from crosswarp.matrix.language_table import INTERPRETER, PASS, TARGETS, Name, Release
 from crosswarp.matrix.record import RED
 from crosswarp.matrix.run import Prepare
@@ -174,12 +174,16 @@ class Asker:
         how = (
             f"took longer than {self._column_limit} s (--column-limit)"
             if status is None
-            else f"ended with status {status} before its last probe"
+            else f"ended with status {status} before its last probe{_meaning(status)}"
         )
         said = process.log_tail(log)
         return CrosswarpError(
             f"{column.id}: {lane}: {how}:\n{said}\nThe log is {log}. Correct that, and run again."
         )
+
+
+def _meaning(status: int) -> str:
+    return f" ({SUITE_STATUSES[status]})" if status in SUITE_STATUSES else ""
 
 
 def take(told: _Told, event: Event | Senseless) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from crosswarp.matrix import issues as issues_module
 from crosswarp.matrix import jobs, run, versions
-from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.errors import EXIT_ENVIRONMENT, EXIT_USAGE, UsageError
 from crosswarp.matrix.issues import Issue
 from crosswarp.matrix.record import LANES, MODES, Record
 from crosswarp.matrix.store import Environment, Note, Run, Store
@@ -87,10 +87,10 @@ def merge(
         records,
         issues_module.judge(records, issues),
         planned=planned,
-        environment_failed=any(part.run.exit_code == run.EXIT_ENVIRONMENT for part in parts),
+        environment_failed=any(part.run.exit_code == EXIT_ENVIRONMENT for part in parts),
         problems=any(note.kind == "problem" for note in notes),
     )
-    if code == run.EXIT_USAGE:
+    if code == EXIT_USAGE:
         notes.append(Note("", "problem", run.NOTHING_RAN))
     with Store(into) as store, store.together():
         merged = store.begin(argv, _plan(parts, columns), min(p.run.started for p in parts))

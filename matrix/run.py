@@ -24,7 +24,16 @@ from crosswarp.matrix.cell.protocol import Cell
 from crosswarp.matrix.column_run import ColumnRun
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Environment
-from crosswarp.matrix.errors import Cancelled, CrosswarpError, StoreError
+from crosswarp.matrix.errors import (
+    EXIT_CANCELLED,
+    EXIT_ENVIRONMENT,
+    EXIT_EXPECTED,
+    EXIT_UNEXPECTED,
+    EXIT_USAGE,
+    Cancelled,
+    CrosswarpError,
+    StoreError,
+)
 from crosswarp.matrix.issues import Issue
 from crosswarp.matrix.plan import Plan
 from crosswarp.matrix.record import Record
@@ -33,8 +42,6 @@ from crosswarp.matrix.signals import StopRequested
 from crosswarp.matrix.stream import Tail
 
 _POLL = 0.2
-
-EXIT_EXPECTED, EXIT_UNEXPECTED, EXIT_USAGE, EXIT_ENVIRONMENT, EXIT_CANCELLED = 0, 1, 2, 3, 130
 NOTHING_RAN = "No case ran: the chosen kernels have none for these lanes. Choose others."
 
 

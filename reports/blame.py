@@ -13,10 +13,16 @@ from crosswarp.matrix import columns as columns_module
 from crosswarp.matrix.attribution import Combination, Found, Side
 from crosswarp.matrix.bisection import Answer, Seen, Trial
 from crosswarp.matrix.columns import Column
-from crosswarp.matrix.errors import CrosswarpError, EnvironmentFailed, UsageError
+from crosswarp.matrix.errors import (
+    EXIT_ENVIRONMENT,
+    EXIT_EXPECTED,
+    EXIT_UNEXPECTED,
+    CrosswarpError,
+    EnvironmentFailed,
+    UsageError,
+)
 from crosswarp.matrix.issues import Issue
 from crosswarp.matrix.record import Record
-from crosswarp.matrix.run import EXIT_ENVIRONMENT, EXIT_EXPECTED, EXIT_UNEXPECTED
 from crosswarp.reports import escape, trials
 from crosswarp.reports.layout import column_id, fill, row, wrapped
 

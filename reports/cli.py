@@ -20,10 +20,11 @@
     crosswarp update    the releases of Triton that the table of columns lacks, as columns to paste
     crosswarp columns / targets / runs    what there is to choose from
 
-Exit status: 0 as expected; 1 something unexpectedly red or green (diff: something regressed; doctor: something known is
-left unhealed; issues: a record is contradicted; docs --check: a page is old, or a record cannot be right; blame: it
-could not be told; bisect --here: bad, and 125 when it cannot say); 2 usage (doctor: or there is no Triton; bisect,
-blame: or an end is not what it was said to be); 3 an environment could not be built; 4 the store failed; 130 cancelled.
+Exit status: 0 as expected: what is red is known, and green shimmed wherever its record names a shim; 1 something
+unexpectedly red or green (diff: something regressed; doctor: something known is left unhealed; issues: a record is
+contradicted; docs --check: a page is old, or a record cannot be right; blame: it could not be told; bisect --here: bad,
+and 125 when it cannot say); 2 usage (doctor: or there is no Triton; bisect, blame: or an end is not what it was said to
+be); 3 an environment could not be built; 4 the store failed; 130 cancelled.
 """
 
 from __future__ import annotations
@@ -383,7 +384,7 @@ def _doctor(doctor: argparse.ArgumentParser) -> None:
     )
     doctor.add_argument(
         "--targets", action="append", metavar="NAME,..",
-        help="sm_90, gfx942, ... to judge issues for (default: the devices here, or all when there is none)",
+        help="sm_90, gfx*, H100, ... to judge issues for (default: the devices here, or all when there is none)",
     )  # fmt: skip
     doctor.add_argument(
         "--guard",

@@ -21,7 +21,7 @@ from crosswarp.matrix import issues as known_issues
 from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.environment import Builder
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.plan import Plan, check_shard, default_jobs
+from crosswarp.matrix.plan import Plan, check_shard, default_jobs, left_out
 from crosswarp.matrix.progress import progress
 from crosswarp.matrix.revision import revision
 from crosswarp.matrix.run import Prepare, Runner
@@ -110,6 +110,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             commit=revision(wanted.suite or Path(kernels.__file__).parent),
         )
         _check_work(options.work)
+        if skipped := left_out(wanted.suite):
+            shown.say(skipped)
         with Store(options.store) as store:
             runner = Runner(
                 planned, store, options.work, prepare, shown, known, argv, here=bool(options.here)
@@ -266,7 +268,7 @@ def targets(options: argparse.Namespace, argv: Sequence[str]) -> int:
     rows = [
         [
             name,
-            t.product,
+            ", ".join(t.names) or t.product,
             t.triton or "all",
             t.warp_size,
             t.max_threads_per_block,
@@ -277,7 +279,7 @@ def targets(options: argparse.Namespace, argv: Sequence[str]) -> int:
     print(
         tabulate(
             rows,
-            ["target", "product", "triton", "warp", "threads", "shared"],
+            ["target", "products", "triton", "warp", "threads", "shared"],
             disable_numparse=True,
         )
     )
@@ -307,7 +309,11 @@ def runs(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 def doctor(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues.load(options.issues_file or known_issues.DEFAULT_FILE)
-    targets = selection.split(options.targets) if options.targets else []
+    targets: list[str] = []
+    if options.targets:
+        # A name that is none would find nothing left to heal.
+        table = targets_module.load()
+        targets = list(targets_module.choose(table, selection.split(options.targets)))
     if options.python:
         report = doctor_module.ask(options.python, options.guard, options.timeout)
     else:

@@ -83,6 +83,9 @@ class VerdictPart(_Part):
     as_expected: bool
     known: list[Known]
     healed: list[HealedPart]
+    unhealed: list[Known] = Field(
+        default=[], description="of the known, what is red with the shims too: no shim heals it"
+    )
     unexpected_red: list[str]
     shim_failed: list[Known]
     unexpectedly_green: list[Known]
@@ -145,6 +148,9 @@ def export(view: View) -> str:
             "healed": [
                 {"cell": one.bare.id, "issue": one.issue.id, "shims": list(one.shims)}
                 for one in verdict.healed
+            ],
+            "unhealed": [
+                {"cell": record.id, "issue": issue.id} for record, issue in verdict.unhealed
             ],
             "unexpected_red": [record.id for record in verdict.unexpected_red],
             "shim_failed": [

@@ -14,10 +14,16 @@ from crosswarp.matrix import columns as columns_module
 from crosswarp.matrix import here, language_run, language_table, plan, selection, versions
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Builder
-from crosswarp.matrix.errors import EnvironmentFailed, UsageError
+from crosswarp.matrix.errors import (
+    EXIT_ENVIRONMENT,
+    EXIT_EXPECTED,
+    EXIT_UNEXPECTED,
+    EnvironmentFailed,
+    UsageError,
+)
 from crosswarp.matrix.language_table import Release, Table
 from crosswarp.matrix.progress import progress
-from crosswarp.matrix.run import EXIT_ENVIRONMENT, EXIT_EXPECTED, EXIT_UNEXPECTED, Prepare
+from crosswarp.matrix.run import Prepare
 from crosswarp.matrix.uvtool import Uv
 from crosswarp.reports import escape, language_view
 

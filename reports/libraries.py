@@ -10,11 +10,11 @@ from crosswarp.matrix import libraries, plan, selection
 from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.environment import Builder, python_for
-from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.errors import EXIT_ENVIRONMENT, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.libraries import Cell, Library, LibraryFile, Verdict
 from crosswarp.matrix.progress import progress
 from crosswarp.matrix.record import MODES, Record
-from crosswarp.matrix.run import EXIT_ENVIRONMENT, EXIT_UNEXPECTED, Runner
+from crosswarp.matrix.run import Runner
 from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
 from crosswarp.reports import escape

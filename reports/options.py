@@ -15,7 +15,7 @@ def what(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
             "ids, globs, a profile, or a release with another torch, numpy or Python, such as "
             "triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12 or any part of that (default: founding)",
         ),
-        ("targets", "sm_90, gfx*, ... or a profile (default: founding; all)"),
+        ("targets", "sm_90, gfx*, H100, ... or a profile (default: founding; all)"),
         ("lanes", "compile, interpret, device (default: compile,interpret)"),
         ("modes", "bare, shimmed (default: both)"),
         ("kernels", "names of kernels (default: all)"),

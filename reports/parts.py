@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from crosswarp.matrix import issues, jobs
 from crosswarp.matrix import merge as merge_module
+from crosswarp.matrix.plan import left_out
 from crosswarp.matrix.store import Store
 from crosswarp.reports import asked, colour, escape
 from crosswarp.reports.summary import summary
@@ -20,6 +22,8 @@ def plan(options: argparse.Namespace, argv: Sequence[str]) -> int:
         print(jobs.github(planned), end="")
         return 0
     found = asked.asked(options)
+    if skipped := left_out(found.suite):
+        print(escape.terminal(skipped), file=sys.stderr)
     print("\n".join(f"crosswarp run {job.run}" for job in planned))
     kernels = "all kernels" if found.kernels == ("*",) else f"kernels {', '.join(found.kernels)}"
     print(

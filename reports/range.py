@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from crosswarp.matrix import selection, supported
+from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.record import LANES, Record
@@ -34,6 +35,7 @@ def measured(
     records = _chosen(records, lanes, "lane", lambda record: record.lane, one.id)
     # Only the compile lane has targets to choose from: `cpu` and `gpu` are not named when a run is asked for either.
     compiled = [record for record in records if record.lane == "compile"]
+    targets = targets_module.named(targets_module.load(), selection.split(targets or ["*"]))
     if compiled:
         wanted = _chosen(compiled, targets, "target", lambda record: record.target, one.id)
         left = {record.target for record in compiled} - {record.target for record in wanted}

@@ -172,6 +172,18 @@ def _unexpected(view: View) -> list[str]:
             + _cells([record for record, _ in verdict.shim_failed])
             + "\n  Mend the shim, or narrow what issues.toml promises of it."
         )
+    if verdict.unhealed:
+        # As expected, and yet no user of the shims is helped.
+        by_id = {issue.id: issue for _, issue in verdict.unhealed}
+        parts.append(
+            f"RED WITH THE SHIMS TOO ({len(verdict.unhealed)} cells): known upstream, and no shim heals them.\n"
+            + "\n".join(
+                fill("  ", escape.line(f"{one.id}: {one.workaround or one.title}", LONGEST))
+                for one in by_id.values()
+            )
+            + "\n"
+            + _cells([record for record, _ in verdict.unhealed])
+        )
     if verdict.unexpectedly_green:
         issues = {green.issue.id: green.issue for green in verdict.unexpectedly_green}
         parts.append(
@@ -239,7 +251,9 @@ def _last_line(view: View) -> str:
         return f"This run is not whole: {view.run.status}. What had finished stands above."
     if code == 0:
         healed = f", {len(verdict.healed)} of them green shimmed" if verdict.healed else ""
-        return f"As expected: {len(verdict.known)} red cells, all known upstream{healed}."
+        left = len(verdict.unhealed)
+        healed += f", {left} red with the shims too, which heal none of these" if left else ""
+        return fill("", f"As expected: {len(verdict.known)} red cells, all known upstream{healed}.")
     meaning = {
         1: "Not as expected: see above.",
         2: "Nothing ran.",

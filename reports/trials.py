@@ -39,6 +39,8 @@ def trial(
             f"--work {options.work}: {error.strerror or error}. Name a folder that can be written."
         ) from None
     with progress() as shown, Store(options.store) as store:
+        if skipped := plan.left_out(wanted.suite):
+            shown.say(skipped)
         yield (
             Trial(
                 wanted, options.case, store, options.work, lambda column: prepare(column, shown.say),
@@ -55,9 +57,12 @@ def planned(options: argparse.Namespace, fresh: bool) -> plan.Plan:
     names = plan.kernel_names(suite)
     if options.kernel not in names:
         raise UsageError(f'"{options.kernel}" is no one kernel. There are: {", ".join(names)}.')
+    # What is told of the search names the target, and not the product that was asked for.
+    wanted = targets_module.named(all_targets, selection.split([options.target]))
+    options.target = ",".join(wanted)
     return plan.Plan(
         columns=(),
-        targets=targets_module.choose(all_targets, selection.split([options.target])),
+        targets=targets_module.choose(all_targets, wanted),
         lanes=plan.check_lanes([options.lane]),
         modes=plan.check_words([options.mode], MODES, "mode"),
         kernels=(options.kernel,),

@@ -362,6 +362,16 @@ def test_crosswarp_doctor_asks_another_python_and_adds_the_issues(fakes, tmp_pat
     assert report["issues_scope"] == "sm_90"
 
 
+def test_a_target_that_is_none_is_refused_and_a_product_is_taken(fakes, command, monkeypatch):
+    report = {**copy.deepcopy(HEALTHY), "exit_code": 0}
+    monkeypatch.setattr(doctor, "examine", lambda *a: copy.deepcopy(report))
+    status, out, err = command("doctor", "--targets", "nonsense")
+    assert (status, out) == (2, "")
+    assert 'no target matches "nonsense"' in err and "crosswarp targets" in err
+    _, out, _ = command("doctor", "--json", "--targets", "H100,MI300X")
+    assert json.loads(out)["issues_scope"] == "sm_90, gfx942"
+
+
 @pytest.mark.parametrize("python", ["/no/such/python", "/bin/true"])
 def test_a_python_that_cannot_be_asked_ends_with_2(fakes, python):
     done = fakes.run("--python", python, command=("-m", "crosswarp.reports.cli", "doctor"))

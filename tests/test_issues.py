@@ -118,6 +118,24 @@ def test_red_although_shimmed_fails(crash, make_issue):
 def test_red_shimmed_is_known_where_no_shim_is_promised(crash, make_issue):
     verdict = judge([crash(), crash(mode="shimmed")], [make_issue(shim=None)])
     assert verdict.as_expected and len(verdict.known) == 2
+    # Expected, and said to be what it is.
+    assert [record.mode for record, _ in verdict.unhealed] == ["shimmed"] and not verdict.healed
+
+
+def test_what_a_shim_heals_is_never_unhealed(crash, chunk, make_issue):
+    healed = judge([crash(), chunk(mode="shimmed")], [make_issue()])
+    failed = judge([crash(), crash(mode="shimmed")], [make_issue()])
+    bare = judge([crash()], [make_issue(shim=None)])
+    assert healed.unhealed == failed.unhealed == bare.unhealed == []
+
+
+def test_what_only_the_shims_make_red_is_no_known_issue(crash, chunk, make_issue):
+    """A record that names no shim would explain it, were it not for its green twin."""
+    verdict = judge([chunk(), crash(mode="shimmed")], [make_issue(shim=None)])
+    assert not verdict.as_expected
+    assert [record.mode for record in verdict.unexpected_red] == ["shimmed"]
+    other = crash(mode="shimmed", config=f"{crash().config},num_stages=2")
+    assert judge([chunk(), other], [make_issue(shim=None)]).unexpected_red == []
 
 
 @pytest.mark.parametrize("twin", [None, "unsupported", "not-run", "crash"])

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from crosswarp.matrix import libraries
-from crosswarp.matrix.errors import ConfigError, UsageError
+from crosswarp.matrix.errors import EXIT_ENVIRONMENT, ConfigError, UsageError
 from crosswarp.matrix.libraries import Cause, Library, LibraryFile, cells, judge
-from crosswarp.matrix.run import EXIT_ENVIRONMENT
 from crosswarp.matrix.store import Store
 from crosswarp.reports import libraries as command
 from crosswarp.reports.libraries_page import Facts, page

@@ -111,6 +111,7 @@ def test_a_part_of_the_run(crosswarp, stored, make_releases):
         ("--kernels", "soft*", "--lanes", "compile"): ">=2.3.1,!=3.1.*,<3.3",
         ("--kernels", "softmax", "--targets", "sm_90"): ">=2.3.1,<3.2",
         ("--kernels", "softmax", "--targets", "sm_90", "--lanes", "compile"): ">=2.3.1,<3.3",
+        ("--kernels", "softmax", "--targets", "H100"): ">=2.3.1,<3.2",
         ("--lanes", "interpret"): ">=2.3.1,<3.2",
     }
     for arguments, specifier in specifiers.items():

@@ -90,6 +90,26 @@ def test_the_summary_of_what_nobody_expected(stored, make_record, abort, make_is
     assert "Not as expected" in text and "As expected:" not in text
 
 
+def test_what_no_shim_heals_is_shown_and_not_told_as_healed(stored, abort, make_issue):
+    issue = make_issue(shim=None, workaround="Use 4 warps.")
+    red = [
+        abort(target=target, mode=mode)
+        for target in ("sm_80", "sm_90")
+        for mode in ("bare", "shimmed")
+    ]
+    shown = stored(red, [issue])
+    text = summary(shown)
+    assert "RED WITH THE SHIMS TOO (2 cells)" in text and "triton-1: Use 4 warps." in text
+    assert "triton-3.2.0/sm_80/compile/shimmed/chunk" in text
+    last = " ".join(text[text.index("As expected") :].split())
+    assert last == (
+        "As expected: 4 red cells, all known upstream, 2 red with the shims too, which heal none of these."
+    )
+    assert "green shimmed" not in text and max(map(len, text.splitlines())) <= 80
+    unhealed = json.loads(export(shown))["verdict"]["unhealed"]
+    assert [one["issue"] for one in unhealed] == ["triton-1", "triton-1"]
+
+
 def test_a_run_that_was_cut_off_is_not_reported_as_whole(stored, make_record):
     text = summary(stored([make_record()], status="cut off", code=None))
     assert "not whole: cut off" in text and "As expected" not in text

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix.errors import Cancelled
+from crosswarp.matrix.errors import SUITE_PYTEST, SUITE_WRONG_VERSIONS, Cancelled
 from crosswarp.matrix.store import Store
 
 
@@ -170,11 +170,21 @@ def test_the_same_cell_twice(fake_run):
 
 
 def test_wrong_versions_by_exit_status(fake_run):
-    result = fake_run([{"say": "triton 3.1.0, planned was 3.2.0"}, {"exit": 4}])
+    result = fake_run([{"say": "triton 3.1.0, planned was 3.2.0"}, {"exit": SUITE_WRONG_VERSIONS}])
     assert result.exit_code == 3
     records = fake_run.records()
     assert records and {(r.outcome, r.reason) for r in records} == {("not-run", "wrong versions")}
     assert "3.1.0" in records[0].message
+
+
+@pytest.mark.parametrize("status", [1, 2, 3, 4, SUITE_PYTEST])
+def test_another_status_is_not_taken_for_wrong_versions(fake_run, status):
+    """4 is pytest's own for a usage error, and the command line's for a store."""
+    result = fake_run([session(1), *whole("a"), {"exit": status}])
+    assert result.exit_code == 1
+    assert outcomes(fake_run.records()) == {"a": ("pass", "")}
+    assert any(f"exit status {status}" in note for note in fake_run.notes())
+    assert not any("wrong versions" in note for note in fake_run.notes())
 
 
 def test_wrong_versions_are_noticed_by_the_host_too(fake_run, tmp_path):

@@ -60,3 +60,27 @@ def test_what_is_refused(tmp_path, name, changes, named):
     with pytest.raises(ConfigError) as caught:
         targets.load(write(tmp_path / "t.toml", name, **changes))
     assert named in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("product", "name"),
+    [
+        ("H100", "sm_90"), ("h200", "sm_90"), ("A100", "sm_80"), ("MI300X", "gfx942"), ("RTX 5090", "sm_120"),
+        ("rtx5090", "sm_120"), ("rx-7900-xtx", "gfx1100"),
+    ],
+)  # fmt: skip
+def test_a_product_stands_for_its_target(product, name):
+    assert list(targets.choose(targets.load(), [product])) == [name]
+
+
+def test_every_target_has_a_product_by_name():
+    assert all(target.names for target in targets.load().values())
+
+
+def test_two_targets_of_one_name_are_refused(tmp_path):
+    path = write(tmp_path / "t.toml", names='["H100"]')
+    other = {**GOOD, "arch": "80", "family": '"sm_8"', "names": '["h 100"]'}
+    text = path.read_text() + "[sm_80]\n" + "".join(f"{k} = {v}\n" for k, v in other.items())
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r'both \[sm_90\] and \[sm_80\] are called "h 100"'):
+        targets.load(path)

@@ -1,8 +1,8 @@
 """``python -m crosswarp.matrix.language_probes SPEC.json``: the names and probes of one column, in one lane.
 
 The specification holds `lane` (compile or interpret), `targets`, `names` (globs), `expect` (versions), `records` (where
-the events go), `cache` (a folder to use and throw away), `time_limit` and `memory_limit_mb`. Exit status: 0 every probe
-was run; 2 the specification cannot be read; 4 these are not the versions that were planned for.
+the events go), `cache` (a folder to use and throw away), `time_limit` and `memory_limit_mb`. Exit status: one of the
+SUITE_ numbers of matrix/errors.py.
 """
 
 import json
@@ -14,7 +14,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import protocol
-from crosswarp.matrix.suite.__main__ import WRONG_VERSIONS, wrong_versions
+from crosswarp.matrix.errors import SUITE_DONE, SUITE_SPEC, SUITE_WRONG_VERSIONS
+from crosswarp.matrix.suite.__main__ import wrong_versions
 from crosswarp.matrix.suite.stream import Stream
 
 
@@ -23,13 +24,13 @@ def main(arguments: List[str]) -> int:
         spec = json.loads(Path(arguments[0]).read_text("utf-8"))
         stream = Stream(spec["records"])
         lane = spec["lane"]
-    except (IndexError, KeyError, OSError, ValueError) as error:
+    except (IndexError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         print(f"the specification cannot be read: {error}", file=sys.stderr)
-        return 2
+        return SUITE_SPEC
     wrong = wrong_versions(spec["expect"])
     if wrong:
         print(f"wrong versions: {wrong}", file=sys.stderr)
-        return WRONG_VERSIONS
+        return SUITE_WRONG_VERSIONS
     # Before Triton is imported: it decides then whether it interprets. A forked child does not have OpenMP's threads.
     os.environ.update(OMP_NUM_THREADS="1", TRITON_CACHE_DIR=spec["cache"])
     os.environ["CROSSWARP_CACHE_DIR"] = spec["cache"]
@@ -40,7 +41,7 @@ def main(arguments: List[str]) -> int:
     if lane == "interpret":
         os.environ["TRITON_INTERPRET"] = "1"
     _run(spec, stream, lane)
-    return 0
+    return SUITE_DONE
 
 
 def _run(spec: Dict[str, Any], stream: Stream, lane: str) -> None:

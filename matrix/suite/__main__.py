@@ -1,7 +1,6 @@
 """``python -m crosswarp.matrix.suite SPEC.json``: run the lanes, each in a pytest of its own.
 
-Exit status: 0 every item ran, whatever its outcome; 2 the specification cannot be read; 4 these are not the versions
-that were planned for; else pytest itself failed, and its output says why.
+Exit status: one of the SUITE_ numbers of matrix/errors.py; done is done whatever the outcome of an item.
 """
 
 import importlib.metadata
@@ -13,11 +12,12 @@ from pathlib import Path
 from typing import Dict, List
 
 from crosswarp.matrix.cell.protocol import Note
+from crosswarp.matrix.errors import SUITE_DONE, SUITE_PYTEST, SUITE_SPEC, SUITE_WRONG_VERSIONS
 
 from .plugin import LANE_ENV, SPEC_ENV
 from .stream import Stream, read_spec
 
-WRONG_VERSIONS = 4
+_NEEDED = {"column": str, "records": str, "lanes": list, "expect": dict}
 # pytest: 0 all passed, 1 some failed, 5 nothing collected (no kernel has a case in this lane).
 FINE = (0, 1, 5)
 
@@ -26,21 +26,27 @@ def main(arguments: List[str]) -> int:
     try:
         spec_path = Path(arguments[0]).resolve()
         spec = read_spec(spec_path)
-    except (IndexError, OSError, ValueError) as error:
+        for name, kind in _NEEDED.items():
+            if not isinstance(spec.get(name), kind):
+                msg = f"{name} is not there, or is no {kind.__name__}"
+                raise ValueError(msg)
+    except (IndexError, OSError, ValueError, RecursionError) as error:
         print(
             f"the specification cannot be read: {error}; give the path of a SPEC.json",
             file=sys.stderr,
         )
-        return 2
+        return SUITE_SPEC
     wrong = wrong_versions(spec["expect"])
     if wrong:
         Stream(spec["records"]).write(Note(f"wrong versions: {wrong}"))
         print(f"wrong versions: {wrong}", file=sys.stderr)
-        return WRONG_VERSIONS
-    status = 0
+        return SUITE_WRONG_VERSIONS
+    status = SUITE_DONE
     for lane in spec["lanes"]:
         code = _pytest(spec_path, spec, lane)
-        status = status or (0 if code in FINE else code)
+        if code not in FINE:
+            print(f"the {lane} lane: pytest ended with status {code}", file=sys.stderr)
+            status = SUITE_PYTEST
     return status
 
 

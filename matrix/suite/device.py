@@ -6,12 +6,13 @@ bits. Times are those of whole launches between CUDA events, after a warm-up, on
 GPU is kept waiting before each, so that the host's pace has no part in them.
 """
 
+import hashlib
 import json
 import os
 import statistics
 import tempfile
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from .verdict import Verdict
 
@@ -21,6 +22,8 @@ REPEATS = 25
 HEAD_START = 2_500_000
 # Elements of the copy that says what this GPU's memory can do: 256 MiB in, 256 MiB out, more than any cache.
 _COPIED = 1 << 26
+# Bytes a second that no memory moves; a file that says so is broken.
+_IMPOSSIBLE = 1e18
 
 
 def same_bits(first: Mapping[str, Any], second: Mapping[str, Any]) -> List[str]:
@@ -78,32 +81,58 @@ def traffic(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> int:
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
-def copy_bandwidth(cache: Path) -> float:
-    """Bytes a second, in and out, of a plain copy on this GPU; measured once for a cache folder."""
+def copy_bandwidth(cache: Path, alone: bool = True) -> float:
+    """Bytes a second, in and out, of a plain copy on this GPU.
+
+    Measured once for a cache folder and a kind of GPU, and kept there. Measured beside other jobs (`alone` is false) it
+    says what was left of the GPU at that moment: it serves this one time, and is not kept.
+    """
     import torch
 
-    kept = cache / "copy-bandwidth.json"
-    if kept.exists():
-        return json.loads(kept.read_text("utf-8"))[torch.cuda.get_device_name()]
+    name = torch.cuda.get_device_name()
+    # A work folder may be carried from one GPU to another, and each has its own.
+    kept = cache / f"copy-bandwidth-{hashlib.sha256(name.encode()).hexdigest()[:8]}.json"
+    found = _kept(kept, name)
+    if found is not None:
+        return found
     source = torch.empty(_COPIED, dtype=torch.float32, device="cuda")
     target = torch.empty_like(source)
     spent = timed(lambda: target.copy_(source))["median"] / 1000
     found = 2 * source.numel() * source.element_size() / spent
-    cache.mkdir(parents=True, exist_ok=True)
-    handle, partial = tempfile.mkstemp(dir=cache)
-    with os.fdopen(handle, "w") as stream:
-        json.dump({torch.cuda.get_device_name(): found}, stream)
-    os.replace(partial, kept)
+    if alone:
+        cache.mkdir(parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(dir=cache)
+        with os.fdopen(handle, "w") as stream:
+            json.dump({"gpu": name, "bytes_per_second": found}, stream)
+        os.replace(partial, kept)
     return found
 
 
+def _kept(path: Path, gpu: str) -> Optional[float]:
+    """What was kept of this GPU. A file that says nothing of the kind is as good as none: it is measured again."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+        found = document["bytes_per_second"] if document["gpu"] == gpu else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    number = isinstance(found, (int, float)) and not isinstance(found, bool)
+    return float(found) if number and 0 < found < _IMPOSSIBLE else None
+
+
 def measured(
-    launch: Callable[[], Mapping[str, Any]], inputs: Mapping[str, Any], cache: Path
+    launch: Callable[[], Mapping[str, Any]],
+    inputs: Mapping[str, Any],
+    cache: Path,
+    alone: bool,
 ) -> Dict[str, Any]:
     """The record's ``timing``: milliseconds, and the share of the copy bandwidth that moving inputs and outputs once
-    comes to. For what computes much on little data, the share says nothing."""
+    comes to. For what computes much on little data, the share says nothing.
+
+    Beside other jobs on the same GPU (`alone` is false) a time is a sign of life, and nothing to compare.
+    """
     moved = traffic(inputs, launch())
     found: Dict[str, Any] = timed(launch)
     found["bytes"] = moved
-    found["of_copy"] = moved / (found["median"] / 1000) / copy_bandwidth(cache)
+    found["of_copy"] = moved / (found["median"] / 1000) / copy_bandwidth(cache, alone)
+    found["alone"] = alone
     return found

@@ -188,12 +188,13 @@ def _measure(spec: Dict[str, Any], kernel: Any, case: Any, verdict: Verdict) -> 
         if different and "atomic" not in kernel.features(case):
             return device.not_deterministic(different)
         timing = device.measured(
-            lambda: kernel.launch(**inputs, **case.options), inputs, Path(spec["cache"])
+            lambda: kernel.launch(**inputs, **case.options),
+            inputs,
+            Path(spec["cache"]),
+            spec["jobs"] == 1,
         )
     except BaseException as error:
         return of_error(error, phase="launch")
-    # Beside other jobs on the same GPU a time is a sign of life, and nothing to compare.
-    timing["alone"] = spec["jobs"] == 1
     verdict.resources.update(deterministic=not different, timing=timing)
     return verdict
 

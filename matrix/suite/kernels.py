@@ -2,29 +2,21 @@
 
 import fnmatch
 import importlib.util
-import re
 import sys
 from pathlib import Path
 from typing import Any, List, Optional, Sequence
 
 from crosswarp import kernels as own
 
+from . import modules
+
 
 def names(suite: Optional[str], patterns: Sequence[str]) -> List[str]:
     """Names of the modules to load, from their files: nothing is imported. A helper beside them sets no KERNEL."""
-    found = (
-        own.NAMES
-        if suite is None
-        else sorted(path.stem for path in Path(suite).glob("*.py") if _declares(path))
-    )
+    found = own.NAMES if suite is None else modules.kernels(modules.look(suite))
     return [
         name for name in found if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
     ]
-
-
-def _declares(path: Path) -> bool:
-    text = path.read_text("utf-8", "replace")
-    return not path.stem.startswith("_") and re.search(r"^KERNEL\b", text, re.MULTILINE) is not None
 
 
 def load(suite: Optional[str], name: str) -> Any:

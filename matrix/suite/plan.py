@@ -18,11 +18,14 @@ from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.virtual_gpu import Target
 
-from . import kernels, probe, versions
-from .stream import Stream
+from . import kernel_check, kernels, probe, versions
+from .stream import Stream, shortened
 from .verdict import Verdict, of_death
 
 IMPORT_SECONDS = 120
+# The reason of a module whose KERNEL is none.
+MALFORMED = "malformed KERNEL"
+MAX_NOTE = 500
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,11 @@ def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
     items: List[Item] = []
     for name in kernels.names(spec.get("suite"), spec["kernels"]):
         loaded = _cases(spec, lane, name)
+        if isinstance(loaded, Verdict) and lane == spec["lanes"][0]:
+            # Told at once: its cells come when their turn does.
+            told = loaded.message.strip().splitlines()[-1]
+            text = told if loaded.reason == MALFORMED else f"{name}.py: cannot be imported: {told}"
+            stream.write("note", column=spec["column"], text=text[:MAX_NOTE])
         items += _items(spec, lane, name, loaded, targets)
     stream.write(protocol.Session(lane, len(items), found))
     return items
@@ -120,18 +128,47 @@ def _targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Di
     return chosen
 
 
+def _malformed(name: str, wrong: List[str]) -> Verdict:
+    """The verdict on a module that was imported and says what cannot be run. It costs this module alone."""
+    return Verdict(
+        "api-error",
+        reason=MALFORMED,
+        fingerprint=shortened(f"{MALFORMED}: {wrong[0]}", 300),
+        message=shortened(f"{name}.py: {'; '.join(wrong)}. Correct it in the suite."),
+        phase="import",
+    )
+
+
+def _is_answer(value: Any) -> bool:
+    """Whether it is what was asked for: lists of what is wrong and of (case, its targets)."""
+    if not (isinstance(value, tuple) and [type(part) for part in value] == [list, list]):
+        return False
+    wrong, cases = value
+    return all(type(text) is str for text in wrong) and all(
+        isinstance(case, tuple)
+        and [type(part) for part in case] == [str, tuple]
+        and all(type(glob) is str for glob in case[1])
+        for case in cases
+    )
+
+
 def _cases(spec: Dict[str, Any], lane: str, name: str) -> Any:
     """Ids and target globs of the module's cases in this lane, or the verdict on its import."""
 
     def ask(send):
         probe.prepare_import(lane, spec)
         kernel = kernels.load(spec.get("suite"), name)
-        return [(case.id, case.targets) for case in kernel.cases if lane in case.lanes]
+        wrong = kernel_check.problems(kernel, may_be_empty=bool(spec.get("libraries")))
+        return (wrong, []) if wrong else ([], kernel_check.cases_in(kernel, lane))
 
     limit = min(IMPORT_SECONDS, spec["time_limit"])
     outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"))
     if outcome.kind == "returned":
-        return outcome.value
+        if not _is_answer(outcome.value):
+            # The module has written into the pipe that the answer comes through.
+            return _malformed(name, ["its import gave another answer than its cases"])
+        wrong, cases = outcome.value
+        return _malformed(name, wrong) if wrong else cases
     if outcome.raised is not None:
         from . import fingerprint
 

@@ -69,9 +69,9 @@ def kernel(launch, **more):
     )
 
 
-def measure(made, monkeypatch, folder):
+def measure(made, monkeypatch, folder, jobs=1):
     monkeypatch.setattr(item, "_inputs", lambda kernel, case, where, seed: {"x": torch.ones(4)})
-    return item._measure({"cache": str(folder), "jobs": 2}, made, CASE, Verdict("pass"))
+    return item._measure({"cache": str(folder), "jobs": jobs}, made, CASE, Verdict("pass"))
 
 
 def test_nan_is_the_same_bits_and_a_sign_is_not():
@@ -92,12 +92,56 @@ def test_a_passing_case_has_its_time_and_its_share_of_a_copy(clock, monkeypatch,
     timing = verdict.resources["timing"]
     assert verdict.outcome == "pass" and verdict.resources["deterministic"] is True
     assert timing["low"] < timing["median"] < timing["high"] and timing["bytes"] == 32
-    assert timing["alone"] is False and timing["host_bound"] is False
+    assert timing["alone"] is True and timing["host_bound"] is False
     # 8,000 bytes were copied in the time of events 51 to 100, these 32 in that of 1 to 50
     assert timing["of_copy"] == pytest.approx(32 / 8000 * (50 + 26) / 26, rel=0.1)
-    kept = (tmp_path / "copy-bandwidth.json").read_text()
+    (kept,) = files(tmp_path)
+    measured = Event.waited
     again = measure(kernel(lambda x: {"y": x * 2}), monkeypatch, tmp_path)
-    assert again.outcome == "pass" and (tmp_path / "copy-bandwidth.json").read_text() == kept
+    assert again.outcome == "pass" and files(tmp_path) == [kept]
+    # the copy was not timed a second time
+    assert Event.waited - measured == device.REPEATS < measured
+
+
+def files(folder):
+    return sorted((path.name, path.read_text()) for path in folder.iterdir())
+
+
+def test_another_gpu_has_a_bandwidth_of_its_own(clock, monkeypatch, tmp_path):
+    made = kernel(lambda x: {"y": x * 2})
+    measure(made, monkeypatch, tmp_path)
+    first = files(tmp_path)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "another/GPU")
+    assert measure(made, monkeypatch, tmp_path).outcome == "pass"
+    assert len(files(tmp_path)) == 2 and set(first) < set(files(tmp_path))
+
+
+def test_beside_other_jobs_no_bandwidth_is_kept_and_a_kept_one_is_used(
+    clock, monkeypatch, tmp_path
+):
+    made = kernel(lambda x: {"y": x * 2})
+    beside = measure(made, monkeypatch, tmp_path, jobs=2).resources["timing"]
+    assert beside["alone"] is False and beside["of_copy"] > 0 and files(tmp_path) == []
+    measure(made, monkeypatch, tmp_path)
+    kept, measured = files(tmp_path), Event.waited
+    measure(made, monkeypatch, tmp_path, jobs=2)
+    assert files(tmp_path) == kept and Event.waited - measured == device.REPEATS
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{", "[" * 9000, '{"a GPU": 1.0}', '{"gpu": "a GPU", "bytes_per_second": "fast"}',
+     '{"gpu": "a GPU", "bytes_per_second": 0}', '{"gpu": "a GPU", "bytes_per_second": Infinity}',
+     '{"gpu": "a GPU", "bytes_per_second": true}', '{"gpu": "other", "bytes_per_second": 1.0}'],
+)  # fmt: skip
+def test_a_broken_file_is_measured_anew(clock, monkeypatch, tmp_path, text):
+    made = kernel(lambda x: {"y": x * 2})
+    measure(made, monkeypatch, tmp_path)
+    ((name, _),) = files(tmp_path)
+    (tmp_path / name).write_text(text)
+    assert measure(made, monkeypatch, tmp_path).outcome == "pass"
+    ((_, again),) = files(tmp_path)
+    assert again != text and '"gpu": "a GPU"' in again
 
 
 def test_different_bits_are_a_mismatch_unless_the_kernel_adds_atomically(

@@ -1,0 +1,59 @@
+"""Exit statuses: each number has one meaning, on both sides."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from crosswarp.matrix import errors
+from crosswarp.matrix.suite import __main__ as suite
+
+
+def numbers(prefix):
+    return {name: value for name, value in vars(errors).items() if name.startswith(prefix)}
+
+
+def test_one_number_each():
+    own = {name: value for name, value in numbers("SUITE_").items() if isinstance(value, int)}
+    assert sorted(own.values()) == sorted(errors.SUITE_STATUSES)
+    statuses = [*numbers("EXIT_").values(), *own.values()]
+    # What is done and what is expected is 0; of the others no two are the same.
+    assert sorted(statuses) == [0, *sorted(set(statuses))]
+    # pytest's own, and those of a shell.
+    assert not {1, 2, 3, 4, 5, 126, 127} & set(own.values())
+
+
+def test_every_error_ends_the_command_with_one_of_them():
+    classes = [errors.CrosswarpError, *errors.CrosswarpError.__subclasses__()]
+    assert {one.exit_code for one in classes} <= set(numbers("EXIT_").values())
+
+
+def ended(tmp_path, monkeypatch, codes, expect=()):
+    spec = tmp_path / "spec.json"
+    records = tmp_path / "records.jsonl"
+    lanes = list(codes)
+    spec.write_text(
+        json.dumps({"column": "c", "lanes": lanes, "expect": dict(expect), "records": str(records)})
+    )
+    monkeypatch.setattr(suite, "_pytest", lambda path, spec, lane: codes[lane])
+    return suite.main([str(spec)])
+
+
+def test_the_suites_statuses(tmp_path, monkeypatch, capsys):
+    assert ended(tmp_path, monkeypatch, {"compile": 0, "interpret": 1, "device": 5}) == 0
+    for code in (2, 3, 4, -9):
+        lanes = {"compile": code, "interpret": 0}
+        assert ended(tmp_path, monkeypatch, lanes) == errors.SUITE_PYTEST
+        assert f"the compile lane: pytest ended with status {code}" in capsys.readouterr().err
+    wrong = {"python": "2.7"}
+    assert ended(tmp_path, monkeypatch, {"compile": 0}, wrong) == errors.SUITE_WRONG_VERSIONS
+
+
+def test_a_specification_that_cannot_be_read(tmp_path, capsys):
+    path = tmp_path / "spec.json"
+    assert suite.main([]) == suite.main([str(path)]) == errors.SUITE_SPEC
+    for text in ("", "[]", "{", "[" * 100_000, "\udcff", "{}", '{"expect": 1}', '{"expect": {}}'):
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+        assert suite.main([str(path)]) == errors.SUITE_SPEC, text
+    assert "SPEC.json" in capsys.readouterr().err
+    assert sys.exc_info() == (None, None, None)
