@@ -80,8 +80,13 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def suite_of(shown: View) -> Path | None:
-    named = shown.run.plan.get("suite")
-    return Path(str(named)) if named else None
+    """The folder that the run says its kernels are of; None: our own."""
+    named = str(shown.run.plan.get("suite") or "")
+    if not named.isprintable():
+        raise UsageError(
+            f"run {shown.run.id} names no folder of kernels that can be. Name it with --suite."
+        )
+    return Path(named) if named else None
 
 
 def typical(cause: Cause) -> Record:
@@ -118,7 +123,7 @@ def _warn_of_changes(shown: View, suite: Path | None) -> None:
     here = revision(suite) if suite else ""
     if ran and here and ran != here:
         print(
-            f"The suite has changed since run {shown.run.id}: it was at {ran[:12]}, and is at {here[:12]}.",
+            f"The suite has changed since run {shown.run.id}: it was at {escape.line(ran, 12)}, and is at {here[:12]}.",
             file=sys.stderr,
         )
 
