@@ -7,7 +7,6 @@ the store holds: whether a result is stale is decided by a date that is given, n
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -109,7 +108,7 @@ def endpoint(badge: Badge) -> str:
         "schemaVersion": 1, "label": badge.label, "message": badge.message, "color": badge.colour.removeprefix("#"),
         **({"isError": True} if badge.wrong else {}),
     }  # fmt: skip
-    return json.dumps(document, indent=1) + "\n"
+    return escape.document(document)
 
 
 def width(text: str) -> int:

@@ -6,6 +6,7 @@ On a terminal it must not move the cursor, and in Markdown it must not become ma
 from __future__ import annotations
 
 import html
+import json
 import re
 
 from crosswarp.matrix.printable import printable
@@ -55,6 +56,12 @@ def code(text: str) -> str:
     fence = "`" * (max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
     pad = " " if text[0] == "`" or text[-1] == "`" else ""
     return _PIPE.sub(_escaped_pipe, f"{fence}{pad}{text}{pad}{fence}")
+
+
+def document(value: object) -> str:
+    """Strict JSON, in ASCII. Printed into the log of a CI job, it holds no command to its runner."""
+    # Only a text can hold it, and there a character may be written by its number.
+    return json.dumps(value, indent=1, allow_nan=False).replace("##", "#\\u0023") + "\n"
 
 
 def html_code(text: str, width: int) -> str:

@@ -83,7 +83,7 @@ def script(
     record: Record, suite: Path | None, targets: Mapping[str, Target], name: str = "reproduce.py"
 ) -> str:
     """The text of the script. Raises UsageError for a kernel whose file is not here or cannot be read."""
-    source = _source(record.kernel, suite)
+    source, kernel = _source(record.kernel, suite), escape.line(record.kernel, 200)
     main = f"crosswarp.kernels.{_module(record.kernel)}" if suite is None else record.kernel
     tuned = "autotune" in source
 
@@ -95,8 +95,8 @@ def script(
         body = flatten({main: wanted}, find, _THERE, _RESERVED)
     except (SyntaxError, LookupError, RecursionError) as error:
         raise UsageError(
-            f"{escape.line(record.kernel, 200)}: its file cannot be made into a script ({error}). Attach the file itself, and run it "
-            "again with: crosswarp run --kernels " + escape.line(record.kernel, 200)
+            f"{kernel}: its file cannot be made into a script ({error}). Attach the file itself, and run it again "
+            f"with: crosswarp run --kernels {kernel}"
         ) from None
     virtual = targets.get(record.target) or (
         # An autotuned kernel asks for a driver as soon as it is decorated, on some Tritons also to be interpreted.
