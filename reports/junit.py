@@ -55,7 +55,7 @@ def _suite(
     for kind, plural in zip(_KINDS, ("failures", "errors", "skipped")):
         counts[plural] = str(sum(cell.find(kind) is not None for cell in cells))
     suite = Element("testsuite", {
-        "name": escape.line(name, LONGEST_NAME), **counts, "time": f"{seconds:.3f}",
+        "name": escape.line(name, LONGEST_NAME) or "-", **counts, "time": f"{seconds:.3f}",
         **({"timestamp": started} if started else {}),
     })  # fmt: skip
     properties = {name: value for name, value in found.items() if isinstance(value, str) and value}
@@ -63,7 +63,9 @@ def _suite(
         holder = SubElement(suite, "properties")
         for key, value in properties.items():
             SubElement(
-                holder, "property", {"name": escape.line(key, 80), "value": escape.line(value, 200)}
+                holder,
+                "property",
+                {"name": escape.line(key, 80) or "-", "value": escape.line(value, 200)},
             )
     suite.extend(cells)
     return suite
@@ -97,7 +99,7 @@ def _problem(text: str) -> Element:
 
 def _case(classname: str, name: str, seconds: float) -> Element:
     return Element("testcase", {
-        "classname": escape.line(classname, LONGEST_NAME), "name": escape.line(name, LONGEST_NAME) or "-",
+        "classname": escape.line(classname, LONGEST_NAME) or "-", "name": escape.line(name, LONGEST_NAME) or "-",
         "time": f"{seconds:.3f}",
     })  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Strangers' text: a store that a hostile kernel, compiler or machine filled, in every output that there is.
 
-Every text of a corpus, in every field of the store that holds text, in every output. What is asked is what the reader of
-the output would do with it: a terminal, the runner of a CI job, GitHub's own Markdown, an HTML parser, a spreadsheet.
+Every text of a corpus, in every field of the store that holds text, in every output. What is asked is what the reader
+of the output would do with it: a terminal, the runner of a CI job, GitHub's Markdown, an HTML parser, a spreadsheet.
 """
 
 from __future__ import annotations
@@ -9,28 +9,41 @@ from __future__ import annotations
 import argparse
 import ast
 import csv
+import functools
 import io
 import json
 import re
 import sqlite3
+import sys
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
 import cmarkgfm
+import jinja2
 import pytest
 import xmlschema
 from cmarkgfm.cmark import Options
 
-from crosswarp.matrix import attribution, columns, targets
+from crosswarp.matrix import attribution, columns, progress, targets
 from crosswarp.matrix.bisection import Found, Seen
 from crosswarp.matrix.errors import CrosswarpError
 from crosswarp.matrix.printable import printable
-from crosswarp.matrix.record import Record
 from crosswarp.matrix.store import MIGRATIONS, Environment, Store
 from crosswarp.reports import (
-    badges, bisect, blame, diff, diff_text, github, grid, page, proofs, proofs_text, range_text, reproduce,
+    badges,
+    bisect,
+    blame,
+    diff,
+    diff_text,
+    escape,
+    github,
+    grid,
+    page,
+    proofs,
+    proofs_text,
+    range_text,
 )  # fmt: skip
 from crosswarp.reports import range as range_module
 from crosswarp.reports.causes import unexpected
@@ -50,7 +63,8 @@ ROOT = Path(__file__).parent.parent
 # Each ends or goes on with a word of its own, so that it is told whether a text came out at all.
 CORPUS = {
     "colour": "\x1b[31mred\x1b[0m \x1b[2J\x1b[1;1Hmoved",
-    "title": "\x1b]0;owned\x07 \x1b]8;;https://evil.invalid\x1b\\click\x1b]8;;\x1b\\ \x1bPq#0\x1b\\ \x1b]52;c;ZXZpbA==\x07",
+    "title": "\x1b]0;owned\x07 \x1b]8;;https://evil.invalid\x1b\\click\x1b]8;;\x1b\\ \x1bPq#0\x1b\\",
+    "clipboard": "\x1b]52;c;ZXZpbA==\x07x",
     "c1": "\x9b31m \x9d0;owned\x9c \x85 \x90q\x9c",
     "half escape": "ends in \x1b",
     "bidi": "\u202egnp.exe\u202c \u2067x\u2069 \u200f\u061c",
@@ -107,7 +121,7 @@ CORPUS = {
 }  # fmt: skip
 RAW = ("\x1b", "\x9b", "\u202e", "\x00")
 COLUMNS = ("triton-3.1.0", "triton-3.2.0")
-CHUNK = 5
+CHUNK = 8
 
 
 def schema():
@@ -143,6 +157,10 @@ PLAN = {
 }
 FIELDS = [(table, name) for table, name in schema() if name != "plan"]
 FIELDS += [("runs", f"plan.{name}") for name in PLAN]
+# What tells the copies of a row apart.
+KEYS = {
+    "environments": ("column",), "sessions": ("column",), "targets": ("target",), "notes": (), "cells": ("case",),
+}  # fmt: skip
 # What is one of a few words is refused with any other.
 CLOSED = {("cells", "lane"), ("cells", "mode"), ("cells", "outcome")}
 
@@ -222,23 +240,24 @@ def filled(base, path, table, field, texts):
             return json.dumps({"columns": list(COLUMNS), name: PLAN[name](text)})
         return json.dumps(JSON[field](text)) if field in JSON else text
 
-    quoted = f'"{field}"'
-    if table == "cells":
+    if table == "runs":
+        # A run has one of each: they stand below one another.
+        text = "\n".join(texts)
+        db.execute(f"UPDATE runs SET {'plan' if name else field} = ?", [value(text)])
+    else:
         db.row_factory = sqlite3.Row
-        rows = [dict(row) for row in db.execute("SELECT * FROM cells")]
-        db.execute("DELETE FROM cells")
+        rows = [dict(row) for row in db.execute(f"SELECT * FROM {table}")]
+        db.execute(f"DELETE FROM {table}")
         for number, text in enumerate(texts):
             for row in rows:
-                new = {**row, "case": f"{row['case']}{number}", field: value(text)}
-                marks = ", ".join("?" * len(new))
+                row.pop("id", None)
+                apart = {key: f"{row[key]}{number}" for key in KEYS[table] if number}
+                new = {**row, **apart, field: value(text)}
                 names = ", ".join(f'"{one}"' for one in new)
+                marks = ", ".join("?" * len(new))
                 db.execute(
-                    f"INSERT OR IGNORE INTO cells ({names}) VALUES ({marks})", [*new.values()]
+                    f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})", [*new.values()]
                 )
-    else:
-        (text,) = texts
-        column = '"plan"' if name else quoted
-        db.execute(f"UPDATE OR IGNORE {table} SET {column} = ?", [value(text)])
     db.commit()
     db.close()
     return path
@@ -440,14 +459,13 @@ def outputs(path, known, allowed, scripts, drawn, xsd):
     svg_takes(grid.svg(shown, Model(shown, known)), drawn)
     site_takes(page.site(shown, known), allowed, scripts)
     made = drafts(shown, known)
-    records_take("\n".join(made))
+    records_take(escape.terminal("\n".join(made)))
     for cause, record in zip(unexpected(shown), made):
         terminal_takes(github.title(cause))
         assert "\n" not in github.title(cause)
         body = github.body(shown, cause, "https://example.org/run", record, "x = 1\n")
         assert re.match(r"<!-- crosswarp-cause: [0-9a-f]{16} -->\n", body)
         markdown_takes(body, comments=1)
-        scripts_take(shown, cause)
     for before, after in (COLUMNS, ("run", "run")):
         try:
             differ = diff.diff(*(diff.side(text, path) for text in (before, after)), known)
@@ -499,25 +517,21 @@ def searched(shown, known):
     terminal_takes(blame._text(ASKED, blame.Blamed(*sides, swapped, tried, red), known))
 
 
-def scripts_take(shown, cause):
-    record = reproduce.typical(cause)
-    name = reproduce.file_name(cause)
-    assert re.fullmatch(r"[A-Za-z0-9_-]+\.py", name)
-    try:
-        text = script(record, reproduce.suite_of(shown), targets.load(), name)
-    except CrosswarpError as refused:
-        terminal_takes(printable(str(refused)))
-        return
-    terminal_takes_but_for_commands(text)
-    # Not a statement more than the script of another cell has.
-    plain = Record("triton-3.2.0", record.target if record.target in targets.load() else "x", record.lane, record.mode,
-                   record.kernel, "x", "y" if record.config else "")  # fmt: skip
-    if reproduce.suite_of(shown) is None:
-        parsed, expected = (
-            [type(one) for one in ast.parse(one).body]
-            for one in (text, script(plain, None, targets.load(), name))
-        )
-        assert parsed == expected
+class Compiled(jinja2.BytecodeCache):
+    """The templates are the same every time."""
+
+    def __init__(self):
+        self.found = {}
+
+    def load_bytecode(self, bucket):
+        if bucket.key in self.found:
+            bucket.bytecode_from_string(self.found[bucket.key])
+
+    def dump_bytecode(self, bucket):
+        self.found[bucket.key] = bucket.bytecode_to_string()
+
+
+COMPILED = Compiled()
 
 
 @pytest.fixture(scope="module")
@@ -526,8 +540,10 @@ def xsd():
 
 
 @pytest.fixture
-def readers(base, known, xsd):
+def readers(base, known, xsd, monkeypatch):
     """What the pages and pictures of an ordinary run are made of: a hostile one is made of nothing else."""
+    made = functools.partial(jinja2.Environment, bytecode_cache=COMPILED)
+    monkeypatch.setattr(sys.modules["crosswarp.reports.page.site"], "Environment", made)
     with Store(base) as store:
         shown = view(store, known)
     pages = [Tags(text) for path, text in page.site(shown, known).items() if path.endswith(".html")]
@@ -545,12 +561,10 @@ def test_an_ordinary_store_is_told_whole(base, known, readers):
 @pytest.mark.parametrize(("table", "field"), FIELDS, ids=lambda name: name)
 def test_nothing_dangerous_gets_through(base, tmp_path, known, readers, table, field):
     names = list(CORPUS)
-    size = CHUNK if table == "cells" else 1
-    for start in range(0, len(names), size):
-        chosen = names[start : start + size]
-        path = filled(
-            base, tmp_path / "hostile.db", table, field, [CORPUS[name] for name in chosen]
-        )
+    for start in range(0, len(names), CHUNK):
+        chosen = names[start : start + CHUNK]
+        texts = [CORPUS[name] for name in chosen]
+        path = filled(base, tmp_path / "hostile.db", table, field, texts)
         try:
             outputs(path, known, *readers)
         except CrosswarpError as refused:
@@ -561,3 +575,134 @@ def test_nothing_dangerous_gets_through(base, tmp_path, known, readers, table, f
             raise
         else:
             assert (table, field) not in CLOSED
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_the_command_line(command, base, tmp_path, name, monkeypatch):
+    """What is printed without a report: lists, short answers and errors."""
+    text = CORPUS[name]
+    monkeypatch.chdir(tmp_path)
+    status = ["--store", str(filled(base, tmp_path / "status.db", "runs", "status", [text]))]
+    started = ["--store", str(filled(base, tmp_path / "started.db", "runs", "started", [text]))]
+    kernel = ["--store", str(filled(base, tmp_path / "kernel.db", "cells", "kernel", [text]))]
+    plain = ["--store", str(base)]
+    empty = tmp_path / "none.toml"
+    empty.write_text("")
+    issues = ["--issues-file", str(empty)]
+    for words in (
+        ["runs", *status],
+        ["runs", *started],
+        ["report", *status, *issues],
+        ["report", *started, *issues],
+        ["range", *status, "--format", "markdown"],
+        ["range", *plain, f"--kernels={text[:90]}"],
+        ["baseline", "write", str(tmp_path / "b.json"), *status],
+        ["diff", "triton-3.1.0", text.replace("\0", "")[:90] or "x", *plain, *issues],
+        ["badge", "--out", str(tmp_path / "badges"), *started, *issues],
+        ["reproduce", *kernel, *issues, "--out", str(tmp_path / "scripts")],
+        ["reproduce", text[:90], *plain, *issues],
+        ["issues", "--new", *kernel, *issues],
+        ["github", "issues", "--dry-run", *kernel, *issues, "--out", str(tmp_path / "github")],
+        ["github", "comment", "--dry-run", "--pull-request", "1", *kernel, *issues, "--out", str(tmp_path / "github")],
+    ):  # fmt: skip
+        code, out, err = command(*words)
+        assert code in (0, 1, 2, 4), (words, code, err)
+        if err.startswith("usage: "):
+            # Of what this user typed, and nobody else.
+            continue
+        (markdown_takes if "markdown" in words and not code else terminal_takes)(out)
+        terminal_takes(err)
+
+
+# A suite with neighbours that are none of it
+
+
+@pytest.fixture
+def neighbours(tmp_path):
+    """A suite, with a secret beside it, a module of it that is no kernel, and a suite elsewhere."""
+    kernel = (
+        "from crosswarp.kernels import Case, Kernel\n\n"
+        'KERNEL = Kernel("softmax", (Case("a", "fp32", {}),), None, None, None, {})\n'
+    )
+    suite = tmp_path / "checkout" / "suite"
+    suite.mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    (suite / "softmax.py").write_text(kernel + "MINE = 1\n")
+    (suite / "helper.py").write_text("SECRET = 1\n")
+    (suite.parent / "other.py").write_text(kernel + "SECRET = 1\n")
+    (tmp_path / "elsewhere" / "softmax.py").write_text(kernel + "SECRET = 1\n")
+    return suite
+
+
+@pytest.mark.parametrize(
+    "kernel", ["../other", "helper", "/etc/passwd", "softmax.py/../../other", "", ".", "*"]
+)
+@pytest.mark.parametrize("by", ["store", "option"])
+def test_a_store_names_no_file_but_a_kernel(
+    command, base, tmp_path, neighbours, monkeypatch, kernel, by
+):
+    monkeypatch.chdir(neighbours.parent)
+    path = filled(base, tmp_path / "hostile.db", "cells", "kernel", [kernel])
+    if by == "store":
+        path = filled(path, tmp_path / "both.db", "runs", "plan.suite", ["suite"])
+    given = ["--suite", "suite"] if by == "option" else []
+    empty = tmp_path / "none.toml"
+    empty.write_text("")
+    words = ["--store", str(path), "--issues-file", str(empty)]
+    status, _, said = command("reproduce", *words, "--out", str(tmp_path / "scripts"), *given)
+    assert status == 2 and "sets KERNEL" in said
+    status, out, _ = command(
+        "github", "issues", "--dry-run", "--out", str(tmp_path / "out"), *words
+    )
+    assert status == 0 and out
+    assert not [
+        p for p in tmp_path.glob("*/*.[mp][dy]") if "out" in p.parts and "SECRET" in p.read_text()
+    ]
+    assert not (tmp_path / "scripts").exists()
+
+
+@pytest.mark.parametrize(
+    ("suite", "posted"),
+    [("suite", True), ("../elsewhere", False), ("suite/../../elsewhere", False)],
+)
+def test_a_store_posts_no_suite_from_elsewhere(
+    command, base, tmp_path, neighbours, monkeypatch, suite, posted
+):
+    monkeypatch.chdir(neighbours.parent)
+    (neighbours.parent / "link").symlink_to(tmp_path / "elsewhere")
+    empty = tmp_path / "none.toml"
+    empty.write_text("")
+    for named in [suite] if posted else [suite, "link", str(tmp_path / "elsewhere")]:
+        path = filled(base, tmp_path / "hostile.db", "runs", "plan.suite", [named])
+        words = ["--store", str(path), "--issues-file", str(empty), "--out", str(tmp_path / "out")]
+        status, _, said = command("github", "issues", "--dry-run", *words)
+        assert status == 0, said
+        told = "".join(path.read_text() for path in (tmp_path / "out").glob("*.md"))
+        assert "SECRET" not in told and ("MINE = 1" in told or "KERNEL = Kernel" in told) == posted
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["target", "lane", "mode", "case", "config", "outcome", "reason", "fingerprint", "column"],
+)
+def test_a_script_holds_no_statement_that_a_store_wrote(make_record, neighbours, field):
+    words = {"kernel": "softmax", "case": "a", "config": "x", "outcome": "crash", "lane": "compile"}
+
+    def parsed(text):
+        named = {**words, field: text, "versions": {"triton": text, "numpy": text}}
+        made = script(make_record(**named), neighbours, targets.load(), "name.py")
+        assert not {char for char in made if char != "\n" and not char.isprintable()}
+        return [type(one) for one in ast.parse(made.encode("utf-8")).body]
+
+    ordinary = parsed("x")
+    for text in CORPUS.values():
+        assert parsed(text) == ordinary
+
+
+def test_progress_says_nothing_dangerous():
+    for text in CORPUS.values():
+        out = io.StringIO()
+        shown = progress.PlainProgress(out)
+        shown.say(text)
+        shown.column("triton-3.2.0", text)
+        terminal_takes(out.getvalue())
