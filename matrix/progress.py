@@ -23,6 +23,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from crosswarp.matrix.printable import printable
 from crosswarp.matrix.record import OUTCOMES, RED, Record
 
 _QUIET_SECONDS = 30.0
@@ -45,7 +46,7 @@ class PlainProgress:
         self._spoke = 0.0
 
     def say(self, text: str) -> None:
-        print(_printable(text), file=self._out, flush=True)
+        print(printable(text), file=self._out, flush=True)
         self._spoke = time.monotonic()
 
     def column(self, column: str, label: str) -> None:
@@ -76,13 +77,11 @@ class BarProgress:
 
     def say(self, text: str) -> None:
         # markup=False: a message may hold anything, square brackets first of all.
-        self._progress.console.print(
-            _printable(text), markup=False, highlight=False, soft_wrap=True
-        )
+        self._progress.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     def column(self, column: str, label: str) -> None:
         self._planned, self._red = 0, Counter()
-        self._task = self._progress.add_task(label, total=None, red="")
+        self._task = self._progress.add_task(printable(label), total=None, red="")
 
     def planned(self, column: str, lane: str, items: int) -> None:
         self._planned += items
@@ -123,8 +122,3 @@ def progress() -> Iterator[PlainProgress | BarProgress]:
     )
     with bar:
         yield BarProgress(bar)
-
-
-def _printable(text: str) -> str:
-    """Nothing that a cell wrote may move the cursor or colour the terminal."""
-    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)

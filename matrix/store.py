@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from crosswarp.matrix.errors import StoreError, UsageError
-from crosswarp.matrix.record import Record, clean
+from crosswarp.matrix.printable import printable
+from crosswarp.matrix.record import LANES, MODES, OUTCOMES, Record, clean
 
 # Append only: a step that has been released is never edited.
 MIGRATIONS = (
@@ -251,6 +252,7 @@ class Store:
             ).fetchall()
         records = []
         for row in rows:
+            self._check(run, row, {"lane": LANES, "mode": MODES, "outcome": OUTCOMES})
             values = {name: row[name] for name in _CELL}
             values["resources"] = json.loads(values["resources"])
             values["shims"] = tuple(json.loads(values["shims"]))
@@ -262,13 +264,22 @@ class Store:
         """The versions that each column's suite imported, by column and lane."""
         with self._plain_errors():
             rows = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
-        return {(row["column"], row["lane"]): json.loads(row["versions"]) for row in rows}
+        # A lane is a cell's word here, and one that there is not is nobody's.
+        return {
+            (row["column"], row["lane"]): json.loads(row["versions"])
+            for row in rows
+            if row["lane"] in LANES
+        }
 
     def planned(self, run: int) -> dict[tuple[str, str], int]:
         """How many cases each column's suite said it would run, by column and lane."""
         with self._plain_errors():
             rows = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
-        return {(row["column"], row["lane"]): row["planned"] for row in rows}
+        for row in rows:
+            self._check(run, row, {"lane": LANES})
+        return {
+            (row["column"], row["lane"]): row["planned"] for row in rows if row["lane"] in LANES
+        }
 
     def environments(self, run: int) -> list[Environment]:
         with self._plain_errors():
@@ -308,6 +319,16 @@ class Store:
         return [Note(row["column"], row["kind"], row["text"]) for row in rows]
 
     # Machinery
+
+    def _check(self, run: int, row: sqlite3.Row, words: Mapping[str, Sequence[str]]) -> None:
+        """What is one of a few words is nothing else: every report counts on it."""
+        for name, allowed in words.items():
+            if row[name] not in allowed:
+                found = printable(str(row[name]))[:80]
+                raise StoreError(
+                    f'{self.path}: run {run} holds the {name} "{found}", which crosswarp does not write. Take a copy '
+                    "that nobody changed, or name another with --store."
+                )
 
     def _migrate(self) -> None:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()

@@ -7,11 +7,10 @@ the store holds: whether a result is stale is decided by a date that is given, n
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import unicodedata
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from math import ceil
 from xml.etree import ElementTree
 
@@ -21,7 +20,7 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.issues import triton_of
 from crosswarp.reports import escape
 from crosswarp.reports.standing import Standing, standing
-from crosswarp.reports.view import View
+from crosswarp.reports.view import View, day
 
 # White text is read on each of them: a contrast of 4.5 or more (tested).
 COLOURS = {
@@ -109,7 +108,7 @@ def endpoint(badge: Badge) -> str:
         "schemaVersion": 1, "label": badge.label, "message": badge.message, "color": badge.colour.removeprefix("#"),
         **({"isError": True} if badge.wrong else {}),
     }  # fmt: skip
-    return json.dumps(document, indent=1) + "\n"
+    return escape.document(document)
 
 
 def width(text: str) -> int:
@@ -129,10 +128,11 @@ def _width(char: str) -> int:
 
 
 def _badge(label: str, found: Standing, view: View, stale_before: date | None) -> Badge:
-    on = datetime.fromisoformat(view.run.finished or view.run.started).date()
+    on = day(view.run.finished or view.run.started)
     message, colour = found.told(), COLOURS[found.state]
-    if stale_before and on < stale_before:
-        message, colour = f"stale, of {on} · {message}", COLOURS["stale"]
+    # What has no date is never taken for fresh.
+    if stale_before and (on is None or on < stale_before):
+        message, colour = f"stale, of {on or 'an unknown day'} · {message}", COLOURS["stale"]
     wrong = found.state == "regressed"
     return Badge(escape.line(label, LONGEST) or "?", escape.line(message, LONGEST), colour, wrong)
 

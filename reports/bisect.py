@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import sys
@@ -202,7 +201,7 @@ def _red(seen: Seen) -> list[dict[str, str]]:
 
 
 def _json(document: Mapping[str, object]) -> str:
-    return json.dumps(clean(document), indent=1) + "\n"
+    return escape.document(clean(document))
 
 
 def _conclusion(ids: Sequence[str], found: Found, mended: bool) -> list[str]:

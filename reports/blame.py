@@ -176,7 +176,11 @@ def _text(options: argparse.Namespace, blamed: Blamed, known: Sequence[Issue]) -
         what += f", cases {options.case}"
     good, bad = blamed.good, blamed.bad
     sides = [
-        [name, good.versions[axis], bad.versions[axis] if axis in blamed.axes else "the same"]
+        [
+            name,
+            escape.line(good.versions[axis], 40),
+            escape.line(bad.versions[axis], 40) if axis in blamed.axes else "the same",
+        ]
         for axis, name in NAMES.items()
     ]
     rows = [

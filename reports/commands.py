@@ -201,7 +201,8 @@ def baseline(options: argparse.Namespace, argv: Sequence[str]) -> int:
     name = printable(str(options.file))
     print(f"{name}: {len(records)} cells of {columns} columns, run {one.id}")
     if one.status != "finished":
-        print(f"This run is not whole: {one.status}. What it lacks will be new to every diff.")
+        status = escape.line(one.status, 200)
+        print(f"This run is not whole: {status}. What it lacks will be new to every diff.")
     return 0
 
 
@@ -291,8 +292,8 @@ def runs(options: argparse.Namespace, argv: Sequence[str]) -> int:
         rows = [
             [
                 r.id,
-                r.started,
-                r.status,
+                escape.line(r.started, 40),
+                escape.line(r.status, 40),
                 "" if r.exit_code is None else r.exit_code,
                 r.cells,
                 _short(r.argv),

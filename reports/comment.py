@@ -15,7 +15,7 @@ from crosswarp.reports.missing import missing
 from crosswarp.reports.standing import standing
 from crosswarp.reports.summary import tally
 from crosswarp.reports.table import grids
-from crosswarp.reports.view import Regression, View, regressions
+from crosswarp.reports.view import Regression, View, day, regressions
 
 # In bytes. GitHub takes 65,536 characters in a comment, and more in a summary.
 LIMIT = 60_000
@@ -85,7 +85,10 @@ def _head(view: View) -> str:
     found = standing(view)
     sign = "⚠️" if view.verdict.unexpectedly_green and found.state == "known" else ""
     sign = sign or _SIGNS.get(found.state, "⚠️")
-    plan, said = view.run.plan, [f"run {view.run.id} of {view.run.started[:10]}"]
+    plan, said = (
+        view.run.plan,
+        [f"run {view.run.id} of {day(view.run.started) or 'an unknown day'}"],
+    )
     for name in ("targets", "lanes"):
         some = plan.get(name)
         if isinstance(some, list) and some:

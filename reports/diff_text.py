@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -77,7 +76,7 @@ def export(diff: Diff) -> str:
             for group in diff.groups
         ],
     }
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+    return escape.document(document)
 
 
 def _title(group: Group) -> str:

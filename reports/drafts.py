@@ -19,10 +19,12 @@ from crosswarp.matrix.issues import Issue, triton_of
 from crosswarp.matrix.record import LANES, Record
 from crosswarp.reports import escape
 from crosswarp.reports.causes import Cause, unexpected
-from crosswarp.reports.view import View
+from crosswarp.reports.view import View, day
 
 # No web address, so the schema asks for one.
 LINK = "the address of the upstream report"
+# No date, likewise, of a run that has none.
+DAY = "the day on which it was seen"
 _LONGEST_TITLE = 120
 _MOST_CASES = 8
 _SPECIAL = re.compile(r"([\\.^$*+?{}\[\]|()])")
@@ -78,7 +80,8 @@ def draft(view: View, cause: Cause, name: str, link: str = LINK) -> str:
         lines.append(f"case = {{ {_inline(proof[0])} }}")
     elif proof:
         lines += ["case = [", *(f"    {{ {_inline(case)} }}," for case in proof), "]"]
-    return "\n".join([*lines, f"checked = {view.run.started[:10]}"]) + "\n"
+    checked = day(view.run.started) or _toml(DAY)
+    return "\n".join([*lines, f"checked = {checked}"]) + "\n"
 
 
 def _id(cause: Cause, taken: set[str]) -> str:

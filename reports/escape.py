@@ -6,25 +6,25 @@ On a terminal it must not move the cursor, and in Markdown it must not become ma
 from __future__ import annotations
 
 import html
+import json
 import re
-import unicodedata
 
-# Colours and cursor moves, window titles and the like, and two-character escapes, in that order.
-_ANSI = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?|\x9b[0-?]*[ -/]*[@-~]",
-    re.S,
-)
+from crosswarp.matrix.printable import printable
+
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 # What starts or ends inline markup, and the pipe that ends a table cell.
 _INLINE = re.compile(r"([\\`*_{}\[\]|~$!#@])")
+# Words of which GitHub makes a link or a mention although they are escaped, because it reads what was rendered:
+# mentions and mail addresses, issues, web addresses, commits. In a code span it leaves them alone.
+_LIVE = re.compile(
+    r"[@#]|://|www\.|\bGH-\d|\b(?:mailto|xmpp):|\b(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.I
+)
+_PIPE = re.compile(r"(\\*)\|")
 
 
 def terminal(text: str) -> str:
     """Safe to print: lines and tabs are kept, every other control or invisible direction mark is dropped."""
-    if text.isprintable():
-        return text
-    text = _ANSI.sub("", text).replace("\t", "    ")
-    return "".join(char for char in text if char == "\n" or not _hidden(char))
+    return printable(text)
 
 
 def line(text: str, width: int | None = None) -> str:
@@ -45,11 +45,9 @@ def middle(text: str, longest: int) -> str:
 
 
 def markdown(text: str) -> str:
-    """Plain text inside a paragraph or a table cell."""
-    escaped = _INLINE.sub(r"\\\1", line(text))
-    escaped = "".join(_HTML.get(char, char) for char in escaped)
-    # A bare address would become a link, with whatever the text says as its target.
-    return escaped.replace("://", ":&#47;&#47;")
+    """Plain text inside a paragraph or a table cell. What would become a link or a mention stands as code."""
+    words = line(text).split(" ")
+    return " ".join(code(word) if _LIVE.search(word) else _plain(word) for word in words)
 
 
 def code(text: str) -> str:
@@ -57,7 +55,13 @@ def code(text: str) -> str:
     text = line(text) or " "
     fence = "`" * (max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
     pad = " " if text[0] == "`" or text[-1] == "`" else ""
-    return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")
+    return _PIPE.sub(_escaped_pipe, f"{fence}{pad}{text}{pad}{fence}")
+
+
+def document(value: object) -> str:
+    """Strict JSON, in ASCII. Printed into the log of a CI job, it holds no command to its runner."""
+    # Only a text can hold it, and there a character may be written by its number.
+    return json.dumps(value, indent=1, allow_nan=False).replace("##", "#\\u0023") + "\n"
 
 
 def html_code(text: str, width: int) -> str:
@@ -77,9 +81,16 @@ def link(text: str, url: str) -> str:
     """A link when the address is an ordinary web address, else plain text."""
     if not re.fullmatch(r"https?://[^\s<>()\"'`\\|]+", url):
         return markdown(text)
-    return f"[{markdown(text)}]({url})"
+    # Inside of a link nothing else becomes one.
+    return f"[{_plain(line(text))}]({url})"
 
 
-def _hidden(char: str) -> bool:
-    # Cc: controls; Cf: direction marks, zero-width joiners; Cs, Co, Cn: no characters at all; Zl, Zp: line ends.
-    return unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+def _plain(text: str) -> str:
+    escaped = _INLINE.sub(r"\\\1", text)
+    return "".join(_HTML.get(char, char) for char in escaped)
+
+
+def _escaped_pipe(found: re.Match[str]) -> str:
+    """With an odd number of backslashes: an even one would be read in pairs, and the pipe end its cell."""
+    before = found[1]
+    return f"{before}\\{'' if len(before) % 2 == 0 else chr(92)}|"

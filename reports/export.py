@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from crosswarp.matrix.record import Record, clean
+from crosswarp.reports import escape
 from crosswarp.reports.missing import missing
 from crosswarp.reports.view import View
 
@@ -169,7 +170,7 @@ def export(view: View) -> str:
     }
     # Through the model, so that what is published is what is written.
     report = Report.model_validate(clean(document))
-    return json.dumps(report.model_dump(), indent=1, allow_nan=False) + "\n"
+    return escape.document(report.model_dump())
 
 
 def schema() -> str:

@@ -11,6 +11,7 @@ import argparse
 import re
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 from crosswarp.matrix import issues as issues_module
 from crosswarp.matrix import targets
@@ -125,7 +126,7 @@ def _issues(options: argparse.Namespace, shown: View, known: Sequence[Issue]) ->
     for cause, record in zip(causes, drafts(shown, known)):
         files[f"{cause.key}.title.txt"] = title(cause) + "\n"
         try:
-            text = script(typical(cause), suite_of(shown), table)
+            text = script(typical(cause), _suite(shown), table)
         except UsageError:
             # Its file is not here: the issue is posted without it.
             text = ""
@@ -152,13 +153,22 @@ def _issues(options: argparse.Namespace, shown: View, known: Sequence[Issue]) ->
     new = [cause for cause in causes if cause.key not in there]
     for cause in new[: options.at_most]:
         path = options.out / f"{cause.key}.md"
-        print(_gh("issue", "create", "--title", title(cause), "--body-file", str(path)).strip())
+        told = _gh("issue", "create", "--title", title(cause), "--body-file", str(path))
+        print(escape.terminal(told).strip())
     if len(new) > options.at_most:
         left = len(new) - options.at_most
         print(
             f"{left} more root causes are new: see {escape.terminal(str(options.out))}, or raise --at-most."
         )
     return 0
+
+
+def _suite(shown: View) -> Path | None:
+    """What is posted is read by everybody: a store names no folder but one of those that we stand in."""
+    suite = suite_of(shown)
+    if suite and not suite.resolve().is_relative_to(Path.cwd().resolve()):
+        raise UsageError(f"{suite} is not below {Path.cwd()}, so that nothing of it is posted.")
+    return suite
 
 
 def _gh(*words: str) -> str:

@@ -15,7 +15,7 @@ from crosswarp.reports import escape
 from crosswarp.reports.badges import COLOURS, FONT, SIZE, width
 from crosswarp.reports.page.model import Model
 from crosswarp.reports.standing import MARKS, Mark, marks, standing
-from crosswarp.reports.view import View
+from crosswarp.reports.view import View, day
 
 
 class _Sign(NamedTuple):
@@ -104,7 +104,7 @@ def _legend(
 
 def _told(view: View) -> str:
     found = standing(view)
-    on = (view.run.finished or view.run.started)[:10]
+    on = day(view.run.finished or view.run.started) or "on an unknown day"
     return f"Kernels by release of Triton, {on}: {found.told()}"
 
 

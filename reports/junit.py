@@ -25,7 +25,7 @@ _KINDS = ("failure", "error", "skipped")
 
 def junit(view: View) -> str:
     judged = fates(view)
-    started = datetime.fromisoformat(view.run.started).strftime("%Y-%m-%dT%H:%M:%S")
+    started = _moment(view.run.started)
     suites = []
     mine: dict[str, list[Record]] = {column: [] for column in view.columns}
     for record in view.records:
@@ -55,14 +55,17 @@ def _suite(
     for kind, plural in zip(_KINDS, ("failures", "errors", "skipped")):
         counts[plural] = str(sum(cell.find(kind) is not None for cell in cells))
     suite = Element("testsuite", {
-        "name": escape.line(name, LONGEST_NAME), **counts, "time": f"{seconds:.3f}", "timestamp": started,
+        "name": escape.line(name, LONGEST_NAME) or "-", **counts, "time": f"{seconds:.3f}",
+        **({"timestamp": started} if started else {}),
     })  # fmt: skip
     properties = {name: value for name, value in found.items() if isinstance(value, str) and value}
     if properties:
         holder = SubElement(suite, "properties")
         for key, value in properties.items():
             SubElement(
-                holder, "property", {"name": escape.line(key, 80), "value": escape.line(value, 200)}
+                holder,
+                "property",
+                {"name": escape.line(key, 80) or "-", "value": escape.line(value, 200)},
             )
     suite.extend(cells)
     return suite
@@ -96,7 +99,7 @@ def _problem(text: str) -> Element:
 
 def _case(classname: str, name: str, seconds: float) -> Element:
     return Element("testcase", {
-        "classname": escape.line(classname, LONGEST_NAME), "name": escape.line(name, LONGEST_NAME) or "-",
+        "classname": escape.line(classname, LONGEST_NAME) or "-", "name": escape.line(name, LONGEST_NAME) or "-",
         "time": f"{seconds:.3f}",
     })  # fmt: skip
 
@@ -105,6 +108,14 @@ def _add(cell: Element, element: str, kind: str, message: str, text: str) -> Non
     told = SubElement(cell, element, {"message": escape.line(message, LONGEST_NAME), "type": kind})
     if text:
         told.text = escape.terminal(escape.middle(text, LONGEST_TEXT))
+
+
+def _moment(text: str) -> str:
+    """As the schema has it, or nothing of a store that holds no moment in its place."""
+    try:
+        return datetime.fromisoformat(text).strftime("%Y-%m-%dT%H:%M:%S")
+    except ValueError:
+        return ""
 
 
 def _sums(suites: Iterable[Element]) -> dict[str, str]:

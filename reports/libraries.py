@@ -19,6 +19,7 @@ from crosswarp.matrix.store import Store
 from crosswarp.matrix.uvtool import Uv
 from crosswarp.reports import escape
 from crosswarp.reports.libraries_page import Facts, page
+from crosswarp.reports.view import day
 
 PAGE = "libraries.md"
 TARGETS = ("sm_90", "gfx942")
@@ -128,7 +129,7 @@ def newest(store: Store, identity: str) -> tuple[list[Record], Facts]:
             continue
         if not dates:
             configurations = one.plan.get("configurations", configurations)
-        dates.append(one.started[:10])
+        dates.append(str(day(one.started) or "on an unknown day"))
         records += fresh
         seen.update(record.id for record in fresh)
         if one.plan.get("identity") != identity:

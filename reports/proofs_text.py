@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -79,7 +78,7 @@ def export(found: Sequence[Proof], columns: Sequence[str], name: str) -> str:
             for one in found
         ],
     }  # fmt: skip
-    return json.dumps(clean(document), indent=1) + "\n"
+    return escape.document(clean(document))
 
 
 def _row(one: Proof, columns: Sequence[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -101,7 +100,7 @@ def export(shown: Shown) -> str:
         },
         "left_out": dict(found.left_out),
     }
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+    return escape.document(document)
 
 
 def _head(shown: Shown) -> str:

@@ -80,8 +80,13 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def suite_of(shown: View) -> Path | None:
-    named = shown.run.plan.get("suite")
-    return Path(str(named)) if named else None
+    """The folder that the run says its kernels are of; None: our own."""
+    named = str(shown.run.plan.get("suite") or "")
+    if not named.isprintable():
+        raise UsageError(
+            f"run {shown.run.id} names no folder of kernels that can be. Name it with --suite."
+        )
+    return Path(named) if named else None
 
 
 def typical(cause: Cause) -> Record:
@@ -100,8 +105,9 @@ def _cell(shown: View, wanted: str) -> Record:
             if not record.red:
                 raise UsageError(f"{wanted} is {record.outcome}. Name a red cell.")
             return record
-    red = [escape.line(record.id) for record in shown.records if record.red]
-    near = difflib.get_close_matches(wanted, red, 3, 0)
+    # Of what is endless the beginning tells enough, and to compare the rest takes for ever.
+    red = [escape.line(record.id, 300) for record in shown.records if record.red]
+    near = difflib.get_close_matches(wanted[:300], red, 3, 0)
     raise UsageError(
         f'run {shown.run.id} has no cell "{wanted}". '
         + (
@@ -118,7 +124,7 @@ def _warn_of_changes(shown: View, suite: Path | None) -> None:
     here = revision(suite) if suite else ""
     if ran and here and ran != here:
         print(
-            f"The suite has changed since run {shown.run.id}: it was at {ran[:12]}, and is at {here[:12]}.",
+            f"The suite has changed since run {shown.run.id}: it was at {escape.line(ran, 12)}, and is at {here[:12]}.",
             file=sys.stderr,
         )
 

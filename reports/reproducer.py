@@ -16,6 +16,7 @@ from pathlib import Path
 
 from crosswarp import compat, kernels
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.plan import kernel_names
 from crosswarp.matrix.record import Record
 from crosswarp.matrix.suite import tuning
 from crosswarp.matrix.suite.item import SEED
@@ -82,7 +83,7 @@ def script(
     record: Record, suite: Path | None, targets: Mapping[str, Target], name: str = "reproduce.py"
 ) -> str:
     """The text of the script. Raises UsageError for a kernel whose file is not here or cannot be read."""
-    source = _source(record.kernel, suite)
+    source, kernel = _source(record.kernel, suite), escape.line(record.kernel, 200)
     main = f"crosswarp.kernels.{_module(record.kernel)}" if suite is None else record.kernel
     tuned = "autotune" in source
 
@@ -94,8 +95,8 @@ def script(
         body = flatten({main: wanted}, find, _THERE, _RESERVED)
     except (SyntaxError, LookupError, RecursionError) as error:
         raise UsageError(
-            f"{record.kernel}: its file cannot be made into a script ({error}). Attach the file itself, and run it "
-            "again with: crosswarp run --kernels " + record.kernel
+            f"{kernel}: its file cannot be made into a script ({error}). Attach the file itself, and run it again "
+            f"with: crosswarp run --kernels {kernel}"
         ) from None
     virtual = targets.get(record.target) or (
         # An autotuned kernel asks for a driver as soon as it is decorated, on some Tritons also to be interpreted.
@@ -112,6 +113,12 @@ def script(
 
 def _source(kernel: str, suite: Path | None) -> str:
     where = suite if suite is not None else _OURS["crosswarp.kernels"]
+    # Its name is a record's word. What is no kernel is nothing to hand on, wherever it lies.
+    if kernel not in kernel_names(suite):
+        raise UsageError(
+            f"{escape.line(kernel, 200)}: the kernel's file cannot be read ({escape.line(str(where), 300)} has no file "
+            "of that name that sets KERNEL). Name the folder of its suite with --suite."
+        )
     path = where / (f"{_module(kernel).replace('.', '/')}.py" if suite is None else f"{kernel}.py")
     try:
         return path.read_text("utf-8")
@@ -185,10 +192,11 @@ def _head(record: Record, name: str, body: str, suite: Path | None, virtual: boo
     case = f"{record.kernel}, case {record.case}" + (f", {record.config}" if record.config else "")
     lines = [case, what, f"Seen on {where} with {', '.join(found) or record.column}.", ""]
     needs = " and ".join(_needs(record, body, suite))
+    on = escape.line(record.target, 60)
     if record.lane == "interpret":
         lines.append(f"    python {name}    needs {needs}, and no GPU")
     else:
-        lines.append(f"    python {name}              on a GPU ({record.target}): needs {needs}")
+        lines.append(f"    python {name}              on a GPU ({on}): needs {needs}")
         if virtual:
             lines.append(
                 f"    python {name} --virtual    without one, with crosswarp: compiles for it, runs nothing"

@@ -81,7 +81,9 @@ def _head(view: View) -> str:
         for e in view.environments
         if e.overrides and versions.swapped(e.column)
     ]
-    head = f"Run {view.run.id}, {view.run.started}, {view.run.status}"
+    head = fill(
+        "", escape.line(f"Run {view.run.id}, {view.run.started}, {view.run.status}", LONGEST)
+    )
     return "\n".join([head, *(fill("  ", escape.line(text, LONGEST)) for text in labels)])
 
 
@@ -248,7 +250,8 @@ def _notes(view: View) -> list[str]:
 def _last_line(view: View) -> str:
     verdict, code = view.verdict, view.run.exit_code
     if view.run.status != "finished":
-        return f"This run is not whole: {view.run.status}. What had finished stands above."
+        said = f"This run is not whole: {view.run.status}. What had finished stands above."
+        return fill("", escape.line(said, LONGEST))
     if code == 0:
         healed = f", {len(verdict.healed)} of them green shimmed" if verdict.healed else ""
         left = len(verdict.unhealed)

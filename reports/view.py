@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 
 from crosswarp.matrix import issues as issues_module
@@ -55,6 +56,14 @@ class Regression:
     shims: list[str] = field(default_factory=list)
     cells: int = 0
     healed: int = 0
+
+
+def day(moment: str) -> date | None:
+    """The date of a moment that a run began or ended; a store that a stranger wrote may hold anything in its place."""
+    try:
+        return date.fromisoformat(moment[:10])
+    except ValueError:
+        return None
 
 
 def view(store: Store, issues: Sequence[Issue], run: int | None = None) -> View:

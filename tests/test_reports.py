@@ -216,7 +216,10 @@ def test_hostile_text_in_markdown(stored, make_record):
         ("`x`", "\\`x\\`"),
         ("[a](b)", "\\[a\\](b)"),
         ("![a]", "\\!\\[a\\]"),
-        ("https://evil.invalid", "https:&#47;&#47;evil.invalid"),
+        ("see https://evil.invalid", "see `https://evil.invalid`"),
+        ("@me: owner/name#1", "`@me:` `owner/name#1`"),
+        ("www.evil.invalid a@b.c GH-1", "`www.evil.invalid` `a@b.c` `GH-1`"),
+        ("at 0f1e2d3 or 1234567", "at `0f1e2d3` or 1234567"),
         ("two\nlines", "two lines"),
     ],
 )
@@ -226,7 +229,14 @@ def test_markdown_escapes(text, escaped):
 
 @pytest.mark.parametrize(
     ("text", "span"),
-    [("a", "`a`"), ("a`b", "``a`b``"), ("`a", "`` `a ``"), ("a|b", "`a\\|b`"), ("", "` `")],
+    [
+        ("a", "`a`"),
+        ("a`b", "``a`b``"),
+        ("`a", "`` `a ``"),
+        ("a|b", "`a\\|b`"),
+        ("a\\|b", "`a\\\\\\|b`"),
+        ("", "` `"),
+    ],
 )
 def test_code_spans(text, span):
     assert escape.code(text) == span
