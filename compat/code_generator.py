@@ -8,7 +8,7 @@ import hashlib
 import threading
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, Callable, Iterable, Iterator, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
 from .record import Patches
 
@@ -76,8 +76,10 @@ def reachable(values: Iterable[Any]) -> Iterator[Any]:
         values: the kernel, and what it is given at compile time, which may be functions.
     """
     from triton.language.core import constexpr
-    from triton.runtime.jit import JITCallable
+    from triton.runtime import jit
 
+    # Breakpoint: Triton 3.5 calls by this name what a kernel and a function evaluated by the compiler have in common.
+    callable_ = getattr(jit, "JITCallable", jit.JITFunction)
     seen: Set[Any] = set()
     left: List[Tuple[Any, Tuple[str, ...]]] = [(value, ()) for value in values]
     while left:
@@ -94,9 +96,9 @@ def reachable(values: Iterable[Any]) -> Iterator[Any]:
             left += [(vars(item)[name], names) for name in names if name in vars(item)]
             continue
         yield item
-        function = getattr(item, "fn", None) if isinstance(item, JITCallable) else None
+        function = getattr(item, "fn", None) if isinstance(item, callable_) else None
         if function is not None:
-            names, scope = _names(function.__code__), item.get_capture_scope()
+            names, scope = _names(function.__code__), _scope(item, function)
             left += [(scope[name], names) for name in names if name in scope]
             given = (function.__defaults__, *(function.__kwdefaults__ or {}).values())
             left += [(value, names) for value in given]
@@ -104,6 +106,14 @@ def reachable(values: Iterable[Any]) -> Iterator[Any]:
             left += [(value, names) for value in item]
         elif isinstance(item, type) and getattr(item, "__triton_aggregate__", False):
             left += [(value, names) for value in vars(item).values()]
+
+
+def _scope(item: Any, function: Any) -> Dict[str, Any]:
+    """What the names in a kernel stand for."""
+    # Breakpoint: before Triton 3.5 a kernel sees the globals of its module alone.
+    if hasattr(item, "get_capture_scope"):
+        return item.get_capture_scope()
+    return function.__globals__
 
 
 def _names(code: CodeType) -> Tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""A sum of rows that a loop adds up, and that is used twice afterwards, or read inside the loop as well.
+"""A sum of rows that a loop adds up, and that is used twice afterwards, read inside the loop, or added up otherwise.
 
 Triton keeps such sums apart in each thread, and puts them together after the loop. Used twice, this aborts the
-compiler; read inside the loop, what is read is a part of the sum: wrong numbers, without a word.
+compiler; read inside the loop, what is read is a part of the sum. The same is done to rows that are subtracted, added
+in some turns only, or added to a part of what was: wrong numbers without a word, and for the last an abort.
 """
 
 import torch
@@ -23,7 +24,16 @@ def _sum_kernel(
     for start in range(0, L, BLOCK):
         if WAY == "read":
             tl.store(steps_ptr + start // BLOCK * ROWS + row, total)
-        total += tl.sum(tl.load(x_ptr + row[:, None] * L + start + col[None, :]), axis=1)
+        part = tl.sum(tl.load(x_ptr + row[:, None] * L + start + col[None, :]), axis=1)
+        if WAY == "minus":
+            total -= part
+        elif WAY == "branch":
+            if start % (2 * BLOCK) == 0:
+                total += part
+        elif WAY == "decay":
+            total = total * 0.5 + part
+        else:
+            total += part
     tl.store(y_ptr + row, total)
     if WAY == "twice":
         tl.store(steps_ptr + row, total)
@@ -32,14 +42,24 @@ def _sum_kernel(
 def launch(x, way):
     length = x.shape[1]
     y = torch.empty(ROWS, dtype=torch.float32, device=x.device)
-    steps = torch.empty(1 if way == "twice" else length // BLOCK, ROWS, device=x.device)
+    made = {"y": y}
+    if way in ("twice", "read"):
+        made["steps"] = torch.empty(1 if way == "twice" else length // BLOCK, ROWS, device=x.device)
+    steps = made.get("steps", y)
     _sum_kernel[(1,)](x, y, steps, length, ROWS=ROWS, BLOCK=BLOCK, WAY=way, num_warps=4)
-    return {"y": y, "steps": steps}
+    return made
 
 
 def reference(x, way):
     parts = x.double().view(ROWS, -1, BLOCK).sum(2).t()
-    y = parts.sum(0)
+    if way == "branch":
+        return {"y": parts[::2].sum(0)}
+    if way == "decay":
+        weights = 0.5 ** torch.arange(len(parts) - 1, -1, -1, device=x.device)
+        return {"y": (parts * weights[:, None]).sum(0)}
+    y = -parts.sum(0) if way == "minus" else parts.sum(0)
+    if way == "minus":
+        return {"y": y}
     # before each step
     steps = y[None] if way == "twice" else parts.cumsum(0) - parts
     return {"y": y, "steps": steps}
@@ -54,7 +74,10 @@ KERNEL = Kernel(
     name="thread_locality",
     cases=(
         Case("twice", "fp32", {"L": 512}, targets=("sm_90", "gfx942")),
-        Case("read", "fp32", {"L": 512}, targets=("sm_90",)),
+        *(
+            Case(way, "fp32", {"L": 512}, targets=("sm_90", "gfx942"))
+            for way in ("read", "minus", "branch", "decay")
+        ),
     ),
     inputs=inputs,
     launch=launch,

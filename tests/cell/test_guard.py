@@ -265,13 +265,13 @@ def test_a_pass_that_kills_the_compiler_is_left_out(in_fork):
         compat.install()
         virtual_gpu.activate(targets.SM_90)
         kernel = load("thread_locality")
-        for case in kernel.cases:
+        for case in (case for case in kernel.cases if case.id in ("twice", "read")):
             given = kernel.inputs(case, torch.device("cpu"), torch.Generator())
             kernel.launch(**given)
         left_out = left_out_pass._state.leaving_out
         return [used.num_warps for used in launches], compat.acted(), left_out
 
-    assert in_fork(run) == ([4, 4], ["compiler_crash"], "")
+    assert in_fork(run) == ([4, 4], ["compiler_crash", "thread_locality"], "")
 
 
 @pytest.mark.triton(">=3.0,<3.2")

@@ -1,0 +1,143 @@
+"""Which loops Triton's thread-locality pass would rewrite, and gets wrong: read from the text of their IR.
+
+The pass takes a reduction of rows that were loaded, whose result updates what a loop carries, keeps a part of that
+update in each thread, and puts the parts together after the loop. That is right for one form only: the loop itself, in
+every turn, adds the reduced value to what it carries (or takes the greater: whichever operation reduces), and nothing
+else looks at what is carried. The pass does not ask for that form. The last of these it was made for:
+
+    total -= sum(x)                 wrong sign: parts are subtracted, and then subtracted from the start again
+    if wanted: total += sum(x)      added in every turn
+    store(total); total += sum(x)   what is stored is not the sum so far
+    total += sum(x)                 right, and faster
+"""
+
+import re
+from typing import Iterator, List, NamedTuple, Optional
+
+# A value as MLIR prints it: %3, %total_1, %4#1.
+_VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
+_REDUCE = re.compile(r'(%[\w$.-]+) = "tt\.reduce"\((%[\w$.-]+)\).*?\baxis = (\d+)')
+_SHAPE = re.compile(r"tensor<((?:\d+x)+)")
+_CARRIED = re.compile(r"iter_args\((.*?)\) ->")
+
+
+class _Line(NamedTuple):
+    number: int
+    indent: int
+    text: str
+
+    @property
+    def made(self) -> str:
+        """The value that the operation makes, or ""."""
+        return self.text.partition(" = ")[0] if self.text.startswith("%") else ""
+
+    @property
+    def operation(self) -> str:
+        """Its name: ``arith.addf``."""
+        return self.text.partition(" = ")[2].partition(" ")[0]
+
+    @property
+    def operands(self) -> List[str]:
+        """The values that it takes, in order, each as often as it is named."""
+        given = self.text.partition(" = ")[2] if self.made else self.text
+        return _VALUE.findall(given.partition(" : ")[0])
+
+
+def has_broken_sum(ttir: str, checks_uses: bool = False) -> bool:
+    """Whether the thread-locality pass would rewrite a loop of this module to something that means another thing.
+
+    Args:
+        ttir: the text of a module of Triton's IR, inlined, as it is before it gets layouts.
+        checks_uses: whether the pass leaves alone by itself what is read in the loop, or added in another block of it.
+    """
+    if '"tt.reduce"' not in ttir or "scf.for" not in ttir:
+        return False
+    lines = [
+        # Where in the source an operation comes from may hold anything.
+        _Line(number, len(text) - len(text.lstrip()), text.strip().partition(" loc(")[0])
+        for number, text in enumerate(ttir.splitlines())
+    ]
+    return any(_is_broken(lines, line, checks_uses) for line in lines if '"tt.reduce"' in line.text)
+
+
+def _is_broken(lines: List[_Line], reduce: _Line, checks_uses: bool) -> bool:
+    found = _REDUCE.match(reduce.text)
+    if found is None:
+        return False
+    result, source, axis = found.groups()
+    region = [line for line in _below(lines, reduce) if line.made]
+    end = lines[reduce.number + len(list(_below(lines, reduce))) + 1]
+    shape = _SHAPE.search(end.text)
+    load = _definition(lines, reduce, source)
+    loop = _parent(lines, reduce)
+    # What the pass looks for: rows that were loaded, reduced by one operation along their last dimension, in a loop …
+    if (
+        len(region) != 1
+        or shape is None
+        or shape[1].count("x") < 2
+        or int(axis) != shape[1].count("x") - 1
+        or load is None
+        or load.operation != "tt.load"
+        or loop is None
+        or "scf.for " not in loop.text
+    ):
+        return False
+    # … with one use, whose one use is a yield, of whichever block.
+    updates = _uses(lines, reduce, result)
+    yields = _uses(lines, updates[0], updates[0].made) if len(updates) == 1 else []
+    if len(yields) != 1 or not yields[0].text.startswith("scf.yield"):
+        return False
+    update, last = updates[0], yields[0]
+    carried = _carried(loop)
+    place = last.operands.index(update.made)
+    used_well = (
+        _parent(lines, last) is loop
+        and _parent(lines, update) is loop
+        and place < len(carried)
+        and len(_uses(lines, loop, carried[place], inside=True)) == 1
+    )
+    if not used_well:
+        return not checks_uses
+    return update.operation != region[0].operation or sorted(update.operands) != sorted(
+        [carried[place], result]
+    )
+
+
+def _carried(loop: _Line) -> List[str]:
+    """The names that a loop's body has for what the loop carries."""
+    listed = _CARRIED.search(loop.text)
+    return [] if listed is None else [part.split(" = ")[0] for part in listed[1].split(", ")]
+
+
+def _below(lines: List[_Line], line: _Line) -> Iterator[_Line]:
+    """What stands in the region that `line` opens; a label stands as far left as `line`, and so does its end."""
+    for inner in lines[line.number + 1 :]:
+        if inner.indent <= line.indent and not inner.text.startswith("^"):
+            return
+        yield inner
+
+
+def _parent(lines: List[_Line], line: _Line) -> Optional[_Line]:
+    """The line that opens the block of `line`: an operation's, ``} else {`` or a label."""
+    for outer in reversed(lines[: line.number]):
+        if outer.indent < line.indent and outer.text:
+            return outer
+    return None
+
+
+def _definition(lines: List[_Line], line: _Line, value: str) -> Optional[_Line]:
+    """The operation that makes `value`. Names come again in blocks apart, so the last one before `line` it is."""
+    for above in reversed(lines[: line.number]):
+        if above.made.partition(":")[0] == value.partition("#")[0]:
+            return above
+    return None
+
+
+def _uses(lines: List[_Line], line: _Line, value: str, inside: bool = False) -> List[_Line]:
+    """The lines that take `value`, once for each time: in the rest of the block of `line`, or in the one it opens."""
+    uses: List[_Line] = []
+    for after in lines[line.number + 1 :]:
+        if after.indent < line.indent or (inside and after.indent == line.indent):
+            break
+        uses += [after] * after.operands.count(value)
+    return uses

@@ -1,0 +1,124 @@
+"""A pass that keeps a loop's sums of rows apart in each thread rewrites more loops than it is right for.
+
+With rows that come straight from a `tl.load`, it makes `total -= tl.sum(x, 1)` add, adds in every turn what
+`if wanted: total += tl.sum(x, 1)` adds in some, and lets whoever reads `total` inside the loop see what it was at the
+start (both mended in Triton 3.9): wrong numbers, without a word. It dies of `total = total * decay + tl.sum(x, 1)`.
+
+A kernel with such a loop is compiled without the pass (`compat/loop_sums.py` finds it in the IR); every other kernel
+becomes what it was. What was compiled without the shim may be wrong, and is not taken from Triton's cache: kernels with
+a loop and a reduction have a key of their own, and are compiled once more. Install before the first launch: what this
+process has launched it keeps.
+"""
+
+import ast
+import functools
+import re
+import threading
+from typing import Any, Callable, Iterable, Iterator, Tuple
+
+from .. import loop_sums
+from ..code_generator import key_with_revision, revision_of
+from ..record import Patches, Shim
+from ..versions import in_window
+
+# A function that reduces, or what it is made of: its name is in the source of whoever uses it, or of tl.sum itself.
+_REDUCES = re.compile(r"\b(sum|max|min|reduce)\b")
+
+
+class _State(threading.local):
+    leave_out = False
+
+
+_state = _State()
+
+
+def apply(patches: Patches) -> None:
+    import triton
+
+    # Symptom: wrong numbers from a loop that adds up, or OptimizeThreadLocality.cpp … isa<BlockArgument>(accumOperand).
+    # Window: every Triton to 3.9, every target; read inside the loop, in a branch and in an inner loop: before 3.9.
+    # Link: triton-lang/triton#11836, #11269, #11305. Breakpoint: none yet for -= and decay, mended on main by #11370.
+    for owner, name in _passes():
+        patches.set(owner, name, _unless_left_out(getattr(owner, name)))
+    # Breakpoint: Triton 3.9 looks who uses a sum, and where (triton-lang/triton#11842, #11269).
+    checks_uses = in_window(">=3.9", triton.__version__)
+    for backend in _backends():
+        looking = _looking(backend.make_ttgir, checks_uses)
+        patches.set(backend, "make_ttgir", staticmethod(looking))
+    key_with_revision(patches, _may_concern, _revision)
+
+
+def _passes() -> Iterator[Tuple[Any, str]]:
+    """What adds the pass, as owner and name."""
+    import triton._C.libtriton as module
+
+    # Breakpoint: before Triton 3.0 passes are methods of the pass manager, and there is no AMD.
+    if hasattr(module, "passes"):
+        yield module.passes.ttgpuir, "add_optimize_thread_locality"
+    else:
+        yield module.triton.ir.pass_manager, "add_tritongpu_optimize_thread_locality_pass"
+
+
+def _backends() -> Iterator[Any]:
+    import triton
+
+    # Breakpoint: backends are plugins from Triton 3.0 on.
+    if not hasattr(triton, "backends"):
+        from triton.compiler.backends.cuda import CUDABackend
+
+        yield CUDABackend
+        return
+    for backend in triton.backends.backends.values():
+        if "make_ttgir" in vars(backend.compiler):
+            yield backend.compiler
+
+
+def _unless_left_out(add: Callable) -> Callable:
+    def add_if_right(*args: Any) -> None:
+        if not _state.leave_out:
+            add(*args)
+
+    return add_if_right
+
+
+def _looking(make_ttgir: Callable, checks_uses: bool) -> Callable:
+    @functools.wraps(make_ttgir)
+    def make_ttgir_looking(mod: Any, *args: Any, **kwargs: Any) -> Any:
+        from ..install import note_acted
+
+        _state.leave_out = loop_sums.has_broken_sum(str(mod), checks_uses)
+        try:
+            if _state.leave_out:
+                note_acted(SHIM.name)
+            return make_ttgir(mod, *args, **kwargs)
+        finally:
+            _state.leave_out = False
+
+    return make_ttgir_looking
+
+
+def _may_concern(reached: Iterable[Any]) -> bool:
+    """Whether there is a loop, and a reduction: which of them is the other's, only the IR tells."""
+    sources = [source for source in (getattr(item, "src", None) for item in reached) if source]
+    return any(map(_loops, sources)) and any(map(_REDUCES.search, sources))
+
+
+@functools.lru_cache(maxsize=None)
+def _loops(source: str) -> bool:
+    return any(isinstance(node, ast.For) for node in ast.walk(ast.parse(source)))
+
+
+@functools.lru_cache(maxsize=None)
+def _revision() -> str:
+    return revision_of(__file__) + revision_of(loop_sums.__file__)
+
+
+SHIM = Shim(
+    name="thread_locality",
+    issue="triton-11836",
+    window=">=2.3",
+    symptom="wrong numbers from a sum of rows that a loop adds up and reads, subtracts, or adds in a branch",
+    link="https://github.com/triton-lang/triton/issues/11836",
+    delete_when="Triton rewrites only loops that add in every turn, and no column before that is left",
+    apply=apply,
+)
