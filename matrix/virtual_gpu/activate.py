@@ -2,7 +2,7 @@
 
 import inspect
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from crosswarp.compat import guard
 from crosswarp.compat.install import active
@@ -14,11 +14,14 @@ from .launching import loading, set_active_target
 from .limits import Target
 
 
-def activate(target: Target) -> None:
+def activate(target: Target, patches: Optional[Patches] = None) -> None:
     """Make `target` the GPU of this process. Compilation is guarded from here on: an abort raises `CompilerCrashed`.
 
     Call it after `crosswarp.compat.install`, if that is wanted, and before kernels are imported (Triton 3.2 and 3.3
     ask for a driver when they decorate an autotuned kernel).
+
+    Args:
+        patches: what is replaced is noted here, and put back by its `undo`; by default it stays.
 
     Raises:
         RuntimeError: this Triton has no backend for the target.
@@ -26,6 +29,7 @@ def activate(target: Target) -> None:
     import triton
     from triton.runtime import driver
 
+    patches = Patches() if patches is None else patches
     set_active_target(target)
     version = base_version(triton.__version__)
     # Breakpoint: Triton 3.0 has pluggable backends and GPUTarget; before, CUDA only and a plain tuple.
@@ -33,30 +37,34 @@ def activate(target: Target) -> None:
         if target.backend != "cuda":
             msg = f"Triton {triton.__version__} has no backend for {target.name}"
             raise RuntimeError(msg)
+        before = driver._obj
+        patches.on_undo(lambda: setattr(driver, "_obj", before))
         driver._obj = VirtualDriver(
             target, (target.backend, target.arch), returns_max_threads=False
         )
-        _replace_launcher_stub()
+        _replace_launcher_stub(patches)
     else:
         from triton.backends.compiler import GPUTarget
 
         current = GPUTarget(target.backend, target.arch, target.warp_size)
         returns_max_threads = version >= base_version("3.4.0")
+        state = dict(vars(driver))
+        patches.on_undo(lambda: vars(driver).update(state))
         driver.set_active(VirtualDriver(target, current, returns_max_threads))
         if target.backend == "hip" and version < base_version("3.5.0"):
-            _stop_before_linking()
-    _replace_benchmarks()
-    _tell_what_is_loaded()
-    contain()
+            _stop_before_linking(patches)
+    _replace_benchmarks(patches)
+    _tell_what_is_loaded(patches)
+    contain(patches)
 
 
-def contain() -> None:
+def contain(patches: Optional[Patches] = None) -> None:
     """Guard compilation without healing, unless the shim for compiler crashes guards it already."""
     if not any(shim.name == "compiler_crash" for shim in active()):
-        guard.install(Patches())
+        guard.install(Patches() if patches is None else patches)
 
 
-def _replace_launcher_stub() -> None:
+def _replace_launcher_stub(patches: Patches) -> None:
     """Triton 2.3.1 loads the launcher from a file that its backend names: name one of ours.
 
     It lies in this package, where nobody else can have put it; a folder for temporary files is anyone's.
@@ -64,10 +72,10 @@ def _replace_launcher_stub() -> None:
     from triton.compiler.backends.cuda import CUDABackend
 
     stub = str(Path(__file__).with_name("launcher_before_3_0.py"))
-    CUDABackend.make_launcher_stub = lambda self, src, metadata: stub
+    patches.set(CUDABackend, "make_launcher_stub", lambda self, src, metadata: stub)
 
 
-def _stop_before_linking() -> None:
+def _stop_before_linking(patches: Patches) -> None:
     """Triton 3.0 to 3.4 link AMD code with an external ld.lld, which the wheel does not hold: stop at the assembly.
 
     The backend's module is loaded under a second name there, so its class is taken from the registry.
@@ -75,13 +83,14 @@ def _stop_before_linking() -> None:
     import triton
 
     backend: Any = triton.backends.backends["amd"].compiler
-    backend.hash = lambda self: f"virtual-{self.target}"
-    backend.make_hsaco = staticmethod(
+    patches.set(backend, "hash", lambda self: f"virtual-{self.target}")
+    as_it_is = staticmethod(
         lambda src, metadata, options: src.encode() if isinstance(src, str) else src
     )
+    patches.set(backend, "make_hsaco", as_it_is)
 
 
-def _replace_benchmarks() -> None:
+def _replace_benchmarks(patches: Patches) -> None:
     import triton.runtime.autotuner as autotuner
     import triton.testing as testing
 
@@ -89,10 +98,10 @@ def _replace_benchmarks() -> None:
         for name in ("do_bench", "do_bench_cudagraph"):
             own = getattr(module, name, None)
             if own is not None and own.__module__ != __name__:
-                setattr(module, name, _in_place_of(own))
+                patches.set(module, name, _in_place_of(own))
 
 
-def _tell_what_is_loaded() -> None:
+def _tell_what_is_loaded(patches: Patches) -> None:
     """The driver is handed a kernel's binary alone; its assembly is counted as well."""
     from triton.compiler.compiler import CompiledKernel
 
@@ -104,7 +113,7 @@ def _tell_what_is_loaded() -> None:
         with loading(kernel):
             return own(kernel)
 
-    CompiledKernel._init_handles = init_handles
+    patches.set(CompiledKernel, "_init_handles", init_handles)
 
 
 def _in_place_of(own: Callable) -> Callable:

@@ -14,9 +14,13 @@ from .launching import active_target
 from .limits import Target
 
 # What torch.version.hip holds in a build for ROCm; libraries only ask whether it is None.
-_HIP_VERSION = "6.4.0"
+HIP_VERSION = "6.4.0"
 # A library may divide what it has to do by the memory of the device.
 _MEMORY = 64 << 30
+# Of an H100; libraries size the buffer that they clear between timings by it.
+_L2 = 50 << 20
+# CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": resident threads a multiprocessor.
+_FEWER_THREADS = ("sm_86", "sm_89", "sm_120")
 
 
 def stand_in() -> None:
@@ -28,7 +32,7 @@ def stand_in() -> None:
     import torch
 
     target = active_target()
-    properties = _properties(target)
+    properties = properties_of(target)
     answers = {
         "is_available": lambda: True,
         "device_count": lambda: 1,
@@ -47,10 +51,11 @@ def stand_in() -> None:
     # Only the answer changes: storage, dispatch and `device` are those of the CPU.
     torch.Tensor.is_cuda = property(lambda tensor: True)  # type: ignore[assignment,method-assign]
     if target.backend == "hip":
-        torch.version.hip = _HIP_VERSION  # type: ignore[assignment]
+        torch.version.hip = HIP_VERSION  # type: ignore[assignment]
 
 
-def _properties(target: Target) -> Any:
+def properties_of(target: Target) -> Any:
+    """What `torch.cuda.get_device_properties` says of `target`; bytes, 32-bit registers."""
     major, minor = divmod(target.arch, 10) if isinstance(target.arch, int) else (9, 4)
     return SimpleNamespace(
         name="NVIDIA H100" if target.name == "sm_90" else f"virtual {target.name}",
@@ -59,6 +64,11 @@ def _properties(target: Target) -> Any:
         multi_processor_count=target.multiprocessors,
         total_memory=_MEMORY,
         warp_size=target.warp_size,
+        max_threads_per_block=target.max_threads_per_block,
+        max_threads_per_multi_processor=1536 if target.name in _FEWER_THREADS else 2048,
+        L2_cache_size=_L2,
+        is_integrated=False,
+        is_multi_gpu_board=False,
         shared_memory_per_block=min(target.shared_memory_optin, 49152),
         shared_memory_per_block_optin=target.shared_memory_optin,
         regs_per_multiprocessor=target.registers_per_block,

@@ -1,0 +1,91 @@
+"""One test in a forked child: whatever happens to the compiler, or to the child, is one red test.
+
+PYTEST_DONT_REWRITE
+"""
+
+from typing import Any, Callable, List
+
+from _pytest.runner import runtestprotocol
+
+from crosswarp.compat.isolate import Outcome, run_isolated
+
+from . import outcomes, stubs
+
+
+def run(item: Any, way: Any, begin: Callable[[], None], time_limit: float) -> List[Any]:
+    """The reports of `item`, which runs in a forked child, set up and torn down there.
+
+    `begin` is called in the child, before the test is set up.
+    """
+    config = item.config
+
+    def work(send: Any) -> List[Any]:
+        _capture_here(config)
+        stubs.running = True
+        begin()
+        way.in_child()
+        return [
+            config.hook.pytest_report_to_serializable(config=config, report=report)
+            for report in runtestprotocol(item, log=False, nextitem=None)
+        ]
+
+    outcome = run_isolated(work, time_limit=time_limit)
+    if outcome.kind == "returned":
+        return [
+            config.hook.pytest_report_from_serializable(config=config, data=data)
+            for data in outcome.value
+        ]
+    return [_died(item, outcome)]
+
+
+def run_here(item: Any, way: Any, begin: Callable[[], None]) -> List[Any]:
+    """The same without a fork, for a debugger, which wants the terminal. One test a run."""
+    stubs.running = True
+    begin()
+    way.in_child()
+    return runtestprotocol(item, log=False, nextitem=None)
+
+
+def _capture_here(config: Any) -> None:
+    """Have pytest's capture take this process's output, which went to the isolation's pipe so far."""
+    manager = config.pluginmanager.getplugin("capturemanager")
+    if manager is not None and manager.is_globally_capturing():
+        manager.suspend_global_capture(in_=False)
+        manager.resume_global_capture()
+
+
+def _died(item: Any, outcome: Outcome) -> Any:
+    """The report of a test whose child ended without reports of its own."""
+    import pytest
+
+    if outcome.raised is not None:
+        text = f"crosswarp could not run the test:\n{outcome.raised.traceback}"
+    elif outcome.kind == "timeout":
+        text = (
+            f"the test took longer than {outcome.reason}: --crosswarp-time-limit gives it more, "
+            "smaller sizes need less"
+        )
+    else:
+        text = f"the process of the test died: {outcome.reason}"
+    output = outcome.output + _captured(item.config)
+    report = pytest.TestReport(
+        nodeid=item.nodeid,
+        location=item.location,
+        keywords={name: 1 for name in item.keywords},
+        outcome="failed",
+        longrepr=f"{text}\n{output}" if output.strip() else text,
+        when="call",
+        duration=outcome.seconds,
+    )
+    why = text.splitlines()[0]
+    setattr(report, outcomes.ATTRIBUTE, {"outcome": outcomes.RED, "launches": 0, "why": why})
+    return report
+
+
+def _captured(config: Any) -> str:
+    """What the child wrote into the capture that it shared with this process."""
+    manager = config.pluginmanager.getplugin("capturemanager")
+    if manager is None or not manager.is_globally_capturing():
+        return ""
+    out, err = manager.read_global_capture()
+    return f"{out}{err}"[-8000:]

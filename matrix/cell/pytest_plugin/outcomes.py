@@ -1,0 +1,80 @@
+"""What became of a test: compiled, no launch, red, not applicable. Never "passed": that is for a GPU to say.
+
+PYTEST_DONT_REWRITE
+"""
+
+from typing import Any, Dict, List, Optional, Tuple
+
+NO_LAUNCH = "no launch"
+RED = "red"
+NOT_APPLICABLE = "not applicable"
+SKIPPED = "skipped"
+# Attribute of a pytest report: what `outcome_of` needs, as plain data that goes through xdist.
+ATTRIBUTE = "crosswarp"
+
+
+def done(word: str, launches: int) -> str:
+    """The outcome of a test that is not red: it has launched, or nothing is known of it."""
+    return word if launches else NO_LAUNCH
+
+
+def launches_text(count: int) -> str:
+    return f"{count} launch" if count == 1 else f"{count} launches"
+
+
+def status(report: Any) -> Optional[Tuple[str, str, Any]]:
+    """pytest's category, letter and word for a report; None where pytest's own will do."""
+    told = getattr(report, ATTRIBUTE, None)
+    if told is None:
+        return None
+    outcome = told["outcome"]
+    if report.failed:
+        # pytest shows tracebacks of its own categories alone.
+        category = "failed" if report.when == "call" else "error"
+        return category, "R", ("RED", {"red": True})
+    if outcome == NOT_APPLICABLE:
+        return NOT_APPLICABLE, "n", ("NOT APPLICABLE", {"yellow": True})
+    if report.when != "call" or report.skipped or hasattr(report, "wasxfail"):
+        return None
+    if outcome == NO_LAUNCH:
+        return NO_LAUNCH, "-", ("NO LAUNCH", {"yellow": True})
+    return outcome, ".", (f"{outcome.upper()} ({launches_text(told['launches'])})", {"green": True})
+
+
+def summary(reports: Dict[str, List[Any]], word: str) -> str:
+    """One line: ``40 compiled (312 launches), 2 no launch, 1 red, 1 not applicable``."""
+    launched = reports.get(word, [])
+    count = sum(getattr(report, ATTRIBUTE)["launches"] for report in launched)
+    red = len(reports.get("failed", [])) + len(reports.get("error", []))
+    parts = [f"{len(launched)} {word} ({launches_text(count)})"]
+    for name, number in (
+        (NO_LAUNCH, len(reports.get(NO_LAUNCH, []))),
+        (RED, red),
+        (NOT_APPLICABLE, len(reports.get(NOT_APPLICABLE, []))),
+        ("skipped by the tests themselves", len(reports.get(SKIPPED, []))),
+    ):
+        if number:
+            parts.append(f"{number} {name}")
+    return ", ".join(parts)
+
+
+def record(report: Any) -> Optional[Dict[str, Any]]:
+    """The line that a test's report adds to --crosswarp-records; None for phases that decide nothing."""
+    told = getattr(report, ATTRIBUTE, None)
+    if told is None or (report.when != "call" and report.passed):
+        return None
+    outcome = told["outcome"]
+    if report.failed:
+        outcome = RED
+    elif report.skipped and outcome != NOT_APPLICABLE:
+        outcome = "xfailed" if hasattr(report, "wasxfail") else SKIPPED
+    line = {"test": report.nodeid, "when": report.when, "seconds": round(report.duration, 3)}
+    return {**line, **told, "outcome": outcome, "why": told.get("why") or _why(report)}
+
+
+def _why(report: Any) -> str:
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2])
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash is not None else str(report.longrepr or "")
+    return text[:1000]

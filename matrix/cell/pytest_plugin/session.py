@@ -1,0 +1,296 @@
+"""A run with the option on: prepare torch and Triton before any conftest, run each test, and take everything back.
+
+PYTEST_DONT_REWRITE
+"""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import pytest
+
+from crosswarp.compat.record import Patches
+
+from . import child, judging, outcomes, rewriting, sampling, stubs, ways
+from .options import Settings, settings_of
+
+# Beside this package, in the house's own layout; read without the host's libraries.
+_TARGETS = Path(__file__).parents[2] / "targets.toml"
+
+
+def start(config: Any) -> None:
+    """Prepare, and register what hooks into the run.
+
+    Raises:
+        pytest.UsageError: the options ask for what there is not, or Triton is not there.
+    """
+    patches = Patches()
+    config.add_cleanup(patches.undo)
+    try:
+        settings = settings_of(config.known_args_namespace)
+        session = Session(settings, patches)
+    except (ValueError, RuntimeError, ImportError) as error:
+        patches.undo()
+        raise pytest.UsageError(f"--virtual-gpu: {error}") from error
+    config.pluginmanager.register(session, "crosswarp-session")
+
+
+class Session:
+    """The hooks of a run with the option on.
+
+    Attributes:
+        launched_before: launches of this process before the test at hand.
+        noted: what the test at hand asserted in vain, one line each.
+    """
+
+    def __init__(self, settings: Settings, patches: Patches):
+        self.settings = settings
+        self.target = target(settings.target)
+        self.way = ways.make(settings.way)
+        self.launched_before = self.left_out_before = 0
+        self.noted: List[str] = []
+        self.goes_on = True
+        self.collected: Optional[int] = None
+        self._prepare(patches)
+
+    def _prepare(self, patches: Patches) -> None:
+        _environment(patches, TORCHDYNAMO_DISABLE="1", TORCH_COMPILE_DISABLE="1")
+        self.way.before_import(patches)
+        import torch
+        import triton
+
+        from crosswarp import compat
+        from crosswarp.matrix.cell import virtual_torch
+        from crosswarp.matrix.suite.warm import warm
+        from crosswarp.matrix.virtual_gpu.torch_device import properties_of
+
+        threads = torch.get_num_threads()
+        patches.on_undo(lambda: torch.set_num_threads(threads))
+        # A forked child does not have the threads of its parent, and waits for them for ever.
+        torch.set_num_threads(1)
+        if self.settings.shimmed:
+            patches.on_undo(compat.uninstall)
+            compat.install()
+        self.way.start(self.target, self.settings, patches)
+        mapping = virtual_torch.install(self.target, zeroed=not self.way.judges_values)
+        patches.on_undo(mapping.undo)
+        from . import nvidia_smi
+
+        nvidia_smi.install(patches, self.target, properties_of(self.target))
+        stubs.install(patches, self.settings.stubs)
+        if not self.way.judges_values:
+            from . import comparing
+
+            self.goes_on = rewriting.install(patches, self.note)
+            comparing.install(patches, self.note, lambda: self.launches() > 0)
+        warm()
+        self.versions = f"Triton {triton.__version__}, torch {torch.__version__}"
+
+    # What has the test at hand done?
+
+    def begin(self) -> None:
+        self.launched_before, self.left_out_before = self.way.launches(), self.way.left_out()
+        self.noted = []
+
+    def launches(self) -> int:
+        return self.way.launches() - self.launched_before
+
+    def note(self, error: AssertionError) -> bool:
+        """Note an assert that may be about values that were never computed; whether it has been noted."""
+        if not self.launches() and self.way.left_out() == self.left_out_before:
+            return False
+        if getattr(error, rewriting.STRUCTURAL, False):
+            return False
+        if not judging.about_values(str(error), judging.frames_of(error)):
+            return False
+        self.noted.append((str(error).strip().splitlines() or ["assert"])[0][:200])
+        return True
+
+    # pytest's hooks
+
+    def pytest_report_header(self) -> List[str]:
+        mode = "shimmed" if self.settings.shimmed else "bare"
+        return [
+            f"crosswarp: virtual {self.target.name}, way {self.way.name}, {self.versions}, {mode}"
+        ]
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_generate_tests(self, metafunc: Any) -> None:
+        # 400,000 parameter sets are cut before each becomes an item: no sample can hold more of one function.
+        calls, count = getattr(metafunc, "_calls", None), self.settings.sample
+        if count is None or not calls or len(calls) <= count:
+            return
+        with contextlib.suppress(AttributeError):
+            ids = [call.id for call in calls]
+            kept = sampling.parameters(metafunc.definition.nodeid, ids, count)
+            self.cut = getattr(self, "cut", 0) + len(calls) - len(kept)
+            metafunc._calls = [calls[position] for position in kept]
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: Any, items: List[Any]) -> None:
+        count = self.settings.sample
+        self.collected = len(items) + getattr(self, "cut", 0)
+        if count is None or len(items) <= count:
+            return
+        chosen = set(sampling.sample([item.nodeid for item in items], count))
+        left = [item for position, item in enumerate(items) if position not in chosen]
+        items[:] = [item for position, item in enumerate(items) if position in chosen]
+        config.hook.pytest_deselected(items=left)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: Any) -> Any:
+        report = yield
+        if report.failed:
+            hint = stubs.hint(str(report.longrepr))
+            if hint:
+                report.sections.append(("crosswarp", hint))
+                report.longrepr = f"{report.longrepr}\n{hint}"
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        if item.config.getoption("usepdb", False):
+            reports = child.run_here(item, self.way, self.begin)
+        else:
+            reports = child.run(item, self.way, self.begin, self.settings.time_limit)
+        for report in reports:
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    # Outside pytest's own wrapper, which decides about expected failures.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
+        report = yield
+        self._judge(report, call.excinfo)
+        return report
+
+    def _judge(self, report: Any, excinfo: Any) -> None:
+        """Say what a report means where it is known what was launched: in the child."""
+        launches = self.launches()
+        told: Dict[str, Any] = {
+            "outcome": outcomes.done(self.way.done, launches),
+            "launches": launches,
+            "kernels": self.way.kernels(),
+            "noted": list(self.noted),
+            "left_out": self.way.left_out() - self.left_out_before,
+        }
+        error = None if excinfo is None else excinfo.value
+        if report.failed and error is not None:
+            reason = _needs_a_gpu(error)
+            if reason:
+                report.outcome = "skipped"
+                report.longrepr = (*report.location[:2], f"{outcomes.NOT_APPLICABLE}: {reason}")
+                told.update(outcome=outcomes.NOT_APPLICABLE, why=reason)
+            elif self._never_computed(error):
+                report.outcome, report.longrepr = "passed", None
+                told.update(noted=list(self.noted), ended_early=True)
+            else:
+                told.update(outcome=outcomes.RED, why=_cause(error))
+        elif report.failed and _unexpectedly_green(report) and not self.way.judges_values:
+            report.outcome, report.longrepr = "passed", None
+        setattr(report, outcomes.ATTRIBUTE, told)
+        if report.when == "call":
+            report.user_properties.append(("crosswarp", f"{told['outcome']}, {launches} launched"))
+
+    def _never_computed(self, error: BaseException) -> bool:
+        """Whether a test ended at an assert about values that was not rewritten, in a helper of its own."""
+        return not self.way.judges_values and isinstance(error, AssertionError) and self.note(error)
+
+    def pytest_report_teststatus(self, report: Any) -> Any:
+        return outcomes.status(report)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        # With xdist every process hears of it; the one that started the others writes.
+        if self.settings.records is None or os.environ.get("PYTEST_XDIST_WORKER"):
+            return
+        line = outcomes.record(report)
+        if line is not None:
+            with open(self.settings.records, "a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        stats = terminalreporter.stats
+        write = terminalreporter.write_line
+        terminalreporter.section(f"crosswarp: virtual {self.target.name}, way {self.way.name}")
+        write(outcomes.summary(stats, self.way.done))
+        write(
+            f"{self.versions}, {'shimmed' if self.settings.shimmed else 'bare'}: {self.way.proves}."
+        )
+        # A test's last phase knows all that it noted.
+        reports = [
+            report
+            for group in stats.values()
+            for report in group
+            if getattr(report, "when", "") == "call"
+        ]
+        told = [getattr(report, outcomes.ATTRIBUTE, None) for report in reports]
+        noted = sum(len(one["noted"]) for one in told if one and one.get("noted"))
+        if noted:
+            write(f"{noted} asserts about values were noted, not judged.")
+        if self.settings.sample is not None and self.collected is not None:
+            write(f"A sample of at most {self.settings.sample} of {self.collected} tests.")
+        if not self.goes_on:
+            write("This pytest cannot be made to go on past an assert: a test ends at its first.")
+
+
+def target(name: str) -> Any:
+    """The target of that name in targets.toml.
+
+    Raises:
+        ValueError: there is none.
+    """
+    try:
+        import tomllib as toml
+    except ImportError:
+        # Before Python 3.11 pytest itself depends on this one.
+        import tomli as toml  # type: ignore[no-redef]
+    from crosswarp.matrix.virtual_gpu import Target
+
+    table = toml.loads(_TARGETS.read_text("utf-8"))
+    if name not in table:
+        msg = f"{name} is no target: use one of {', '.join(table)}"
+        raise ValueError(msg)
+    return Target.from_table(name, table[name])
+
+
+def _environment(patches: Patches, **values: str) -> None:
+    for name, value in values.items():
+        before = os.environ.get(name)
+        os.environ[name] = value
+        patches.on_undo(
+            lambda name=name, before=before: (
+                os.environ.pop(name, None)
+                if before is None
+                else os.environ.__setitem__(name, before)
+            )
+        )
+
+
+def _needs_a_gpu(error: BaseException) -> str:
+    """Why the test does not apply, if `error` or what it was raised from says so."""
+    from crosswarp.matrix.cell.virtual_torch import NotOnVirtualGPU
+
+    seen = set()
+    found: Optional[BaseException] = error
+    while found is not None and id(found) not in seen:
+        if isinstance(found, NotOnVirtualGPU):
+            return str(found)
+        seen.add(id(found))
+        found = found.__cause__ or found.__context__
+    return ""
+
+
+def _cause(error: BaseException) -> str:
+    """Its type and text, and those of what it was raised from: Triton often shows only a place in the source."""
+    root = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    return f"{type(root).__name__}: {str(root).strip()[:600]}"
+
+
+def _unexpectedly_green(report: Any) -> bool:
+    return isinstance(report.longrepr, str) and report.longrepr.startswith("[XPASS(strict)]")

@@ -1,0 +1,174 @@
+"""Large floating-point work of a test's own reference, left undone where numbers are not judged.
+
+A reference in torch is sized for a GPU: minutes on a CPU. Shapes come from torch's meta device, values are zeros in
+memory that is never touched. Integers are computed: they steer.
+"""
+
+import importlib
+import math
+import sys
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+import numpy
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+from crosswarp.matrix.cell.virtual_torch.tensors import real_device
+
+# Elements of the largest tensor of an operator; below, the work takes no time.
+LARGE = 1 << 16
+# For operators whose work grows faster than their tensors.
+LARGE_PRODUCT = 1 << 12
+_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "convolution_backward")
+_ATTENTION = "_scaled_dot_product"
+# Make a tensor of a size that is their first argument.
+_RANDOM = ("rand", "randn", "normal")
+# By torch's own, whatever a fixture has put in place of torch.empty.
+_empty_strided = torch._C._VariableFunctions.empty_strided  # type: ignore[attr-defined]
+_WRAP = "torch._higher_order_ops.triton_kernel_wrap"
+
+skipped = 0
+
+
+class _Kind(NamedTuple):
+    """What the schema of an operator says: is it a view, which arguments does it write (place, name), what returns."""
+
+    view: bool
+    written: List[Tuple[int, str]]
+    returns: int
+    name: str
+
+
+_kinds: Dict[Any, _Kind] = {}
+# A mode that is collected while torch holds it takes the process with it at the next repr of a tensor.
+_held: List[Any] = []
+
+
+def start() -> None:
+    """From here on in this process. There is no way back: call it in a forked child."""
+    mode = SkipLargeWork()
+    _held.append(mode)
+    mode.__enter__()
+    _let_kernels_through()
+
+
+class SkipLargeWork(TorchDispatchMode):
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Tuple = (), kwargs: Any = None
+    ) -> Any:
+        global skipped
+        kwargs = kwargs or {}
+        kind = _kind(func)
+        if kind.view or func.namespace != "aten" or not _worth_it(kind, args, kwargs):
+            return func(*args, **kwargs)
+        if kind.written:
+            targets = [
+                args[place] if place < len(args) else kwargs.get(name)
+                for place, name in kind.written
+            ]
+            if not all(map(_is_float, targets)):
+                return func(*args, **kwargs)
+            skipped += 1
+            if kind.returns == 0:
+                return None
+            return targets[0] if kind.returns == 1 else tuple(targets[: kind.returns])
+        try:
+            shapes = _on_meta(func, args, kwargs)
+        except Exception:
+            # Shapes that depend on values, operators without a meta: computed.
+            return func(*args, **kwargs)
+        found = [part for part in tree_flatten(shapes)[0] if part is not None]
+        if not found or not all(map(_is_float, found)):
+            return func(*args, **kwargs)
+        skipped += 1
+        return tree_map(_untouched, shapes)
+
+
+def _kind(func: Any) -> _Kind:
+    found = _kinds.get(func)
+    if found is None:
+        schema = func._schema
+        written = [
+            (place, argument.name)
+            for place, argument in enumerate(schema.arguments)
+            if argument.alias_info is not None and argument.alias_info.is_write
+        ]
+        aliased = any(argument.alias_info is not None for argument in schema.arguments)
+        name = schema.name.partition("::")[2]
+        found = _Kind(aliased and not written, written, len(schema.returns), name)
+        _kinds[func] = found
+    return found
+
+
+def _worth_it(kind: _Kind, args: Tuple, kwargs: Dict[str, Any]) -> bool:
+    tensors = [part for part in tree_flatten((args, kwargs))[0] if isinstance(part, torch.Tensor)]
+    if any(
+        type(tensor) not in (torch.Tensor, torch.nn.Parameter)
+        or real_device(tensor).type != "cpu"
+        or tensor.layout != torch.strided
+        for tensor in tensors
+    ):
+        return False
+    largest = max((tensor.numel() for tensor in tensors), default=0)
+    if not tensors and kind.name in _RANDOM and args and isinstance(args[0], (list, tuple)):
+        largest = math.prod(args[0])
+    product = kind.name in _PRODUCTS or kind.name.startswith(_ATTENTION)
+    return largest > (LARGE_PRODUCT if product else LARGE)
+
+
+def _on_meta(func: Any, args: Tuple, kwargs: Dict[str, Any]) -> Any:
+    def there(part: Any) -> Any:
+        if isinstance(part, torch.Tensor):
+            return _empty_strided(part.size(), part.stride(), dtype=part.dtype, device="meta")
+        return torch.device("meta") if isinstance(part, torch.device) else part
+
+    flat, spec = tree_flatten((args, kwargs))
+    meta_args, meta_kwargs = tree_unflatten([there(part) for part in flat], spec)
+    if not any(isinstance(part, torch.Tensor) for part in flat):
+        meta_kwargs = dict(meta_kwargs, device=torch.device("meta"))
+    return func(*meta_args, **meta_kwargs)
+
+
+def _is_float(part: Any) -> bool:
+    return isinstance(part, torch.Tensor) and (part.is_floating_point() or part.is_complex())
+
+
+def _untouched(part: Any) -> Any:
+    """Zeros like a tensor on meta; numpy's come from calloc, which hands out pages only as they are read."""
+    if not isinstance(part, torch.Tensor):
+        return part
+    extent = 1 + sum((size - 1) * step for size, step in zip(part.size(), part.stride()))
+    extent = 0 if part.numel() == 0 else extent
+    memory = torch.from_numpy(numpy.zeros(extent * part.element_size(), dtype=numpy.uint8))
+    return memory.view(part.dtype).as_strided(part.size(), part.stride())
+
+
+def _let_kernels_through() -> None:
+    """`torch.library.triton_op` launches through operators that ask each mode what to do.
+
+    Their module takes seconds to import: nothing is done before another has imported it, or makes such an operator.
+    """
+    if _WRAP in sys.modules:
+        _register(sys.modules[_WRAP])
+        return
+    own = getattr(torch.library, "triton_op", None)
+    if own is None:
+        return
+
+    def triton_op(*args: Any, **kwargs: Any) -> Any:
+        _register(importlib.import_module(_WRAP))
+        return own(*args, **kwargs)
+
+    torch.library.triton_op = triton_op
+
+
+def _register(wrap: Any) -> None:
+    for name in ("triton_kernel_wrapper_mutation", "triton_kernel_wrapper_functional"):
+        operator = getattr(wrap, name, None)
+        if operator is not None and SkipLargeWork not in operator.python_key_table:
+
+            def launch(mode: Any, _operator: Any = operator, **kwargs: Any) -> Any:
+                return _operator(**kwargs)
+
+            operator.py_impl(SkipLargeWork)(launch)

@@ -1,0 +1,83 @@
+"""Way compile: each launch goes through the real compiler and meets the target's limits; nothing is executed.
+
+PYTEST_DONT_REWRITE
+"""
+
+import os
+from typing import Any, List
+
+from crosswarp.compat.record import Patches
+
+
+class Compile:
+    """
+    Attributes:
+        done: the outcome of a test that has launched and is not red.
+        judges_values: whether what a test asserts about numbers can be believed.
+        proves: what a run says, for the summary.
+    """
+
+    name = "compile"
+    done = "compiled"
+    judges_values = False
+    proves = (
+        "every launch went through the compiler and the target's limits; no number was computed"
+    )
+
+    def before_import(self, patches: Patches) -> None:
+        """What Triton and torch read when they are imported."""
+
+    def start(self, target: Any, settings: Any, patches: Patches) -> None:
+        """Before torch is mapped and the tests are imported; Triton is imported, the shims are in place."""
+        from crosswarp.matrix import virtual_gpu
+
+        from .. import configurations
+
+        if settings.shimmed:
+            _cache_of_its_own(patches)
+        virtual_gpu.activate(target, patches)
+        if settings.configurations:
+            configurations.limit(patches, settings.configurations)
+        from .. import skipping  # noqa: F401  imported once, here, for all children
+
+    def in_child(self) -> None:
+        """In the forked child, before the test is set up."""
+        from .. import skipping
+
+        skipping.start()
+
+    def launches(self) -> int:
+        """How many launches this process has asked for."""
+        from crosswarp.matrix.virtual_gpu import launching
+
+        return launching.asked
+
+    def left_out(self) -> int:
+        """How much of the test's own work was not done."""
+        from .. import skipping
+
+        return skipping.skipped
+
+    def kernels(self) -> List[str]:
+        """Names of the kernels that were launched."""
+        from crosswarp.matrix.virtual_gpu import launching
+
+        return sorted({launch.kernel for launch in launching.launches})
+
+
+def _cache_of_its_own(patches: Patches) -> None:
+    """What a shim lets through must not be found by a bare run."""
+    from crosswarp.matrix.suite import shimmed_cache
+
+    before = dict(os.environ)
+    patches.on_undo(lambda: _restore(before))
+    os.environ.setdefault("TRITON_CACHE_DIR", os.path.expanduser("~/.triton/cache"))
+    shimmed_cache.use()
+
+
+def _restore(before: dict) -> None:
+    for name in ("TRITON_CACHE_DIR", "TRITON_CACHE_MANAGER", "CROSSWARP_BARE_CACHE_DIR"):
+        if name in before:
+            os.environ[name] = before[name]
+        else:
+            os.environ.pop(name, None)

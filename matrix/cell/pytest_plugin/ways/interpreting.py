@@ -1,0 +1,108 @@
+"""Way interpret: Triton's interpreter computes the numbers, and the test judges them; nothing is compiled.
+
+PYTEST_DONT_REWRITE
+"""
+
+import math
+import os
+from typing import Any, Callable, List
+
+from crosswarp.compat.record import Patches
+
+# Programs in one launch: the interpreter takes about a millisecond for each operation of each.
+PROGRAMS = 4096
+
+
+class Interpret:
+    name = "interpret"
+    done = "interpreted"
+    judges_values = True
+    proves = (
+        "Triton's interpreter computed the numbers and the tests judged them; nothing was compiled"
+    )
+
+    def __init__(self) -> None:
+        self._launches = 0
+        self._kernels: set = set()
+
+    def before_import(self, patches: Patches) -> None:
+        before = os.environ.get("TRITON_INTERPRET")
+        os.environ["TRITON_INTERPRET"] = "1"
+        patches.on_undo(
+            lambda: (
+                os.environ.pop("TRITON_INTERPRET", None)
+                if before is None
+                else os.environ.update(TRITON_INTERPRET=before)
+            )
+        )
+
+    def start(self, target: Any, settings: Any, patches: Patches) -> None:
+        import triton
+
+        from crosswarp.compat.versions import in_window
+        from crosswarp.matrix import virtual_gpu
+
+        if in_window("<3.0", triton.__version__):
+            msg = (
+                f"the interpreter of Triton {triton.__version__} fails on most kernels: "
+                "use --virtual-gpu-way compile, or Triton 3.0 or newer"
+            )
+            raise RuntimeError(msg)
+        # Libraries ask the driver which target this is, and Triton 3.2 asks it when it decorates.
+        virtual_gpu.activate(target, patches)
+        self._count(patches)
+        self._wrapped_kernels_as_they_are(patches)
+
+    def in_child(self) -> None:
+        from crosswarp.matrix.suite.tuning import use_first_configuration
+
+        use_first_configuration()
+
+    def launches(self) -> int:
+        return self._launches
+
+    def left_out(self) -> int:
+        return 0
+
+    def kernels(self) -> List[str]:
+        return sorted(self._kernels)
+
+    def _count(self, patches: Patches) -> None:
+        from triton.runtime import interpreter
+
+        own = interpreter.GridExecutor.__call__
+
+        def call(executor: Any, *args: Any, **kwargs: Any) -> Any:
+            self._launches += 1
+            name = getattr(executor.fn, "__name__", "a kernel")
+            self._kernels.add(name)
+            executor.grid = _capped(executor.grid, name)
+            return own(executor, *args, **kwargs)
+
+        patches.set(interpreter.GridExecutor, "__call__", call)
+
+    def _wrapped_kernels_as_they_are(self, patches: Patches) -> None:
+        """`torch.library.wrap_triton` takes compiled kernels alone; an interpreted one is launched as it is."""
+        import torch
+
+        if not hasattr(torch.library, "wrap_triton"):
+            return
+        import torch._library.triton as home
+
+        for owner in (torch.library, home):
+            patches.set(owner, "wrap_triton", lambda kernel: kernel)
+
+
+def _capped(grid: Any, name: str) -> Callable:
+    """The grid, which refuses to be larger than the interpreter can finish."""
+
+    def asked(args: Any) -> Any:
+        found = grid(args) if callable(grid) else grid
+        if math.prod(found) > PROGRAMS:
+            from crosswarp.matrix.cell.virtual_torch import NotOnVirtualGPU
+
+            msg = f"{name}: {math.prod(found)} programs in a launch; the interpreter runs {PROGRAMS} at most"
+            raise NotOnVirtualGPU(msg)
+        return found
+
+    return asked
