@@ -81,6 +81,10 @@ def lint(session: nox.Session) -> None:
     session.run(
         "mypy",
         "-p",
+        "crosswarp.compat",
+        "-p",
+        "crosswarp.kernels",
+        "-p",
         "crosswarp.matrix",
         "-p",
         "crosswarp.reports",

@@ -8,13 +8,11 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from packaging.requirements import Requirement
-
 from . import facts, probe
 from .install import acted, active, wanted_shims
 from .shims import all_shims
 from .shims.interpreter_numpy import pin
-from .versions import DISTRIBUTIONS, in_window
+from .versions import DISTRIBUTIONS, in_window, would_install
 
 # Of the JSON: raised when a field changes its meaning or goes, not when one is added.
 SCHEMA = 1
@@ -109,7 +107,9 @@ def _torch(asked: Dict[str, Any], triton: Optional[str]) -> Optional[Dict[str, A
         "cuda": asked.get("cuda"),
         "hip": asked.get("hip"),
         "asks_for": [str(requirement).partition(";")[0].strip() for requirement in wanted],
-        "agrees": all(_meets(r, triton) for r in wanted) if wanted and triton else None,
+        "agrees": all(would_install(r.specifier, triton) for r in wanted)
+        if wanted and triton
+        else None,
         "error": asked.get("error"),
     }
 
@@ -230,8 +230,3 @@ def _about_torch(report: Dict[str, Any], say: Any) -> None:
         wanted = ", ".join(torch["asks_for"])
         say("note", "torch", f"torch {torch['version']} asks for {wanted}; here is Triton {triton['version']}.",
             f"pip install '{torch['asks_for'][0]}', unless the pair is meant.")  # fmt: skip
-
-
-def _meets(requirement: Requirement, version: str) -> bool:
-    """Whether an installer would be content; a window of a shim is another question, see versions.in_window."""
-    return requirement.specifier.contains(version, prereleases=True)

@@ -4,10 +4,9 @@ import inspect
 from pathlib import Path
 from typing import Any, Callable
 
-from crosswarp.compat import guard
+from crosswarp.compat import features, guard
 from crosswarp.compat.install import active
 from crosswarp.compat.record import Patches
-from crosswarp.compat.versions import base_version
 
 from .driver import VirtualDriver, run_once
 from .launching import loading, set_active_target
@@ -27,23 +26,16 @@ def activate(target: Target) -> None:
     from triton.runtime import driver
 
     set_active_target(target)
-    version = base_version(triton.__version__)
-    # Breakpoint: Triton 3.0 has pluggable backends and GPUTarget; before, CUDA only and a plain tuple.
-    if not hasattr(triton, "backends"):
+    current = features.gpu_target(target.backend, target.arch, target.warp_size)
+    if not features.has_backends():
         if target.backend != "cuda":
             msg = f"Triton {triton.__version__} has no backend for {target.name}"
             raise RuntimeError(msg)
-        driver._obj = VirtualDriver(
-            target, (target.backend, target.arch), returns_max_threads=False
-        )
+        driver._obj = VirtualDriver(target, current, returns_max_threads=False)
         _replace_launcher_stub()
     else:
-        from triton.backends.compiler import GPUTarget
-
-        current = GPUTarget(target.backend, target.arch, target.warp_size)
-        returns_max_threads = version >= base_version("3.4.0")
-        driver.set_active(VirtualDriver(target, current, returns_max_threads))
-        if target.backend == "hip" and version < base_version("3.5.0"):
+        driver.set_active(VirtualDriver(target, current, features.returns_max_threads()))
+        if target.backend == "hip" and not features.links_amd():
             _stop_before_linking()
     _replace_benchmarks()
     _tell_what_is_loaded()
