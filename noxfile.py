@@ -90,6 +90,13 @@ def lint(session: nox.Session) -> None:
         "crosswarp.reports",
         env={"MYPYPATH": str(links.parent)},
     )
+    session.run(
+        "mypy",
+        "--strict",
+        "--follow-imports=silent",
+        "tests/typed_face.py",
+        env={"MYPYPATH": str(links.parent)},
+    )
 
 
 @nox.session
