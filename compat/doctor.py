@@ -135,7 +135,8 @@ def _shims(guard: str, version: Optional[str], asked: Dict[str, Any]) -> List[Di
             state = "on"
             why = f"{version} is in {shim.window}" if inside else f"guard={guard}"
         else:
-            state, why = "failed", asked.get("error") or "install() left it out"
+            why = asked.get("left_out", {}).get(shim.name) or asked.get("error")
+            state, why = "failed", why or "install() left it out"
         entries.append(
             {"name": shim.name, "state": state, "why": why, "window": shim.window, "inside": inside,
              "issue": shim.issue, "symptom": shim.symptom, "link": shim.link,
@@ -167,7 +168,7 @@ def _advice(report: Dict[str, Any]) -> List[Dict[str, str]]:
     failed = [shim for shim in report["shims"] if shim["state"] == "failed"]
     if failed and not triton["error"]:
         names = ", ".join(shim["name"] for shim in failed)
-        say("problem", "shims", f"compat.install() fails on {names}: {failed[0]['why']}",
+        say("problem", "shims", f"compat.install() leaves out {names}: {failed[0]['why']}",
             "Report it to crosswarp, with this page.")  # fmt: skip
     if report["devices"]["error"] and report["torch"] and not report["torch"]["error"]:
         say("note", "devices", f"The devices could not be asked: {report['devices']['error']}",

@@ -108,10 +108,10 @@ def _triton(guard: str) -> Dict[str, Any]:
 
 
 def _shims(guard: str) -> Dict[str, Any]:
-    from .install import active, install
+    from .install import active, install, left_out
 
     install(guard)
-    return {"active": [shim.name for shim in active()]}
+    return {"active": [shim.name for shim in active()], "left_out": left_out()}
 
 
 def _torch(guard: str) -> Dict[str, Any]:
