@@ -25,7 +25,8 @@ def has_binder() -> bool:
 
 
 def has_function_type() -> bool:
-    """Breakpoint: Triton 3.3 has types of functions, and takes a constexpr for one of them."""
+    """Breakpoint: Triton 3.3 dropped the type of functions, and takes a constexpr as an argument; before, a launch says
+    "Callable constexpr … is not supported"."""
     import triton.language as tl
 
     return hasattr(tl, "function_type")
