@@ -135,8 +135,12 @@ def _shims(guard: str, version: Optional[str], asked: Dict[str, Any]) -> List[Di
             state = "on"
             why = f"{version} is in {shim.window}" if inside else f"guard={guard}"
         else:
-            why = asked.get("left_out", {}).get(shim.name) or asked.get("error")
-            state, why = "failed", why or "install() left it out"
+            state = "failed"
+            why = (
+                asked.get("left_out", {}).get(shim.name)
+                or asked.get("error")
+                or "install() left it out"
+            )
         entries.append(
             {"name": shim.name, "state": state, "why": why, "window": shim.window, "inside": inside,
              "issue": shim.issue, "symptom": shim.symptom, "link": shim.link,
