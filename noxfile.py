@@ -81,9 +81,20 @@ def lint(session: nox.Session) -> None:
     session.run(
         "mypy",
         "-p",
+        "crosswarp.compat",
+        "-p",
+        "crosswarp.kernels",
+        "-p",
         "crosswarp.matrix",
         "-p",
         "crosswarp.reports",
+        env={"MYPYPATH": str(links.parent)},
+    )
+    session.run(
+        "mypy",
+        "--strict",
+        "--follow-imports=silent",
+        "tests/typed_face.py",
         env={"MYPYPATH": str(links.parent)},
     )
 

@@ -8,13 +8,11 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from packaging.requirements import Requirement
-
 from . import facts, probe
 from .install import acted, active, wanted_shims
 from .shims import all_shims
 from .shims.interpreter_numpy import pin
-from .versions import DISTRIBUTIONS, in_window
+from .versions import DISTRIBUTIONS, in_window, would_install
 
 # Of the JSON: raised when a field changes its meaning or goes, not when one is added.
 SCHEMA = 1
@@ -109,7 +107,9 @@ def _torch(asked: Dict[str, Any], triton: Optional[str]) -> Optional[Dict[str, A
         "cuda": asked.get("cuda"),
         "hip": asked.get("hip"),
         "asks_for": [str(requirement).partition(";")[0].strip() for requirement in wanted],
-        "agrees": all(_meets(r, triton) for r in wanted) if wanted and triton else None,
+        "agrees": all(would_install(r.specifier, triton) for r in wanted)
+        if wanted and triton
+        else None,
         "error": asked.get("error"),
     }
 
@@ -135,7 +135,12 @@ def _shims(guard: str, version: Optional[str], asked: Dict[str, Any]) -> List[Di
             state = "on"
             why = f"{version} is in {shim.window}" if inside else f"guard={guard}"
         else:
-            state, why = "failed", asked.get("error") or "install() left it out"
+            state = "failed"
+            why = (
+                asked.get("left_out", {}).get(shim.name)
+                or asked.get("error")
+                or "install() left it out"
+            )
         entries.append(
             {"name": shim.name, "state": state, "why": why, "window": shim.window, "inside": inside,
              "issue": shim.issue, "symptom": shim.symptom, "link": shim.link,
@@ -167,7 +172,7 @@ def _advice(report: Dict[str, Any]) -> List[Dict[str, str]]:
     failed = [shim for shim in report["shims"] if shim["state"] == "failed"]
     if failed and not triton["error"]:
         names = ", ".join(shim["name"] for shim in failed)
-        say("problem", "shims", f"compat.install() fails on {names}: {failed[0]['why']}",
+        say("problem", "shims", f"compat.install() leaves out {names}: {failed[0]['why']}",
             "Report it to crosswarp, with this page.")  # fmt: skip
     if report["devices"]["error"] and report["torch"] and not report["torch"]["error"]:
         say("note", "devices", f"The devices could not be asked: {report['devices']['error']}",
@@ -230,8 +235,3 @@ def _about_torch(report: Dict[str, Any], say: Any) -> None:
         wanted = ", ".join(torch["asks_for"])
         say("note", "torch", f"torch {torch['version']} asks for {wanted}; here is Triton {triton['version']}.",
             f"pip install '{torch['asks_for'][0]}', unless the pair is meant.")  # fmt: skip
-
-
-def _meets(requirement: Requirement, version: str) -> bool:
-    """Whether an installer would be content; a window of a shim is another question, see versions.in_window."""
-    return requirement.specifier.contains(version, prereleases=True)

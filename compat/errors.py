@@ -3,7 +3,7 @@
 import sys
 import threading
 import warnings
-from typing import Optional, Set
+from typing import Any, Optional, Set, Tuple
 
 
 class CompatError(Exception):
@@ -39,7 +39,7 @@ class CompilerCrashed(CompatError):
             message += ":\n" + "\n".join(lines[-20:])
         super().__init__(message)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.kernel, self.kind, self.reason, self.stderr, self.remembered)
 
 

@@ -12,7 +12,7 @@ import threading
 import weakref
 from typing import Any, Callable, Optional, Tuple
 
-from . import crash_memory, locks, worker
+from . import crash_memory, features, locks, worker
 from .errors import CompilerCrashed, say_once
 from .install import acted, note_acted
 from .isolate import Outcome
@@ -96,11 +96,10 @@ def install(patches: Patches, on_crash: Optional[CrashHandler] = None) -> None:
 
 def _miss_before_the_context(patches: Patches) -> None:
     """A miss can be told before MLIR's context is made, which costs a millisecond and starts threads."""
-    import triton
-
-    # Breakpoint: Triton 3.0 has pluggable backends; before, the context is made by `make_ir`.
-    if not hasattr(triton, "backends"):
+    # Before, the context is made by `make_ir`.
+    if not features.has_backends():
         return
+    import triton
 
     def healed(add_stages):
         @functools.wraps(add_stages)
@@ -123,10 +122,8 @@ def _one_launcher(patches: Patches) -> None:
     constants, of which the program only knows the places; and by numbers that are a tuple where it has compiled, and
     the list that JSON makes of it where it has found the kernel.
     """
-    import triton
-
-    # Breakpoint: since Triton 3.0 a launcher is built at the launch, and without them.
-    if hasattr(triton, "backends"):
+    # Since then a launcher is built at the launch, and without them.
+    if features.has_backends():
         return
     import triton.compiler.make_launcher as launcher
 

@@ -183,7 +183,7 @@ def _settle() -> None:
     importing = getattr(getattr(triton, "__spec__", None), "_initializing", False)
     if triton is None or (importing and (waiting or not hasattr(triton, "jit"))):
         if not waiting:
-            sys.meta_path.insert(0, _AfterTriton())  # type: ignore[arg-type]
+            sys.meta_path.insert(0, _AfterTriton())
     # What a library puts there on machines without Triton is no package.
     elif hasattr(triton, "__path__"):
         _apply(requests)
@@ -263,7 +263,7 @@ class _AfterTriton:
             except BaseException:
                 # The import fails, of a Ctrl-C: the next one starts from where this did.
                 _take_back(0)
-                sys.meta_path.insert(0, self)  # type: ignore[arg-type]
+                sys.meta_path.insert(0, self)
                 raise
 
 

@@ -20,6 +20,8 @@ import functools
 import types
 from typing import Any, Dict, List
 
+from . import features
+
 # Names that work only together with a change to the code generator.
 NEED_INSTALL = ("range", "constexpr_function")
 
@@ -78,14 +80,13 @@ def __dir__() -> List[str]:
 @functools.lru_cache(maxsize=None)
 def _ours() -> Dict[str, Any]:
     """What is not Triton's own on this Triton."""
-    import triton.language as tl
 
-    if _before_3_0():
+    if features.has_libdevice_in_math():
         from . import old_arguments, old_language
 
         names = {**old_language.NAMES, **old_arguments.NAMES}
         return {name: found for name, found in names.items() if name not in NEED_INSTALL}
-    if hasattr(tl, "make_tensor_descriptor") or hasattr(tl, "_experimental_make_tensor_descriptor"):
+    if features.has_descriptors() or features.has_experimental_descriptors():
         from .shims import descriptor_names
 
         return descriptor_names.names()
@@ -98,7 +99,7 @@ def _namespace(name: str) -> types.ModuleType:
     import triton.language as tl
 
     module = types.ModuleType(f"{__name__}.{name}")
-    if _before_3_0():
+    if features.has_libdevice_in_math():
         from .shims import libdevice_modules
 
         functions = libdevice_modules.functions()
@@ -115,14 +116,7 @@ def _namespace(name: str) -> types.ModuleType:
             raise AttributeError(wanted)
         return getattr(tl.math, wanted)
 
-    if not _before_3_0():
+    if not features.has_libdevice_in_math():
         vars(module).update(libdevice_names.missing_from_math())
     vars(module)["__getattr__"] = of_math
     return module
-
-
-def _before_3_0() -> bool:
-    """Breakpoint: Triton 3.0 moved libdevice out of tl.math, and added the names that are missing before."""
-    import triton.language as tl
-
-    return hasattr(tl.math, "libdevice_path")

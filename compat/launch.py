@@ -17,6 +17,7 @@ from typing import (
     Tuple,
 )
 
+from . import features
 from .errors import CompatError
 from .record import Patches
 
@@ -48,8 +49,7 @@ def around_compile(patches: Patches, around: Around) -> None:
     import triton.compiler
     from triton.runtime.jit import JITFunction
 
-    # Breakpoint: Triton 3.0 keeps the compiler in ``self.compile``; before, ``run`` imported it at each launch.
-    if hasattr(JITFunction, "create_binder"):
+    if features.has_binder():
         below = vars(JITFunction).get("compile")
         patches.set(JITFunction, "compile", _CompileAttribute(below, around))
     else:
@@ -177,11 +177,8 @@ def num_warps(block_size: int, target: Any = None) -> int:
 
 
 def _current_target() -> str:
-    from triton.runtime import driver
-
     try:
-        # Breakpoint: before Triton 3.0 `driver` is the driver itself.
-        return _target_name(getattr(driver, "active", driver).get_current_target())
+        return _target_name(features.driver().get_current_target())
     except Exception:
         # Each Triton has its own exception for a machine without a GPU.
         return _WITHOUT_GPU
@@ -190,8 +187,7 @@ def _current_target() -> str:
 def _target_name(target: Any) -> str:
     if isinstance(target, str):
         return target
-    # Breakpoint: before Triton 3.0 a target is the pair ("cuda", 90).
-    arch = target[1] if isinstance(target, tuple) else getattr(target, "arch", None)
+    arch = features.backend_and_arch(target)[1]
     return f"sm_{arch}" if isinstance(arch, int) else str(arch).split(":")[0]
 
 

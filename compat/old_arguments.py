@@ -193,11 +193,11 @@ def broadcast_to(input, *shape, _builder=None):
 
 @builtin
 def trans(input, *dims, _builder=None):
-    dims = shape_of(dims)
-    if dims and dims != [1, 0]:
+    order = shape_of(dims)
+    if order and order != [1, 0]:
         from .old_language import permute
 
-        return permute(input, dims, _builder=_builder)
+        return permute(input, order, _builder=_builder)
     return core.trans(input, _builder=_builder)
 
 

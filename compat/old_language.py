@@ -47,7 +47,7 @@ def promoted(function, widths=(16,)):
     """`function` of fp32 and fp64 arguments, computing 16-bit floats in fp32 and rounding back."""
 
     def wide(*args, _builder=None):
-        args = [core._to_tensor(value(arg), _builder) for arg in args]
+        args = tuple(core._to_tensor(value(arg), _builder) for arg in args)
         floats = [arg.dtype for arg in args if arg.dtype.is_floating()]
         if not floats or max(dtype.primitive_bitwidth for dtype in floats) not in widths:
             return function(*args, _builder=_builder)
@@ -187,15 +187,15 @@ def interleave(a, b, _builder=None):
 
 @builtin
 def permute(input, *dims, _builder=None):
-    dims = shape_of(dims)
-    if sorted(dims) != list(builtins.range(len(input.shape))):
-        msg = f"permute dims must be a permutation of 0, 1, ..., n-1, but were {dims}"
+    order = shape_of(dims)
+    if sorted(order) != list(builtins.range(len(input.shape))):
+        msg = f"permute dims must be a permutation of 0, 1, ..., n-1, but were {order}"
         raise ValueError(msg)
-    if dims == sorted(dims):
+    if order == sorted(order):
         return input
-    if dims == [1, 0]:
+    if order == [1, 0]:
         return semantic.trans(input, _builder)
-    msg = f"Triton before 3.0 cannot permute {len(dims)} dimensions to {dims}: it transposes matrices only"
+    msg = f"Triton before 3.0 cannot permute {len(order)} dimensions to {order}: it transposes matrices only"
     raise NotImplementedError(msg)
 
 

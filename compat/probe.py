@@ -98,8 +98,9 @@ def _triton(guard: str) -> Dict[str, Any]:
     import triton
     from triton.runtime import cache
 
-    # Breakpoint: Triton 3.4 moved the settings to triton.knobs.
-    knobs = getattr(triton, "knobs", None)
+    from . import features
+
+    knobs = features.knobs()
     folder = knobs.cache.dir if knobs else os.environ.get("TRITON_CACHE_DIR")
     if not folder:
         folder = cache.default_cache_dir()
@@ -107,10 +108,10 @@ def _triton(guard: str) -> Dict[str, Any]:
 
 
 def _shims(guard: str) -> Dict[str, Any]:
-    from .install import active, install
+    from .install import active, install, left_out
 
     install(guard)
-    return {"active": [shim.name for shim in active()]}
+    return {"active": [shim.name for shim in active()], "left_out": left_out()}
 
 
 def _torch(guard: str) -> Dict[str, Any]:

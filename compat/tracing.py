@@ -7,6 +7,8 @@ hands it the builder as ``_builder`` (up to 3.3) or ``_semantic`` (since 3.4).
 import os
 from typing import Any, Callable, Iterable, Optional
 
+from . import features
+
 # What `triton.language.core.builtin` sets. Spelled out, so that a file of builtins can be read without Triton.
 MARK = "__triton_builtin__"
 
@@ -67,9 +69,7 @@ def handed_on(_builder: Any = None, _semantic: Any = None) -> dict:
     if interpreter is None:
         msg = "called outside of a kernel: it can only be used inside a function decorated with @triton.jit"
         raise ValueError(msg)
-    if hasattr(interpreter, "interpreter_semantic"):
-        return {"_semantic": interpreter.interpreter_semantic}
-    return {"_builder": interpreter.interpreter_builder}
+    return features.hidden_keyword(interpreter)
 
 
 def backend_of(hidden: dict) -> str:

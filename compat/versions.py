@@ -1,11 +1,12 @@
 """Which Triton is this, and is it inside a window? The one place where versions are compared."""
 
 import sys
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Optional, Tuple
 
 # packaging and importlib.metadata are imported where they are used: they take nine times as long as this package,
 # which is imported whether or not a shim comes to be needed.
 if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 
 # The same code under other names: never assume that the distribution is called "triton".
@@ -34,6 +35,34 @@ def in_window(window: str, version: str) -> bool:
     from packaging.specifiers import SpecifierSet
 
     return SpecifierSet(window).contains(base_version(version), prereleases=True)
+
+
+def would_install(wanted: "SpecifierSet", version: str) -> bool:
+    """Whether an installer asked for `wanted` would be content with `version`: there a nightly is not its release."""
+    return wanted.contains(version, prereleases=True)
+
+
+def same_public(found: str, planned: str) -> bool:
+    """Whether what was found is what was planned. A local part (`+cpu`) says how it was built, not what it is."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        one, other = Version(found), Version(planned)
+    except InvalidVersion:
+        return found == planned
+    return one == other if other.local else one.public == other.public
+
+
+def as_planned(name: str, found: str, planned: str) -> bool:
+    """Whether an environment's `name` is the one planned: a Python is planned to the minor, or to the patch."""
+    if name == "python":
+        return f"{found}.".startswith(f"{planned}.")
+    return same_public(found, planned)
+
+
+def numbers(text: str) -> Tuple[int, ...]:
+    """The numbers of a tool's version, for comparison: ``12.8`` is (12, 8)."""
+    return tuple(int(part) for part in text.split("."))
 
 
 def triton_version() -> Optional[str]:

@@ -13,11 +13,11 @@ import os
 import pickle
 import select
 import struct
-import sys
 import threading
 import time
 from typing import Any, Callable, Iterator, List, Optional
 
+from . import features
 from .isolate import Child, Outcome, fork
 
 # The parent offers no more work to a child that was idle for so long; the child leaves a little later. Then it waits,
@@ -225,8 +225,7 @@ def _key(src: Any) -> Any:
 
 
 def _knobs() -> Any:
-    # Breakpoint: from Triton 3.4 on settings can be made in Python as well as in the environment.
-    module = sys.modules.get("triton.knobs")
+    module = features.knobs()
     return None if module is None else {k: repr(vars(v)) for k, v in _groups(module)}
 
 

@@ -6,6 +6,8 @@ With `descriptors`, rows come by tensor descriptors (Triton 3.4; TMA where the G
 end of its sequence then reads what lies behind it, times an exact zero: that has to be finite.
 """
 
+from typing import Any, Tuple
+
 import torch
 import triton
 import triton.language as tl
@@ -215,12 +217,12 @@ def launch(q, k, v, cu_seqlens, max_length, causal, tuned=False, tile=None, desc
     kernel, chosen = _forward_kernel, {}
     if not tuned:
         kernel, chosen = _forward_kernel.fn, tile or _tile(q.dtype, descriptors)
-    given = (q, k, v)
+    given: Tuple[Any, ...] = (q, k, v)
     if descriptors:
         if tuned:
             raise ValueError("descriptors are made for one tile: give it, and leave out tuned")
         rows = ("BM", "BN", "BN")
-        given = [described(x, chosen[name]) for x, name in zip(given, rows)]
+        given = tuple(described(x, chosen[name]) for x, name in zip(given, rows))
     kernel[lambda meta: (heads, triton.cdiv(max_length, meta["BM"]), len(cu_seqlens) - 1)](
         *given,
         o,

@@ -5,6 +5,8 @@ place, and torch multiplies the gradient back. The kernel is launched with 32 wa
 targets with 64 threads to a warp that is 2048 threads, and the launch fails.
 """
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -67,7 +69,7 @@ def launch(x, weight, target, ignore_index=IGNORE_INDEX, chunk=4):
     scale = 1.0 / max(counted, 1)
     loss = torch.empty(tokens, dtype=torch.float32, device=x.device)
     grad_x = torch.empty_like(x)
-    grad_weight = None
+    grad_weight: Any = None
     # never less than the 1024 threads that are launched
     block = max(1024, min(LARGEST_BLOCK, triton.next_power_of_2(vocabulary)))
     for start in range(0, tokens, chunk):

@@ -7,6 +7,7 @@ import re
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from crosswarp.compat.versions import as_planned as as_planned
 from crosswarp.compat.versions import base_version, in_window
 
 # What a column may have in place of its Triton's own, in the order of an id.
@@ -30,15 +31,6 @@ def within(version: str | None, window: SpecifierSet) -> bool:
     return in_window(str(window), version)
 
 
-def same_public(found: str, planned: str) -> bool:
-    """Whether what was found is what was planned. A local part (`+cpu`) says how it was built, not what it is."""
-    try:
-        one, other = Version(found), Version(planned)
-    except InvalidVersion:
-        return found == planned
-    return one == other if other.local else one.public == other.public
-
-
 def of_column(column: str) -> str | None:
     """The Triton version that a column id names; None for `main`."""
     match = _IN_COLUMN.search(column)
@@ -53,13 +45,6 @@ def split_id(column: str) -> tuple[str, list[tuple[str, str]]]:
 
 def swapped(column: str) -> dict[str, str]:
     return dict(split_id(column)[1])
-
-
-def as_planned(name: str, found: str, planned: str) -> bool:
-    """Whether an environment's `name` is the one planned: a Python is planned to the minor, or to the patch."""
-    if name == "python":
-        return f"{found}.".startswith(f"{planned}.")
-    return same_public(found, planned)
 
 
 def sort_key(version: str | None) -> tuple[int, Version]:

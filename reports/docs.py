@@ -56,6 +56,12 @@ def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
         "Made from the records by `crosswarp docs`; change those, not this page. Search it for the text of your error.",
         "`compat.install()` installs every shim whose window holds your Triton; outside its window a shim replaces "
         "nothing. `crosswarp doctor`, or `python -m crosswarp.compat doctor`, says which ones that is for you.",
+        '`compat.install(only=["compiler_crash"])` installs no others than these, and '
+        '`install(exclude=["libdevice_paths"])` all but these. Several libraries of one process may each install: what '
+        "is active is the union of what they ask for, and an exclusion forbids nothing to the others. "
+        "`with compat.installed(…):` takes its own back at its end; `compat.uninstall()` takes everything back, for "
+        "everybody. A shim that cannot be applied to your Triton is undone, warned of once (`CompatWarning`) and left "
+        "out, the others are applied; `compat.left_out()` says why.",
         _table(
             ["what you see", "Triton", "shim"],
             [

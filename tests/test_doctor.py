@@ -191,7 +191,10 @@ def test_shims_that_do_not_install_are_a_problem(fakes):
     report = fakes.report()
     states = {shim["name"]: shim["state"] for shim in report["shims"]}
     assert states["wavefront_limit"] == "failed" and states["reserved_options"] == "off"
-    assert "compat.install() fails on" in advice(report)["problem", "shims"]
+    why = {shim["name"]: shim["why"] for shim in report["shims"] if shim["state"] == "failed"}
+    assert why["wavefront_limit"].startswith("ModuleNotFoundError: No module named 'triton.")
+    assert "No module named 'triton.runtime.autotuner'" in why["autotune_arguments"]
+    assert "compat.install() leaves out autotune_arguments" in advice(report)["problem", "shims"]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ def test_the_wheel_holds_everything_and_its_command_runs(tmp_path):
         files = [path for kind in kinds for path in (ROOT / folder).rglob(kind)]
         missing = {f"crosswarp/{path.relative_to(ROOT).as_posix()}" for path in files} - names
         assert not missing
+    assert {"crosswarp/compat/py.typed", "crosswarp/kernels/py.typed"} <= names
     # Nothing of ours lies under a generic name on the user's import path.
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"crosswarp"}
     home = tmp_path / "home"

@@ -9,13 +9,14 @@ import contextlib
 import functools
 import inspect
 import threading
-from typing import Any, Callable, Container, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Container, Dict, Iterator, List, Optional, Sequence, Tuple
 
+from .. import features
 from ..errors import say_once
 from ..record import Patches, Shim
 
 # Of the constructor in Triton 3.9; `triton.autotune` takes the last of them by keyword.
-ORDER = (
+ORDER: Tuple[str, ...] = (
     *("fn", "arg_names", "configs", "key", "reset_to_zero", "restore_value"),
     *("pre_hook", "post_hook", "prune_configs_by", "warmup", "rep"),
     *("use_cuda_graph", "do_bench", "cache_results"),
@@ -37,8 +38,7 @@ def apply(patches: Patches) -> None:
     own, own_init = autotuner.autotune, autotuner.Autotuner.__init__
     known = inspect.signature(own).parameters
     known_to_class = inspect.signature(own_init).parameters
-    # Breakpoint: from Triton 3.2 on each autotuner holds its own benchmark, and hooks get arguments by name.
-    old = "do_bench" not in known_to_class
+    old = not features.benchmark_of_its_own(own_init)
 
     # Symptom: TypeError: autotune() got an unexpected keyword argument 'cache_results' (before 3.4), 'do_bench' (before
     # 3.2), 'use_cuda_graph', 'pre_hook' or 'post_hook' (before 3.0), and the same of Autotuner.__init__();

@@ -2,6 +2,7 @@
 
 import functools
 
+from .. import features
 from ..record import Patches, Shim
 
 
@@ -13,8 +14,9 @@ def apply(patches: Patches) -> None:
     # without a word, the kernel that was compiled before the function was changed.
     # Window: every Triton, every target. Link: vllm-project/vllm#39664, InternLM/lmdeploy#4379.
     # Breakpoint: Triton 3.5 moved it; delete when the columns before 3.5 are gone, and the code written for 3.4.
-    if hasattr(triton, "constexpr_function"):
-        if not hasattr(tl, "constexpr_function"):
+    in_triton, in_language = features.has_constexpr_function()
+    if in_triton:
+        if not in_language:
             patches.set(tl, "constexpr_function", triton.constexpr_function)
         return
     own = getattr(tl, "constexpr_function", None)
@@ -41,7 +43,7 @@ def _constexpr_function(function):
 
     # Its own signature hides that it takes the builder, which Triton looks for.
     del call.__wrapped__
-    call.crosswarp_source = _source(function)
+    setattr(call, "crosswarp_source", _source(function))  # noqa: B010
     return builtin(call)
 
 

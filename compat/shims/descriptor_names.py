@@ -4,6 +4,7 @@ Left out: `_experimental_descriptor_load` and `_experimental_reinterpret_tensor_
 a descriptor that the host wrote to memory, which the later compilers have no type for.
 """
 
+from .. import features
 from ..record import Patches, Shim
 
 
@@ -23,7 +24,7 @@ def names() -> dict:
     """What `triton.language` lacks of both spellings on this Triton, 3.3 or later."""
     import triton.language as tl
 
-    if hasattr(tl, "make_tensor_descriptor"):
+    if features.has_descriptors():
         return {
             "_experimental_make_tensor_descriptor": tl.make_tensor_descriptor,
             "_experimental_tensor_descriptor": tl.tensor_descriptor,

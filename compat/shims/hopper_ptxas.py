@@ -12,6 +12,7 @@ from typing import Any, Optional, Tuple
 
 from ..errors import say_once
 from ..record import Patches, Shim
+from ..versions import numbers
 
 HOPPER = 90
 WRONG = (12, 8)
@@ -68,7 +69,7 @@ def _newer() -> Optional[Any]:
 
 
 def _version(tool: Any) -> Tuple[int, ...]:
-    return tuple(int(part) for part in tool.version.split("."))
+    return numbers(tool.version)
 
 
 @functools.lru_cache(maxsize=None)

@@ -8,6 +8,7 @@ import functools
 import operator
 from typing import Any, Callable
 
+from .. import features
 from ..record import Patches, Shim
 from ..tracing import value
 
@@ -18,7 +19,7 @@ FUNCTIONS = {"and": operator.and_, "or": operator.or_}
 
 def apply(patches: Patches) -> None:
     import triton.language as tl
-    from triton.runtime.jit import JITFunction, KernelInterface
+    from triton.runtime.jit import KernelInterface
 
     constexpr = tl.core.constexpr
 
@@ -33,7 +34,7 @@ def apply(patches: Patches) -> None:
             patches.set(constexpr, f"__r{name}__", _operator(constexpr, name, swapped=True))
     if constexpr.__hash__ is None:
         patches.set(constexpr, "__hash__", lambda self: hash(self.value))
-    if not hasattr(JITFunction, "create_binder") or hasattr(tl, "function_type"):
+    if not features.has_binder() or features.has_function_type():
         # In place of Triton's own function of one line, so that a launch without a constexpr pays nothing.
         patches.set(KernelInterface, "__getitem__", _launcher(patches))
 

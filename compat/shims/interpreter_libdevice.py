@@ -11,7 +11,7 @@ import sys
 import types
 from typing import Any, Dict, List
 
-from .. import gpu_math
+from .. import features, gpu_math
 from ..errors import CompatError
 from ..interpreter import once_imported
 from ..record import Patches, Shim
@@ -70,13 +70,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 
 
 def _replace_all(patches: Patches, interpreter: Any, ours: Dict[Any, Any]) -> None:
-    semantic = getattr(interpreter, "interpreter_semantic", None)
-    # Breakpoint: Triton 3.4 hands a semantic to built-in functions; before, a builder.
-    builder = (
-        {"_builder": interpreter.interpreter_builder}
-        if semantic is None
-        else {"_semantic": semantic}
-    )
+    builder = features.hidden_keyword(interpreter)
     implementations: Dict[str, Any] = {}
     for module_name in MODULES:
         home = importlib.import_module(module_name)

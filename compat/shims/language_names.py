@@ -53,8 +53,8 @@ def _plain_range(call):
         elif name == "arg2" and "step" in given:
             # range(stop, step=…): the code generator knows a step by its position only.
             args.insert(0, ast.copy_location(ast.Constant(value=0), call))
-    name = ast.copy_location(ast.Name(id="range", ctx=ast.Load()), call)
-    return ast.copy_location(ast.Call(func=name, args=args, keywords=[]), call)
+    function = ast.copy_location(ast.Name(id="range", ctx=ast.Load()), call)
+    return ast.copy_location(ast.Call(func=function, args=args, keywords=[]), call)
 
 
 SHIM = Shim(

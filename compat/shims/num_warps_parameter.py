@@ -8,6 +8,7 @@ import functools
 import inspect
 from typing import Any, Dict, Optional
 
+from .. import features
 from ..launch import around_compile, existing, warps_within
 from ..record import Patches, Shim
 
@@ -75,8 +76,7 @@ def _allowed(name: str, value: Any, target: Any) -> Optional[int]:
     """`value` as an option of the launch, or None: a number that no launch can have is the kernel's own business."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         return None
-    # Breakpoint: before Triton 3.0 a target is the pair ("cuda", 90).
-    backend, arch = target[:2] if isinstance(target, tuple) else (target.backend, target.arch)
+    backend, arch = features.backend_and_arch(target)
     if name == "num_warps":
         if value & (value - 1):
             return None
@@ -97,8 +97,7 @@ def _heal_configs(patches: Patches) -> None:
     init = Config.__init__
     parameters = inspect.signature(init).parameters
     defaults = {name: parameters[name].default for name in NAMES[:3]}
-    # Breakpoint: all_kwargs came with Triton 3.0; before, `run` named each option beside the meta-parameters.
-    named_twice = not hasattr(Config, "all_kwargs")
+    named_twice = not features.has_config_all_kwargs()
 
     @functools.wraps(init)
     def init_with_meta(self, *args, **kwargs):
@@ -115,7 +114,9 @@ def _heal_configs(patches: Patches) -> None:
 def _meant(config: Any, defaults: Dict[str, Any], named_twice: bool) -> Dict[str, Any]:
     """The attributes of `config` that have to change. An option that is given as an option as well stays as it is."""
     meta = getattr(config, "kwargs", None)
-    given = [name for name in defaults if name in meta] if isinstance(meta, dict) else []
+    if not isinstance(meta, dict):
+        return {}
+    given = [name for name in defaults if name in meta]
     changed = {
         name: meta[name]
         for name in given

@@ -9,6 +9,7 @@ import functools
 import inspect
 from typing import Any, Container, Dict, List, Set
 
+from .. import features
 from ..errors import say_once
 from ..launch import around_compile, around_run, by_position
 from ..record import Patches, Shim
@@ -62,11 +63,8 @@ _ASKS_FOR_NOTHING = (None, False, 0, "", "none")
 
 
 def apply(patches: Patches) -> None:
-    import triton
-
     _heal_config(patches)
-    # Breakpoint: Triton 3.0 has pluggable backends; before, one for CUDA.
-    if hasattr(triton, "backends"):
+    if features.has_backends():
         _heal_backends(patches)
     else:
         _heal_run_before_3_0(patches)

@@ -6,6 +6,8 @@ What goes wrong is the optimiser of ptxas 12.8, which both bring along: with `DI
 right, and so they are with the ptxas 12.9 that lies beside it in the wheel.
 """
 
+from typing import Any, Dict
+
 import torch
 import triton
 import triton.language as tl
@@ -68,7 +70,7 @@ def inputs(case, device, generator):
     return {**given, "wanted": ["dq", "dk"] if which == "both" else [which]}
 
 
-ON_HOPPER = {"targets": ("sm_90",)}
+ON_HOPPER: Dict[str, Any] = {"targets": ("sm_90",)}
 
 KERNEL = Kernel(
     name="masked_product",

@@ -14,8 +14,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Sequence
 
-from packaging.specifiers import SpecifierSet
-
+from crosswarp.compat.versions import in_window
 from crosswarp.kernels.case import Case, Kernel
 
 
@@ -39,7 +38,7 @@ def kernel(name: str, library: str, ops: Sequence[Op]) -> Kernel:
         Case(f"{op.name}-{release}", "bf16", {}, lanes=("compile",), options={"op": op.name, "release": release})
         for release in settings["releases"].get(library, {})
         for op in ops
-        if SpecifierSet(op.releases).contains(release, prereleases=True)
+        if in_window(op.releases, release)
         and any(fnmatch.fnmatchcase(op.name, glob) for glob in settings["ops"])
     ]  # fmt: skip
 

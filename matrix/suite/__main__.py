@@ -3,7 +3,6 @@
 Exit status: one of the SUITE_ numbers of matrix/errors.py; done is done whatever the outcome of an item.
 """
 
-import importlib.metadata
 import os
 import platform
 import subprocess
@@ -11,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Dict, List
 
+from crosswarp.compat import facts
+from crosswarp.compat.versions import as_planned
 from crosswarp.matrix.cell.protocol import Note
 from crosswarp.matrix.errors import SUITE_DONE, SUITE_PYTEST, SUITE_SPEC, SUITE_WRONG_VERSIONS
 
@@ -51,20 +52,13 @@ def main(arguments: List[str]) -> int:
 
 
 def wrong_versions(expect: Dict[str, str]) -> str:
-    """How the installed distributions differ from those planned, or an empty string. Local parts do not count
-    (``2.6.0+cpu`` is 2.6.0)."""
+    """How the installed distributions differ from those planned, or an empty string."""
     wrong = []
     for name, planned in expect.items():
-        if name == "python":
-            # Planned to the minor, or to the patch.
-            if not f"{platform.python_version()}.".startswith(f"{planned}."):
-                wrong.append(f"python {platform.python_version()}, planned {planned}")
-            continue
-        try:
-            found = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found = "not installed"
-        if found.split("+")[0] != planned.split("+")[0] or ("+" in planned and found != planned):
+        found = platform.python_version() if name == "python" else facts.version_of(name)
+        if found is None:
+            wrong.append(f"{name} not installed, planned {planned}")
+        elif not as_planned(name, found, planned):
             wrong.append(f"{name} {found}, planned {planned}")
     return "; ".join(wrong)
 

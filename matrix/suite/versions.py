@@ -1,12 +1,12 @@
 """What this environment really is. A version string is no identity, so builds are named as far as they can be."""
 
 import functools
-import hashlib
 import platform
-import re
-import subprocess
 from pathlib import Path
 from typing import Dict
+
+from crosswarp.compat import facts
+from crosswarp.compat.versions import triton_version
 
 
 @functools.lru_cache(maxsize=None)
@@ -16,53 +16,17 @@ def found() -> Dict[str, str]:
     import torch
     import triton
 
-    from crosswarp.compat.versions import DISTRIBUTIONS, triton_version
-
+    folder = Path(triton.__file__).parent
+    distributions = [f"{one['name']} {one['version']}" for one in facts.tritons()]
+    # The first, by its path, that answers; what the environment chooses instead is not the wheel's.
+    ptxas = [tool["version"] for tool in facts.ptxas(folder) if tool["from"] == "Triton"]
     return {
         "triton": triton_version() or triton.__version__,
-        "triton_distribution": _distribution(DISTRIBUTIONS),
-        "triton_build": _build(Path(triton.__file__).parent),
+        "triton_distribution": (distributions or ["unknown"])[0],
+        "triton_build": facts.build_id(folder) or "unknown",
         "torch": torch.__version__,
         "torch_git": getattr(torch.version, "git_version", None) or "unknown",
         "numpy": numpy.__version__,
         "python": platform.python_version(),
-        "ptxas": _ptxas(Path(triton.__file__).parent),
+        "ptxas": next((version for version in ptxas if version), "none"),
     }
-
-
-def _distribution(names) -> str:
-    import importlib.metadata
-
-    for name in names:
-        try:
-            return f"{name} {importlib.metadata.version(name)}"
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return "unknown"
-
-
-def _build(folder: Path) -> str:
-    """The linker's build id of libtriton, else a digest of its size and first megabyte."""
-    for library in sorted((folder / "_C").glob("libtriton*.so")):
-        with library.open("rb") as file:
-            head = file.read(1 << 20)
-        note = re.search(rb"\x04\0\0\0(.)\0\0\0\x03\0\0\0GNU\0", head)
-        if note:
-            size = note[1][0]
-            return head[note.end() : note.end() + size].hex()
-        return hashlib.sha256(head + str(library.stat().st_size).encode()).hexdigest()[:40]
-    return "unknown"
-
-
-def _ptxas(folder: Path) -> str:
-    for name in sorted(folder.rglob("ptxas")):
-        try:
-            said = subprocess.run(
-                [str(name), "--version"], capture_output=True, text=True, timeout=20, check=False
-            ).stdout
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        found_version = re.search(r"V(\d[\d.]*)", said)
-        if found_version:
-            return found_version[1]
-    return "none"

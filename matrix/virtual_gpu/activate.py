@@ -4,10 +4,9 @@ import inspect
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from crosswarp.compat import guard
+from crosswarp.compat import features, guard
 from crosswarp.compat.install import active
 from crosswarp.compat.record import Patches
-from crosswarp.compat.versions import base_version
 
 from .driver import VirtualDriver, run_once
 from .launching import loading, set_active_target
@@ -31,27 +30,20 @@ def activate(target: Target, patches: Optional[Patches] = None) -> None:
 
     patches = Patches() if patches is None else patches
     set_active_target(target)
-    version = base_version(triton.__version__)
-    # Breakpoint: Triton 3.0 has pluggable backends and GPUTarget; before, CUDA only and a plain tuple.
-    if not hasattr(triton, "backends"):
+    current = features.gpu_target(target.backend, target.arch, target.warp_size)
+    if not features.has_backends():
         if target.backend != "cuda":
             msg = f"Triton {triton.__version__} has no backend for {target.name}"
             raise RuntimeError(msg)
         before = driver._obj
         patches.on_undo(lambda: setattr(driver, "_obj", before))
-        driver._obj = VirtualDriver(
-            target, (target.backend, target.arch), returns_max_threads=False
-        )
+        driver._obj = VirtualDriver(target, current, returns_max_threads=False)
         _replace_launcher_stub(patches)
     else:
-        from triton.backends.compiler import GPUTarget
-
-        current = GPUTarget(target.backend, target.arch, target.warp_size)
-        returns_max_threads = version >= base_version("3.4.0")
         state = dict(vars(driver))
         patches.on_undo(lambda: vars(driver).update(state))
-        driver.set_active(VirtualDriver(target, current, returns_max_threads))
-        if target.backend == "hip" and version < base_version("3.5.0"):
+        driver.set_active(VirtualDriver(target, current, features.returns_max_threads()))
+        if target.backend == "hip" and not features.links_amd():
             _stop_before_linking(patches)
     _replace_benchmarks(patches)
     _tell_what_is_loaded(patches)

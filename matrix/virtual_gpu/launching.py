@@ -100,7 +100,6 @@ class Utils:
 
     def __init__(self, target: Target, returns_max_threads: bool):
         self._target = target
-        # Breakpoint: Triton 3.4 expects the maximum of threads as a fifth value.
         self._returns_max_threads = returns_max_threads
 
     def get_device_properties(self, device: int) -> Dict[str, int]:
