@@ -50,13 +50,24 @@ def die(fake_run, fake_prepare, monkeypatch):
     """`die(kernels=("quick",))`: the result of a run of that part of the suite."""
 
     def suite(python, spec):
-        return ["/usr/bin/env", f"PYTHONPATH={HERE / 'fake_column'}", *run.suite_argv(python, spec)]
+        # Each child imports the suite: compiled once, and not into the checkout.
+        environ = (
+            f"PYTHONPATH={HERE / 'fake_column'}",
+            f"PYTHONPYCACHEPREFIX={fake_run.folder / 'pyc'}",
+        )
+        return [
+            "/usr/bin/env",
+            "-u",
+            "PYTHONDONTWRITEBYTECODE",
+            *environ,
+            *run.suite_argv(python, spec),
+        ]
 
     def call(**plan):
         settings = {"targets": {}, "lanes": ("interpret",), "modes": ("bare",), "suite": SUITE}
         with fake_run.store() as store:
             runner = run.Runner(
-                fake_run.plan(**{**settings, "jobs": 2, "time_limit": 60, **plan}), store, fake_run.work,
+                fake_run.plan(**{**settings, "jobs": 1, "time_limit": 60, **plan}), store, fake_run.work,
                 fake_prepare(expect={}), PlainProgress(fake_run.said), suite=suite,
             )  # fmt: skip
             return runner()
@@ -97,9 +108,9 @@ def test_seventy_kinds_of_death_twenty_times(die, fake_run, kinds):
 @pytest.mark.parametrize(
     "kernel, group, plan",
     [
-        ("hangs", "HANGS", {"jobs": 10, "time_limit": 2}),
+        ("hangs", "HANGS", {"jobs": 5, "time_limit": 1}),
         ("eats", "EATS", {"memory_limit_mb": 200}),
-        ("killers", "KILLERS", {}),
+        ("killers", "KILLERS", {"jobs": 1}),
     ],
 )
 def test_deaths_that_take_their_time(die, fake_run, kinds, kernel, group, plan):
