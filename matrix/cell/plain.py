@@ -21,7 +21,8 @@ _LARGEST = 2**63
 def clean(value: Any) -> Any:
     """`value` as text, finite numbers, booleans, None, lists and mappings of these; the rest is spelled out as text.
 
-    That is NaN and infinity, integers beyond 64 bits, what lies deeper than `MAX_DEPTH` or in itself, and objects of other classes.
+    That is NaN and infinity, integers beyond 64 bits, what lies deeper than `MAX_DEPTH` or in itself, and objects of
+    other classes.
     """
     return _clean(value, (), [MAX_ENTRIES])
 
@@ -37,12 +38,12 @@ def _clean(value: Any, inside: Tuple[int, ...], left: List[int]) -> Any:
         return value if -_LARGEST <= value < _LARGEST else text_of(value)
     if kind is float:
         return value if math.isfinite(value) else str(value)
-    if not isinstance(value, (Mapping, list, tuple, set, frozenset)):
-        return text_of(value)
     if id(value) in inside or len(inside) >= MAX_DEPTH or left[0] <= 0:
         return LEFT_OUT
     inside = (*inside, id(value))
     try:
+        if not isinstance(value, (Mapping, list, tuple, set, frozenset)):
+            return text_of(value)
         if isinstance(value, Mapping):
             found = {}
             for key in value:
