@@ -216,12 +216,12 @@ def steps():
     """`steps("crash")`: what a fake cell process does on one column that has one cell."""
 
     def make(outcome="pass", triton="3.2.0", versions=(), **changes):
-        item = "sm_90/compile/bare/softmax/fp16"
         cell = {
             "event": "cell", "target": "sm_90", "lane": "compile", "mode": "bare", "kernel": "softmax", "case": "fp16",
             "config": "", "outcome": outcome, "fingerprint": "SIGABRT: reshapeOuts" if outcome == "crash" else "",
             **changes,
         }  # fmt: skip
+        item = "/".join(cell[name] for name in ("target", "lane", "mode", "kernel", "case"))
         return [
             {"event": "session", "lane": "compile", "versions": {"triton": triton, **dict(versions)}, "planned": 1},
             {"event": "start", "item": item}, cell, {"event": "end", "item": item},

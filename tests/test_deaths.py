@@ -14,7 +14,13 @@ from pathlib import Path
 import pytest
 
 from crosswarp.matrix import run
+from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.progress import PlainProgress
+from crosswarp.matrix.stream import Tail
+from crosswarp.matrix.suite import item as runner
+from crosswarp.matrix.suite import plan as suite_plan
+from crosswarp.matrix.suite import plugin, verdict
+from crosswarp.matrix.suite.stream import Stream
 
 HERE = Path(__file__).parent
 SUITE = HERE / "suites" / "deaths"
@@ -44,14 +50,24 @@ def die(fake_run, fake_prepare, monkeypatch):
     """`die(kernels=("quick",))`: the result of a run of that part of the suite."""
 
     def suite(python, spec):
-        path = os.pathsep.join((str(HERE / "fake_column"), str(HERE.parent / ".links")))
-        return ["/usr/bin/env", f"PYTHONPATH={path}", *run.suite_argv(python, spec)]
+        # Each child imports the suite: compiled once, and not into the checkout.
+        environ = (
+            f"PYTHONPATH={HERE / 'fake_column'}",
+            f"PYTHONPYCACHEPREFIX={fake_run.folder / 'pyc'}",
+        )
+        return [
+            "/usr/bin/env",
+            "-u",
+            "PYTHONDONTWRITEBYTECODE",
+            *environ,
+            *run.suite_argv(python, spec),
+        ]
 
     def call(**plan):
         settings = {"targets": {}, "lanes": ("interpret",), "modes": ("bare",), "suite": SUITE}
         with fake_run.store() as store:
             runner = run.Runner(
-                fake_run.plan(**{**settings, "jobs": 2, "time_limit": 60, **plan}), store, fake_run.work,
+                fake_run.plan(**{**settings, "jobs": 1, "time_limit": 60, **plan}), store, fake_run.work,
                 fake_prepare(expect={}), PlainProgress(fake_run.said), suite=suite,
             )  # fmt: skip
             return runner()
@@ -87,3 +103,61 @@ def test_seventy_kinds_of_death_twenty_times(die, fake_run, kinds):
     # A disk that is full is told of; nothing else is amiss.
     assert len(fake_run.notes()) == 1 and "Free space" in fake_run.notes()[0]
     assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "kernel, group, plan",
+    [
+        ("hangs", "HANGS", {"jobs": 5, "time_limit": 1}),
+        ("eats", "EATS", {"memory_limit_mb": 200}),
+        ("killers", "KILLERS", {"jobs": 1}),
+    ],
+)
+def test_deaths_that_take_their_time(die, fake_run, kinds, kernel, group, plan):
+    result = die(kernels=(kernel,), **plan)
+    as_they_must_be(fake_run, kinds, getattr(kinds, group))
+    assert fake_run.notes() == []
+    assert result.exit_code == 1
+
+
+def test_modules_that_die_at_import(die, fake_run, tmp_path):
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    for helper in ("_kinds.py", "_kernel.py"):
+        (suite / helper).symlink_to(SUITE / helper)
+    (suite / "good.py").write_text(
+        'from _kernel import kernel\n\nKERNEL = kernel("good", ["passes"])\n'
+    )
+    for name, (body, _, _) in IMPORTS.items():
+        for number in range(REPEATED):
+            (suite / f"{name}_{number}.py").write_text(f"KERNEL = None\n{body}\n")
+    result = die(suite=suite)
+    found = whole(fake_run)
+    assert Counter(r.outcome for r in found if r.kernel == "good") == {"pass": REPEATED}
+    dead = [record for record in found if record.kernel != "good"]
+    assert Counter((r.kernel.rpartition("_")[0], r.case, r.outcome, r.reason) for r in dead) == {
+        (name, "import", outcome, reason): REPEATED
+        for name, (_, outcome, reason) in IMPORTS.items()
+    }
+    assert fake_run.notes() == []
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("cells", [0, 2])
+def test_a_bug_beside_the_child_is_told(tmp_path, monkeypatch, cells):
+    """What `runner.run` raises is a verdict; planned cells do not vanish with it."""
+
+    def run_with_a_bug(item, spec, emit):
+        for number in range(cells):
+            emit(f"num_warps={number}", verdict.Verdict("pass"), 0.1)
+        raise RuntimeError("a bug of ours")
+
+    monkeypatch.setattr(runner, "run", run_with_a_bug)
+    path = tmp_path / "records.jsonl"
+    item = suite_plan.Item("cpu", "interpret", "bare", "softmax", "a")
+    found = plugin.run_and_tell(item, {}, Stream(path))
+    assert (found.outcome, found.reason) == ("crash", "harness: RuntimeError")
+    start, *told, end = Tail(path).finish()
+    assert start == protocol.Start(item.id) and end == protocol.End(item.id, cells + 1)
+    assert [cell.config for cell in told] == [*(f"num_warps={n}" for n in range(cells)), ""]
+    assert told[-1].reason == "harness: RuntimeError" and "a bug of ours" in told[-1].message

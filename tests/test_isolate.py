@@ -123,6 +123,104 @@ def test_messages_survive_the_death_of_their_sender():
     assert messages == ["one", {"two": 2}]
 
 
+def _pipe_of_results():
+    frame = sys._getframe()
+    while "result_fd" not in frame.f_locals:
+        frame = frame.f_back
+    return frame.f_locals["result_fd"]
+
+
+@pytest.mark.parametrize(
+    "stray", [b"debug: here\n" * 3, b"\0" * 200_000, b"R" + b"\xff" * 8 + b"x" * 40]
+)
+def test_a_stray_write_into_the_pipe_is_an_outcome(stray):
+    def write_and_return():
+        os.write(_pipe_of_results(), stray)
+        return "done"
+
+    outcome = run(write_and_return)
+    assert (outcome.kind, outcome.reason) == (
+        "unreadable",
+        "something else wrote into the pipe of its results",
+    )
+
+
+def test_a_result_of_a_class_that_only_the_child_has_is_an_outcome():
+    def return_own():
+        import __main__
+
+        class Own:
+            pass
+
+        Own.__module__, Own.__qualname__ = "__main__", "Own"
+        __main__.Own = Own
+        return Own()
+
+    outcome = run(return_own)
+    assert outcome.kind == "unreadable"
+    assert outcome.reason == "its result cannot be read (AttributeError)"
+
+
+def test_an_unreadable_message_is_not_passed_over():
+    messages = []
+
+    def send_own(send):
+        import __main__
+
+        class Own:
+            pass
+
+        Own.__module__, Own.__qualname__ = "__main__", "Own"
+        __main__.Own = Own
+        send("good")
+        send(Own())
+        return "done"
+
+    outcome = run_isolated(send_own, time_limit=30, on_message=messages.append)
+    assert (outcome.kind, messages) == ("unreadable", ["good"])
+
+
+def test_an_exception_without_text_is_told():
+    class NoText(BaseException):
+        def __str__(self):
+            raise KeyboardInterrupt
+
+    def fail():
+        raise NoText
+
+    outcome = run(fail)
+    assert (outcome.kind, outcome.reason) == ("raised", "NoText")
+    assert outcome.raised.text == "<without text: KeyboardInterrupt>"
+
+
+@pytest.mark.parametrize("leaves_the_group", [False, True])
+def test_a_process_that_writes_for_ever_does_not_hold_us(leaves_the_group):
+    def leave_it_behind():
+        if os.fork() == 0:
+            if leaves_the_group:
+                os.setsid()
+            while True:
+                os.write(1, b"x" * 60_000)
+        time.sleep(0.05)
+        os._exit(0)
+
+    assert run(leave_it_behind).reason == "exit 0"
+
+
+def test_a_fork_of_the_child_does_not_answer_as_well():
+    def twice(send):
+        pid = os.fork()
+        if pid:
+            os.waitpid(pid, 0)
+        send(os.getpid())
+        return [pid] * 50_000
+
+    seen = []
+    outcome = run_isolated(twice, time_limit=30, on_message=seen.append)
+    assert outcome.kind == "returned" and outcome.value[0] != 0
+    assert len(seen) == 2
+
+
 def test_invalid_utf8_is_kept_readable():
     assert "\ufffd" in run(lambda: os.write(2, b"\xff\xfe ok")).output
 

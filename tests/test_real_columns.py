@@ -301,6 +301,9 @@ HOSTILE = {
     "import_aborts": ("crash", "SIGABRT"),
     "import_raises": ("api-error", "ModuleNotFoundError"),
     "import_hangs": ("timeout", "longer than 12 s"),
+    "interrupts": ("api-error", "Interrupt"),
+    "stages": ("api-error", "ValueError"),
+    "strays": ("crash", "something else wrote into the pipe of its results"),
 }
 
 

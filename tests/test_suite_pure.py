@@ -4,14 +4,16 @@ import errno
 import json
 import multiprocessing
 import platform
+from types import SimpleNamespace
 
 import pytest
 
 from crosswarp.compat import all_shims
 from crosswarp.compat.errors import CompilerCrashed
 from crosswarp.kernels.case import FEATURES
+from crosswarp.matrix.cell import plain
 from crosswarp.matrix.cell.protocol import Note
-from crosswarp.matrix.suite import language, oracle, verdict
+from crosswarp.matrix.suite import language, oracle, tuning, verdict
 from crosswarp.matrix.suite.__main__ import wrong_versions
 from crosswarp.matrix.suite.stream import Stream, read_spec, shortened
 from crosswarp.matrix.virtual_gpu.binary import read_binary
@@ -162,6 +164,71 @@ def test_a_full_disk_says_nothing_about_the_kernel(number):
     found = verdict.of_error(OSError(number, "No space left on device"))
     assert (found.outcome, found.reason) == ("not-run", "disk full")
     assert "free space" in found.message
+
+
+def test_causes_in_a_ring_have_an_end():
+    one, other = ValueError("one"), TypeError("other")
+    one.__cause__ = one
+    assert verdict.of_error(one).fingerprint == "ValueError: one"
+    one.__cause__, other.__cause__ = other, one
+    found = verdict.of_error(one)
+    assert (found.outcome, found.reason) == ("api-error", "ValueError") and "other" in found.message
+
+
+class _NoText(Exception):
+    def __str__(self):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit(), SystemExit(3), _NoText()])
+def test_exceptions_of_any_kind_are_the_kernel_s(error):
+    found = verdict.of_error(error, "bind")
+    assert (found.outcome, found.reason, found.phase) == ("api-error", type(error).__name__, "bind")
+    assert json.loads(json.dumps(verdict.told(found))) == verdict.told(found)
+
+
+def test_a_configuration_that_interrupts_has_its_verdict():
+    told = []
+    log = tuning.ConfigLog(
+        lambda name: None, lambda name, verdict: told.append((name, verdict.reason))
+    )
+    config = SimpleNamespace(kwargs={"BLOCK": 64}, num_warps=4, num_stages=3)
+
+    def bench():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        log._visit(SimpleNamespace(), config, bench)
+    assert told == [("BLOCK=64,num_stages=3,num_warps=4", "KeyboardInterrupt")]
+
+
+class _Own:
+    def __str__(self):
+        raise RuntimeError
+
+
+class _Endless(dict):
+    def __iter__(self):
+        raise GeneratorExit
+
+
+def test_any_object_becomes_plain_data():
+    holds_itself: list = []
+    holds_itself += [holds_itself, holds_itself]
+    strange = {
+        (1, 2): _Own(), "nan": float("nan"), "large": 2**64, "set": {1}, "deep": holds_itself, "none": None,
+        "endless": _Endless(a=1), "half": "\ud800", 3: [True, 1.5, b"x"],
+    }  # fmt: skip
+    found = plain.clean(strange)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert found["(1, 2)"] == "<_Own without text: RuntimeError>"
+    assert (found["nan"], found["large"], found["set"], found["half"]) == (
+        "nan",
+        str(2**64),
+        [1],
+        "?",
+    )
+    assert found["3"] == [True, 1.5, "b'x'"]
 
 
 def test_wrong_versions_are_named():

@@ -5,13 +5,13 @@ Whatever it does when it is asked for its text (raise, return no text, hold itse
 
 import math
 from collections.abc import Mapping
-from typing import Any, List
+from typing import Any, List, Tuple
 
 # Standard error is our evidence, but one cell must not be able to fill the disk.
 MAX_TEXT = 20_000
 # Levels of lists and mappings inside each other.
 MAX_DEPTH = 32
-# In all of them together: what holds itself twice has no end before.
+# In all of them together: lists of the same two lists, and so on, have no end before.
 MAX_ENTRIES = 1_000_000
 LEFT_OUT = "…"
 # What a column of the store can hold.
@@ -21,12 +21,14 @@ _LARGEST = 2**63
 def clean(value: Any) -> Any:
     """`value` as text, finite numbers, booleans, None, lists and mappings of these; the rest is spelled out as text.
 
-    That is NaN and infinity, integers beyond 64 bits, what lies deeper than `MAX_DEPTH`, and objects of other classes.
+    That is NaN and infinity, integers beyond 64 bits, what lies deeper than `MAX_DEPTH` or in itself, and objects of
+    other classes.
     """
-    return _clean(value, MAX_DEPTH, [MAX_ENTRIES])
+    return _clean(value, (), [MAX_ENTRIES])
 
 
-def _clean(value: Any, depth: int, left: List[int]) -> Any:
+def _clean(value: Any, inside: Tuple[int, ...], left: List[int]) -> Any:
+    """`inside`: the lists and mappings that it lies in; `left`: how many entries may still come, of all."""
     kind = type(value)
     if value is None or kind is bool:
         return value
@@ -36,29 +38,32 @@ def _clean(value: Any, depth: int, left: List[int]) -> Any:
         return value if -_LARGEST <= value < _LARGEST else text_of(value)
     if kind is float:
         return value if math.isfinite(value) else str(value)
+    if id(value) in inside or len(inside) >= MAX_DEPTH or left[0] <= 0:
+        return LEFT_OUT
+    inside = (*inside, id(value))
     try:
+        if not isinstance(value, (Mapping, list, tuple, set, frozenset)):
+            return text_of(value)
         if isinstance(value, Mapping):
-            if depth <= 0 or not _room(left):
-                return LEFT_OUT
             found = {}
             for key in value:
-                if not _room(left):
+                left[0] -= 1
+                found[text_of(key)] = _clean(value[key], inside, left)
+                if left[0] <= 0:
+                    found[LEFT_OUT] = LEFT_OUT
                     break
-                found[text_of(key)] = _clean(value[key], depth - 1, left)
             return found
-        if isinstance(value, (list, tuple, set, frozenset)):
-            if depth <= 0 or not _room(left):
-                return LEFT_OUT
-            return [_clean(item, depth - 1, left) for item in value if _room(left)]
+        entries = []
+        for item in value:
+            left[0] -= 1
+            entries.append(_clean(item, inside, left))
+            if left[0] <= 0:
+                entries.append(LEFT_OUT)
+                break
+        return entries
     except BaseException:
         # A class of its own, which does not do what it is named for.
         return text_of(value)
-    return text_of(value)
-
-
-def _room(left: List[int]) -> bool:
-    left[0] -= 1
-    return left[0] >= 0
 
 
 def text_of(value: Any) -> str:

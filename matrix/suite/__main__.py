@@ -105,6 +105,9 @@ def _pytest(spec_path: Path, spec: dict, lane: str) -> int:
         str(spec["jobs"]),
         "--dist",
         "worksteal",
+        # A worker dies with one item each time. After four a process xdist gives up, and the others are never run.
+        "--max-worker-restart",
+        "1000000",
     ]
     return subprocess.run(
         command, env=env, cwd=folder, stdin=subprocess.DEVNULL, check=False
