@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import tempfile
 from collections import Counter
@@ -141,7 +142,10 @@ class ColumnRun:
         if not self._planned and not out_of_time:
             # Nothing even began: that is the environment's fault as far as anyone can tell.
             said = process.log_tail(self._log)
-            message = f"the suite did not start ({_ended_how(status)}):\n{said}\nIts output is in {self._log}."
+            message = (
+                f"the suite did not start ({_ended_how(status)}):\n{said}\nIts output is in {self._log}."
+                f"{self._build_again()}"
+            )
             self._to.environment_failed = True
             self._to.not_run(self._plan.not_run(column, "suite did not start", message))
             self._to.problem(column, f"{column}: {message}")
@@ -164,6 +168,16 @@ class ColumnRun:
             self._to.problem(
                 column, f"{column}: {self._twice} cells were reported twice; the first is kept."
             )
+
+    def _build_again(self) -> str:
+        """What helps where a file of the environment is gone. What we have not built is not to be deleted."""
+        home = self._work / "envs" / self.column
+        if not home.is_dir():
+            return " See that the suite's requirements are installed, and run again."
+        return (
+            " If its environment is broken, delete it and run again, which builds it anew: "
+            f"rm -r {shlex.quote(str(home))}"
+        )
 
     def left_open(self, outcome: str, reason: str, message: str) -> None:
         cells = []

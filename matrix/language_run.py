@@ -87,9 +87,9 @@ class Asker:
                 except EnvironmentFailed as error:
                     self.failed[column.id] = error
                     continue
-                asked[column.id] = [
-                    pool.submit(self._lane, column, environment, lane) for lane in LANES
-                ]
+                lanes = [pool.submit(self._lane, column, environment, lane) for lane in LANES]
+                asked[column.id] = lanes
+                _when_done(lanes, environment.release)
             try:
                 for name, lanes in asked.items():
                     release = self._answer(name, lanes)
@@ -172,6 +172,17 @@ class Asker:
         return CrosswarpError(
             f"{column.id}: {lane}: {how}:\n{said}\nThe log is {log}. Correct that, and run again."
         )
+
+
+def _when_done(futures: Sequence[Future[Any]], act: Callable[[], None]) -> None:
+    """Calls `act` when the last of them is done."""
+
+    def one_done(future: Future[Any]) -> None:
+        if all(other.done() for other in futures):
+            act()
+
+    for future in futures:
+        future.add_done_callback(one_done)
 
 
 def _meaning(status: int) -> str:
