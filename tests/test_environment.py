@@ -305,7 +305,7 @@ def test_nothing_is_built_anew_under_a_run_that_uses_it(builder):
 def test_a_run_that_is_cancelled_waits_for_nobody_and_holds_nothing(builder):
     column = choose("triton-3.2.0")
     first = builder()
-    first(column)
+    used = first(column)
     said, failed = Waits(), []
     second = builder(beside=True, say=said.say)
 
@@ -322,6 +322,7 @@ def test_a_run_that_is_cancelled_waits_for_nobody_and_holds_nothing(builder):
     thread.join(60)
     assert len(failed) == 1 and "Run again" in failed[0]
     # A run ends by cancelling its builder: from then on its environments are free.
+    assert not used.reused
     first.cancel()
     assert not builder(beside=True)(column.model_copy(update={"requirements": ("numpy",)})).reused
 
