@@ -100,7 +100,10 @@ class Note:
 class Store:
     def __init__(self, path: Path, *, must_exist: bool = False) -> None:
         self.path = path
-        if must_exist and not path.exists():
+        with self._plain_errors():
+            # A folder that may not be entered raises here.
+            there = path.exists()
+        if must_exist and not there:
             raise StoreError(
                 f"{path}: there is no store. Run `crosswarp run` first, or name another with --store."
             )
