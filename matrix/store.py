@@ -372,9 +372,11 @@ def _session(row: sqlite3.Row) -> tuple[str, str]:
 
 
 def _environment(row: sqlite3.Row) -> Environment:
-    told = [rows.text(row, name) for name in ("column", "label", "state", "message")]
+    column, label, state, message = (
+        rows.text(row, name) for name in ("column", "label", "state", "message")
+    )
     return Environment(
-        *told, rows.versions(row, "versions"), rows.texts(row, "requirements"), rows.number(row, "seconds"),
+        column, label, state, message, rows.versions(row, "versions"), rows.texts(row, "requirements"), rows.number(row, "seconds"),
         rows.texts(row, "overrides"),
     )  # fmt: skip
 
