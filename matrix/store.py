@@ -376,8 +376,8 @@ def _environment(row: sqlite3.Row) -> Environment:
         rows.text(row, name) for name in ("column", "label", "state", "message")
     )
     return Environment(
-        column, label, state, message, rows.versions(row, "versions"), rows.texts(row, "requirements"), rows.number(row, "seconds"),
-        rows.texts(row, "overrides"),
+        column, label, state, message, rows.versions(row, "versions"), rows.texts(row, "requirements"),
+        rows.number(row, "seconds"), rows.texts(row, "overrides"),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from crosswarp.matrix import bisection, columns, environment, uvtool
+from crosswarp.matrix import bisection, columns, environment, locks, uvtool
 from crosswarp.matrix.environment import Builder, CrosswarpSource
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.uvtool import Uv, pip_settings
@@ -321,10 +321,13 @@ def test_a_run_that_is_cancelled_waits_for_nobody_and_holds_nothing(builder):
     second.cancel()
     thread.join(60)
     assert len(failed) == 1 and "Run again" in failed[0]
+    lock = builder.folder / f"{column.id}.lock"
+    assert locks.try_change(lock) is None and not used.reused
     # A run ends by cancelling its builder: from then on its environments are free.
-    assert not used.reused
     first.cancel()
-    assert not builder(beside=True)(column.model_copy(update={"requirements": ("numpy",)})).reused
+    free = locks.try_change(lock)
+    assert free is not None
+    free.release()
 
 
 def test_a_folder_that_cannot_be_written_is_one_clear_error(builder):
