@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import tempfile
 from collections import Counter
@@ -181,7 +182,10 @@ class ColumnRun:
         if not self._planned and not self._known:
             # Nothing even began: that is the environment's fault as far as anyone can tell.
             said = process.log_tail(self._log)
-            message = f"the suite did not start ({how}):\n{said}\nIts output is in {self._log}."
+            message = (
+                f"the suite did not start ({how}):\n{said}\nIts output is in {self._log}."
+                f"{self._build_again()}"
+            )
             self._to.environment_failed = True
             self._to.not_run(self._plan.not_run(column, "suite did not start", message))
             self._to.problem(column, f"{column}: {message}")
@@ -209,6 +213,16 @@ class ColumnRun:
                 )
         if status and not died:
             self._to.problem(column, f"{column}: the suite ended with {how}. See {self._log}.")
+
+    def _build_again(self) -> str:
+        """What helps where a file of the environment is gone. What we have not built is not to be deleted."""
+        home = self._work / "envs" / self.column
+        if not home.is_dir():
+            return " See that the suite's requirements are installed, and run again."
+        return (
+            " If its environment is broken, delete it and run again, which builds it anew: "
+            f"rm -r {shlex.quote(str(home))}"
+        )
 
     def _left_open(self) -> list[str]:
         return [item for item in self._known if item not in self._ended]

@@ -32,6 +32,11 @@ def load(path: Path, model: type[Model], wrap: str | None = None) -> Model:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}. Correct that place.") from None
+    except (ValueError, RecursionError) as error:
+        # A number of thousands of digits; brackets in brackets without end.
+        raise ConfigError(
+            f"{path}: cannot be read as TOML ({str(error)[:100]}). Correct it, or take the committed file again."
+        ) from None
     return validated(path, {wrap: data} if wrap else data, model, "Correct these entries.")
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
-from crosswarp.matrix import resolver, versions
+from crosswarp.matrix import locks, resolver, versions
 from crosswarp.matrix.columns import CELL_PYTHON, Column
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.uvtool import Answer, Uv
@@ -40,6 +39,13 @@ class Environment:
     reused: bool = False
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    # What keeps other runs from building it anew.
+    hold: locks.Hold | None = field(default=None, compare=False)
+
+    def release(self) -> None:
+        """Nothing runs in it any more."""
+        if self.hold is not None:
+            self.hold.release()
 
 
 @dataclass(frozen=True)
@@ -87,8 +93,24 @@ class Builder:
         self._crosswarp = crosswarp or CrosswarpSource.here()
         # None until the first build has asked; asked at most once a run. Another builder may be told the answer.
         self.cpu_backend: bool | None = None
+        self._cancelled = False
+        self._holds: weakref.WeakSet[locks.Hold] = weakref.WeakSet()
 
     def __call__(self, column: Column) -> Environment:
+        """Its environment, built where need be, and held as it is until `Environment.release` or `cancel`.
+
+        Raises:
+            EnvironmentFailed: it could not be built.
+        """
+        try:
+            return self._environment(column)
+        except OSError as error:
+            raise EnvironmentFailed(
+                f"{column.id}: its environment could not be built: {error}. Free space and check the rights of "
+                f"{self.folder}, or name another folder with --work."
+            ) from None
+
+    def _environment(self, column: Column) -> Environment:
         started = time.monotonic()
         python = python_for(column)
         resolved = self._resolve(column, python)
@@ -107,16 +129,7 @@ class Builder:
         )
         home = self.folder / column.id
         home.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(self.folder / f"{column.id}.lock"):
-            found = None if resolved.moving else self._reusable(home, wanted)
-            reused = found is not None
-            if found is None:
-                self._say(f"{column.id}: building its environment")
-                self._build(column, home, wanted, resolved)
-                found = self._installed(column, home)
-                self._check_pins(column, resolved, found)
-                stamp = {**wanted.stamp(), "installed": found}
-                (home / _STAMP).write_text(json.dumps(stamp, indent=1))
+        found, reused, hold = self._ready(column, home, wanted, resolved)
         expect = {
             "triton": resolved.triton_version or found["triton"],
             "torch": resolved.torch_version or found["torch"],
@@ -132,10 +145,74 @@ class Builder:
             reused=reused,
             seconds=time.monotonic() - started,
             notes=(*resolved.notes, *self._swapped(column, home, wanted)),
+            hold=hold,
         )
 
     def cancel(self) -> None:
+        """Ends what is being built, and what was built is no longer held for this run."""
+        self._cancelled = True
         self._uv.cancel()
+        for hold in list(self._holds):
+            hold.release()
+
+    def _ready(
+        self, column: Column, home: Path, wanted: Wanted, resolved: resolver.Resolved
+    ) -> tuple[dict[str, str], bool, locks.Hold]:
+        """What is installed in `home`, whether it was there already, and what keeps others from building it anew.
+
+        A run that wants it otherwise waits for those that use it: their suites import from it until they end.
+        """
+        lock, moving, built = self.folder / f"{column.id}.lock", resolved.moving, False
+        while True:
+            hold = self._wait(
+                locks.use, lock, f"{column.id}: another run builds its environment; waiting for it"
+            )
+            found = None if moving else self._reusable(home, wanted)
+            if found is not None:
+                return found, not built, hold
+            hold.release()
+            hold = self._wait(
+                locks.change, lock,
+                f"{column.id}: another run uses its environment, which this one must build anew; waiting for its end "
+                "(a --work of its own need not wait)",
+            )  # fmt: skip
+            try:
+                if moving or self._reusable(home, wanted) is None:
+                    self._say(f"{column.id}: building its environment")
+                    self._make(column, home, wanted, resolved)
+                    built = True
+            finally:
+                hold.release()
+            # From here on it is as good as any other: what moves was looked up once for this run.
+            moving = False
+
+    def _wait(
+        self,
+        lock: Callable[[Path, Callable[[], None], Callable[[], bool]], locks.Hold],
+        path: Path,
+        told: str,
+    ) -> locks.Hold:
+        try:
+            hold = lock(path, lambda: self._say(told), lambda: self._cancelled)
+        except locks.Stopped:
+            raise EnvironmentFailed(
+                "cancelled while it waited for another run. Run again."
+            ) from None
+        self._holds.add(hold)
+        if self._cancelled:
+            # `cancel` may not have seen it.
+            hold.release()
+            raise EnvironmentFailed("cancelled. Run again.")
+        return hold
+
+    def _make(
+        self, column: Column, home: Path, wanted: Wanted, resolved: resolver.Resolved
+    ) -> None:
+        self._build(column, home, wanted, resolved)
+        found = self._installed(column, home)
+        self._check_pins(column, resolved, found)
+        stamp = {**wanted.stamp(), "installed": found}
+        (home / _STAMP).write_text(json.dumps(stamp, indent=1))
 
     def _resolve(self, column: Column, python: str) -> resolver.Resolved:
         if column.resolver == "main":
@@ -338,11 +415,3 @@ def _failed(column: Column, answer: Answer, advice: str) -> EnvironmentFailed:
     return EnvironmentFailed(
         f"{column.id}: its environment could not be built:\n{answer.why}\n{advice}"
     )
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Two runs in one work folder build one after the other."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

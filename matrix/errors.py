@@ -52,9 +52,13 @@ class EnvironmentFailed(CrosswarpError):
 
 
 class StoreError(CrosswarpError):
-    """The store cannot be opened or written."""
+    """The store cannot be opened, read or written."""
 
     exit_code = EXIT_STORE
+
+
+class WorkError(StoreError):
+    """The work folder, where a run's records begin, cannot be written. The store is sound."""
 
 
 class Cancelled(CrosswarpError):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from crosswarp.matrix import process
 from crosswarp.matrix import targets as targets_module
@@ -91,9 +92,9 @@ class Asker:
                 except EnvironmentFailed as error:
                     self.failed[column.id] = error
                     continue
-                asked[column.id] = [
-                    pool.submit(self._lane, column, environment, lane) for lane in LANES
-                ]
+                lanes = [pool.submit(self._lane, column, environment, lane) for lane in LANES]
+                asked[column.id] = lanes
+                _when_done(lanes, environment.release)
             try:
                 for name, lanes in asked.items():
                     release = self._answer(name, lanes)
@@ -180,6 +181,17 @@ class Asker:
         return CrosswarpError(
             f"{column.id}: {lane}: {how}:\n{said}\nThe log is {log}. Correct that, and run again."
         )
+
+
+def _when_done(futures: Sequence[Future[Any]], act: Callable[[], None]) -> None:
+    """Calls `act` when the last of them is done."""
+
+    def one_done(future: Future[Any]) -> None:
+        if all(other.done() for other in futures):
+            act()
+
+    for future in futures:
+        future.add_done_callback(one_done)
 
 
 def _meaning(status: int) -> str:

@@ -6,6 +6,7 @@ meanwhile. Whatever ends the run early, what had finished is in the store: cells
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from crosswarp.matrix import issues as issues_module
-from crosswarp.matrix import process, record, store
+from crosswarp.matrix import locks, process, record, store
 from crosswarp.matrix.cell.protocol import Cell
 from crosswarp.matrix.column_run import ColumnRun
 from crosswarp.matrix.columns import Column
@@ -28,11 +29,13 @@ from crosswarp.matrix.errors import (
     EXIT_CANCELLED,
     EXIT_ENVIRONMENT,
     EXIT_EXPECTED,
+    EXIT_STORE,
     EXIT_UNEXPECTED,
     EXIT_USAGE,
     Cancelled,
     CrosswarpError,
     StoreError,
+    WorkError,
 )
 from crosswarp.matrix.issues import Issue
 from crosswarp.matrix.plan import Plan
@@ -137,9 +140,15 @@ class Runner:
                 for column, future in prepared:
                     environment = self._environment(column, future)
                     if environment:
-                        self._column(column, environment)
+                        try:
+                            self._column(column, environment)
+                        finally:
+                            environment.release()
                 if self._stop:
                     self._store.finish(self._run, "cancelled", EXIT_CANCELLED)
+        except WorkError:
+            self._store.finish(self._run, "failed", EXIT_STORE)
+            raise
         except StoreError as error:
             raise StoreError(
                 f"{error}\nThe records of this run are also in {self._folder}."
@@ -221,22 +230,71 @@ class Runner:
         return environment
 
     def _column(self, column: Column, environment: Environment) -> None:
+        try:
+            cache, hold = self._cache(column)
+        except OSError as error:
+            raise self._no_work(error) from error
+        try:
+            self._suite_of(column, environment, cache)
+        finally:
+            hold.release()
+            if cache.parent != self._caches:
+                shutil.rmtree(cache, ignore_errors=True)
+
+    @property
+    def _caches(self) -> Path:
+        return self._work / "cache"
+
+    def _cache(self, column: Column) -> tuple[Path, locks.Hold]:
+        """Triton's own cache, whose keys hold the compiler's build and all that a kernel's code depends on, and what
+        keeps another run from emptying it meanwhile."""
+        cache, lock = self._caches / column.id, self._caches / f"{column.id}.lock"
+        self._caches.mkdir(parents=True, exist_ok=True)
+        if self.plan.fresh:
+            alone = locks.try_change(lock)
+            if alone is None:
+                # Whoever uses it compiles into it; what is compiled anew goes elsewhere, and is not kept.
+                hold = locks.use(lock, lambda: None, lambda: False)
+                fresh = self._folder / f"{column.id}.cache"
+                fresh.mkdir(parents=True, exist_ok=True)
+                return fresh, hold
+            try:
+                shutil.rmtree(cache, ignore_errors=True)
+                cache.mkdir(exist_ok=True)
+            finally:
+                alone.release()
+        hold = locks.use(lock, lambda: None, lambda: False)
+        cache.mkdir(exist_ok=True)
+        return cache, hold
+
+    def _no_work(self, error: OSError) -> WorkError:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        why = "the disk is full" if full else error.strerror or type(error).__name__
+        todo = "Free space" if full else "Change its rights"
+        return WorkError(
+            f"{error.filename or self._work}: {why}. {todo}, or name another folder with --work, and run again. "
+            f"What had finished is kept: crosswarp report --run {self._run}"
+        )
+
+    def _suite_of(self, column: Column, environment: Environment, cache: Path) -> None:
         started = time.monotonic()
         folder = self._folder
-        folder.mkdir(parents=True, exist_ok=True)
         records, log = folder / f"{column.id}.jsonl", folder / f"{column.id}.log"
         spec = folder / f"{column.id}.spec.json"
-        # Triton's own cache: its keys hold the compiler's build and all that a kernel's code depends on.
-        cache = self._work / "cache" / column.id
-        if self.plan.fresh:
-            shutil.rmtree(cache, ignore_errors=True)
-        cache.mkdir(parents=True, exist_ok=True)
-        spec.write_text(
-            json.dumps(
-                self.plan.spec(column.id, environment.expect, records.resolve(), cache.resolve()),
-                indent=1,
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            spec.write_text(
+                json.dumps(
+                    self.plan.spec(
+                        column.id, environment.expect, records.resolve(), cache.resolve()
+                    ),
+                    indent=1,
+                )
             )
-        )
+            # The suite writes its output there; no room for it is no fault of the suite's.
+            log.touch()
+        except OSError as error:
+            raise self._no_work(error) from error
         self._progress.column(column.id, environment.label)
         state = ColumnRun(
             column.id, self.plan, self._recording, environment.expect, self._work, log

@@ -19,8 +19,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from crosswarp.matrix import rows
 from crosswarp.matrix.errors import StoreError, UsageError
-from crosswarp.matrix.printable import printable
 from crosswarp.matrix.record import LANES, MODES, OUTCOMES, Record, clean
 
 # Append only: a step that has been released is never edited.
@@ -100,7 +100,10 @@ class Note:
 class Store:
     def __init__(self, path: Path, *, must_exist: bool = False) -> None:
         self.path = path
-        if must_exist and not path.exists():
+        with self._plain_errors():
+            # A folder that may not be entered raises here.
+            there = path.exists()
+        if must_exist and not there:
             raise StoreError(
                 f"{path}: there is no store. Run `crosswarp run` first, or name another with --store."
             )
@@ -221,18 +224,11 @@ class Store:
 
     def runs(self) -> list[Run]:
         with self._plain_errors():
-            rows = self._db.execute(
+            found = self._db.execute(
                 "SELECT runs.*, (SELECT count(*) FROM cells WHERE run = runs.id) AS cells "
                 "FROM runs ORDER BY id DESC"
             ).fetchall()
-        return [
-            Run(
-                row["id"], row["started"], row["finished"],
-                "cut off" if row["status"] == "running" and _is_gone(row) else row["status"], row["exit_code"],
-                tuple(json.loads(row["argv"])), json.loads(row["plan"]), row["cells"],
-            )
-            for row in rows
-        ]  # fmt: skip
+            return [_run(row) for row in found]
 
     def run(self, run: int | None = None) -> Run:
         """The run with that id, or the latest."""
@@ -247,62 +243,42 @@ class Store:
     def records(self, run: int) -> list[Record]:
         sessions = self.sessions(run)
         with self._plain_errors():
-            rows = self._db.execute(
+            found = self._db.execute(
                 "SELECT * FROM cells WHERE run = ? ORDER BY rowid", (run,)
             ).fetchall()
-        records = []
-        for row in rows:
-            self._check(run, row, {"lane": LANES, "mode": MODES, "outcome": OUTCOMES})
-            values = {name: row[name] for name in _CELL}
-            values["resources"] = json.loads(values["resources"])
-            values["shims"] = tuple(json.loads(values["shims"]))
-            versions = sessions.get((row["column"], row["lane"]), {})
-            records.append(Record(**values, versions=versions))
-        return records
+            return [_record(row, sessions) for row in found]
 
     def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
         """The versions that each column's suite imported, by column and lane."""
         with self._plain_errors():
-            rows = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
-        # A lane is a cell's word here, and one that there is not is nobody's.
-        return {
-            (row["column"], row["lane"]): json.loads(row["versions"])
-            for row in rows
-            if row["lane"] in LANES
-        }
+            found = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
+            return {_session(row): rows.versions(row, "versions") for row in found}
 
     def planned(self, run: int) -> dict[tuple[str, str], int]:
         """How many cases each column's suite said it would run, by column and lane."""
         with self._plain_errors():
-            rows = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
-        for row in rows:
-            self._check(run, row, {"lane": LANES})
-        return {
-            (row["column"], row["lane"]): row["planned"] for row in rows if row["lane"] in LANES
-        }
+            found = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
+            return {_session(row): rows.whole(row, "planned") for row in found}
 
     def environments(self, run: int) -> list[Environment]:
         with self._plain_errors():
-            rows = self._db.execute(
+            found = self._db.execute(
                 "SELECT * FROM environments WHERE run = ? ORDER BY rowid", (run,)
             ).fetchall()
-        return [
-            Environment(
-                row["column"], row["label"], row["state"], row["message"], json.loads(row["versions"]),
-                tuple(json.loads(row["requirements"])), row["seconds"], tuple(json.loads(row["overrides"])),
-            )
-            for row in rows
-        ]  # fmt: skip
+            return [_environment(row) for row in found]
 
     def targets(self, run: int) -> dict[tuple[str, str], tuple[bool, str]]:
         """Whether each column has the target, and why not."""
         with self._plain_errors():
-            rows = self._db.execute(
+            found = self._db.execute(
                 "SELECT * FROM targets WHERE run = ? ORDER BY rowid", (run,)
             ).fetchall()
-        return {
-            (row["column"], row["target"]): (bool(row["supported"]), row["message"]) for row in rows
-        }
+            return {
+                (rows.text(row, "column"), rows.text(row, "target")): (
+                    rows.whole(row, "supported") == 1, rows.text(row, "message"),
+                )
+                for row in found
+            }  # fmt: skip
 
     def unsupported_targets(self, run: int) -> list[tuple[str, str, str]]:
         return [
@@ -313,22 +289,15 @@ class Store:
 
     def notes(self, run: int) -> list[Note]:
         with self._plain_errors():
-            rows = self._db.execute(
+            found = self._db.execute(
                 "SELECT * FROM notes WHERE run = ? ORDER BY id", (run,)
             ).fetchall()
-        return [Note(row["column"], row["kind"], row["text"]) for row in rows]
+            return [
+                Note(*(rows.text(row, name) for name in ("column", "kind", "text")))
+                for row in found
+            ]
 
     # Machinery
-
-    def _check(self, run: int, row: sqlite3.Row, words: Mapping[str, Sequence[str]]) -> None:
-        """What is one of a few words is nothing else: every report counts on it."""
-        for name, allowed in words.items():
-            if row[name] not in allowed:
-                found = printable(str(row[name]))[:80]
-                raise StoreError(
-                    f'{self.path}: run {run} holds the {name} "{found}", which crosswarp does not write. Take a copy '
-                    "that nobody changed, or name another with --store."
-                )
 
     def _migrate(self) -> None:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
@@ -368,6 +337,48 @@ class Store:
             yield
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{self.path}: {_what_to_do(error)}") from error
+        except rows.WrongRow as error:
+            raise StoreError(
+                f"{self.path}: what it holds was not written by crosswarp: {error}. Move it away, or name another with "
+                "--store."
+            ) from None
+
+
+def _run(row: sqlite3.Row) -> Run:
+    status = rows.text(row, "status")
+    return Run(
+        row["id"], rows.text(row, "started"), rows.optional(row, "finished", rows.text),
+        "cut off" if status == "running" and _is_gone(row) else status,
+        rows.optional(row, "exit_code", rows.whole), rows.texts(row, "argv"), rows.plan(row, "plan"), row["cells"],
+    )  # fmt: skip
+
+
+def _record(row: sqlite3.Row, sessions: Mapping[tuple[str, str], Mapping[str, Any]]) -> Record:
+    known = {"lane": LANES, "mode": MODES, "outcome": OUTCOMES}
+    values: dict[str, Any] = {
+        name: rows.text(row, name, known.get(name, ()))
+        for name in _CELL
+        if name not in ("seconds", "resources", "shims")
+    }
+    versions = sessions.get((values["column"], values["lane"]), {})
+    return Record(
+        **values, seconds=rows.number(row, "seconds"), resources=rows.mapping(row, "resources"),
+        shims=rows.texts(row, "shims"), versions=versions,
+    )  # fmt: skip
+
+
+def _session(row: sqlite3.Row) -> tuple[str, str]:
+    return rows.text(row, "column"), rows.text(row, "lane", LANES)
+
+
+def _environment(row: sqlite3.Row) -> Environment:
+    column, label, state, message = (
+        rows.text(row, name) for name in ("column", "label", "state", "message")
+    )
+    return Environment(
+        column, label, state, message, rows.versions(row, "versions"), rows.texts(row, "requirements"),
+        rows.number(row, "seconds"), rows.texts(row, "overrides"),
+    )  # fmt: skip
 
 
 def _what_to_do(error: Exception) -> str:
@@ -387,7 +398,8 @@ def _what_to_do(error: Exception) -> str:
 
 def _is_gone(row: sqlite3.Row) -> bool:
     """Whether the process of a run is no more. Another machine's processes cannot be asked about from here."""
-    return row["host"] == _host() and process_started(row["pid"]) != row["pid_started"]
+    begun = rows.text(row, "pid_started")
+    return row["host"] == _host() and process_started(rows.whole(row, "pid")) != begun
 
 
 def process_started(pid: int) -> str:

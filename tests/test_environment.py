@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from crosswarp.matrix import bisection, columns, environment, uvtool
+from crosswarp.matrix import bisection, columns, environment, locks, uvtool
 from crosswarp.matrix.environment import Builder, CrosswarpSource
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.uvtool import Uv, pip_settings
@@ -26,9 +26,16 @@ def builder(tmp_path, local_index, monkeypatch):
     monkeypatch.setattr(environment, "_packages_folder", lambda: packages)
     said: list[str] = []
 
-    def make(**changes):
+    made = []
+
+    def make(beside=False, **changes):
+        # The next run, after the last one is over; or beside it.
+        for one in made if not beside else ():
+            for hold in list(one._holds):
+                hold.release()
         values = {"main": None, "crosswarp": CrosswarpSource(None, "0.1.0"), "say": said.append}
-        return Builder(tmp_path / "envs", TABLE, local_index, **{**values, **changes})
+        made.append(Builder(tmp_path / "envs", TABLE, local_index, **{**values, **changes}))
+        return made[-1]
 
     make.said = said
     make.folder = tmp_path / "envs"
@@ -259,3 +266,71 @@ def test_real_environments(tmp_path, identifier):
     triton, torch = json.loads(ask(found.python, code))
     assert triton == found.expect["triton"]
     assert torch.partition("+")[0] == found.expect["torch"]
+
+
+class Waits(list):
+    """What a builder says, and when it says that it waits."""
+
+    def __init__(self):
+        super().__init__()
+        self.waiting = threading.Event()
+
+    def say(self, text):
+        self.append(text)
+        if "waiting" in text:
+            self.waiting.set()
+
+
+def test_nothing_is_built_anew_under_a_run_that_uses_it(builder):
+    column = choose("triton-3.2.0")
+    used = builder()(column)
+    marker = builder.folder / column.id / "marker"
+    marker.write_text("imported from")
+    # The same is shared; another waits until nobody uses it any more.
+    builder(beside=True)(column).release()
+    other = column.model_copy(update={"requirements": ("numpy",)})
+    said, built = Waits(), []
+    thread = threading.Thread(
+        target=lambda: built.append(builder(beside=True, say=said.say)(other))
+    )
+    thread.start()
+    assert said.waiting.wait(60) and not built
+    assert any("another run uses its environment" in text and "--work" in text for text in said)
+    assert marker.exists()
+    used.release()
+    thread.join(60)
+    assert not marker.exists() and not built[0].reused
+
+
+def test_a_run_that_is_cancelled_waits_for_nobody_and_holds_nothing(builder):
+    column = choose("triton-3.2.0")
+    first = builder()
+    used = first(column)
+    said, failed = Waits(), []
+    second = builder(beside=True, say=said.say)
+
+    def build():
+        try:
+            second(column.model_copy(update={"requirements": ("numpy",)}))
+        except EnvironmentFailed as error:
+            failed.append(str(error))
+
+    thread = threading.Thread(target=build)
+    thread.start()
+    assert said.waiting.wait(60)
+    second.cancel()
+    thread.join(60)
+    assert len(failed) == 1 and "Run again" in failed[0]
+    lock = builder.folder / f"{column.id}.lock"
+    assert locks.try_change(lock) is None and not used.reused
+    # A run ends by cancelling its builder: from then on its environments are free.
+    first.cancel()
+    free = locks.try_change(lock)
+    assert free is not None
+    free.release()
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_error(builder):
+    builder.folder.write_text("no folder")
+    with pytest.raises(EnvironmentFailed, match="name another folder with --work"):
+        builder()(choose("triton-3.2.0"))

@@ -179,3 +179,27 @@ def test_migrations_run_from_every_older_format(path, monkeypatch, make_record):
     with Store(path) as store:
         assert len(store.records(run)) == 1
         assert store._db.execute("SELECT added FROM runs").fetchone()[0] == "x"
+
+
+@pytest.mark.parametrize("must_exist", [False, True])
+def test_a_folder_that_may_not_be_entered(path, monkeypatch, must_exist):
+    # As Path.exists does in a folder without the right to enter it; whoever is root may enter all.
+    def refused(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(type(path), "exists", refused)
+    with pytest.raises(StoreError, match="cannot be written .* Change its rights"):
+        Store(path, must_exist=must_exist)
+
+
+@pytest.mark.parametrize(
+    "said", ["attempt to write a readonly database", "unable to open database file"]
+)
+def test_a_store_in_a_read_only_folder(path, monkeypatch, said):
+    def refused(*arguments, **options):
+        raise sqlite3.OperationalError(said)
+
+    monkeypatch.setattr(sqlite3, "connect", refused)
+    with pytest.raises(StoreError, match="name another with --store") as caught:
+        Store(path)
+    assert caught.value.exit_code == 4

@@ -115,8 +115,9 @@ def _kept(path: Path, gpu: str) -> Optional[float]:
         found = document["bytes_per_second"] if document["gpu"] == gpu else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    number = isinstance(found, (int, float)) and not isinstance(found, bool)
-    return float(found) if number and 0 < found < _IMPOSSIBLE else None
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
+        return None
+    return float(found) if 0 < found < _IMPOSSIBLE else None
 
 
 def measured(
