@@ -388,11 +388,27 @@ def test_the_jobs_are_bounded():
             "report": {"issues", "pull-requests"},
             "publish": {"pages", "id-token"},
         }.get(name, set())
-    for text in (WORKFLOW, ACTION, *EXAMPLES.iterdir()):
-        for used in re.findall(r"uses: *(\S+)", text.read_text("utf-8")):
-            assert re.fullmatch(r"actions/[a-z-]+@v\d+|OWNER/crosswarp(/[\w./-]+)?@main", used), (
-                used
-            )
+
+
+def test_every_action_is_pinned_to_a_commit():
+    """A tag can be moved to other code; a commit cannot. Its release stands behind it, for who comes to raise it."""
+    folder, pins = WORKFLOW.parent, {}
+    files = [*folder.iterdir(), ACTION, *EXAMPLES.iterdir(), ROOT / "README.md"]
+    for path in files:
+        for used, release in re.findall(r"uses: *(\S+) *(.*)", path.read_text("utf-8")):
+            action, _, commit = used.partition("@")
+            if action.startswith("OWNER/crosswarp") and path.parent != folder and path != ACTION:
+                # Ours, of which nobody knows yet who hosts it, nor the commit that its user has looked at.
+                assert commit == "COMMIT" and "full SHA" in release, (path, used)
+                continue
+            assert re.fullmatch(r"actions/[a-z-]+", action), (path, used)
+            assert re.fullmatch(r"[0-9a-f]{40}", commit), (path, used)
+            assert re.fullmatch(r"# v\d+\.\d+\.\d+", release), (path, used)
+            assert pins.setdefault(action, (commit, release)) == (commit, release), (path, used)
+    assert len(pins) == 6
+    # What is installed from a repository is a commit as well.
+    for path in files:
+        assert not re.search(r"OWNER/crosswarp\S*@(?!COMMIT)", path.read_text("utf-8")), path
 
 
 def test_the_examples_call_what_is_there():

@@ -1,5 +1,9 @@
 """Fingerprints: the same root cause gives the same line on every machine."""
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 
 from crosswarp.matrix.suite import fingerprint
@@ -95,3 +99,103 @@ def test_one_cause_on_two_targets_is_one_fingerprint():
 )
 def test_noise_of_the_day_is_left_out(one, two):
     assert fingerprint.of_text(one) == fingerprint.of_text(two)
+
+
+# What real releases said of small kernels that each fail in a way of its own, on 2026-11-22; paths are made plain.
+MESSAGES = json.loads(
+    (Path(__file__).parent / "data" / "compiler_messages.json").read_text("utf-8")
+)
+# Where a release says it in words of its own, or fails in another place of the compiler.
+REWORDED = {
+    # An abort in the lowering, where later releases have a verifier; an error of MLIR, where they look in Python.
+    ("inline_pack", "2.3.1"),
+    ("odd_range", "2.3.1"),
+    # Raised by Python itself, not wrapped yet.
+    ("unknown_name", "3.2.0"),
+    # Other words, and other quotes in them.
+    ("dot_shapes", "3.2.0"),
+    ("small_dot", "3.2.0"),
+    ("branch_type", "3.2.0"),
+    ("loop_type", "3.2.0"),
+}
+
+
+def _of(message):
+    if "reason" in message:
+        return fingerprint.of_death(message["reason"], message["output"])
+    return fingerprint.of_exception(message["type"], message["text"], message["output"])
+
+
+def test_no_two_causes_share_a_fingerprint():
+    kinds = {}
+    for message in MESSAGES:
+        kinds.setdefault(_of(message), set()).add(message["kind"])
+    assert not {line: both for line, both in kinds.items() if len(both) > 1}
+    # And none says only that something failed.
+    assert not [line for line in kinds if re.search("PassManager|^[A-Za-z]+$|aborted due to", line)]
+
+
+def test_one_cause_has_one_fingerprint_on_all_releases():
+    lines, releases = {}, {}
+    for message in MESSAGES:
+        if (message["kind"], message["triton"]) not in REWORDED:
+            lines.setdefault(message["kind"], set()).add(_of(message))
+            releases.setdefault(message["kind"], set()).add(message["triton"])
+    assert not {kind: found for kind, found in lines.items() if len(found) > 1}
+    # From a location that is spelled `loc("…")` to one that is not, and from ptxas to ptxas-blackwell.
+    assert {"3.2.0", "3.6.0"} <= releases["inline_pack"]
+    assert {"2.3.1", "3.2.0", "3.6.0", "3.9.0"} <= releases["inline_unknown"]
+
+
+def test_an_mlir_error_reads_alike_before_and_after_its_location_was_spelled_plainly():
+    told = "error: 'tt.dot' op expected the same element type"
+    old = f'loc("/home/a/kernel.py":12:23): {told}\n'
+    named = f'loc("x"("/home/a/kernel.py":12:23)): {told}\n'
+    new = f"/home/a/kernel.py:31:20: {told}\n    y = tl.dot(a, b)\n        ^\n"
+    found = {
+        fingerprint.of_exception("RuntimeError", "PassManager::run failed", text)
+        for text in (old, named, new)
+    }
+    assert found == {"RuntimeError: MLIR error: 'tt.dot' op expected the same element type"}
+    other = fingerprint.of_exception(
+        "RuntimeError", "PassManager::run failed", old.replace("'tt.dot'", "'tt.load'")
+    )
+    assert other not in found
+
+
+def test_a_pass_that_fails_without_a_word_is_named():
+    at = "/home/a/kernel.py:106:0"
+    general = "error: Failures have been detected while processing an MLIR pass pipeline"
+    said = "{0}: {1}\n{0}: note: Pipeline failed while executing [`{2}` on 'builtin.module' operation]: reproducer …\n"
+    one, two = (
+        fingerprint.of_exception(
+            "RuntimeError", "PassManager::run failed", said.format(at, general, name)
+        )
+        for name in ("NVWSInsertAref", "TritonGPUAccelerateMatmul")
+    )
+    assert one == "RuntimeError: MLIR error: the pass NVWSInsertAref failed" != two
+    # What was wrong, where it is said, tells more than where.
+    cause = f"{at}: error: operand does not dominate this use\n"
+    assert fingerprint.of_exception(
+        "RuntimeError",
+        "PassManager::run failed",
+        cause + said.format(at, general, "NVWSInsertAref"),
+    ).endswith("MLIR error: operand does not dominate this use")
+
+
+def test_ptxas_tells_all_that_is_wrong_and_not_how_many_registers():
+    told = "Internal Triton PTX codegen error\n`ptxas` stderr:\n{}ptxas fatal   : Ptx assembly aborted due to errors\n"
+    remark = "ptxas info    : (C7510) Potential Performance Loss in the function 'a'\n" * 200
+    short = "ptxas fatal   : (C7600) Register allocation failed with register count of '{}'. …\n"
+    counts = {
+        fingerprint.of_exception(name, told.format(remark + short.format(count)))
+        for count in (24, 255)
+        for name in ("RuntimeError", "PTXASError")
+    }
+    (only,) = counts
+    assert only.startswith("PTXASError: ptxas fatal : (C7600) Register allocation failed")
+    line = "ptxas /tmp/tmp1234567.ptx, line 44; error   : {}\n"
+    one = line.format("Arguments mismatch for instruction 'add'")
+    two = one * 2 + line.format("Unknown symbol '%x'")
+    found = [fingerprint.of_exception("PTXASError", told.format(text)) for text in (one, two)]
+    assert found[1] == f"{found[0]}; error : Unknown symbol '%x'"

@@ -19,11 +19,21 @@ _UNREACHABLE = re.compile(
     r"(?:(?P<what>[^\n]*)\n)?UNREACHABLE executed(?: at (?P<file>[^\s:!]+)(?::\d+)?)?"
 )
 _LLVM_ERROR = re.compile(r"LLVM ERROR: (?P<what>[^\n]*)")
-_PTXAS = re.compile(r"ptxas\s*(?:\S*,\s*line \d+;\s*)?(?P<what>(?:fatal|error)[^\n]*)")
-# "kernel.py:31:20: error: 'ttg.local_alloc' op …": the first one is the cause.
-_MLIR_ERROR = re.compile(
-    r"^[^\n]*?:\d+:\d+: error: (?P<what>[^\n]*)|^error: (?P<other>[^\n]*)", re.M
+# Each thing that it finds wrong has a line of its own, above what it says of itself; its remarks may come first.
+_PTXAS = re.compile(
+    r"^.{0,40}?\bptxas(?:-\w+)?\s+(?:\S+,\s*line \d+;\s*)?(?P<what>(?:fatal|error)\s*:[^\n]{0,400})", re.M
 )
+_MOST_CAUSES = 3
+_PTXAS_GAVE_UP = "Ptx assembly aborted"
+# "kernel.py:31:20: error: 'ttg.local_alloc' op …", up to Triton 3.2 'loc("kernel.py":31:20): error: …': the first one
+# is the cause.
+_MLIR_ERROR = re.compile(
+    r"^(?:[^\n]*?:\d+:\d+|loc\([^\n]*?\)): error: (?P<what>[^\n]*)|^error: (?P<other>[^\n]*)", re.M
+)
+# What every pass manager says of every failure; from 3.4 a note below it names the pass.
+_PIPELINE = "Failures have been detected while processing an MLIR pass pipeline"
+_PASS = re.compile(r"Pipeline failed while executing (?:\[`|`)?(?P<name>\w+)")
+_RAISED = re.compile(r"^(?:[A-Z]\w*(?:Error|Failure)): (?=.)")
 _NOISE = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
     (re.compile(r"(?:/[\w.+@-]+)+/(?P<name>[\w.+@-]+)"), r"\g<name>"),
@@ -31,6 +41,8 @@ _NOISE = (
     (re.compile(r"\bat \d+:\d+:"), "at …:"),
     (re.compile(r"\btmp\w{6,}\b"), "tmp…"),
     (re.compile(r"\bpid[ _=]\d+\b"), "pid …"),
+    # As many as the configuration left to a thread.
+    (re.compile(r"\bregister count of '\d+'"), "register count of '…'"),
     (re.compile(r"\b(?:sm_\d+[a-z]?|gfx[0-9a-f]{3,4})\b"), "<target>"),
     (re.compile(r"\s+"), " "),
 )
@@ -47,7 +59,14 @@ def of_text(text: str) -> str:
 def of_exception(type_name: str, text: str, output: str = "") -> str:
     """Of a Python exception: its type and the line that says most, which a compiler may have printed."""
     known = of_output(text) or of_output(output)
-    return of_text(f"{type_name}: {known or _telling_line(text)}")
+    if known.startswith("ptxas "):
+        # A RuntimeError up to Triton 3.2.
+        type_name = "PTXASError"
+    telling = known or _telling_line(text)
+    if type_name == "CompilationError":
+        # Up to 3.2 the name of what was raised first stands before the same words.
+        telling = _RAISED.sub("", telling)
+    return of_text(f"{type_name}: {telling}")
 
 
 def of_output(text: str) -> str:
@@ -66,11 +85,19 @@ def of_output(text: str) -> str:
         return of_text(
             f"UNREACHABLE in {os.path.basename(found['file'] or '?')}: {found['what'] or ''}"
         )
-    found = _PTXAS.search(_around(text, "ptxas"))
-    if found:
-        return of_text(f"ptxas {found['what']}")
+    if "ptxas" in text:
+        # One line may be the same for two causes that differ in the next.
+        said = dict.fromkeys(of_text(found["what"]) for found in _PTXAS.finditer(text))
+        causes = [one for one in said if _PTXAS_GAVE_UP not in one] or list(said)
+        if causes:
+            return of_text(f"ptxas {'; '.join(causes[:_MOST_CAUSES])}")
     found = _MLIR_ERROR.search(_around(text, "error: "))
-    return of_text(f"MLIR error: {found['what'] or found['other']}") if found else ""
+    what = (found["what"] or found["other"] or "") if found else ""
+    if what.startswith(_PIPELINE) or not what:
+        failed = _PASS.search(_around(text, "Pipeline failed while executing"))
+        if failed:
+            return of_text(f"MLIR error: the pass {failed['name']} failed")
+    return of_text(f"MLIR error: {what}") if what else ""
 
 
 def _around(text: str, word: str) -> str:
