@@ -260,7 +260,7 @@ class Lowering:
 
     def _immediate(self, text: str, bits: int, kind: str) -> str:
         if kind == "p":
-            return self.constant(text == "true" or text.isdigit() and int(text) != 0, np.bool_)
+            return self.constant(text == "true" or text != "false" and int(text, 0) != 0, np.bool_)
         if re.match(r"0[fFdD][0-9a-fA-F]{8}", text):
             number = struct.unpack(">f" if text[1] in "fF" else ">d", bytes.fromhex(text[2:]))[0]
             raw = int(text[2:], 16)
