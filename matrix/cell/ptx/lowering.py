@@ -225,8 +225,10 @@ class Lowering:
         name, offset = found.group(1), int(found.group(2) or "0", 0)
         symbol = self.kernel.symbols.get(name)
         if symbol is None:
-            if any(parameter.name == name for parameter in self.kernel.parameters):
-                return f"S.parameter_address({name!r}, {offset})"
+            for parameter in self.kernel.parameters:
+                if parameter.name == name:
+                    # An offset in parameter space; cvta.param makes an address of it.
+                    return self.constant(parameter.offset + offset, RAW[bits])
             raise Unsupported(f"operand {operand}")
         if symbol.space == "shared":
             address = self.constant(symbol.address + offset, RAW[bits])
