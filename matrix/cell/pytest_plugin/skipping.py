@@ -14,7 +14,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from crosswarp.matrix.cell.virtual_torch.tensors import real_device
+from crosswarp.matrix.cell.virtual_torch.tensors import claims_gpu
 
 # Elements of the largest tensor of an operator; below, the work takes no time.
 LARGE = 1 << 16
@@ -54,6 +54,11 @@ def start() -> None:
 
 
 class SkipLargeWork(TorchDispatchMode):
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # To be left alone by a compiler that is off, torch 2.15 would import it: five seconds in each child.
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Tuple = (), kwargs: Any = None
     ) -> Any:
@@ -105,7 +110,7 @@ def _worth_it(kind: _Kind, args: Tuple, kwargs: Dict[str, Any]) -> bool:
     tensors = [part for part in tree_flatten((args, kwargs))[0] if isinstance(part, torch.Tensor)]
     if any(
         type(tensor) not in (torch.Tensor, torch.nn.Parameter)
-        or real_device(tensor).type != "cpu"
+        or not claims_gpu(tensor)
         or tensor.layout != torch.strided
         for tensor in tensors
     ):

@@ -11,9 +11,17 @@ def init(own: Callable, gpu: Any) -> Callable:
     def started(self: Any, device_type: Any, *args: Any, **kwargs: Any) -> None:
         own(self, device_type, *args, **kwargs)
         self._crosswarp_twin = None
-        if device_type == "cuda" and self._enabled:
+        if device_type == "cuda":
             twin = object.__new__(torch.amp.autocast_mode.autocast)
-            own(twin, "cpu", dtype=self.fast_dtype, cache_enabled=self._cache_enabled)
+            half = self.fast_dtype in (torch.float16, torch.bfloat16)
+            # Off inside of on is off for the CPU as well.
+            own(
+                twin,
+                "cpu",
+                dtype=self.fast_dtype if half else None,
+                enabled=self._enabled and half,
+                cache_enabled=self._cache_enabled,
+            )
             self._crosswarp_twin = twin
 
     return started

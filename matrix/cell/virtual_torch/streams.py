@@ -1,8 +1,11 @@
 """Streams, events and device contexts: there is one device, and it has done everything at once."""
 
+import abc
 import contextlib
 import time
 from typing import Any, Optional
+
+import torch._streambase
 
 from .devices import GPU
 
@@ -58,6 +61,9 @@ class Stream(contextlib.ContextDecorator):
     def query(self) -> bool:
         return True
 
+    def is_capturing(self) -> bool:
+        return False
+
     def __enter__(self) -> "Stream":
         return self
 
@@ -82,3 +88,10 @@ class on_device(contextlib.ContextDecorator):
 
     def __exit__(self, *error: Any) -> None:
         pass
+
+
+# Breakpoint: until torch 2.4 these are abstract classes, of which Dynamo wants a GPU's streams and events to be.
+for _base, _ours in (("_StreamBase", Stream), ("_EventBase", Event)):
+    _own = getattr(torch._streambase, _base, None)
+    if isinstance(_own, abc.ABCMeta):
+        _own.register(_ours)

@@ -10,7 +10,7 @@ from crosswarp.compat.record import Patches
 from crosswarp.matrix.virtual_gpu import Target
 from crosswarp.matrix.virtual_gpu.torch_device import HIP_VERSION, properties_of
 
-from . import autocast, cuda, factories, generators, operators, tensors
+from . import autocast, cuda, factories, generators, operators, streams, tensors
 
 # make(what torch has under that name or None, Gpu) -> what takes its place
 Maker = Callable[[Any, Any], Any]
@@ -122,6 +122,11 @@ ROWS: Tuple[Row, ...] = (
     Row("torch.cuda", cuda.RANDOM, "seeds and states: the CPU's generator is the one that is used"),
     Row("torch.cuda.random", cuda.RANDOM, "likewise, by the module's name"),
     Row("torch.cuda", cuda.TYPES, "tensors by the name of their type"),
+    Row(
+        "torch",
+        {"Stream": cuda.constant(streams.Stream), "Event": cuda.constant(streams.Event)},
+        "the same of any device (torch 2.4)",
+    ),
     Row("torch.cuda.nvtx", cuda.NVTX, "marks for a profiler of the GPU"),
     Row("torch._C", cuda.BINDINGS, "what libraries call below torch.cuda", added=True),
     Row("torch.backends.cuda", {"is_built": cuda.answer(True)}, "a CPU build of torch says no"),

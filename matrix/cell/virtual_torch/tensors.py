@@ -15,16 +15,20 @@ def real_device(tensor: torch.Tensor) -> torch.device:
     return _OWN_DEVICE.__get__(tensor)
 
 
+def claims_gpu(tensor: torch.Tensor) -> bool:
+    """Whether it is one of ours. Under a mode of torch's the question comes back here: its answer is the claim."""
+    return real_device(tensor).type in ("cpu", "cuda")
+
+
 def device(own: Any, gpu: Any) -> property:
     def claimed(tensor: torch.Tensor) -> torch.device:
-        real = real_device(tensor)
-        return GPU if real.type == "cpu" else real
+        return GPU if claims_gpu(tensor) else real_device(tensor)
 
     return property(claimed)
 
 
 def is_cuda(own: Any, gpu: Any) -> property:
-    return property(lambda tensor: real_device(tensor).type == "cpu")
+    return property(claims_gpu)
 
 
 def is_cpu(own: Any, gpu: Any) -> property:
@@ -89,8 +93,10 @@ def itself(own: Any, gpu: Any) -> Callable:
 
 
 def _names_cpu(wanted: Any) -> bool:
-    return wanted == "cpu" or isinstance(wanted, torch.device) and wanted.type == "cpu"
+    if isinstance(wanted, str):
+        return wanted == "cpu"
+    return isinstance(wanted, torch.device) and wanted.type == "cpu"
 
 
 def _copied(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
-    return after.clone() if after is before and real_device(before).type == "cpu" else after
+    return after.clone() if after is before and claims_gpu(before) else after
