@@ -182,11 +182,25 @@ class Launcher:
         leave,
         *args,
     ):
+        self._allocate(grid_x * grid_y * grid_z, stream)
         if enter is not None:
             enter(launch_metadata)
         check_and_note(self.target, function, self._metadata, (grid_x, grid_y, grid_z))
         if leave is not None:
             leave(launch_metadata)
+
+    def _allocate(self, programs: int, stream: Any) -> None:
+        """Ask Triton's allocator for scratch memory, as its launcher for NVIDIA does."""
+        size = self._metadata.get("global_scratch_size") or 0
+        if not size or not programs:
+            return
+        from triton.runtime import _allocation
+
+        allocator = _allocation._allocator
+        # Breakpoint: the allocator belongs to a context in Triton 3.6.0, not in 3.4.0.
+        allocate = allocator.get() if hasattr(allocator, "get") else allocator
+        size *= programs * self._metadata.get("num_ctas", 1)
+        allocate(size, self._metadata["global_scratch_align"], stream)
 
 
 def launch_before_3_0(
