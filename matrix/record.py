@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-LANES = ("compile", "interpret", "device")
+LANES = ("compile", "emulate", "interpret", "device")
+# The lanes that run on a target; the others have a place of their own, `cpu` and `gpu`.
+LANES_OF_TARGETS = ("compile", "emulate")
 MODES = ("bare", "shimmed")
 RED = ("mismatch", "api-error", "compile-error", "crash", "limit", "timeout")
 OUTCOMES = ("pass", *RED, "unsupported", "not-run")

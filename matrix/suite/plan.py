@@ -22,6 +22,7 @@ from .stream import Stream
 from .verdict import Verdict, of_death
 
 IMPORT_SECONDS = 120
+NO_PTX = "the lane emulate executes PTX, and what Triton compiles for this target is none"
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ def _items(
         cases = [
             case
             for case, globs in loaded
-            if lane != "compile" or any(fnmatch.fnmatchcase(target, glob) for glob in globs)
+            if lane not in ("compile", "emulate")
+            or any(fnmatch.fnmatchcase(target, glob) for glob in globs)
         ]
         for case in _share(cases, "/".join((target, lane, name)), spec.get("shard")):
             items += [Item(target, lane, mode, name, case, skip=reason) for mode in spec["modes"]]
@@ -109,8 +111,14 @@ def _targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Di
     if lane == "device":
         return {probe.device_target(): ""}
     chosen = {}
+    emulated = spec.get("emulated")
     for name, table in spec["targets"].items():
         target = Target.from_table(name, table)
+        if lane == "emulate" and emulated is not None and name not in emulated:
+            continue
+        if lane == "emulate" and target.backend != "cuda":
+            chosen[name] = NO_PTX
+            continue
         problem = probe.why_not(target, spec["time_limit"])
         known = bool(target.triton) and in_window(target.triton, triton)
         stream.write(

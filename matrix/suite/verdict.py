@@ -45,6 +45,9 @@ _PHASES = (
 
 def of_error(error: BaseException, phase: str = "") -> Verdict:
     """The verdict on a Python exception that ended a launch (or one configuration of it)."""
+    told = getattr(error, "crosswarp_verdict", None)
+    if told is not None:
+        return told
     phase = _phase_of(error) or phase
     name, text = type(error).__name__, _with_cause(error)
     if name == "CompilerCrashed":

@@ -4,7 +4,7 @@ import inspect
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, List
 
 from crosswarp.compat import guard
 from crosswarp.compat.install import active
@@ -58,9 +58,14 @@ def contain() -> None:
         guard.install(Patches())
 
 
+# Triton 2.3.1 makes a kernel of its files right after it asked for the stub, and does not keep what it compiled.
+_asked_for: List[Any] = [None]
+
+
 def _replace_launcher_stub() -> None:
     """Triton 2.3.1 loads the launcher from a file that its backend names: name one of ours."""
     from triton.compiler.backends.cuda import CUDABackend
+    from triton.compiler.compiler import CompiledKernel
 
     folder = Path(os.environ.get("TRITON_CACHE_DIR") or tempfile.gettempdir())
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +75,20 @@ def _replace_launcher_stub() -> None:
         partial = stub.with_suffix(f".{os.getpid()}")
         partial.write_text(text, "utf-8")
         os.replace(partial, stub)
-    CUDABackend.make_launcher_stub = lambda self, src, metadata: str(stub)
+
+    def make_launcher_stub(backend: Any, src: Any, metadata: Any) -> str:
+        _asked_for[:] = [src]
+        return str(stub)
+
+    own = CompiledKernel.__init__
+
+    def init(kernel: Any, *args: Any) -> None:
+        own(kernel, *args)
+        kernel.src = _asked_for[0]
+
+    CUDABackend.make_launcher_stub = make_launcher_stub
+    if own.__module__ != __name__:
+        CompiledKernel.__init__ = init
 
 
 def _stop_before_linking() -> None:
