@@ -131,7 +131,7 @@ def test_every_report_knows_the_lane(ran, command, tmp_path):
         "report", "--store", ran, "--format", "html", "--out", str(tmp_path / "s")
     )
     assert status == 0, err
-    page = (tmp_path / "s" / "index.html").read_text()
+    page = (tmp_path / "s" / "kernels" / "softmax.html").read_text()
     assert "emulate" in page
     status, out, _ = command("badge", "--store", ran, "--out", str(tmp_path / "b"))
     assert status == 0 and (tmp_path / "b" / "targets" / "sm_80.svg").exists()
