@@ -1,0 +1,27 @@
+"""A PTX machine: it executes what Triton compiled on the CPU, with numpy alone.
+
+    program = ptx.load(text)
+    memory = ptx.Memory()
+    memory.add(tensor.data_ptr(), tensor.nbytes, "x")
+    ptx.run(program, grid=(8,), arguments=[tensor.data_ptr(), 1024], memory=memory)
+
+What it does not know is `Unsupported` by its opcode; accesses outside of the windows are a `Fault`.
+"""
+
+from .errors import Deadlock, Fault, OutOfTime, PTXError, Unsupported
+from .launch import Limits, Program, Result, load, run
+from .memory import Memory
+
+__all__ = [
+    "Deadlock",
+    "Fault",
+    "Limits",
+    "Memory",
+    "OutOfTime",
+    "PTXError",
+    "Program",
+    "Result",
+    "Unsupported",
+    "load",
+    "run",
+]

@@ -1,0 +1,93 @@
+"""cp.async: copies land when their group is waited for, and not before."""
+
+import numpy as np
+
+from . import memory
+from .types import BY_BYTES, i8, u1, u4, u8
+
+
+class Copies:
+    """Pending cp.async of each thread. Groups are counted by thread, as on the device."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.shape = (machine.ctas, machine.threads)
+        self.group = np.zeros((1, 1), i8)
+        self._pending = []
+
+    def start(self, at, target, source, size, live, condition):
+        """Copy `size` bytes a lane; of these `live` come from `source`, and the others are zeros."""
+        machine, shape = self.machine, self.shape
+        target, source = np.broadcast_to(target, shape), np.broadcast_to(source, shape)
+        active = np.ones(shape, bool) if condition is None else np.broadcast_to(condition, shape)
+        if not active.any():
+            return
+        place = int(active.argmax())
+        target = np.where(active, target, target.flat[place])
+        machine.shared.check(at, "cp.async", target, condition, size)
+        dtype = BY_BYTES[size]
+        if live is None:
+            reading, partial = active, None
+        else:
+            live = np.broadcast_to(live, shape)
+            reading = active & (live != 0)
+            partial = active & (live != 0) & (live != u4(size))
+        count = int(active.sum())
+        data = np.zeros(count, dtype)
+        if reading.any():
+            if partial is not None and partial.any():
+                data = self._partial(at, source, live, active, size)
+            else:
+                first = source.flat[int(reading.argmax())]
+                safe = np.where(reading, source, first)
+                machine.global_.check(at, "cp.async load", safe, reading, size)
+                data[reading[active]] = memory.read(source[reading], 1, dtype)[0]
+        index = machine.shared.flat(target)[active] // size
+        lanes = np.nonzero(active)
+        group = np.broadcast_to(self.group, shape)[active]
+        self._pending.append((lanes, index, data, size, group))
+
+    def _partial(self, at, source, live, active, size):
+        rows = np.zeros((int(active.sum()), size), u1)
+        wanted = live[active]
+        addresses = source[active]
+        for place in range(size):
+            some = wanted > place
+            if some.any():
+                byte = addresses + u8(place)
+                full = np.zeros(self.shape, u8)
+                full[active] = np.where(some, byte, byte[some][0])
+                full[~active] = byte[some][0]
+                self.machine.global_.check(at, "cp.async load", full, active, 1)
+                rows[some, place] = memory.read(byte[some], 1, u1)[0]
+        return rows.view(BY_BYTES[size])[:, 0]
+
+    def commit(self, condition):
+        self.group = self.group + (1 if condition is None else condition.astype(i8))
+
+    def wait(self, condition, newest):
+        """Land all but the `newest` last groups of the threads in hand."""
+        if not self._pending:
+            return
+        kept = []
+        group = np.broadcast_to(self.group, self.shape)
+        asking = None if condition is None else np.broadcast_to(condition, self.shape)
+        for lanes, index, data, size, number in self._pending:
+            done = number < group[lanes] - newest
+            if asking is not None:
+                done &= asking[lanes]
+            if done.all():
+                self.machine.shared.data[size][index] = data
+            elif not done.any():
+                kept.append((lanes, index, data, size, number))
+            else:
+                self.machine.shared.data[size][index[done]] = data[done]
+                rest = ~done
+                kept.append((tuple(axis[rest] for axis in lanes), index[rest], data[rest], size,
+                             number[rest]))  # fmt: skip
+            self.machine.landed(lanes, index, size, done)
+        self._pending = kept
+
+    def wait_all(self, condition):
+        self.commit(condition)
+        self.wait(condition, 0)

@@ -1,0 +1,13 @@
+"""How each family of instructions is lowered; importing a module registers its opcodes."""
+
+from . import (  # noqa: F401
+    arithmetic,
+    asynchronous,
+    bits,
+    compare,
+    control,
+    convert,
+    data,
+    matrix,
+    warp,
+)

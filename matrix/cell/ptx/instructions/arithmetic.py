@@ -1,0 +1,311 @@
+"""add, sub, mul, mad, fma, div, rem, min, max, abs, neg, and the approximate functions.
+
+Approximate instructions are computed accurately: kinder than the device, whose errors the ISA states.
+"""
+
+from ..lowering import check_modifiers, lowers
+from ..types import RAW_NAME, type_of
+
+_PACKED = {
+    "f16x2": ("floats.halves_f16", "floats.pack_f16"),
+    "bf16x2": ("floats.halves_bf16", "floats.pack_bf16"),
+    "f32x2": ("floats.halves_f32", "floats.pack_f32"),
+}
+_ROUNDINGS = ("rn", "rz", "rm", "rp")
+
+
+def _operands(low, instruction, type_name, first=1):
+    """The sources as expressions; packed ones with a last axis of two, denormals flushed where .ftz says so."""
+    found = []
+    for operand in instruction.operands[first:]:
+        value = low.read(operand, type_name)
+        if type_name in _PACKED:
+            value = f"{_PACKED[type_name][0]}({value})"
+        if "ftz" in instruction.modifiers and type_of(type_name).bits == 32 and type_name == "f32":
+            value = f"floats.flush({value})"
+        found.append(value)
+    return found
+
+
+def _result(low, instruction, type_name, value):
+    modifiers = instruction.modifiers
+    if "sat" in modifiers:
+        value = f"floats.clamp01({value})"
+    if "relu" in modifiers:
+        value = f"floats.relu({value})"
+    if "ftz" in modifiers and type_name == "f32":
+        value = f"floats.flush({value})"
+    if type_name in _PACKED:
+        low.write(
+            instruction.operands[0],
+            f"{_PACKED[type_name][1]}({value})",
+            f"b{type_of(type_name).bits}",
+        )
+    else:
+        low.write(instruction.operands[0], value, type_name)
+
+
+def _rounding(instruction):
+    return next((part for part in instruction.modifiers if part in _ROUNDINGS), "rn")
+
+
+def _narrowed(low, wide, type_name, rounding):
+    """A float64 expression (exact, or with an odd last bit) as one of the type."""
+    if type_name == "f32":
+        if rounding == "rn":
+            return f"({wide}).astype(f4)"
+        return f"floats.narrow({wide}, f4, '{rounding}')"
+    if type_name in ("f16", "f16x2"):
+        return f"({wide}).astype(f2)"
+    return f"({wide})"
+
+
+@lowers("add", "sub")
+def add(low, instruction):
+    sign = "+" if instruction.name == "add" else "-"
+    type_name = instruction.modifiers[-1]
+    kind = type_of(type_name).kind
+    check_modifiers(instruction, ("ftz", "sat", "cc") + _ROUNDINGS)
+    if "cc" in instruction.modifiers:
+        raise instruction.unsupported("carry")
+    if kind in "us":
+        a, b = _operands(low, instruction, type_name)
+        if "sat" in instruction.modifiers:
+            if type_name != "s32":
+                raise instruction.unsupported()
+            low.write(
+                instruction.operands[0],
+                f"integers.saturated({a}.astype(i8) {sign} {b}, i4)",
+                type_name,
+            )
+            return
+        # Bits are added: signs make no difference, and nothing overflows loudly.
+        bare = f"b{type_name[1:]}"
+        a, b = (low.read(operand, bare) for operand in instruction.operands[1:])
+        low.write(instruction.operands[0], f"({a} {sign} {b})", bare)
+        return
+    if kind in ("u16x2", "s16x2"):
+        a, b = (f"integers.halves_u16({low.read(o, 'b32')}, 'u')" for o in instruction.operands[1:])
+        low.write(instruction.operands[0], f"integers.pack_u16({a} {sign} {b})", "b32")
+        return
+    a, b = _operands(low, instruction, type_name)
+    rounding = _rounding(instruction)
+    if rounding != "rn":
+        if type_name != "f32":
+            raise instruction.unsupported()
+        minus = "" if sign == "+" else "-"
+        exact = f"floats.sum_to_odd({a}.astype(f8), {minus}{b}.astype(f8))"
+        value = _narrowed(low, exact, type_name, rounding)
+    else:
+        value = f"({a} {sign} {b})"
+    _result(low, instruction, type_name, value)
+
+
+@lowers("mul", "mul24")
+def mul(low, instruction):
+    type_name = instruction.modifiers[-1]
+    bits, kind = type_of(type_name)
+    form = instruction.modifiers[0]
+    if instruction.name == "mul24":
+        raise instruction.unsupported()
+    if kind in "us":
+        check_modifiers(instruction, ("wide", "hi", "lo"))
+        if form == "wide":
+            low.write(instruction.operands[0], _wide_product(low, instruction), f"{kind}{2 * bits}")
+        elif form == "hi":
+            a, b = _operands(low, instruction, type_name)
+            low.write(instruction.operands[0], f"integers.multiply_high({a}, {b})", type_name)
+        else:
+            bare = f"b{bits}"
+            a, b = (low.read(operand, bare) for operand in instruction.operands[1:])
+            low.write(instruction.operands[0], f"({a} * {b})", bare)
+        return
+    check_modifiers(instruction, ("ftz", "sat") + _ROUNDINGS)
+    a, b = _operands(low, instruction, type_name)
+    rounding = _rounding(instruction)
+    if rounding != "rn":
+        if type_name != "f32":
+            raise instruction.unsupported()
+        value = _narrowed(low, f"{a}.astype(f8) * {b}", type_name, rounding)
+    else:
+        value = f"({a} * {b})"
+    _result(low, instruction, type_name, value)
+
+
+def _wide_product(low, instruction):
+    type_name = instruction.modifiers[-1]
+    bits, kind = type_of(type_name)
+    wide = f"{'i' if kind == 's' else 'u'}{bits // 4}"
+    a, b = (low.read(operand, type_name) for operand in instruction.operands[1:3])
+    return f"({a}.astype({wide}) * {b}.astype({wide}))"
+
+
+@lowers("mad")
+def mad(low, instruction):
+    type_name = instruction.modifiers[-1]
+    bits, kind = type_of(type_name)
+    if kind == "f":
+        fma(low, instruction)
+        return
+    found = check_modifiers(instruction, ("wide", "lo", "hi", "sat"))
+    if "sat" in found:
+        raise instruction.unsupported()
+    destination, a, b, c = instruction.operands
+    if "wide" in found:
+        bare, whole = f"{kind}{2 * bits}", f"b{2 * bits}"
+        product = f"{_wide_product(low, instruction)}.view({RAW_NAME[2 * bits]})"
+        low.write(destination, f"({product} + {low.read(c, whole)})", whole)
+        assert bare
+    elif "hi" in found:
+        high = f"integers.multiply_high({low.read(a, type_name)}, {low.read(b, type_name)})"
+        bare = f"b{bits}"
+        low.write(destination, f"({high}.view({RAW_NAME[bits]}) + {low.read(c, bare)})", bare)
+    else:
+        bare = f"b{bits}"
+        low.write(
+            destination, f"({low.read(a, bare)} * {low.read(b, bare)} + {low.read(c, bare)})", bare
+        )
+
+
+@lowers("fma")
+def fma(low, instruction):
+    type_name = instruction.modifiers[-1]
+    check_modifiers(instruction, ("ftz", "sat", "relu") + _ROUNDINGS)
+    a, b, c = _operands(low, instruction, type_name)
+    rounding = _rounding(instruction)
+    if type_name == "f64" and rounding == "rn":
+        value = f"floats.fma_f64({a}, {b}, {c})"
+    elif type_name in ("f32", "f32x2") and rounding == "rn":
+        value = f"floats.fma_f32({a}, {b}, {c})"
+    elif type_name in ("f16", "bf16", "f16x2", "bf16x2") and rounding == "rn" or type_name == "f32":
+        value = _narrowed(low, f"floats.fma_small({a}, {b}, {c})", type_name, rounding)
+    else:
+        raise instruction.unsupported()
+    _result(low, instruction, type_name, value)
+
+
+@lowers("div")
+def div(low, instruction):
+    type_name = instruction.modifiers[-1]
+    a, b = _operands(low, instruction, type_name)
+    if type_of(type_name).kind in "us":
+        low.write(instruction.operands[0], f"integers.divide({a}, {b})", type_name)
+        return
+    found = check_modifiers(instruction, ("full", "approx", "rn", "ftz"))
+    if not found & {"full", "approx", "rn"}:
+        raise instruction.unsupported("a division without its rounding")
+    _result(low, instruction, type_name, f"({a} / {b})")
+
+
+@lowers("rem")
+def rem(low, instruction):
+    type_name = instruction.modifiers[-1]
+    a, b = _operands(low, instruction, type_name)
+    low.write(instruction.operands[0], f"integers.remainder({a}, {b})", type_name)
+
+
+@lowers("min", "max")
+def extreme(low, instruction):
+    type_name = instruction.modifiers[-1]
+    kind = type_of(type_name).kind
+    which = "minimum" if instruction.name == "min" else "maximum"
+    found = check_modifiers(instruction, ("ftz", "NaN", "xorsign", "abs", "relu"))
+    if found & {"xorsign", "abs"}:
+        raise instruction.unsupported()
+    if kind in "us":
+        a, b = _operands(low, instruction, type_name)
+        low.write(instruction.operands[0], f"np.{which}({a}, {b})", type_name)
+        return
+    if kind in ("u16x2", "s16x2"):
+        a, b = (
+            f"integers.halves_u16({low.read(o, 'b32')}, '{kind}')" for o in instruction.operands[1:]
+        )
+        low.write(instruction.operands[0], f"integers.pack_u16(np.{which}({a}, {b}))", "b32")
+        return
+    values = _operands(low, instruction, type_name)
+    function = f"floats.{which}{'_nan' if 'NaN' in found else ''}"
+    value = values[0]
+    for other in values[1:]:
+        value = f"{function}({value}, {other})"
+    _result(low, instruction, type_name, value)
+
+
+@lowers("abs", "neg")
+def sign(low, instruction):
+    """On floats the sign bit alone changes, of NaN too."""
+    type_name = instruction.modifiers[-1]
+    bits, kind = type_of(type_name)
+    check_modifiers(instruction, ("ftz",))
+    destination, operand = instruction.operands
+    if kind == "s":
+        value = low.read(operand, type_name)
+        low.write(
+            destination,
+            f"(-{value})" if instruction.name == "neg" else f"np.abs({value})",
+            type_name,
+        )
+        return
+    if kind == "u":
+        raise instruction.unsupported()
+    raw = low.read(operand, f"b{bits}")
+    if "ftz" in instruction.modifiers and type_name == "f32":
+        raw = f"floats.flush({low.read(operand, 'f32')}).view(u4)"
+    mask = 1 << (bits - 1)
+    if kind in ("f16x2", "bf16x2"):
+        mask |= 1 << 15
+    from numpy import dtype
+
+    whole = dtype(f"u{bits // 8}")
+    if instruction.name == "neg":
+        value = f"({raw} ^ {low.constant(mask, whole)})"
+    else:
+        value = f"({raw} & {low.constant((1 << bits) - 1 - mask, whole)})"
+    low.write(destination, value, f"b{bits}")
+
+
+@lowers("copysign")
+def copysign(low, instruction):
+    type_name = instruction.modifiers[-1]
+    destination, sign_of, size = instruction.operands
+    value = f"np.copysign({low.read(size, type_name)}, {low.read(sign_of, type_name)})"
+    low.write(destination, value, type_name)
+
+
+_FUNCTIONS = {
+    "ex2": "np.exp2({})", "lg2": "np.log2({})", "sqrt": "np.sqrt({})", "sin": "np.sin({})", "cos": "np.cos({})",
+    "tanh": "np.tanh({})", "rcp": "(f4(1) / {})", "rsqrt": "(f4(1) / np.sqrt({}))",
+}  # fmt: skip
+
+
+@lowers(*_FUNCTIONS)
+def function(low, instruction):
+    type_name = instruction.modifiers[-1]
+    found = check_modifiers(instruction, ("approx", "ftz", "rn", "ftz64"))
+    if not found & {"approx", "rn"}:
+        raise instruction.unsupported("without its rounding")
+    (value,) = _operands(low, instruction, type_name)
+    if type_name == "f64":
+        text = _FUNCTIONS[instruction.name].replace("f4(1)", "f8(1)").format(value)
+    elif type_name in ("f16", "f16x2"):
+        # By way of float32, so that one rounding is left.
+        value = value if type_name == "f16x2" else f"{value}.astype(f4)"
+        text = _FUNCTIONS[instruction.name].format(value)
+        text = text if type_name == "f16x2" else f"{text}.astype(f2)"
+    else:
+        text = _FUNCTIONS[instruction.name].format(value)
+    _result(low, instruction, type_name, text)
+
+
+@lowers("dp4a")
+def dp4a(low, instruction):
+    a_type, b_type = instruction.modifiers
+    a, b, c = (low.read(operand, "b32") for operand in instruction.operands[1:])
+    signs = f"{a_type == 's32'}, {b_type == 's32'}"
+    low.write(instruction.operands[0], f"integers.dot_product({a}, {b}, {c}, {signs})", "b32")
+
+
+@lowers("sad")
+def sad(low, instruction):
+    type_name = instruction.modifiers[-1]
+    a, b, c = _operands(low, instruction, type_name)
+    low.write(instruction.operands[0], f"(integers.absolute_difference({a}, {b}) + {c})", type_name)

@@ -1,0 +1,36 @@
+"""cp.async with its groups."""
+
+from ..lowering import lowers
+
+
+@lowers("cp")
+def cp(low, instruction):
+    modifiers = instruction.modifiers
+    if modifiers[:1] != ["async"] or len(modifiers) < 2:
+        raise instruction.unsupported()
+    form = modifiers[1]
+    if form == "commit_group":
+        low.emit(f"S.copies.commit({low.condition})")
+    elif form == "wait_group":
+        low.emit(f"S.copies.wait({low.condition}, {low.integer(instruction.operands[0])})")
+    elif form == "wait_all":
+        low.emit(f"S.copies.wait_all({low.condition})")
+    elif form in ("ca", "cg"):
+        _copy(low, instruction)
+    else:
+        raise instruction.unsupported()
+
+
+def _copy(low, instruction):
+    for part in instruction.modifiers[2:]:
+        if part.split("::")[0] not in ("shared", "global", "L2"):
+            raise instruction.unsupported(f"modifier .{part}")
+    target, source, size, *rest = instruction.operands
+    hinted = any(part == "L2::cache_hint" for part in instruction.modifiers)
+    if hinted:
+        rest = rest[:-1]
+    live = low.read(rest[0], "u32") if rest else "None"
+    low.emit(
+        f"S.copies.start({instruction.index}, {low.address(target, 32)}, {low.address(source)}, "
+        f"{low.integer(size)}, {live}, {low.condition})"
+    )

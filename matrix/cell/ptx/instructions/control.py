@@ -1,0 +1,53 @@
+"""Branches, the end of a thread, barriers."""
+
+from ..errors import Fault
+from ..lowering import NAMESPACE, lowers
+
+
+@lowers("bra")
+def bra(low, instruction):
+    block = low.kernel.label(instruction, instruction.operands[0])
+    low.emit(f"J.append(({block}, {low.guard}))")
+    return True
+
+
+@lowers("ret", "exit")
+def ret(low, instruction):
+    low.emit(f"J.append((-1, {low.guard}))")
+    return True
+
+
+@lowers("trap")
+def trap(low, instruction):
+    low.emit(f"trapped(S, {instruction.index}, {low.condition})")
+    low.emit(f"J.append((-1, {low.guard}))")
+    return True
+
+
+def trapped(machine, at, condition):
+    """
+    Raises:
+        Fault: a thread has met `trap`: an assertion of the kernel failed.
+    """
+    if condition is None:
+        lane = (0, 0)
+    else:
+        import numpy as np
+
+        full = np.broadcast_to(condition, (machine.ctas, machine.threads))
+        if not full.any():
+            return
+        lane = divmod(int(full.argmax()), machine.threads)
+    fault: Fault = machine.fault("trap", "the kernel stops itself", "", None, lane, at)
+    raise fault
+
+
+NAMESPACE["trapped"] = trapped
+
+
+@lowers("bar", "barrier")
+def barrier(low, instruction):
+    """The scheduler has let these threads through already: a barrier begins its block."""
+    if instruction.modifiers[0] == "warp":
+        return
+    low.emit(f"S.barrier({instruction.index}, m)")

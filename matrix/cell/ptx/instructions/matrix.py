@@ -1,0 +1,60 @@
+"""mma.sync, ldmatrix, stmatrix."""
+
+import re
+
+from ..lowering import lowers
+from ..tensor_cores import FORMS
+
+
+@lowers("mma")
+def mma(low, instruction):
+    modifiers = instruction.modifiers
+    shape = next(part for part in modifiers if re.fullmatch(r"m\d+n\d+k\d+", part))
+    kinds = modifiers[-4:]
+    d, a, b, c = instruction.operands[:4]
+    if shape == "m8n8k4" and kinds == ["f64"] * 4:
+        values = ", ".join(low.values(part, "b64") for part in (a, b, c))
+        found = low.temporary(f"S.tensor_cores.mma_f64({values})")
+        for place, destination in enumerate(low.registers(d)):
+            low.write(destination, f"{found}[{place}]", "b64")
+        return
+    known = {"sync", "aligned", "row", "col", "satfinite", shape, *kinds}
+    if (shape, kinds[1]) not in FORMS or set(modifiers) - known or len(instruction.operands) > 4:
+        raise instruction.unsupported()
+    if kinds[0] not in ("f16", "f32", "s32") or kinds[0] != kinds[3]:
+        raise instruction.unsupported()
+    values = ", ".join(low.values(part, "b32") for part in (a, b, c))
+    saturate = "satfinite" in modifiers
+    found = low.temporary(f"S.tensor_cores.mma('{shape}', {tuple(kinds)}, {values}, {saturate})")
+    for place, destination in enumerate(low.registers(d)):
+        low.write(destination, f"{found}[{place}]", "b32")
+
+
+def _count(instruction):
+    modifiers = instruction.modifiers
+    known = {"sync", "aligned", "m8n8", "x1", "x2", "x4", "trans", "shared", "shared::cta", "b16"}
+    if set(modifiers) - known or modifiers[-1] != "b16" or "m8n8" not in modifiers:
+        raise instruction.unsupported()
+    return int(next(part for part in modifiers if re.fullmatch(r"x\d", part))[1])
+
+
+@lowers("ldmatrix")
+def ldmatrix(low, instruction):
+    count, transpose = _count(instruction), "trans" in instruction.modifiers
+    address = low.address(instruction.operands[1], 32)
+    found = low.temporary(
+        f"S.tensor_cores.load_matrices({instruction.index}, {address}, {low.condition}, {count}, {transpose})"
+    )
+    for place, destination in enumerate(low.registers(instruction.operands[0])):
+        low.write(destination, f"{found}[{place}]", "b32")
+
+
+@lowers("stmatrix")
+def stmatrix(low, instruction):
+    _count(instruction)
+    address = low.address(instruction.operands[0], 32)
+    values = low.values(instruction.operands[1], "b32")
+    transpose = "trans" in instruction.modifiers
+    low.emit(
+        f"S.tensor_cores.store_matrices({instruction.index}, {address}, {low.condition}, {values}, {transpose})"
+    )

@@ -1,0 +1,144 @@
+"""The machine that a chunk of CTAs runs on: special registers, memory, and the units that instructions use."""
+
+import numpy as np
+
+from .atomics import Atomics
+from .copies import Copies
+from .errors import Fault
+from .spaces import GenericSpace, GlobalSpace, LocalSpace, SharedSpace
+from .tensor_cores import TensorCores
+from .types import u1, u4, u8
+from .warps import Warps
+
+_SPECIAL = {
+    "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x",
+    "%nctaid.y", "%nctaid.z", "%laneid", "%warpid", "%nwarpid", "%clusterid.x", "%clusterid.y", "%clusterid.z",
+    "%nclusterid.x", "%nclusterid.y", "%nclusterid.z", "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z",
+    "%cluster_nctaid.x", "%cluster_nctaid.y", "%cluster_nctaid.z", "%cluster_ctarank", "%cluster_nctarank",
+    "%is_explicit_cluster", "%smid", "%nsmid", "%gridid", "%lanemask_eq", "%lanemask_lt", "%lanemask_le",
+    "%lanemask_gt", "%lanemask_ge", "%dynamic_smem_size", "%total_smem_size",
+}  # fmt: skip
+_CLOCKS = {"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
+
+
+def special(name):
+    """The expression of a special register (u4 each), or None if it is unknown."""
+    if name in _CLOCKS:
+        return "S.clock()"
+    return f"S.special[{name!r}]" if name in _SPECIAL else None
+
+
+class Machine:
+    """One chunk: `ctas` CTAs of `threads` threads each in lock step.
+
+    Attributes:
+        numbers: linear program id of each CTA, (CTAs,).
+        progress: grows whenever something changes that another thread could see.
+        polled: an instruction that may be repeated until it succeeds was executed.
+    """
+
+    def __init__(self, launch, numbers):
+        program = launch.program
+        self.launch, self.program, self.watch = launch, program, launch.watch
+        self.numbers = np.asarray(numbers, np.int64)
+        self.ctas, self.threads = len(numbers), launch.threads
+        self.backwards = launch.backwards
+        self.progress = 0
+        self.polled = False
+        self._ticks = 0
+        self.special = self._special_registers(launch)
+        self.lane = self.special["%laneid"]
+        self.global_ = GlobalSpace(self, launch.memory)
+        self.shared = SharedSpace(self, launch.shared, launch.cluster_size)
+        self.local = LocalSpace(self, program.local)
+        self.generic = GenericSpace(self)
+        self.warps = Warps(self)
+        self.tensor_cores = TensorCores(self)
+        self.atomics = Atomics(self)
+        self.copies = Copies(self)
+
+    def _special_registers(self, launch):
+        def one(value):
+            return np.full((1, 1), value, u4)
+
+        grid, cluster = launch.grid, launch.cluster
+        x, y, z = launch.threads_xyz
+        thread = np.arange(self.threads, dtype=u4)[None]
+        cta = self.numbers.astype(u4)[:, None]
+        lane = thread & u4(31)
+        found = {
+            "%laneid": lane, "%warpid": thread >> u4(5), "%nwarpid": one(-(-self.threads // 32)),
+            "%is_explicit_cluster": one(launch.cluster_size > 1), "%smid": cta, "%nsmid": one(launch.count),
+            "%gridid": one(1), "%dynamic_smem_size": one(launch.dynamic_shared), "%total_smem_size": one(launch.shared),
+            "%lanemask_eq": u4(1) << lane, "%lanemask_lt": (u4(1) << lane) - u4(1),
+            "%cluster_ctarank": (np.arange(self.ctas, dtype=u4) % u4(launch.cluster_size))[:, None],
+            "%cluster_nctarank": one(launch.cluster_size),
+        }  # fmt: skip
+        found["%lanemask_le"] = found["%lanemask_lt"] | found["%lanemask_eq"]
+        found["%lanemask_gt"], found["%lanemask_ge"] = (
+            ~found["%lanemask_le"],
+            ~found["%lanemask_lt"],
+        )
+        position = (
+            cta % u4(grid[0]),
+            cta // u4(grid[0]) % u4(grid[1]),
+            cta // u4(grid[0] * grid[1]),
+        )
+        tids = (thread, one(0), one(0))
+        if (y, z) != (1, 1):
+            tids = (thread % u4(x), thread // u4(x) % u4(y), thread // u4(x * y))
+        for axis, letter in enumerate("xyz"):
+            found[f"%tid.{letter}"], found[f"%ntid.{letter}"] = tids[axis], one((x, y, z)[axis])
+            found[f"%ctaid.{letter}"] = position[axis]
+            found[f"%nctaid.{letter}"] = one(grid[axis])
+            found[f"%clusterid.{letter}"] = position[axis] // u4(cluster[axis])
+            found[f"%nclusterid.{letter}"] = one(grid[axis] // cluster[axis])
+            found[f"%cluster_ctaid.{letter}"] = position[axis] % u4(cluster[axis])
+            found[f"%cluster_nctaid.{letter}"] = one(cluster[axis])
+        return {
+            name: np.broadcast_to(value, value.shape if value.ndim == 2 else (1, 1))
+            for name, value in found.items()
+        }
+
+    def clock(self):
+        """A counter that always grows; it measures nothing."""
+        self._ticks += 64
+        self.polled = True
+        return np.full((1, 1), self._ticks & 0xFFFFFFFF, u4)
+
+    def parameter(self, offset, dtype):
+        """What lies at `offset` of the packed parameters, for all lanes."""
+        return self.launch.parameter(offset, dtype)
+
+    def parameter_address(self, name, offset):
+        return np.full((1, 1), self.launch.parameter_address(name) + offset, u8)
+
+    def variable(self, name, offset):
+        """The address of a global variable."""
+        return np.full((1, 1), self.launch.variable(name) + offset, u8)
+
+    def barrier(self, at, mask):
+        """The threads of `mask` pass a barrier of their CTA: all have arrived."""
+        if self.watch is not None:
+            self.watch.barrier(self, at, mask)
+
+    def landed(self, lanes, index, size, done):
+        """Copies of `size` bytes have arrived at the elements `index` of shared memory."""
+        if self.watch is not None:
+            self.watch.landed(self, lanes, index, size, done)
+
+    def program_id(self, cta):
+        number, (x, y, _) = int(self.numbers[cta]), self.launch.grid
+        return number % x, number // x % y, number // (x * y)
+
+    def fault(self, kind, what, space, address, lane, at, nearest=""):
+        """A `Fault` of the instruction `at`; `lane` is (CTA, thread) or None."""
+        instruction = self.program.kernel.instructions[at]
+        return Fault(
+            kind, what, space=space, address=address, line=instruction.loc, instruction=instruction.text,
+            program_id=None if lane is None else self.program_id(lane[0]), thread=None if lane is None else lane[1],
+            nearest=nearest,
+        )  # fmt: skip
+
+
+__all__ = ["Machine", "special", "u1"]

@@ -1,0 +1,392 @@
+"""PTX text to kernels: statements, registers, symbols, labels. Nothing is executed here, and no opcode is known."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Tuple
+
+from .errors import Unsupported
+from .types import is_type, type_of
+
+_PIECE = re.compile(r"[;{}\n]|[^;{}\n]+")
+_LABEL = re.compile(r"\s*([%$\w]+)\s*:(?!:)")
+_INSTRUCTION = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([a-z][\w]*(?:(?:\.|::)\w+)*)\s*(.*)$", re.S)
+_NAME = re.compile(r"[%\w$]+")
+_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)")
+_FILE = re.compile(r'(?m)^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s*,\s*\d+\s*,\s*\d+)?')
+_DIRECTIVES_OF_A_LINE = (".loc", ".file", ".version", ".target", ".address_size", ".section")
+
+
+@dataclass
+class Parameter:
+    """One .param of an entry. `bytes` is its size; `array` says that it is passed by value as a block of bytes."""
+
+    name: str
+    type: str
+    bytes: int
+    align: int
+    array: bool
+    offset: int = 0
+
+
+@dataclass
+class Symbol:
+    """A variable: `space` is "shared", "global", "local" or "const"; `bytes` is 0 for one of unknown size."""
+
+    name: str
+    space: str
+    bytes: int
+    align: int
+    data: Optional[bytes] = None
+    address: int = 0
+
+
+class Instruction:
+    """One instruction as written; `block` and `targets` are set when the blocks are known."""
+
+    __slots__ = (
+        "opcode", "name", "modifiers", "operands", "guard", "negated", "line", "loc", "text", "scope", "block", "index"
+    )  # fmt: skip
+
+    def __init__(self, opcode, operands, guard, negated, line, loc, text, scope):
+        parts = opcode.split(".")
+        self.opcode, self.name, self.modifiers = opcode, parts[0], parts[1:]
+        self.operands, self.guard, self.negated = operands, guard, negated
+        self.line, self.loc, self.text, self.scope = line, loc, text, scope
+        self.block = self.index = -1
+
+    def unsupported(self, why: str = "") -> Unsupported:
+        return Unsupported(self.opcode, self.line, why)
+
+
+@dataclass
+class Kernel:
+    """One entry.
+
+    Attributes:
+        threads: (x, y, z) of .reqntid or .maxntid; None without either.
+        cluster: (x, y, z) of .reqnctapercluster or .explicitcluster's; None without.
+        widths: bits of each register.
+        labels: index of the instruction that a label stands before.
+        blocks: (first, end) of each basic block.
+    """
+
+    name: str
+    parameters: List[Parameter]
+    threads: Optional[Tuple[int, int, int]]
+    cluster: Optional[Tuple[int, int, int]]
+    symbols: Dict[str, Symbol]
+    instructions: List[Instruction] = field(default_factory=list)
+    widths: Dict[str, int] = field(default_factory=dict)
+    labels: Dict[Tuple[str, int], int] = field(default_factory=dict)
+    blocks: List[Tuple[int, int]] = field(default_factory=list)
+    block_at: Dict[int, int] = field(default_factory=dict)
+
+    def label(self, instruction: Instruction, name: str) -> int:
+        """The block that `name` means where `instruction` stands; the number of blocks is the end."""
+        for scope in reversed(instruction.scope):
+            at = self.labels.get((name, scope))
+            if at is not None:
+                return self.block_at.get(at, len(self.blocks))
+        raise Unsupported(f"label {name}", instruction.line)
+
+
+@dataclass
+class Module:
+    version: str
+    target: str
+    kernels: Dict[str, Kernel]
+
+
+def split_operands(text: str) -> List[str]:
+    """Operands between commas, where brackets of any kind hold together."""
+    if not any(bracket in text for bracket in "{[("):
+        return [part.strip() for part in text.split(",")] if text.strip() else []
+    parts, depth, current = [], 0, []
+    for char in text:
+        if char in "{[(":
+            depth += 1
+        elif char in "}])":
+            depth -= 1
+        if char == "," and depth == 0:
+            parts.append("".join(current).strip())
+            current = []
+        else:
+            current.append(char)
+    if "".join(current).strip():
+        parts.append("".join(current).strip())
+    return parts
+
+
+def _without_comments(text: str) -> str:
+    # A block comment keeps its line breaks: lines are counted.
+    text = re.sub(r"/\*.*?\*/", lambda found: "\n" * found.group(0).count("\n"), text, flags=re.S)
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def parse(text: str) -> Module:
+    """Read a PTX file.
+
+    Raises:
+        Unsupported: a construct that is not known, such as a function that is called.
+    """
+    text = _without_comments(text)
+    files = {int(found.group(1)): found.group(2) for found in _FILE.finditer(text)}
+    version = re.search(r"\.version\s+([\d.]+)", text)
+    target = re.search(r"\.target\s+(\w+)", text)
+    reader = _Reader(files)
+    reader.read(text)
+    return Module(
+        version.group(1) if version else "", target.group(1) if target else "", reader.kernels
+    )
+
+
+class _Reader:
+    def __init__(self, files: Dict[int, str]):
+        self._files = files
+        self.kernels: Dict[str, Kernel] = {}
+        self._globals: Dict[str, Symbol] = {}
+        self._kernel: Optional[Kernel] = None
+        self._loc: Optional[Tuple[str, int]] = None
+        # Of the function that is read: one dict of renamed registers a scope, and the scope's number.
+        self._names: List[Dict[str, str]] = []
+        self._scopes: List[int] = []
+        self._unique = 0
+        self._skipping = 0
+
+    def read(self, text: str) -> None:
+        statement: List[str] = []
+        line, begun, braces = 1, 1, 0
+        for piece in _PIECE.findall(text):
+            if piece == "\n":
+                line += 1
+                if statement:
+                    head = "".join(statement).strip()
+                    if head.startswith(_DIRECTIVES_OF_A_LINE):
+                        self._directive(head)
+                        statement = []
+                    else:
+                        statement.append(" ")
+            elif self._skipping:
+                self._skipping += {"{": 1, "}": -1}.get(piece, 0)
+                statement = []
+            elif piece == "{":
+                head = "".join(statement).strip()
+                if not head and self._kernel is not None:
+                    self._open_scope()
+                elif not head:
+                    self._skipping = 1
+                elif self._kernel is None and not braces and "=" not in head:
+                    self._open_function(head, begun)
+                    statement = []
+                else:
+                    braces += 1
+                    statement.append(piece)
+            elif piece == "}":
+                if braces:
+                    braces -= 1
+                    statement.append(piece)
+                elif self._kernel is not None:
+                    self._close_scope()
+                    statement = []
+            elif piece == ";":
+                self._statement("".join(statement).strip(), begun)
+                statement = []
+            else:
+                if self._kernel is not None and not statement:
+                    piece = self._labels(piece)
+                if not statement:
+                    if not piece.strip():
+                        continue
+                    begun = line
+                statement.append(piece)
+
+    def _labels(self, piece: str) -> str:
+        while True:
+            found = _LABEL.match(piece)
+            if found is None:
+                return piece
+            kernel = self._kernel
+            assert kernel is not None
+            kernel.labels[found.group(1), self._scopes[-1]] = len(kernel.instructions)
+            piece = piece[found.end() :]
+
+    def _directive(self, text: str) -> None:
+        found = _LOC.match(text)
+        if found is not None:
+            name = self._files.get(int(found.group(1)), found.group(1))
+            self._loc = (name, int(found.group(2)))
+        elif text.startswith(".section"):
+            # Debugging sections hold data in braces.
+            self._skipping = 0
+
+    def _open_function(self, head: str, line: int) -> None:
+        if head.startswith(".section"):
+            self._skipping = 1
+            return
+        found = re.search(r"\.entry\s+([\w$]+)\s*(?:\((.*?)\))?(.*)$", head, re.S)
+        if found is None:
+            called = re.search(r"\.func\s+(?:\([^)]*\)\s*)?([\w$]+)", head)
+            raise Unsupported(f"function {called.group(1)}" if called else head.split()[0], line)
+        name, parameters, rest = found.groups()
+        self._kernel = Kernel(
+            name,
+            _parameters(parameters or "", line),
+            _triple(rest, r"\.(?:reqntid|maxntid)"),
+            _triple(rest, r"\.reqnctapercluster"),
+            dict(self._globals),
+        )
+        self._names, self._scopes, self._loc = [{}], [0], None
+
+    def _open_scope(self) -> None:
+        self._unique += 1
+        self._names.append({})
+        self._scopes.append(self._unique)
+
+    def _close_scope(self) -> None:
+        self._names.pop()
+        self._scopes.pop()
+        if not self._scopes:
+            kernel = self._kernel
+            assert kernel is not None
+            _find_blocks(kernel)
+            self.kernels[kernel.name] = kernel
+            self._kernel = None
+
+    def _statement(self, text: str, line: int) -> None:
+        if not text:
+            return
+        if text.startswith("."):
+            if text.startswith(".reg"):
+                self._declare_registers(text, line)
+            else:
+                self._declare(text, line)
+            return
+        kernel = self._kernel
+        if kernel is None:
+            raise Unsupported(text.split()[0], line, "a statement outside of a function")
+        found = _INSTRUCTION.match(text)
+        if found is None:
+            raise Unsupported(text[:60], line, "no instruction")
+        negated, guard, opcode, rest = found.groups()
+        rest, guard = self._renamed(rest), self._renamed(guard) if guard else None
+        kernel.instructions.append(
+            Instruction(
+                opcode, split_operands(rest), guard, negated == "!", line, self._loc,
+                " ".join(text.split()), tuple(self._scopes),
+            )
+        )  # fmt: skip
+
+    def _renamed(self, text: str) -> str:
+        if len(self._names) == 1:
+            return text
+        names: Dict[str, str] = {}
+        for scope in self._names:
+            names.update(scope)
+        if not names:
+            return text
+        return _NAME.sub(lambda found: names.get(found.group(0), found.group(0)), text)
+
+    def _declare_registers(self, text: str, line: int) -> None:
+        kernel = self._kernel
+        found = re.match(r"\.reg\s+\.(\w+)\s+(.*)$", text, re.S)
+        if kernel is None or found is None or not (is_type(found.group(1))):
+            raise Unsupported(text, line, "a declaration of registers")
+        bits = type_of(found.group(1)).bits
+        for name in found.group(2).split(","):
+            several = re.fullmatch(r"\s*([%\w$]+)<(\d+)>\s*", name)
+            names = (
+                [f"{several.group(1)}{n}" for n in range(int(several.group(2)))]
+                if several
+                else [name.strip()]
+            )
+            for one in names:
+                own = one
+                if len(self._scopes) > 1:
+                    # A scope's register hides one of the same name outside: it gets a name of its own.
+                    own = f"%s{self._scopes[-1]}_{one.lstrip('%')}"
+                    self._names[-1][one] = own
+                kernel.widths[own] = bits
+
+    def _declare(self, text: str, line: int) -> None:
+        if text.startswith((".pragma", ".branchtargets", ".callprototype", ".alias")):
+            return
+        found = re.search(
+            r"\.(shared|global|local|const)\b(?:\s*\.align\s+(\d+))?.*?\.(\w+)\s+([%\w$]+)\s*((?:\[\d*\])*)\s*(=.*)?$",
+            text,
+            re.S,
+        )
+        if found is None or not is_type(found.group(3)):
+            if ".func" in text or ".entry" in text:
+                # The declaration of an external function: only a call of it is unsupported.
+                return
+            raise Unsupported(text.split()[0], line, text[:80])
+        space, align, kind, name, sizes, data = found.groups()
+        element = type_of(kind).bits // 8
+        count = 1
+        for size in re.findall(r"\[(\d*)\]", sizes):
+            count *= int(size or 0)
+        symbol = Symbol(name, space, count * element, int(align or element))
+        if data is not None:
+            values = [int(value, 0) for value in re.findall(r"-?\b(?:0x)?[0-9a-fA-F]+\b", data[1:])]
+            raw = b"".join((v % (1 << (8 * element))).to_bytes(element, "little") for v in values)
+            symbol.data = raw.ljust(symbol.bytes, b"\0")
+        (self._globals if self._kernel is None else self._kernel.symbols)[name] = symbol
+
+
+def _parameters(text: str, line: int) -> List[Parameter]:
+    parameters: List[Parameter] = []
+    offset = 0
+    for part in split_operands(text):
+        found = re.search(r"([%\w$]+)\s*(\[(\d+)\])?\s*$", part)
+        kind = next((word[1:] for word in part.split() if is_type(word[1:])), None)
+        if found is None or kind is None:
+            raise Unsupported(".param", line, part)
+        element = type_of(kind).bits // 8
+        array = found.group(2) is not None
+        size = element * int(found.group(3)) if array else element
+        # `.ptr .align n` tells of what is pointed at; the parameter's own alignment stands before the type.
+        before = re.match(r"\s*\.param\s+\.align\s+(\d+)", part)
+        align = int(before.group(1)) if before else element
+        offset = -(-offset // align) * align
+        parameters.append(Parameter(found.group(1), kind, size, align, array, offset))
+        offset += size
+    return parameters
+
+
+def _triple(text: str, directive: str) -> Optional[Tuple[int, int, int]]:
+    found = re.search(directive + r"\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", text)
+    if found is None:
+        return None
+    x, y, z = (int(part or 1) for part in found.groups())
+    return x, y, z
+
+
+_ENDS = ("bra", "ret", "exit", "trap", "brx")
+# Threads wait for each other here: the scheduler has to see them arrive, so each begins a block.
+_WAITS = ("bar", "barrier")
+
+
+def _find_blocks(kernel: Kernel) -> None:
+    """Cut the instructions at branches, at labels that something branches to, and before barriers."""
+    starts = {0}
+    # Debugging labels are many, and nothing branches to them.
+    for instruction in kernel.instructions:
+        if instruction.name == "bra":
+            for scope in reversed(instruction.scope):
+                at = kernel.labels.get((instruction.operands[0], scope))
+                if at is not None:
+                    starts.add(at)
+                    break
+    for index, instruction in enumerate(kernel.instructions):
+        if instruction.name in _ENDS:
+            starts.add(index + 1)
+        elif instruction.name in _WAITS and "warp" not in instruction.modifiers:
+            starts.add(index)
+    end = len(kernel.instructions)
+    ordered = sorted(start for start in starts if start < end)
+    kernel.blocks = list(zip(ordered, ordered[1:] + [end]))
+    kernel.block_at = {first: number for number, (first, _) in enumerate(kernel.blocks)}
+    for number, (first, last) in enumerate(kernel.blocks):
+        for index in range(first, last):
+            kernel.instructions[index].block = number
+            kernel.instructions[index].index = index

@@ -1,0 +1,145 @@
+"""mma.sync, ldmatrix and stmatrix: how a matrix lies in the registers of a warp, and its product.
+
+Products of 16-bit and 8-bit floats are exact in float32; sums are float32 in BLAS's order. Hardware adds in groups
+and cuts bits off, so results differ in the last places.
+"""
+
+import numpy as np
+
+from .errors import Unsupported
+from .floats import FP8, from_bf16
+from .types import f2, f4, f8, i1, i4, i8, u1, u2, u4
+
+# Elements of a 32-bit register, by (shape, type of A).
+FORMS = {
+    ("m16n8k8", "f16"): 2, ("m16n8k8", "bf16"): 2, ("m16n8k16", "f16"): 2, ("m16n8k16", "bf16"): 2,
+    ("m16n8k4", "tf32"): 1, ("m16n8k8", "tf32"): 1,
+    ("m16n8k16", "s8"): 4, ("m16n8k16", "u8"): 4, ("m16n8k32", "s8"): 4, ("m16n8k32", "u8"): 4,
+    ("m16n8k16", "e4m3"): 4, ("m16n8k16", "e5m2"): 4, ("m16n8k32", "e4m3"): 4, ("m16n8k32", "e5m2"): 4,
+}  # fmt: skip
+
+
+def elements(raw, kind):
+    """The values in 32-bit registers (…, n), as (…, n * elements): float32, or float64 for integers."""
+    if kind == "f16":
+        return raw.view(f2).astype(f4)
+    if kind == "bf16":
+        return from_bf16(raw.view(u2))
+    if kind == "tf32":
+        return (raw & u4(0xFFFFE000)).view(f4)
+    if kind in ("s8", "u8"):
+        return raw.view(i1 if kind == "s8" else u1).astype(f8)
+    if kind in FP8:
+        return FP8[kind][raw.view(u1)]
+    raise Unsupported(f"elements of type {kind}")
+
+
+def rounded_sum(product, c, kind):
+    """product + c as the raw bits of an accumulator."""
+    if kind == "f16":
+        return np.ascontiguousarray((product + c.view(f2)).astype(f2))
+    if kind == "s32":
+        return (product.astype(i8) + c.view(i4)).astype(i8).astype(u4)
+    return (product + c.view(f4)).astype(f4).view(u4)
+
+
+class TensorCores:
+    def __init__(self, machine):
+        self.machine = machine
+        self.shape = (machine.ctas, machine.threads)
+        self.warps = machine.ctas * machine.threads // 32
+
+    def registers(self, values):
+        """Raw registers as (warps, 8 rows, 4 columns, n)."""
+        stacked = np.stack([np.broadcast_to(value, self.shape) for value in values], -1)
+        return stacked.reshape(self.warps, 8, 4, len(values))
+
+    def mma(self, shape, kinds, a, b, c, saturate):
+        """D = A * B + C; `kinds` are the types of D, A, B and C."""
+        d_kind, a_kind, b_kind, c_kind = kinds
+        per = FORMS[shape, a_kind]
+        warps, a_pairs, b_count = self.warps, len(a) // 2, len(b)
+        left = elements(self.registers(a), a_kind).reshape(warps, 8, 4, a_pairs, 2, per)
+        left = left.transpose(0, 4, 1, 3, 2, 5).reshape(warps, 16, a_pairs * 4 * per)
+        right = elements(self.registers(b), b_kind).reshape(warps, 8, 4, b_count, per)
+        right = right.transpose(0, 3, 2, 4, 1).reshape(warps, b_count * 4 * per, 8)
+        product = np.matmul(left, right)
+        product = product.reshape(warps, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4)
+        add = self.registers(c)
+        if d_kind == "f16":
+            add = add.view(f2).reshape(product.shape)
+            result = np.ascontiguousarray((product + add).astype(f2)).view(u4)
+        elif c_kind == "s32" and saturate:
+            total = product.astype(i8) + add.view(i4).reshape(product.shape)
+            result = np.clip(total, -(2**31), 2**31 - 1).astype(i4).view(u4)
+        else:
+            result = rounded_sum(product, add.reshape(product.shape), c_kind)
+        result = result.reshape(warps * 32, -1)
+        return [
+            np.ascontiguousarray(result[:, place]).reshape(self.shape)
+            for place in range(result.shape[1])
+        ]
+
+    def mma_f64(self, a, b, c):
+        """m8n8k4 of float64."""
+        warps = self.warps
+        left = self.registers(a).view(f8).reshape(warps, 8, 4)
+        right = self.registers(b).view(f8).reshape(warps, 8, 4).transpose(0, 2, 1)
+        result = np.matmul(left, right).reshape(warps, 8, 4, 2) + self.registers(c).view(f8)
+        result = result.reshape(warps * 32, 2).view(np.uint64)
+        return [np.ascontiguousarray(result[:, n]).reshape(self.shape) for n in range(2)]
+
+    def _rows(self, at, what, address, condition, count):
+        """Flat byte index of each row (CTAs, warps, rows): lane i has the address of row i."""
+        shape = (*self.shape[:1], -1, 32)
+        address = np.broadcast_to(address, self.shape).reshape(shape)
+        active = None
+        if condition is not None:
+            active = np.broadcast_to(condition, self.shape).reshape(shape)[:, :, : 8 * count]
+            if not active.any():
+                return None, active
+        rows = address[:, :, : 8 * count]
+        full = np.repeat(rows, 4 // count if count < 4 else 1, 2).reshape(self.shape)
+        if active is not None:
+            place = int(np.broadcast_to(condition, self.shape).argmax())
+            rows = np.where(active, rows, address.flat[place])
+            full = np.where(condition, address.reshape(self.shape), address.flat[place])
+        shared = self.machine.shared
+        shared.check(at, what, full, condition, 16)
+        if shared.cluster > 1:
+            rows = rows & u4(0xFFFFFF)
+        return shared.base[:, :, None] + rows.astype(i8), active
+
+    def load_matrices(self, at, address, condition, count, transpose):
+        """ldmatrix of `count` 8x8 matrices of 16 bits."""
+        index, _ = self._rows(at, "ldmatrix", address, condition, count)
+        if index is None:
+            return [np.zeros((1, 1), u4)] * count
+        rows = np.ascontiguousarray(self.machine.shared.data[16][index // 16].reshape(-1, count, 8))
+        if transpose:
+            halves = rows.view(u2).reshape(-1, count, 8, 8).transpose(0, 1, 3, 2)
+            values = np.ascontiguousarray(halves).view(u4).reshape(-1, count, 32)
+        else:
+            values = rows.view(u4).reshape(-1, count, 32)
+        return [
+            np.ascontiguousarray(values[:, place]).reshape(self.shape) for place in range(count)
+        ]
+
+    def store_matrices(self, at, address, condition, values, transpose):
+        """stmatrix."""
+        count = len(values)
+        self.machine.progress += 1
+        index, active = self._rows(at, "stmatrix", address, condition, count)
+        if index is None:
+            return
+        raw = np.stack([np.broadcast_to(value, self.shape).reshape(-1, 32) for value in values], 1)
+        if transpose:
+            halves = np.ascontiguousarray(raw).view(u2).reshape(-1, count, 8, 8)
+            raw = np.ascontiguousarray(halves.transpose(0, 1, 3, 2))
+        rows = np.ascontiguousarray(raw).view(u1).reshape(self.shape[0], -1, 8 * count, 16)
+        rows = rows.view("V16")[..., 0]
+        data = self.machine.shared.data[16]
+        if active is None:
+            data[index // 16] = rows
+        else:
+            data[(index // 16)[active]] = rows[active]
