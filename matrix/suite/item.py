@@ -159,15 +159,24 @@ def _launch(
 
 def _emulated(item: Item, kernel: Any, case: Any, machine: Any) -> Verdict:
     """One go: `_once`, where a launch that went wrong counts whatever the launcher makes of it."""
+    from crosswarp.matrix.cell import emulate
+
+    compared: List[Any] = []
     machine.begin()
-    verdict = _once(item, kernel, case, SEED)
+    verdict = _once(item, kernel, case, SEED, compared)
+    if verdict.outcome == "mismatch" and compared:
+        told = emulate.told(machine.writers, *compared)
+        verdict.message = f"{verdict.message}\n{told}" if told else verdict.message
     if machine.failed is not None:
         verdict = replace(machine.failed, resources=verdict.resources)
     verdict.resources.update(machine.resources())
     return verdict
 
 
-def _once(item: Item, kernel: Any, case: Any, seed: int) -> Verdict:
+def _once(
+    item: Item, kernel: Any, case: Any, seed: int, compared: Optional[List[Any]] = None
+) -> Verdict:
+    """Launch and compare once; what was compared is put into `compared`."""
     import torch
 
     try:
@@ -193,6 +202,8 @@ def _once(item: Item, kernel: Any, case: Any, seed: int) -> Verdict:
         tolerance = _tolerance(item, kernel, case)
     except (Exception, SystemExit) as error:
         return of_error(error, phase="reference")
+    if compared is not None:
+        compared += [outputs, reference]
     return compare(outputs, reference, tolerance)
 
 

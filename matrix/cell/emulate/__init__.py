@@ -6,5 +6,6 @@ A launch goes through the published JIT and compiler on the virtual GPU, as in t
 
 from .configurations import EveryConfiguration
 from .machine import Machine
+from .writers import told
 
-__all__ = ["EveryConfiguration", "Machine"]
+__all__ = ["EveryConfiguration", "Machine", "told"]

@@ -10,6 +10,7 @@ from crosswarp.matrix.suite.verdict import Verdict
 from crosswarp.matrix.virtual_gpu.launching import Handed
 
 from . import arguments, memory
+from .writers import Writers
 
 PHASE = "execute"
 # Of the case's time limit: what is left is for its reference, and to tell what happened before the process is killed.
@@ -37,21 +38,23 @@ class Machine:
     Attributes:
         failed: what the first launch that went wrong said, since the last `begin`.
         executed: launches since the last `begin`.
+        writers: which lines stored what, since the last `begin`.
     """
 
     def __init__(self, seconds: float):
         self._seconds = seconds
         self._ends = time.monotonic() + seconds * _SHARE
         self._paused = False
-        self._programs: Dict[str, Any] = {}
         self.failed: Optional[Verdict] = None
         self.executed = 0
+        self.writers = Writers()
         self._instructions = 0
         self._spent = 0.0
 
     def begin(self) -> None:
         """Begin another go at the case."""
         self.failed, self.executed, self._instructions, self._spent = None, 0, 0, 0.0
+        self.writers = Writers()
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -88,11 +91,10 @@ class Machine:
         self.executed += 1
 
     def _execute(self, handed: Handed) -> None:
-        program = self._programs.get(handed.function.ptx)
-        if program is None:
-            program = self._programs[handed.function.ptx] = ptx.load(handed.function.ptx)
+        program = ptx.load(handed.function.ptx)
         x, y, z = handed.grid
-        x *= arguments.blocks_in_a_cluster(handed)
+        cluster = arguments.blocks_in_a_cluster(handed)
+        x *= cluster
         handed_over = arguments.flattened(handed)
         left = len(program.parameters) - len(handed_over)
         if left < 0:
@@ -103,8 +105,10 @@ class Machine:
             raise ValueError(msg)
         handed_over += arguments.scratch(handed, left, x * y * z)
         room = ptx.Memory()
-        for window in memory.windows(handed_over):
+        windows = memory.windows(handed_over)
+        for window in windows:
             room.add(window.address, window.size, window.name)
+        self.writers.launching(handed.function.name, windows)
         result = ptx.run(
             program,
             (x, y, z),
@@ -112,6 +116,9 @@ class Machine:
             shared=int(handed.metadata.get("shared") or 0),
             memory=room,
             limits=ptx.Limits(seconds=max(0.1, self._ends - time.monotonic())),
+            watch=self.writers,
+            threads=32 * int(handed.metadata["num_warps"]),
+            cluster=(cluster, 1, 1) if cluster > 1 else None,
         )
         self._instructions += result.instructions
 
