@@ -18,6 +18,8 @@ import numpy as np
 
 from crosswarp.matrix.virtual_gpu.launching import Handed
 
+from .tensor_map import tensor_map
+
 
 class Argument(NamedTuple):
     """One parameter of the PTX.
@@ -105,8 +107,6 @@ def _descriptor(name: str, value: Any, meta: Any) -> List[Argument]:
     shape = [Argument(f"{name}.shape[{axis}]", int(n)) for axis, n in enumerate(value.shape)]
     strides = [Argument(f"{name}.strides[{axis}]", int(n)) for axis, n in enumerate(value.strides)]
     if meta is not None:
-        from .tensor_map import tensor_map
-
         return [Argument(name, tensor_map(value, meta), value.base), *shape, *strides]
     # Breakpoint: Triton 3.5 adds the padding, 3.8 the rounding to TF32; a descriptor has the field from then on.
     flags = [
