@@ -11,6 +11,7 @@ What it does not know is `Unsupported` by its opcode; accesses outside of the wi
 from .errors import Deadlock, Fault, OutOfTime, PTXError, Unsupported
 from .launch import Limits, Program, Result, load, run
 from .memory import Memory
+from .tensor_maps import tensor_map
 
 __all__ = [
     "Deadlock",
@@ -24,4 +25,5 @@ __all__ = [
     "Unsupported",
     "load",
     "run",
+    "tensor_map",
 ]

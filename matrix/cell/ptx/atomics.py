@@ -13,7 +13,8 @@ def _float_function(operation):
     return {"add": np.add, "min": floats.minimum, "max": floats.maximum}[operation]
 
 
-def _combine(operation, type_name, old, value, compare):
+def combine(operation, type_name, old, value, compare):
+    """What an operation leaves, of raw bits."""
     bits, kind = type_of(type_name)
     raw = RAW[bits]
     if operation == "exch":
@@ -100,7 +101,7 @@ class Atomics:
             lanes = order[by_turn[start : start + count]]
             start += count
             old = data[index[lanes]]
-            new = _combine(
+            new = combine(
                 operation,
                 type_name,
                 old,

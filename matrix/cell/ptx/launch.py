@@ -293,7 +293,7 @@ class _Launch:
             self._values[key] = np.frombuffer(raw, dtype).reshape(1, 1)
         return self._values[key]
 
-    def parameter_address(self, name: str) -> int:
+    def parameter_block(self) -> int:
         """The address of a copy of the parameters: what is passed by value may be pointed at (tensor maps)."""
         if self._parameter_block is None:
             block = np.zeros(len(self._packed) + 64, np.uint8)
@@ -301,8 +301,7 @@ class _Launch:
             self._parameter_block = block[start : start + len(self._packed)]
             self._parameter_block[:] = np.frombuffer(self._packed, np.uint8)
             self.memory.add_array(self._parameter_block, "the kernel's parameters")
-        offset = next(p.offset for p in self.program.kernel.parameters if p.name == name)
-        return self._parameter_block.ctypes.data + offset
+        return self._parameter_block.ctypes.data
 
     def variable(self, name: str) -> int:
         if name not in self._variables:

@@ -225,8 +225,10 @@ class Lowering:
         name, offset = found.group(1), int(found.group(2) or "0", 0)
         symbol = self.kernel.symbols.get(name)
         if symbol is None:
-            if any(parameter.name == name for parameter in self.kernel.parameters):
-                return f"S.parameter_address({name!r}, {offset})"
+            for parameter in self.kernel.parameters:
+                if parameter.name == name:
+                    # An offset in parameter space; cvta.param makes an address of it.
+                    return self.constant(parameter.offset + offset, RAW[bits])
             raise Unsupported(f"operand {operand}")
         if symbol.space == "shared":
             address = self.constant(symbol.address + offset, RAW[bits])
@@ -260,7 +262,7 @@ class Lowering:
 
     def _immediate(self, text: str, bits: int, kind: str) -> str:
         if kind == "p":
-            return self.constant(text == "true" or text.isdigit() and int(text) != 0, np.bool_)
+            return self.constant(text == "true" or text != "false" and int(text, 0) != 0, np.bool_)
         if re.match(r"0[fFdD][0-9a-fA-F]{8}", text):
             number = struct.unpack(">f" if text[1] in "fF" else ">d", bytes.fromhex(text[2:]))[0]
             raw = int(text[2:], 16)

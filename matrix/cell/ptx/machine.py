@@ -5,9 +5,12 @@ import numpy as np
 from .atomics import Atomics
 from .copies import Copies
 from .errors import Fault
+from .mbarriers import MBarriers
 from .spaces import GenericSpace, GlobalSpace, LocalSpace, SharedSpace
 from .tensor_cores import TensorCores
+from .tensor_maps import TensorMaps
 from .types import u1, u4, u8
+from .warpgroups import Warpgroups
 from .warps import Warps
 
 _SPECIAL = {
@@ -56,6 +59,9 @@ class Machine:
         self.tensor_cores = TensorCores(self)
         self.atomics = Atomics(self)
         self.copies = Copies(self)
+        self.mbarriers = MBarriers(self)
+        self.tensor_maps = TensorMaps(self)
+        self.warpgroups = Warpgroups(self)
 
     def _special_registers(self, launch):
         def one(value):
@@ -110,8 +116,9 @@ class Machine:
         """What lies at `offset` of the packed parameters, for all lanes."""
         return self.launch.parameter(offset, dtype)
 
-    def parameter_address(self, name, offset):
-        return np.full((1, 1), self.launch.parameter_address(name) + offset, u8)
+    def parameter_address(self, offset):
+        """The generic address of what lies at `offset` of the parameters."""
+        return offset + u8(self.launch.parameter_block())
 
     def variable(self, name, offset):
         """The address of a global variable."""

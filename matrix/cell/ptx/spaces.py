@@ -25,22 +25,26 @@ class Space:
     def __init__(self, machine: Any):
         self.machine = machine
 
-    def check(self, at: int, what: str, address: Any, condition: Any, nbytes: int) -> None:
+    def check(
+        self, at: int, what: str, address: Any, condition: Any, nbytes: int, lane: Any = None
+    ) -> None:
         """Every access passes here, before it is done: bounds, alignment, and whoever watches.
+
+        `lane` is the (CTA, thread) that copies, where `address` is not by lane.
 
         Raises:
             Fault: out of bounds or misaligned.
         """
         watch = self.machine.watch
         if watch is not None:
-            watch.access(self.machine, at, self.name, what, address, condition, nbytes)
+            watch.access(self.machine, at, self.name, what, address, condition, nbytes, lane)
         bad = self.outside(address, nbytes)
         if bad is not None:
-            self._fault("out-of-bounds", what, at, address, condition, bad, nbytes)
+            self._fault("out-of-bounds", what, at, address, condition, bad, nbytes, lane)
         if nbytes > 1 and not nbytes & (nbytes - 1):
             low = address & address.dtype.type(nbytes - 1)
             if low.any():
-                self._fault("misaligned", what, at, address, condition, low != 0, nbytes)
+                self._fault("misaligned", what, at, address, condition, low != 0, nbytes, lane)
 
     def outside(self, address: Any, nbytes: int) -> Any:
         raise NotImplementedError
@@ -48,13 +52,12 @@ class Space:
     def nearest(self, address: int) -> str:
         return ""
 
-    def _fault(self, kind, what, at, address, condition, bad, nbytes) -> None:
+    def _fault(self, kind, what, at, address, condition, bad, nbytes, lane) -> None:
         lanes = bad if condition is None else bad & condition
         shape = (self.machine.ctas, self.machine.threads)
-        if lanes.ndim != 2 or not lanes.any():
-            # A copy's own shape: the lane is not known, the address is.
+        if lane is not None or not lanes.any():
             first = int(np.broadcast_to(address, bad.shape)[bad].flat[0])
-            raise self.machine.fault(kind, f"{what} of {nbytes} bytes", self.name, first, None, at,
+            raise self.machine.fault(kind, f"{what} of {nbytes} bytes", self.name, first, lane, at,
                                      self.nearest(first))  # fmt: skip
         full = np.broadcast_to(lanes, shape) if lanes.shape != shape else lanes
         flat = int(full.argmax())

@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     control,
     convert,
     data,
+    hopper,
     matrix,
     warp,
 )

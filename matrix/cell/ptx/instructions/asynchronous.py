@@ -1,11 +1,15 @@
 """cp.async with its groups."""
 
 from ..lowering import lowers
+from .hopper import bulk
 
 
 @lowers("cp")
 def cp(low, instruction):
     modifiers = instruction.modifiers
+    if modifiers[:2] in (["async", "bulk"], ["reduce", "async"]):
+        bulk(low, instruction)
+        return
     if modifiers[:1] != ["async"] or len(modifiers) < 2:
         raise instruction.unsupported()
     form = modifiers[1]

@@ -46,6 +46,10 @@ def cvta(low, instruction):
             raise instruction.unsupported()
         base = low.constant(GENERIC_SHARED if "shared" in modifiers else GENERIC_LOCAL, u8)
         value = f"({value} & ~{base})" if "to" in modifiers else f"({value} | {base})"
+    if "param" in modifiers:
+        if bare != "b64" or "to" in modifiers:
+            raise instruction.unsupported()
+        value = f"S.parameter_address({value})"
     low.write(instruction.operands[0], value, bare)
 
 

@@ -1,0 +1,166 @@
+"""wgmma, mbarrier, tensormap, and the bulk copies of `cp.async.bulk`."""
+
+import re
+
+from ..lowering import lowers
+from ..tensor_maps import FIELDS
+from ..types import u4
+
+
+@lowers("wgmma")
+def wgmma(low, instruction):
+    modifiers = instruction.modifiers
+    if modifiers[0] in ("fence", "commit_group", "wait_group"):
+        # A product is done when it is issued.
+        return
+    shape = next(part for part in modifiers if re.fullmatch(r"m\d+n\d+k\d+", part))
+    kinds = tuple(modifiers[-3:])
+    known = {"mma_async", "sync", "aligned", shape, "satfinite", *kinds}
+    if set(modifiers) - known or kinds[0] not in ("f32", "f16", "s32") or "satfinite" in modifiers:
+        raise instruction.unsupported()
+    d, a, b, scale, *rest = instruction.operands
+    in_registers = a.startswith("{")
+    left = low.values(a, "b32") if in_registers else low.read(a, "b64")
+    if scale.startswith("%"):
+        scale = low.read(scale, "pred")
+    else:
+        scale = "None" if scale in ("1", "true") else low.constant(False, bool)
+    numbers = [low.integer(number) for number in rest]
+    signs = tuple(numbers[:2]) or (1, 1)
+    major = numbers[2:]
+    transposed = (0, major[0]) if in_registers and major else tuple(major) or (0, 0)
+    found = low.temporary(
+        f"S.warpgroups.multiply({instruction.index}, '{shape}', {kinds}, {low.values(d, 'b32')}, {left}, "
+        f"{low.read(b, 'b64')}, {scale}, {signs}, {transposed}, {low.condition})"
+    )
+    for place, destination in enumerate(low.registers(d)):
+        low.write(destination, f"{found}[{place}]", "b32")
+
+
+_SCOPES = {
+    "release",
+    "relaxed",
+    "acquire",
+    "cta",
+    "cluster",
+    "shared",
+    "shared::cta",
+    "shared::cluster",
+    "b64",
+}
+
+
+@lowers("mbarrier")
+def mbarrier(low, instruction):
+    modifiers, operands = instruction.modifiers, instruction.operands
+    form = modifiers[0]
+    rest = set(modifiers[1:]) - _SCOPES
+    one, zero = low.constant(1, u4), low.constant(0, u4)
+    at, condition = instruction.index, low.condition
+    if form == "init" and not rest:
+        low.emit(
+            f"S.mbarriers.init({at}, {low.address(operands[0], 32)}, {low.read(operands[1], 'u32')}, {condition})"
+        )
+    elif form == "inval" and not rest:
+        low.emit(f"S.mbarriers.invalidate({at}, {low.address(operands[0], 32)}, {condition})")
+    elif form in ("arrive", "arrive_drop") and not rest - {"expect_tx"}:
+        # The remote form gives no state back.
+        state, operands = (
+            (None, operands) if operands[0].startswith("[") else (operands[0], operands[1:])
+        )
+        amount = low.read(operands[1], "u32") if len(operands) > 1 else one
+        arrivals, nbytes = (one, amount) if "expect_tx" in rest else (amount, zero)
+        call = (
+            f"S.mbarriers.change({at}, {low.address(operands[0], 32)}, {arrivals}, {nbytes}, {condition}, "
+            f"{form == 'arrive_drop'})"
+        )
+        if state is None or state == "_":
+            low.emit(call)
+        else:
+            low.write(state, call, "b64")
+    elif form == "expect_tx" and not rest:
+        address, nbytes = low.address(operands[0], 32), low.read(operands[1], "u32")
+        low.emit(f"S.mbarriers.change({at}, {address}, {zero}, {nbytes}, {condition})")
+    elif form in ("try_wait", "test_wait") and not rest - {"parity"}:
+        parity = "parity" in rest
+        value = low.read(operands[2], "u32" if parity else "b64")
+        address = low.address(operands[1], 32)
+        low.write(
+            operands[0],
+            f"S.mbarriers.wait({at}, {address}, {value}, {parity}, {condition})",
+            "pred",
+        )
+    else:
+        raise instruction.unsupported()
+
+
+@lowers("tensormap")
+def tensormap(low, instruction):
+    modifiers, operands = instruction.modifiers, instruction.operands
+    at, condition = instruction.index, low.condition
+    if modifiers[0] == "cp_fenceproxy":
+        target, source = low.address(operands[0]), low.address(operands[1], 32)
+        low.emit(f"S.tensor_maps.publish({at}, {target}, {source}, {condition})")
+        return
+    if modifiers[:2] != ["replace", "tile"] or modifiers[2] not in FIELDS:
+        raise instruction.unsupported()
+    field = modifiers[2]
+    space = "shared" if "shared::cta" in modifiers else "global"
+    address = low.address(operands[0], 32 if space == "shared" else 64)
+    ordinal = low.integer(operands[1]) if len(operands) > 2 else 0
+    value = low.read(operands[-1], modifiers[-1])
+    low.emit(
+        f"S.tensor_maps.replace({at}, {address}, '{field}', {ordinal}, {value}, {condition}, '{space}')"
+    )
+
+
+def bulk(low, instruction):
+    """cp.async.bulk and cp.reduce.async.bulk."""
+    modifiers = [part for part in instruction.modifiers if not part.startswith("L2")]
+    hinted = "L2::cache_hint" in instruction.modifiers
+    operands = instruction.operands[:-1] if hinted else list(instruction.operands)
+    at, condition = instruction.index, low.condition
+    if "commit_group" in modifiers or "wait_group" in modifiers or "prefetch" in modifiers:
+        # Stores are done when they are issued.
+        return
+    reduces = modifiers[0] == "reduce"
+    loads = any(part.startswith("mbarrier") for part in modifiers)
+    if "tensor" not in modifiers:
+        if not loads or "multicast::cluster" in modifiers or "global" not in modifiers:
+            raise instruction.unsupported()
+        target, source, nbytes, barrier = operands
+        low.emit(
+            f"S.tensor_maps.copy_bytes({at}, {low.address(target, 32)}, {low.address(source)}, "
+            f"{low.read(nbytes, 'u32')}, {low.address(barrier, 32)}, {condition})"
+        )
+        return
+    for part in modifiers:
+        if part.startswith(("im2col", "cta_group")) or part in ("tile::gather4", "tile::scatter4"):
+            raise instruction.unsupported()
+    if loads:
+        target, source, barrier, *mask = operands
+        tensor, coordinates = _tensor(low, source)
+        multicast = low.read(mask[0], "u16") if mask else "None"
+        low.emit(
+            f"S.tensor_maps.load({at}, {low.address(target, 32)}, {tensor}, {coordinates}, "
+            f"{low.address(barrier, 32)}, {multicast}, {condition})"
+        )
+        return
+    operation = None
+    if reduces:
+        operation = next(
+            part
+            for part in modifiers
+            if part in ("add", "min", "max", "and", "or", "xor", "inc", "dec")
+        )
+    tensor, coordinates = _tensor(low, operands[0])
+    low.emit(
+        f"S.tensor_maps.store({at}, {low.address(operands[1], 32)}, {tensor}, {coordinates}, {operation!r}, "
+        f"{condition})"
+    )
+
+
+def _tensor(low, operand):
+    """[map, {x, y, …}] as the map's address and a tuple of coordinates."""
+    address, _, coordinates = operand.strip()[1:-1].partition(",")
+    return low.address(f"[{address}]"), low.values(coordinates.strip(), "b32")

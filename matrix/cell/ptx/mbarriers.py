@@ -1,0 +1,136 @@
+"""mbarrier objects in shared memory, and the bulk copies that complete on them.
+
+An object is 64 bits in an order of our own: pending arrivals (20), expected arrivals (20), pending bytes (22, biased),
+phase (1). Bulk copies land, and count their bytes, when somebody asks for the phase: as late as a device may.
+"""
+
+import numpy as np
+
+from .types import i8, u8
+
+_COUNT, _BYTES = u8((1 << 20) - 1), u8((1 << 22) - 1)
+_EXPECTED_AT, _BYTES_AT, _PHASE_AT = u8(20), u8(40), u8(62)
+_BIAS = 1 << 21
+
+
+class MBarriers:
+    def __init__(self, machine):
+        self.machine = machine
+        self.shape = (machine.ctas, machine.threads)
+        # (index of the object, of each lane; what to write)
+        self._copies = []
+
+    def _lanes(self, at, address, condition):
+        """Index of each active lane's object in the 64-bit view of shared memory, and which lanes those are."""
+        shape = self.shape
+        active = np.ones(shape, bool) if condition is None else np.broadcast_to(condition, shape)
+        address = np.broadcast_to(address, shape)
+        if not active.any():
+            return None, active
+        safe = np.where(active, address, address.flat[int(active.argmax())])
+        self.machine.shared.check(at, "mbarrier", safe, active, 8)
+        return self.machine.shared.flat(safe)[active] // 8, active
+
+    def _value(self, value, active):
+        return np.broadcast_to(value, self.shape)[active].astype(i8)
+
+    def _read(self, index):
+        raw = self.machine.shared.data[8][index]
+        return (
+            (raw & _COUNT).astype(i8),
+            ((raw >> _EXPECTED_AT) & _COUNT).astype(i8),
+            ((raw >> _BYTES_AT) & _BYTES).astype(i8) - _BIAS,
+            (raw >> _PHASE_AT) & u8(1),
+        )
+
+    def _write(self, index, pending, expected, nbytes, phase):
+        done = (pending == 0) & (nbytes == 0)
+        pending = np.where(done, expected, pending)
+        phase = np.where(done, phase ^ u8(1), phase)
+        self.machine.shared.data[8][index] = (
+            (pending.astype(u8) & _COUNT)
+            | ((expected.astype(u8) & _COUNT) << _EXPECTED_AT)
+            | (((nbytes + _BIAS).astype(u8) & _BYTES) << _BYTES_AT)
+            | (phase << _PHASE_AT)
+        )
+        self.machine.progress += 1
+
+    def init(self, at, address, count, condition):
+        index, active = self._lanes(at, address, condition)
+        if index is not None:
+            count = self._value(count, active)
+            self._write(index, count, count, np.zeros_like(count), np.zeros(len(count), u8))
+
+    def invalidate(self, at, address, condition):
+        index, _ = self._lanes(at, address, condition)
+        if index is not None:
+            self.machine.shared.data[8][index] = ~u8(0)
+
+    def change(self, at, address, arrivals, nbytes, condition, drop=False):
+        """Arrive `arrivals` times and expect `nbytes` more bytes; returns the state before."""
+        index, active = self._lanes(at, address, condition)
+        state = np.zeros(self.shape, u8)
+        if index is None:
+            return state
+        state[active] = self.machine.shared.data[8][index]
+        self._add(index, self._value(arrivals, active), self._value(nbytes, active), drop)
+        return state
+
+    def _add(self, index, arrivals, nbytes, drop=False):
+        objects, place = np.unique(index, return_inverse=True)
+        arrived = np.bincount(place, weights=arrivals, minlength=len(objects)).astype(i8)
+        more = np.bincount(place, weights=nbytes, minlength=len(objects)).astype(i8)
+        pending, expected, before, phase = self._read(objects)
+        if drop:
+            expected = expected - arrived
+        # More arrivals than the phase wants belong to the next one.
+        now = np.minimum(arrived, pending)
+        self._write(objects, pending - now, expected, before + more, phase)
+        rest = arrived - now
+        if rest.any():
+            self._add(objects[rest > 0], rest[rest > 0], np.zeros(int((rest > 0).sum()), i8))
+
+    def wait(self, at, address, value, parity, condition):
+        """Whether the phase is over: that of the parity `value`, or of the state `value` that an arrival gave."""
+        machine = self.machine
+        machine.polled = True
+        index, active = self._lanes(at, address, condition)
+        result = np.zeros(self.shape, bool)
+        if index is None:
+            return result
+        wanted = np.broadcast_to(value, self.shape)[active]
+        wanted = wanted.astype(u8) & u8(1) if parity else (wanted >> _PHASE_AT) & u8(1)
+        done = self._read(index)[3] != wanted
+        if not done.all() and self._copies:
+            self._land(np.unique(index[~done]))
+            done = self._read(index)[3] != wanted
+        result[active] = done
+        return result
+
+    def copy(self, barrier, size, index, values, nbytes):
+        """Write `values` to the elements `index` of `size` bytes when the object `barrier` is asked for.
+
+        Args:
+            barrier: byte index of the object in shared memory, of each copy.
+            index: (copies, elements); values likewise.
+            nbytes: what each copy completes.
+        """
+        self._copies.append((barrier // 8, size, index, values, nbytes))
+
+    def _land(self, objects):
+        kept = []
+        for barrier, size, index, values, nbytes in self._copies:
+            mine = np.isin(barrier, objects)
+            if not mine.any():
+                kept.append((barrier, size, index, values, nbytes))
+                continue
+            self.machine.shared.data[size][index[mine]] = values[mine]
+            self.machine.landed(None, index[mine], size, None)
+            landed = barrier[mine]
+            zero = np.zeros(len(landed), i8)
+            self._add(landed, zero, -np.broadcast_to(nbytes, barrier.shape)[mine].astype(i8))
+            if not mine.all():
+                rest = ~mine
+                part = nbytes if np.ndim(nbytes) == 0 else nbytes[rest]
+                kept.append((barrier[rest], size, index[rest], values[rest], part))
+        self._copies = kept

@@ -1,0 +1,283 @@
+"""Tensor maps and the copies that use them (TMA).
+
+The driver's 128 bytes are opaque; these have a layout of our own, with the codes of `tensormap.replace`:
+
+    byte 0 rank - 1 · 1 element type · 2 interleave · 3 swizzle · 4 fill · 8 address (u64) · 16 five sizes (u32)
+    40 four strides in bytes (u64) · 72 five box sizes (u32) · 92 five element strides (u32)
+
+The innermost dimension comes first.
+"""
+
+import struct
+from typing import Sequence
+
+import numpy as np
+
+from . import floats, memory
+from .atomics import combine
+from .errors import Unsupported
+from .types import BY_BYTES, f4, i8, u1, u4, u8
+
+BYTES = 128
+# Code of `tensormap.replace.elemtype` -> (name, bytes).
+ELEMENT_TYPES = {
+    0: ("u8", 1), 1: ("u16", 2), 2: ("u32", 4), 3: ("s32", 4), 4: ("u64", 8), 5: ("s64", 8), 6: ("f16", 2),
+    7: ("f32", 4), 8: ("f32", 4), 9: ("f64", 8), 10: ("bf16", 2), 11: ("tf32", 4), 12: ("tf32", 4),
+}  # fmt: skip
+_CODES = {"u8": 0, "u16": 1, "u32": 2, "s32": 3, "u64": 4, "s64": 5, "f16": 6, "f32": 7, "f64": 9, "bf16": 10,
+          "tf32": 11}  # fmt: skip
+SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+# Bits of the address above the lowest 7 that are folded onto bits 4 to 6.
+SWIZZLE_MASKS = {0: 0, 1: 1, 2: 3, 3: 7}
+_NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "tf32": 0x7FFFFFFF, "f64": (1 << 63) - 1}
+# Where tensormap.replace writes: field -> (offset, bytes of an element).
+FIELDS = {
+    "rank": (0, 1), "elemtype": (1, 1), "interleave_layout": (2, 1), "swizzle_mode": (3, 1), "fill_mode": (4, 1),
+    "global_address": (8, 8), "global_dim": (16, 4), "global_stride": (40, 8), "box_dim": (72, 4),
+    "element_stride": (92, 4),
+}  # fmt: skip
+
+
+def tensor_map(
+    address: int,
+    element_type: str,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    box: Sequence[int],
+    swizzle: int = 0,
+    fill_nan: bool = False,
+) -> bytes:
+    """The 128 bytes of a tensor map, to be given as an argument.
+
+    Args:
+        element_type: one of u8, u16, u32, s32, u64, s64, f16, f32, f64, bf16, tf32; fp8 travels as u8.
+        shape: elements of each dimension, the innermost first.
+        strides: bytes between elements of the second and further dimensions.
+        box: elements of a copy in each dimension.
+        swizzle: span of the swizzle in bytes: 0, 32, 64 or 128.
+        fill_nan: what lies outside is NaN and not zero.
+
+    Raises:
+        ValueError: sizes that do not fit each other, or an unknown element type.
+    """
+    rank = len(shape)
+    if not 1 <= rank <= 5 or len(strides) != rank - 1 or len(box) != rank:
+        msg = f"a tensor of rank {rank} takes {rank} box sizes and {rank - 1} strides; ranks are 1 to 5"
+        raise ValueError(msg)
+    if element_type not in _CODES or swizzle not in SWIZZLES:
+        msg = f"no tensor map of {element_type} with swizzle {swizzle}; types: {', '.join(_CODES)}"
+        raise ValueError(msg)
+
+    def padded(values, count, by):
+        return [*values, *[by] * (count - len(values))]
+
+    return struct.pack(
+        "<5B3xQ5I4x4Q5I5I",
+        rank - 1, _CODES[element_type], 0, SWIZZLES[swizzle], int(fill_nan), address,
+        *padded(shape, 5, 1), *padded(strides, 4, 0), *padded(box, 5, 1), *[1] * 5,
+    ).ljust(BYTES, b"\0")  # fmt: skip
+
+
+class _Map:
+    """A decoded tensor map."""
+
+    def __init__(self, raw):
+        (rank, code, interleave, self.swizzle, fill, self.address, *rest) = struct.unpack(
+            "<5B3xQ5I4x4Q5I5I", raw[:112]
+        )
+        if rank > 4 or code not in ELEMENT_TYPES:
+            raise Unsupported(f"a tensor map of rank {rank + 1} and element type {code}")
+        if interleave or self.swizzle not in SWIZZLE_MASKS:
+            raise Unsupported("a tensor map with interleaving or an unknown swizzle")
+        self.rank = rank + 1
+        self.element, self.size = ELEMENT_TYPES[code]
+        self.shape, self.box = rest[0:5][: self.rank], rest[9:14][: self.rank]
+        self.strides = (self.size, *rest[5:9])[: self.rank]
+        self.steps = [max(step, 1) for step in rest[14:19]][: self.rank]
+        self.fill = _NAN.get(self.element, 0) if fill else 0
+        counts = [-(-size // step) for size, step in zip(self.box, self.steps)]
+        # Index of each element of the box in each dimension, in the order of shared memory.
+        grids = np.indices(counts[::-1]).reshape(self.rank, -1)[::-1]
+        self.inside_box = [grids[d].astype(i8) * self.steps[d] for d in range(self.rank)]
+        self.elements = grids.shape[1]
+        self.nbytes = self.elements * self.size
+
+    def global_addresses(self, coordinates):
+        """(copies, elements) addresses, and which of them lie inside of the tensor."""
+        inside = np.ones((len(coordinates), self.elements), bool)
+        address = np.full(inside.shape, self.address, i8)
+        for dimension in range(self.rank):
+            index = coordinates[:, dimension, None] + self.inside_box[dimension][None]
+            inside &= (index >= 0) & (index < self.shape[dimension])
+            address += index * self.strides[dimension]
+        return address.view(u8), inside
+
+    def shared_addresses(self, start):
+        """(copies, elements) addresses in shared memory, swizzled."""
+        linear = start.astype(u4)[:, None] + np.arange(self.elements, dtype=u4)[None] * u4(
+            self.size
+        )
+        mask = SWIZZLE_MASKS[self.swizzle]
+        return linear ^ (((linear >> u4(7)) & u4(mask)) << u4(4)) if mask else linear
+
+
+class TensorMaps:
+    """Copies by tensor map, of each active lane: one elected thread, as a rule."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.shape = (machine.ctas, machine.threads)
+        self._decoded = {}
+
+    def _lanes(self, condition):
+        shape = self.shape
+        active = np.ones(shape, bool) if condition is None else np.broadcast_to(condition, shape)
+        return np.nonzero(active)
+
+    def _of(self, value, lanes):
+        return np.broadcast_to(value, self.shape)[lanes]
+
+    def _groups(self, at, address, lanes):
+        """Lanes by the bytes of their maps: (map, which of the lanes)."""
+        where = self._of(address, lanes)
+        for one in np.unique(where):
+            mine = np.flatnonzero(where == one)
+            lane = (int(lanes[0][mine[0]]), int(lanes[1][mine[0]]))
+            place = np.full((1, 1), one, u8)
+            self.machine.global_.check(at, "tensor map", place, None, BYTES, lane)
+            halves = memory.read(place, BYTES // 8, u8)
+            raw = b"".join(half.tobytes() for half in halves)
+            if raw not in self._decoded:
+                self._decoded[raw] = _Map(raw)
+            yield self._decoded[raw], mine
+
+    def _coordinates(self, coordinates, lanes):
+        return np.stack(
+            [self._of(value, lanes).view(np.int32).astype(i8) for value in coordinates], 1
+        )
+
+    def load(self, at, target, address, coordinates, barrier, multicast, condition):
+        """Global to shared memory; bytes are completed on the mbarrier when they land."""
+        lanes = self._lanes(condition)
+        if not len(lanes[0]):
+            return
+        self.machine.progress += 1
+        coordinates = self._coordinates(coordinates, lanes)
+        target, barrier = self._of(target, lanes), self._of(barrier, lanes)
+        mask = None if multicast is None else self._of(multicast, lanes)
+        for tensor, mine in self._groups(at, address, lanes):
+            self._check_rank(tensor, coordinates)
+            addresses, inside = tensor.global_addresses(coordinates[mine])
+            values = np.full(addresses.shape, tensor.fill, BY_BYTES[tensor.size])
+            lane = (int(lanes[0][mine[0]]), int(lanes[1][mine[0]]))
+            if inside.any():
+                found = addresses[inside]
+                self.machine.global_.check(at, "bulk load", found, None, tensor.size, lane)
+                values[inside] = memory.read(found, 1, BY_BYTES[tensor.size])[0]
+            if tensor.element == "tf32":
+                values = floats.to_tf32(values.view(f4), "rn")
+            places = tensor.shared_addresses(target[mine] & u4(0xFFFFFF))
+            ranks = target[mine] >> u4(24)
+            for rank, who in self._receivers(
+                None if mask is None else mask[mine], ranks, lanes[0][mine]
+            ):
+                cta = rank[who]
+                self._deliver(at, tensor, places[who], values[who], barrier[mine][who], cta, lane)
+
+    def _receivers(self, mask, ranks, ctas):
+        """(index of the CTA of each lane, which lanes) for each CTA of the clusters that gets a copy."""
+        size = self.machine.shared.cluster
+        first = ctas - ctas % size
+        if mask is None:
+            own = first + ranks.astype(i8) if size > 1 else ctas
+            yield own, np.ones(len(ctas), bool)
+            return
+        for rank in range(size):
+            who = (mask.astype(i8) >> rank & 1) == 1
+            if who.any():
+                yield first + rank, who
+
+    def _deliver(self, at, tensor, places, values, barrier, cta, lane):
+        shared = self.machine.shared
+        shared.check(at, "bulk copy", places, None, tensor.size, lane)
+        base = shared.base[cta, 0]
+        index = (base[:, None] + places.astype(i8)) // tensor.size
+        signal = base + (barrier & u4(0xFFFFFF)).astype(i8)
+        self.machine.mbarriers.copy(signal, tensor.size, index, values, tensor.nbytes)
+
+    def _check_rank(self, tensor, coordinates):
+        if coordinates.shape[1] != tensor.rank:
+            msg = f"a tensor map of rank {tensor.rank} with {coordinates.shape[1]} coordinates"
+            raise Unsupported(msg)
+
+    def store(self, at, source, address, coordinates, operation, condition):
+        """Shared to global memory, at once; with an operation, reduced into what is there."""
+        lanes = self._lanes(condition)
+        if not len(lanes[0]):
+            return
+        machine = self.machine
+        machine.progress += 1
+        coordinates = self._coordinates(coordinates, lanes)
+        source = self._of(source, lanes)
+        for tensor, mine in self._groups(at, address, lanes):
+            self._check_rank(tensor, coordinates)
+            addresses, inside = tensor.global_addresses(coordinates[mine])
+            lane = (int(lanes[0][mine[0]]), int(lanes[1][mine[0]]))
+            places = tensor.shared_addresses(source[mine] & u4(0xFFFFFF))
+            machine.shared.check(at, "bulk store", places, None, tensor.size, lane)
+            index = machine.shared.base[lanes[0][mine], 0][:, None] + places.astype(i8)
+            values = machine.shared.data[tensor.size][index // tensor.size]
+            found = addresses[inside]
+            if not found.size:
+                continue
+            machine.global_.check(at, "bulk store", found, None, tensor.size, lane)
+            if operation is None:
+                memory.write(found, [values[inside]], BY_BYTES[tensor.size])
+                continue
+            kind = tensor.element if operation in ("add", "min", "max") else f"b{8 * tensor.size}"
+            # Lanes one after another: two of them may meet the same element.
+            for row in range(len(mine)):
+                at_row, new = addresses[row][inside[row]], values[row][inside[row]]
+                view, where = memory.elements(at_row, tensor.size)
+                view[where] = combine(operation, kind, view[where], new, None)
+
+    def replace(self, at, address, field, ordinal, value, condition, space):
+        """tensormap.replace of one field."""
+        offset, size = FIELDS[field]
+        lanes = self._lanes(condition)
+        if not len(lanes[0]):
+            return
+        dtype = BY_BYTES[size]
+        place = address + address.dtype.type(offset + ordinal * size)
+        target = self.machine.shared if space == "shared" else self.machine.global_
+        target.store(at, place, condition, (value.astype(dtype),), dtype)
+
+    def publish(self, at, target, source, condition):
+        """tensormap.cp_fenceproxy: 128 bytes of shared memory to global memory, once a warp."""
+        machine = self.machine
+        lanes = self._lanes(condition)
+        if not len(lanes[0]):
+            return
+        words = machine.shared.load(at, source, condition, BYTES // 8, u8)
+        for word, value in enumerate(words):
+            machine.global_.store(at, target + u8(8 * word), condition, (value,), u8)
+
+    def copy_bytes(self, at, target, source, nbytes, barrier, condition):
+        """cp.async.bulk: bytes of global memory to shared memory, completed on an mbarrier."""
+        machine = self.machine
+        lanes = self._lanes(condition)
+        for number in range(len(lanes[0])):
+            lane = (int(lanes[0][number]), int(lanes[1][number]))
+            one = tuple(axis[number : number + 1] for axis in lanes)
+            size = int(self._of(nbytes, one)[0])
+            start, to = self._of(source, one), self._of(target, one) & u4(0xFFFFFF)
+            addresses = start + np.arange(size, dtype=u8)
+            machine.global_.check(at, "bulk load", addresses, None, 1, lane)
+            places = to + np.arange(size, dtype=u4)
+            machine.shared.check(at, "bulk copy", places, None, 1, lane)
+            base = machine.shared.base[one[0], 0]
+            index = base[:, None] + places.astype(i8)[None]
+            signal = base + (self._of(barrier, one) & u4(0xFFFFFF)).astype(i8)
+            values = memory.read(addresses, 1, u1)[0][None]
+            machine.mbarriers.copy(signal, 1, index, values, size)
+            machine.progress += 1
