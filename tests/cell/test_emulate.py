@@ -31,8 +31,8 @@ def line_of(text):
     return f"{path.name}:{number}"
 
 
-def machine():
-    virtual_gpu.activate(targets.SM_80)
+def machine(target=targets.SM_80):
+    virtual_gpu.activate(target)
     made = emulate.Machine(100)
     launching.run_with(made)
     return made
@@ -69,11 +69,12 @@ def test_a_tuple_is_its_members(in_fork):
 
 
 @pytest.mark.triton(">=3.4")
-def test_a_descriptor_of_the_host_is_taken_apart(in_fork):
+@pytest.mark.parametrize("target", [targets.SM_80, targets.SM_90], ids=["apart", "map"])
+def test_a_descriptor_of_the_host_is_taken_apart_or_made_a_tensor_map(in_fork, target):
     def run():
         from triton.tools.tensor_descriptor import TensorDescriptor
 
-        machine()
+        machine(target)
         x, y = torch.randn(24, 40), torch.full((16, 32), float("nan"))
         made = TensorDescriptor(x, [24, 24], [40, 1], [16, 32])
         emulate_kernels.of_a_descriptor[(1,)](made, y, ROWS=16, COLUMNS=32)

@@ -4,37 +4,42 @@ from typing import Any, Mapping
 
 from crosswarp.matrix.cell import ptx
 
-# Triton numbers element types as the device does, which differs from the driver from here on: float32, float64, bf16.
-_HOST_TYPE = {8: 10, 9: 8, 10: 9}
-_TF32 = 11
+# What Triton's metadata calls an element type: the codes of PTX's tensormap.replace.
+_ELEMENTS = {
+    0: "u8", 1: "u16", 2: "u32", 3: "s32", 4: "u64", 5: "s64", 6: "f16", 7: "f32", 8: "f32", 9: "f64", 10: "bf16",
+    11: "tf32", 12: "tf32",
+}  # fmt: skip
+# CUtensorMapSwizzle: spans in bytes.
+_SWIZZLES = {0: 0, 1: 32, 2: 64, 3: 128}
 
 
 def tensor_map(descriptor: Any, meta: Mapping[str, Any]) -> bytes:
-    """The 128 bytes that Triton's launcher would have the driver make (cuTensorMapEncodeTiled).
+    """The 128 bytes that stand for what Triton's launcher would have the driver make (cuTensorMapEncodeTiled).
 
     Args:
         descriptor: a `triton.tools.tensor_descriptor.TensorDescriptor`.
         meta: of the compiled kernel, for this argument: swizzle, element size and type, block.
 
     Raises:
-        ptx.Unsupported: the machine has no such maps, or none of this kind.
+        ptx.Unsupported: the machine has no maps of this kind.
     """
-    encode = getattr(ptx, "tensor_map", None)
-    if encode is None or meta.get("is_im2col"):
-        raise ptx.Unsupported("im2col tensor map" if meta.get("is_im2col") else "host tensor map")
-    shape = list(descriptor.shape)
+    if (
+        meta.get("is_im2col")
+        or meta["elem_type"] not in _ELEMENTS
+        or meta["swizzle"] not in _SWIZZLES
+    ):
+        raise ptx.Unsupported("tensor map", why=f"none like {dict(meta)}")
+    shape = [int(size) for size in descriptor.shape]
     if meta["fp4_padded"]:
         shape[-1] *= 2
-    kind = meta["elem_type"]
     rounded = getattr(descriptor, "round_f32_to_tf32", False)
     # The driver has the innermost axis first, and no stride for it.
-    return encode(
+    return ptx.tensor_map(
         address=descriptor.base.data_ptr(),
-        element_type=_TF32 if rounded else _HOST_TYPE.get(kind, kind),
-        element_bytes=meta["elem_size"],
+        element_type="tf32" if rounded else _ELEMENTS[meta["elem_type"]],
         shape=shape[::-1],
-        strides=[step * meta["elem_size"] for step in descriptor.strides[:-1]][::-1],
-        box=list(meta["block_size"])[::-1],
-        swizzle=meta["swizzle"],
-        nan_fill=getattr(descriptor, "padding", "zero") == "nan",
+        strides=[int(step) * meta["elem_size"] for step in descriptor.strides[:-1]][::-1],
+        box=[int(size) for size in meta["block_size"]][::-1],
+        swizzle=_SWIZZLES[meta["swizzle"]],
+        fill_nan=getattr(descriptor, "padding", "zero") == "nan",
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 # Bytes that share one note: no element of a kernel that stores smaller ones has a writer of its own.
 _UNIT = 4
-_STORES = ("store", "atomic")
+_STORES = ("store", "atomic", "bulk store")
 
 
 class Writers:
@@ -34,7 +34,7 @@ class Writers:
                 self._notes[window.address] = np.zeros(units, np.uint16)
         self._starts = sorted(self._notes)
 
-    def access(self, machine, at, space, what, address, condition, nbytes) -> None:
+    def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
         if space not in ("global", "generic") or not what.startswith(_STORES):
             return
         number = self._number_of(machine.program.kernel.instructions[at].loc)
