@@ -17,7 +17,7 @@ from crosswarp.matrix.record import LANES, MODES, Record
 from crosswarp.matrix.targets import Target
 
 # Without a GPU nothing is executed in the device lane, so a plan holds it only where one was found.
-DEFAULT_LANES = ("compile", "interpret")
+DEFAULT_LANES = ("compile", "emulate", "interpret")
 # Of the targets of a run that names no lanes, the one that the lane emulate covers; else the first of NVIDIA's.
 _EMULATED_FIRST = ("sm_80",)
 

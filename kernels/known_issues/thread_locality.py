@@ -54,7 +54,7 @@ KERNEL = Kernel(
     name="thread_locality",
     cases=(
         Case("twice", "fp32", {"L": 512}, targets=("sm_90", "gfx942")),
-        Case("read", "fp32", {"L": 512}, targets=("sm_90",)),
+        Case("read", "fp32", {"L": 512}, targets=("sm_80", "sm_90")),
     ),
     inputs=inputs,
     launch=launch,
