@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Callable, Dict, FrozenSet, Mapping, Tuple
 if TYPE_CHECKING:
     import torch
 
-LANES = ("compile", "interpret", "device")
+LANES = ("compile", "emulate", "interpret", "device")
 DTYPES = ("fp32", "fp16", "bf16", "fp8", "int8")
 # What a kernel or case may use that some Triton lacks, or some interpreter gets wrong or refuses; which, is known to
 # matrix/suite/language.py and oracle.py. bf16 is known from the dtype.
@@ -32,7 +32,7 @@ class Case:
     dtype: str
     shape: Mapping[str, int]
     lanes: Tuple[str, ...] = LANES
-    # globs of the targets that the compile lane is to cover; an issue of the language shows on any one
+    # globs of the targets that the lanes compile and emulate are to cover; an issue of the language shows on any one
     targets: Tuple[str, ...] = ("*",)
     # passed to launch as keywords, beside the inputs
     options: Mapping[str, object] = field(default_factory=dict)

@@ -235,7 +235,7 @@ def _case(id, dtype, T, K, V, initial=0, B=1, H=1, **more):
 
 # a launch that no autotuner stands in front of: it meets a compiler abort itself, and every interpreter can run it
 EIGHT_WARPS = {"options": {"num_warps": 8}}
-FOUR_WARPS = {"options": {"num_warps": 4}, "lanes": ("interpret", "device")}
+FOUR_WARPS = {"options": {"num_warps": 4}, "lanes": ("emulate", "interpret", "device")}
 AUTOTUNED = {"requires": ("autotune",)}
 
 KERNEL = Kernel(

@@ -190,7 +190,7 @@ KERNEL = Kernel(
             "bf16-v128256",
             "bf16",
             {"tokens": 3, "V": 128256, "ignored": 1},
-            lanes=("compile", "device"),
+            lanes=("compile", "emulate", "device"),
         ),
     ),
     inputs=inputs,

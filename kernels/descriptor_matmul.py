@@ -64,7 +64,7 @@ KERNEL = Kernel(
             "fp16-130x136x72",
             "fp16",
             {"M": 130, "N": 136, "K": 72},
-            lanes=("compile", "device"),
+            lanes=("compile", "emulate", "device"),
         ),
         Case("fp16-130x144x80", "fp16", {"M": 130, "N": 144, "K": 80}),
         Case("bf16-1x208x64", "bf16", {"M": 1, "N": 208, "K": 64}),

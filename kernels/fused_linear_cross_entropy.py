@@ -134,13 +134,18 @@ KERNEL = Kernel(
     cases=(
         Case("fp32-v1001", "fp32", {"tokens": 5, "H": 24, "V": 1001, "ignored": 2}),
         Case("fp16-v5003", "fp16", {"tokens": 3, "H": 16, "V": 5003}),
-        Case("fp32-v3-t1", "fp32", {"tokens": 1, "H": 16, "V": 3}, lanes=("interpret", "device")),
+        Case(
+            "fp32-v3-t1",
+            "fp32",
+            {"tokens": 1, "H": 16, "V": 3},
+            lanes=("emulate", "interpret", "device"),
+        ),
         # the vocabulary of a current language model; the interpreter learns nothing from its size
         Case(
             "bf16-v128256",
             "bf16",
             {"tokens": 5, "H": 16, "V": 128256, "ignored": 1},
-            lanes=("compile", "device"),
+            lanes=("compile", "emulate", "device"),
         ),
     ),
     inputs=inputs,

@@ -76,7 +76,9 @@ Entry = Annotated[tuple[list[str], list[str], Found], Field(strict=False)]
 class BaselineFile(_Strict):
     crosswarp_baseline: Literal[1]
     columns: dict[str, dict[str, str]]
-    cells: dict[str, dict[str, dict[Literal["compile", "interpret", "device"], list[Entry]]]]
+    cells: dict[
+        str, dict[str, dict[Literal["compile", "emulate", "interpret", "device"], list[Entry]]]
+    ]
 
 
 def write(path: Path, records: Sequence[Record]) -> None:

@@ -21,7 +21,7 @@ from crosswarp.matrix.record import LANES, MODES, Record
 from crosswarp.matrix.store import Environment, Note, Run, Store
 
 INCOMPLETE = "incomplete"
-_SELECTION = ("targets", "lanes", "modes", "kernels", "suite")
+_SELECTION = ("targets", "lanes", "emulated", "modes", "kernels", "suite")
 _WHOLE = (1, 1)
 
 

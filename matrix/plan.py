@@ -18,7 +18,9 @@ from crosswarp.matrix.suite import modules
 from crosswarp.matrix.targets import Target
 
 # Without a GPU nothing is executed in the device lane, so a plan holds it only where one was found.
-DEFAULT_LANES = ("compile", "interpret")
+DEFAULT_LANES = ("compile", "emulate", "interpret")
+# Of the targets of a run that names no lanes, the one that the lane emulate covers; else the first of NVIDIA's.
+_EMULATED_FIRST = ("sm_80",)
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Plan:
     columns: tuple[Column, ...]
     targets: Mapping[str, Target]
     lanes: tuple[str, ...] = DEFAULT_LANES
+    # The targets that the lane emulate covers; None: all of them.
+    emulated: tuple[str, ...] | None = None
     modes: tuple[str, ...] = MODES
     kernels: tuple[str, ...] = ("*",)
     jobs: int = 1
@@ -64,6 +68,7 @@ class Plan:
             "cache": str(cache),
             "suite": str(self.suite) if self.suite else None,
             "shard": list(self.shard) if self.shard else None,
+            "emulated": None if self.emulated is None else list(self.emulated),
             **(self.libraries or {}),
         }
 
@@ -77,6 +82,7 @@ class Plan:
             "kernels": list(self.kernels),
             "suite": str(self.suite) if self.suite else None,
             **({"shard": list(self.shard)} if self.shard else {}),
+            **({} if self.emulated is None else {"emulated": list(self.emulated)}),
             **({"commit": self.commit} if self.commit else {}),
             **self.about,
         }
@@ -100,6 +106,8 @@ class Plan:
         ]  # fmt: skip
 
     def targets_of(self, lane: str) -> Sequence[str]:
+        if lane == "emulate" and self.emulated is not None:
+            return self.emulated
         return {"interpret": ["cpu"], "device": ["gpu"]}.get(lane) or list(self.targets)
 
 
@@ -180,6 +188,19 @@ def check_shard(text: str | None) -> tuple[int, int] | None:
 
 def check_words(wanted: Sequence[str], words: Sequence[str], what: str) -> tuple[str, ...]:
     return tuple(selection.choose(wanted, words, what, f"There are: {', '.join(words)}."))
+
+
+def default_lanes(targets: Mapping[str, Target]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """The lanes of a run that names none, and which targets the lane emulate covers then.
+
+    One NVIDIA target is enough to see wrong numbers that the compiler makes on the way to PTX, which is the same way
+    for all of a generation; each more would cost as much again.
+    """
+    nvidia = [name for name, target in targets.items() if target.backend == "cuda"]
+    first = next((name for name in _EMULATED_FIRST if name in nvidia), *nvidia[:1] or [None])
+    if first is None:
+        return tuple(lane for lane in DEFAULT_LANES if lane != "emulate"), None
+    return DEFAULT_LANES, (first,)
 
 
 def check_lanes(wanted: Sequence[str]) -> tuple[str, ...]:

@@ -7,9 +7,27 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from crosswarp.matrix.cell.plain import MAX_TEXT, clean, clean_text
-from crosswarp.matrix.cell.protocol import LANES, MODES, OUTCOMES, RED, Cell
+from crosswarp.matrix.cell.protocol import (
+    LANES,
+    LANES_OF_TARGETS,
+    MODES,
+    OUTCOMES,
+    RED,
+    Cell,
+)
 
-__all__ = ["LANES", "MAX_TEXT", "MODES", "OUTCOMES", "RED", "Record", "clean", "clean_text", "of"]
+__all__ = [
+    "LANES",
+    "LANES_OF_TARGETS",
+    "MAX_TEXT",
+    "MODES",
+    "OUTCOMES",
+    "RED",
+    "Record",
+    "clean",
+    "clean_text",
+    "of",
+]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from crosswarp.matrix.targets import Target
 class Asked:
     targets: Mapping[str, Target]
     lanes: tuple[str, ...]
+    # Of the targets, those that the lane emulate covers; None: all.
+    emulated: tuple[str, ...] | None
     modes: tuple[str, ...]
     kernels: tuple[str, ...]
     suite: Path | None
@@ -27,11 +29,16 @@ class Asked:
 def asked(options: argparse.Namespace) -> Asked:
     table = targets_module.load(options.targets_file or targets_module.DEFAULT_FILE)
     suite = options.suite.resolve() if options.suite else None
+    targets = targets_module.choose(
+        table, selection.split(options.targets or [targets_module.DEFAULT_PROFILE])
+    )
+    lanes, emulated = plan.default_lanes(targets)
+    if options.lanes:
+        lanes, emulated = plan.check_lanes(selection.split(options.lanes)), None
     return Asked(
-        targets_module.choose(
-            table, selection.split(options.targets or [targets_module.DEFAULT_PROFILE])
-        ),
-        plan.check_lanes(selection.split(options.lanes or plan.DEFAULT_LANES)),
+        targets,
+        lanes,
+        emulated,
         plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode"),
         plan.check_kernels(selection.split(options.kernels or ["*"]), suite),
         suite,

@@ -288,7 +288,7 @@ def _trial(parser: argparse.ArgumentParser) -> None:
     """How one kernel is tried on one column at a time."""
     for name, default, meaning in (
         ("target", "sm_90", "(sm_90)"),
-        ("lane", "compile", "compile, interpret, device (compile)"),
+        ("lane", "compile", "compile, emulate, interpret, device (compile)"),
         ("mode", "bare", "bare, shimmed (bare)"),
     ):
         parser.add_argument(f"--{name}", default=default, metavar=name.upper(), help=meaning)

@@ -98,6 +98,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             columns=tuple(chosen),
             targets=wanted.targets,
             lanes=lanes,
+            emulated=wanted.emulated,
             modes=wanted.modes,
             kernels=wanted.kernels,
             jobs=options.jobs or default_jobs(),

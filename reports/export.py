@@ -99,7 +99,7 @@ class Cell(_Part):
     id: str = Field(description="column/target/lane/mode/kernel/case/config")
     column: str
     target: str
-    lane: Literal["compile", "interpret", "device"]
+    lane: Literal["compile", "emulate", "interpret", "device"]
     mode: Literal["bare", "shimmed"]
     kernel: str
     case: str = Field(description="* stands for all cases of a kernel that never came to them")

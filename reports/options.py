@@ -16,7 +16,10 @@ def what(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
             "triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12 or any part of that (default: founding)",
         ),
         ("targets", "sm_90, gfx*, H100, ... or a profile (default: founding; all)"),
-        ("lanes", "compile, interpret, device (default: compile,interpret)"),
+        (
+            "lanes",
+            "compile, emulate, interpret, device (default: compile and interpret, and emulate on one NVIDIA target)",
+        ),
         ("modes", "bare, shimmed (default: both)"),
         ("kernels", "names of kernels (default: all)"),
     ):

@@ -9,7 +9,7 @@ from crosswarp.matrix import selection, supported
 from crosswarp.matrix import targets as targets_module
 from crosswarp.matrix.columns import Column
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.record import LANES, Record
+from crosswarp.matrix.record import LANES, LANES_OF_TARGETS, Record
 from crosswarp.matrix.store import Store
 from crosswarp.reports.range_text import Shown
 
@@ -33,13 +33,13 @@ def measured(
         raise UsageError(f"run {one.id} holds no cell. `crosswarp runs` lists others: --run ID.")
     short = supported.short(records, planned)
     records = _chosen(records, lanes, "lane", lambda record: record.lane, one.id)
-    # Only the compile lane has targets to choose from: `cpu` and `gpu` are not named when a run is asked for either.
-    compiled = [record for record in records if record.lane == "compile"]
+    # Two lanes have targets to choose from: `cpu` and `gpu` are not named when a run is asked for either.
+    compiled = [record for record in records if record.lane in LANES_OF_TARGETS]
     targets = targets_module.named(targets_module.load(), selection.split(targets or ["*"]))
     if compiled:
         wanted = _chosen(compiled, targets, "target", lambda record: record.target, one.id)
         left = {record.target for record in compiled} - {record.target for record in wanted}
-        records = [r for r in records if r.lane != "compile" or r.target not in left]
+        records = [r for r in records if r.lane not in LANES_OF_TARGETS or r.target not in left]
     records = _chosen(records, kernels, "kernel", lambda record: record.kernel, one.id)
     columns = one.plan.get("columns", ())
     return Shown(

@@ -34,7 +34,7 @@ def command(
     else:
         words += ["--columns", column]
         words += _given(run, "--main") if column == "main" else []
-    if targets and lane in ("", "compile"):
+    if targets and lane in ("", "compile", "emulate"):
         words += ["--targets", ",".join(targets)]
     if lane:
         words += ["--lanes", lane]

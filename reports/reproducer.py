@@ -198,8 +198,9 @@ def _head(record: Record, name: str, body: str, suite: Path | None, virtual: boo
     else:
         lines.append(f"    python {name}              on a GPU ({on}): needs {needs}")
         if virtual:
+            does = "executes its PTX" if record.lane == "emulate" else "runs nothing"
             lines.append(
-                f"    python {name} --virtual    without one, with crosswarp: compiles for it, runs nothing"
+                f"    python {name} --virtual    without one, with crosswarp: compiles for it, {does}"
             )
     lines += [
         "",
@@ -253,6 +254,13 @@ def _top(record: Record, virtual: Target | None) -> str:
             "    from crosswarp.matrix.virtual_gpu import Target, activate", "",
             f"    target = Target(\n{given}\n    )", "    activate(target)",
         ]  # fmt: skip
+        if record.lane == "emulate":
+            lines += [
+                "    # executed on the CPU; half an hour, for machines of all kinds",
+                "    from crosswarp.matrix.cell.emulate import Machine",
+                "    from crosswarp.matrix.virtual_gpu.launching import run_with",
+                "", "    run_with(Machine(seconds=1800))",
+            ]  # fmt: skip
     else:
         lines.append("VIRTUAL = False")
     return "\n".join(lines)
@@ -262,6 +270,7 @@ def _tail(record: Record, tuned: bool, virtual: bool) -> list[str]:
     if record.case == "import":
         return ['print("imported, on triton", triton.__version__)']
     compiled = record.lane != "interpret"
+    executed = record.lane in ("interpret", "emulate")
     where = '"cpu" if VIRTUAL else "cuda"' if compiled else '"cpu"'
     lines = [
         "def _main():",
@@ -295,9 +304,9 @@ def _tail(record: Record, tuned: bool, virtual: bool) -> list[str]:
         "    kept = {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in inputs.items()}",
         "    torch.empty, torch.empty_like = _poisoned(torch.empty), _poisoned(torch.empty_like)",
         "    outputs = KERNEL.launch(**inputs, **case.options)",
-        "    if VIRTUAL:" if compiled else "",
-        '        print("Compiled and launched without an error: it does not show here.")' if compiled else "",
-        "        return 0" if compiled else "",
+        "" if executed else "    if VIRTUAL:",
+        "" if executed else '        print("Compiled and launched without an error: it does not show here.")',
+        "" if executed else "        return 0",
         f"    target = {_quoted(record.target)}",
         "    here = [by for family, by in KERNEL.tolerance_on.items() if target.startswith(family)]",
         "    tolerance = next((by[case.dtype] for by in here if case.dtype in by), None)",

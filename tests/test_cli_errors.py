@@ -49,7 +49,7 @@ def crosswarp(tmp_path, monkeypatch, command):
         (
             ["run", "--lanes", "compiled"],
             'no lane matches "compiled"',
-            "compile, interpret, device",
+            "compile, emulate, interpret, device",
         ),
         (["run", "--modes", "naked"], 'no mode matches "naked"', "bare, shimmed"),
         (["run", "--suite", "nowhere"], "no such folder", "Name a folder"),

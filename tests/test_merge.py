@@ -213,6 +213,7 @@ def test_a_part_that_was_cut_short_is_said(part, into):
         ({"shard": (1, 2)}, {}, "cut into"),
         ({"shard": (1, 2)}, {"shard": (2, 2), "modes": ("bare",)}, "modes is"),
         ({"shard": (1, 2)}, {"shard": (2, 2), "lanes": ("compile", "interpret")}, "lanes is"),
+        ({"shard": (1, 2)}, {"shard": (2, 2), "emulated": ("sm_90",)}, "emulated is"),
         ({"shard": (1, 2), "commit": "a" * 40}, {"shard": (2, 2), "commit": "b" * 40}, "commit is"),
         (
             {"shard": (1, 2)},

@@ -69,7 +69,7 @@ KERNEL = Kernel(
                 way,
                 "fp32",
                 {"N": 333},
-                lanes=("compile", "device"),
+                lanes=("compile", "emulate", "device"),
                 targets=("sm_80",),
                 options={"way": way.replace("-", "_")},
                 requires=("autotune",),

@@ -48,7 +48,7 @@ KERNEL = Kernel(
             "tuned",
             "fp32",
             {"N": 333},
-            lanes=("compile", "device"),
+            lanes=("compile", "emulate", "device"),
             targets=("sm_80",),
             options={"tuned": True},
             requires=("autotune", "inline-asm"),

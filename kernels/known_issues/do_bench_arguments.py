@@ -37,7 +37,13 @@ KERNEL = Kernel(
     name="do_bench_arguments",
     # The interpreter has nothing to time.
     cases=(
-        Case("fast_flush", "fp32", {"N": BLOCK}, lanes=("compile", "device"), targets=("sm_90",)),
+        Case(
+            "fast_flush",
+            "fp32",
+            {"N": BLOCK},
+            lanes=("compile", "emulate", "device"),
+            targets=("sm_90",),
+        ),
     ),
     inputs=inputs,
     launch=launch,

@@ -42,7 +42,15 @@ def inputs(case, device, generator):
 KERNEL = Kernel(
     name="driver_active",
     # The interpreter needs no driver.
-    cases=(Case("target", "fp32", {"N": BLOCK}, lanes=("compile", "device"), targets=("sm_90",)),),
+    cases=(
+        Case(
+            "target",
+            "fp32",
+            {"N": BLOCK},
+            lanes=("compile", "emulate", "device"),
+            targets=("sm_90",),
+        ),
+    ),
     inputs=inputs,
     launch=launch,
     reference=reference,

@@ -42,7 +42,7 @@ def inputs(case, device, generator):
     }
 
 
-NVIDIA = {"lanes": ("compile", "device"), "targets": ("sm_80", "sm_90")}
+NVIDIA = {"lanes": ("compile", "emulate", "device"), "targets": ("sm_80", "sm_90")}
 
 KERNEL = Kernel(
     name="mma_conversion",

@@ -68,7 +68,7 @@ KERNEL = Kernel(
             "meta",
             "fp32",
             {"N": 333},
-            lanes=("compile", "device"),
+            lanes=("compile", "emulate", "device"),
             targets=("sm_80", "gfx942"),
             options={"way": "meta"},
             requires=("autotune",),

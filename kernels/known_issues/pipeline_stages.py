@@ -46,7 +46,7 @@ def inputs(case, device, generator):
     return {"w": w, "u": u.float(), "k": k}
 
 
-CDNA = {"lanes": ("compile", "device"), "targets": ("gfx942",)}
+CDNA = {"lanes": ("compile", "emulate", "device"), "targets": ("gfx942",)}
 
 KERNEL = Kernel(
     name="pipeline_stages",

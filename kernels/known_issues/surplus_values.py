@@ -32,7 +32,15 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="surplus_values",
-    cases=(Case("fp32-100", "fp32", {"N": 100}, targets=("sm_90",), lanes=("compile", "device")),),
+    cases=(
+        Case(
+            "fp32-100",
+            "fp32",
+            {"N": 100},
+            targets=("sm_90",),
+            lanes=("compile", "emulate", "device"),
+        ),
+    ),
     inputs=inputs,
     launch=launch,
     reference=reference,

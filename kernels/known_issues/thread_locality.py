@@ -75,7 +75,7 @@ KERNEL = Kernel(
     cases=(
         Case("twice", "fp32", {"L": 512}, targets=("sm_90", "gfx942")),
         *(
-            Case(way, "fp32", {"L": 512}, targets=("sm_90", "gfx942"))
+            Case(way, "fp32", {"L": 512}, targets=("sm_80", "sm_90", "gfx942"))
             for way in ("read", "minus", "branch", "decay")
         ),
     ),

@@ -15,7 +15,9 @@ from typing import Any, Dict, Optional, Tuple, Type, Union
 from . import fields as read_as
 from .plain import clean, clean_text
 
-LANES = ("compile", "interpret", "device")
+LANES = ("compile", "emulate", "interpret", "device")
+# The lanes that run on a target; the others have a place of their own, `cpu` and `gpu`.
+LANES_OF_TARGETS = ("compile", "emulate")
 MODES = ("bare", "shimmed")
 RED = ("mismatch", "api-error", "compile-error", "crash", "limit", "timeout")
 OUTCOMES = ("pass", *RED, "unsupported", "not-run")

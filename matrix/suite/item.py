@@ -102,11 +102,18 @@ def _prepare_lane(item: Item, spec: Dict[str, Any], started, finished) -> Option
         probe.prepare_import("interpret", spec)
         use_first_configuration()
         return None
-    if item.lane == "compile":
+    if item.lane in ("compile", "emulate"):
         virtual_gpu.activate(Target.from_table(item.target, spec["targets"][item.target]))
     else:
         contain()
-    log = ConfigLog(started, finished)
+    if item.lane == "emulate":
+        from crosswarp.matrix.cell import emulate
+
+        machine = emulate.Machine(spec["time_limit"])
+        launching.run_with(machine)
+        log: ConfigLog = emulate.EveryConfiguration(machine, started, finished)
+    else:
+        log = ConfigLog(started, finished)
     log.install()
     return log
 
@@ -130,6 +137,9 @@ def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
 def _launch(
     item: Item, spec: Dict[str, Any], kernel: Any, case: Any, log: Optional[ConfigLog]
 ) -> Verdict:
+    if item.lane == "emulate":
+        every: Any = log
+        return every.judge(lambda: _emulated(item, kernel, case, every.machine))
     verdict = _once(item, kernel, case, SEED)
     if item.lane != "device" or verdict.outcome != "pass" or (log and log.fatal):
         return verdict
@@ -142,7 +152,26 @@ def _launch(
     return _measure(spec, kernel, case, verdict)
 
 
-def _once(item: Item, kernel: Any, case: Any, seed: int) -> Verdict:
+def _emulated(item: Item, kernel: Any, case: Any, machine: Any) -> Verdict:
+    """One go: `_once`, where a launch that went wrong counts whatever the launcher makes of it."""
+    from crosswarp.matrix.cell import emulate
+
+    compared: List[Any] = []
+    machine.begin()
+    verdict = _once(item, kernel, case, SEED, compared)
+    if verdict.outcome == "mismatch" and compared:
+        told = emulate.told(machine.writers, *compared)
+        verdict.message = f"{verdict.message}\n{told}" if told else verdict.message
+    if machine.failed is not None:
+        verdict = replace(machine.failed, resources=verdict.resources)
+    verdict.resources.update(machine.resources())
+    return verdict
+
+
+def _once(
+    item: Item, kernel: Any, case: Any, seed: int, compared: Optional[List[Any]] = None
+) -> Verdict:
+    """Launch and compare once; what was compared is put into `compared`."""
     import torch
 
     try:
@@ -157,17 +186,19 @@ def _once(item: Item, kernel: Any, case: Any, seed: int) -> Verdict:
             torch.cuda.synchronize()
     except BaseException as error:
         return _with_stage(of_error(error, phase="bind"), error)
+    if item.lane in ("compile", "emulate") and launching.asked == 0:
+        # Green without having compiled anything would be the worst of lies.
+        nothing = "the launcher returned without launching a kernel"
+        return Verdict("api-error", "launched nothing", "launched nothing", nothing, "bind")
     if item.lane == "compile":
-        if launching.asked == 0:
-            # Green without having compiled anything would be the worst of lies.
-            nothing = "the launcher returned without launching a kernel"
-            return Verdict("api-error", "launched nothing", "launched nothing", nothing, "bind")
         return Verdict("pass")
     try:
         reference = kernel.reference(**reference_inputs)
         tolerance = _tolerance(item, kernel, case)
     except BaseException as error:
         return of_error(error, phase="reference")
+    if compared is not None:
+        compared += [outputs, reference]
     try:
         return compare(outputs, reference, tolerance)
     except BaseException as error:
@@ -241,7 +272,8 @@ def _tolerance(item: Item, kernel: Any, case: Any) -> float:
 def _with_context(verdict: Verdict) -> Verdict:
     """Add what was launched and which shims acted."""
     launched = launching.noted()
-    if launched:
+    # What a launch costs is told once, by the lane compile.
+    if launched and "emulated" not in verdict.resources:
         verdict.resources["launches"] = launched
     verdict.shims = sorted({*verdict.shims, *compat.acted()})
     return verdict

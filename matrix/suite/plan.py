@@ -26,6 +26,7 @@ IMPORT_SECONDS = 120
 # The reason of a module whose KERNEL is none.
 MALFORMED = "malformed KERNEL"
 MAX_NOTE = 500
+NO_PTX = "the lane emulate executes PTX, and what Triton compiles for this target is none"
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ def _items(
         cases = [
             case
             for case, globs in loaded
-            if lane != "compile" or any(fnmatch.fnmatchcase(target, glob) for glob in globs)
+            if lane not in ("compile", "emulate")
+            or any(fnmatch.fnmatchcase(target, glob) for glob in globs)
         ]
         for case in _share(cases, "/".join((target, lane, name)), spec.get("shard")):
             items += [Item(target, lane, mode, name, case, skip=reason) for mode in spec["modes"]]
@@ -118,8 +120,14 @@ def _targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Di
     if lane == "device":
         return {probe.device_target(): ""}
     chosen = {}
+    emulated = spec.get("emulated")
     for name, table in spec["targets"].items():
         target = Target.from_table(name, table)
+        if lane == "emulate" and emulated is not None and name not in emulated:
+            continue
+        if lane == "emulate" and target.backend != "cuda":
+            chosen[name] = NO_PTX
+            continue
         problem = probe.why_not(target, spec["time_limit"])
         known = bool(target.triton) and in_window(target.triton, triton)
         stream.write(protocol.Target(name, not problem, problem))

@@ -67,6 +67,9 @@ def of_error(error: BaseException, phase: str = "") -> Verdict:
 
 
 def _of_error(error: BaseException, name: str, phase: str) -> Verdict:
+    told = getattr(error, "crosswarp_verdict", None)
+    if isinstance(told, Verdict):
+        return told
     phase = _phase_of(error) or phase
     text = _with_cause(error)
     if isinstance(error, CompilerCrashed):

@@ -42,6 +42,7 @@ def warm(preload: Optional[Mapping[str, Any]] = None) -> None:
         "packaging.specifiers",
         "elftools.elf.elffile",
         "crosswarp.matrix.suite.item",
+        "crosswarp.matrix.cell.emulate",
     ):
         with contextlib.suppress(ImportError):
             importlib.import_module(module)

@@ -2,7 +2,7 @@
 
 import inspect
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable, List, Optional
 
 from crosswarp.compat import features, guard
 from crosswarp.compat.install import active
@@ -56,15 +56,33 @@ def contain(patches: Optional[Patches] = None) -> None:
         guard.install(Patches() if patches is None else patches)
 
 
+# Triton 2.3.1 makes a kernel of its files right after it asked for the stub, and does not keep what it compiled.
+_asked_for: List[Any] = [None]
+
+
 def _replace_launcher_stub(patches: Patches) -> None:
     """Triton 2.3.1 loads the launcher from a file that its backend names: name one of ours.
 
     It lies in this package, where nobody else can have put it; a folder for temporary files is anyone's.
     """
     from triton.compiler.backends.cuda import CUDABackend
+    from triton.compiler.compiler import CompiledKernel
 
     stub = str(Path(__file__).with_name("launcher_before_3_0.py"))
-    patches.set(CUDABackend, "make_launcher_stub", lambda self, src, metadata: stub)
+
+    def make_launcher_stub(backend: Any, src: Any, metadata: Any) -> str:
+        _asked_for[:] = [src]
+        return stub
+
+    own = CompiledKernel.__init__
+
+    def init(kernel: Any, *args: Any) -> None:
+        own(kernel, *args)
+        kernel.src = _asked_for[0]
+
+    patches.set(CUDABackend, "make_launcher_stub", make_launcher_stub)
+    if own.__module__ != __name__:
+        patches.set(CompiledKernel, "__init__", init)
 
 
 def _stop_before_linking(patches: Patches) -> None:

@@ -1,8 +1,11 @@
-"""What stands in for the compiled launcher: it checks the launch against the target, notes it, and runs nothing."""
+"""What stands in for the compiled launcher: it checks the launch against the target, notes it, and runs nothing.
+
+Unless `run_with` names something that executes what was compiled, as the lane emulate does.
+"""
 
 import contextlib
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from crosswarp.compat import guard
 
@@ -64,6 +67,7 @@ class Function:
     binary: Binary
     instructions: Dict[str, int]
     compile_seconds: Optional[float]
+    ptx: str = ""
 
 
 # The kernel whose binary Triton is loading: `load_binary` itself gets no other form of it.
@@ -92,7 +96,40 @@ def _load(name: str, data: bytes) -> Function:
         counts = instructions.in_amdgcn(forms["amdgcn"])
         binary.code = instructions.code_of_amdgcn(forms["amdgcn"])
     seconds = guard.compile_seconds(kernel)
-    return Function(name, binary, counts, None if seconds is None else round(seconds, 3))
+    return Function(
+        name,
+        binary,
+        counts,
+        None if seconds is None else round(seconds, 3),
+        str(forms.get("ptx", "")),
+    )
+
+
+@dataclass
+class Handed:
+    """A launch that passed the limits, with all that it takes to execute it.
+
+    Attributes:
+        function: what was compiled.
+        source: Triton's own source object of the kernel: its function, signature and constants; None where unknown.
+        metadata: of the compiled kernel.
+        grid: blocks in x, y, z, as the caller asked (clusters of several blocks are not multiplied in).
+        arguments: as Triton hands them to its launcher: which of the kernel's, differs by version.
+    """
+
+    function: Function
+    source: Any
+    metadata: Mapping[str, Any]
+    grid: Tuple[int, int, int]
+    arguments: Sequence[Any]
+
+
+_executors: List[Callable[[Handed], None]] = []
+
+
+def run_with(executor: Callable[[Handed], None]) -> None:
+    """Call `executor` for every launch from here on, in place of running nothing."""
+    _executors[:] = [executor]
 
 
 class Utils:
@@ -129,10 +166,18 @@ class Utils:
         pass
 
 
-def check_and_note(
-    target: Target, function: Function, metadata: Dict[str, Any], grid: Tuple[int, int, int]
-) -> None:
+def launch(target: Target, handed: Handed) -> None:
     """The whole of a virtual launch. An empty grid launches nothing, as in Triton's own launcher."""
+    check_and_note(target, handed.function, handed.metadata, handed.grid)
+    if min(handed.grid) > 0:
+        for execute in _executors:
+            execute(handed)
+
+
+def check_and_note(
+    target: Target, function: Function, metadata: Mapping[str, Any], grid: Tuple[int, int, int]
+) -> None:
+    """Check a launch against the limits, and note it."""
     global asked
     asked += 1
     if min(grid) <= 0:
@@ -168,6 +213,7 @@ class Launcher:
         self.launch_cooperative_grid = getattr(metadata, "launch_cooperative_grid", False)
         self.launch_pdl = getattr(metadata, "launch_pdl", False)
         self._metadata = metadata._asdict() if hasattr(metadata, "_asdict") else dict(metadata)
+        self._source = src
 
     def __call__(
         self,
@@ -185,7 +231,8 @@ class Launcher:
         self._allocate(grid_x * grid_y * grid_z, stream)
         if enter is not None:
             enter(launch_metadata)
-        check_and_note(self.target, function, self._metadata, (grid_x, grid_y, grid_z))
+        grid = (grid_x, grid_y, grid_z)
+        launch(self.target, Handed(function, self._source, self._metadata, grid, args))
         if leave is not None:
             leave(launch_metadata)
 
@@ -210,7 +257,8 @@ def launch_before_3_0(
     """Triton 2.3.1: the `launch` of the module that its backend's launcher stub names."""
     if enter is not None:
         enter(compiled)
-    check_and_note(active_target(), function, compiled.metadata, (grid_x, grid_y, grid_z))
+    source, grid = getattr(compiled, "src", None), (grid_x, grid_y, grid_z)
+    launch(active_target(), Handed(function, source, compiled.metadata, grid, args))
     if leave is not None:
         leave(compiled)
 

@@ -1,0 +1,103 @@
+"""Which memory a launch may touch: that of its arguments, and what their contents point to."""
+
+import functools
+import gc
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+from .arguments import Argument
+
+# A table of pointers is no longer than this; longer tensors of integers are data.
+_LONGEST_TABLE = 1 << 16
+# No tensor lies below on a machine of 64 bits: less is a size, a stride, a seed.
+_LEAST = 1 << 32
+
+
+class Window(NamedTuple):
+    """Bytes that may be touched: first address, length, and what they are, for messages."""
+
+    address: int
+    size: int
+    name: str
+
+
+def _live() -> List[Window]:
+    """The storages of all tensors of this process, in order of their address."""
+    import torch
+
+    # A class is looked at once: there are a few thousand, for half a million objects.
+    tensors = functools.lru_cache(maxsize=None)(lambda kind: issubclass(kind, torch.Tensor))
+    found: Dict[int, int] = {}
+    for one in gc.get_objects():
+        if tensors(type(one)):
+            window = _storage(one, "")
+            if window is not None:
+                found[window.address] = window.size
+    return [Window(address, found[address], "a tensor in a table") for address in sorted(found)]
+
+
+def windows(arguments: Sequence[Argument]) -> List[Window]:
+    """What a launch with these arguments may touch.
+
+    A pointer opens the whole storage of its tensor. A tensor of 64-bit integers, and an integer, open those of the
+    tensors anywhere in this process that they point into.
+    """
+    found: Dict[Tuple[int, int], Window] = {}
+    addresses: List[np.ndarray] = []
+    for argument in arguments:
+        window = _storage(argument.owner, argument.name)
+        if window is not None:
+            found.setdefault(window[:2], window)
+            addresses.append(_table(argument.owner))
+        elif argument.owner is None and isinstance(argument.value, int) and argument.value > _LEAST:
+            addresses.append(np.array([argument.value], np.uint64))
+    tables = [table for table in addresses if table.size]
+    if tables:
+        for window in _pointed_to(np.concatenate(tables), _live()):
+            found.setdefault(window[:2], window)
+    return list(found.values())
+
+
+def _pointed_to(addresses: np.ndarray, live: List[Window]) -> Iterator[Window]:
+    if not live:
+        return
+    starts = np.array([window.address for window in live], np.uint64)
+    for place in np.unique(np.searchsorted(starts, addresses, "right")):
+        if place == 0:
+            continue
+        window = live[int(place) - 1]
+        inside = (addresses >= window.address) & (addresses < window.address + window.size)
+        if inside.any():
+            yield window
+
+
+def _table(owner: Any) -> np.ndarray:
+    """The numbers in it that may be addresses."""
+    import torch
+
+    tensor = getattr(owner, "base", owner) if not isinstance(owner, torch.Tensor) else owner
+    none = np.zeros(0, np.uint64)
+    if not isinstance(tensor, torch.Tensor) or tensor.dtype != torch.int64:
+        return none
+    if not 0 < tensor.numel() <= _LONGEST_TABLE:
+        return none
+    values = tensor.detach().reshape(-1).numpy().view(np.uint64)
+    return values[values > _LEAST]
+
+
+def _storage(owner: Any, name: str) -> Any:
+    """The memory of a tensor, or of what wraps one (`triton.reinterpret`, a scratch buffer); None if it has none."""
+    for tensor in (owner, getattr(owner, "base", None)):
+        storage = getattr(tensor, "untyped_storage", None)
+        if storage is None:
+            continue
+        try:
+            memory = storage()
+            address, size = memory.data_ptr(), memory.nbytes()
+        except (RuntimeError, NotImplementedError):
+            # A sparse or fake tensor has none.
+            continue
+        if address and size:
+            return Window(address, size, name)
+    return None

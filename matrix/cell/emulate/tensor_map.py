@@ -1,0 +1,45 @@
+"""A host's tensor descriptor as the tensor map that a GPU of Hopper and later reads."""
+
+from typing import Any, Mapping
+
+from crosswarp.matrix.cell import ptx
+
+# What Triton's metadata calls an element type: the codes of PTX's tensormap.replace.
+_ELEMENTS = {
+    0: "u8", 1: "u16", 2: "u32", 3: "s32", 4: "u64", 5: "s64", 6: "f16", 7: "f32", 8: "f32", 9: "f64", 10: "bf16",
+    11: "tf32", 12: "tf32",
+}  # fmt: skip
+# CUtensorMapSwizzle: spans in bytes.
+_SWIZZLES = {0: 0, 1: 32, 2: 64, 3: 128}
+
+
+def tensor_map(descriptor: Any, meta: Mapping[str, Any]) -> bytes:
+    """The 128 bytes that stand for what Triton's launcher would have the driver make (cuTensorMapEncodeTiled).
+
+    Args:
+        descriptor: a `triton.tools.tensor_descriptor.TensorDescriptor`.
+        meta: of the compiled kernel, for this argument: swizzle, element size and type, block.
+
+    Raises:
+        ptx.Unsupported: the machine has no maps of this kind.
+    """
+    if (
+        meta.get("is_im2col")
+        or meta["elem_type"] not in _ELEMENTS
+        or meta["swizzle"] not in _SWIZZLES
+    ):
+        raise ptx.Unsupported("tensor map", why=f"none like {dict(meta)}")
+    shape = [int(size) for size in descriptor.shape]
+    if meta["fp4_padded"]:
+        shape[-1] *= 2
+    rounded = getattr(descriptor, "round_f32_to_tf32", False)
+    # The driver has the innermost axis first, and no stride for it.
+    return ptx.tensor_map(
+        address=descriptor.base.data_ptr(),
+        element_type="tf32" if rounded else _ELEMENTS[meta["elem_type"]],
+        shape=shape[::-1],
+        strides=[int(step) * meta["elem_size"] for step in descriptor.strides[:-1]][::-1],
+        box=[int(size) for size in meta["block_size"]][::-1],
+        swizzle=_SWIZZLES[meta["swizzle"]],
+        fill_nan=getattr(descriptor, "padding", "zero") == "nan",
+    )
