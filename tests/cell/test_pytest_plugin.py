@@ -1,0 +1,312 @@
+"""The pytest plugin on this column's Triton and torch: a library's unchanged GPU tests, compiled and interpreted."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import triton
+
+import crosswarp.matrix.cell as cell
+from crosswarp.compat.versions import in_window
+
+LIBRARY = Path(__file__).parents[1] / "suites" / "a_library"
+# The folder that holds the package crosswarp, installed or as links.
+HOME = Path(cell.__path__[0]).parents[2]
+PLUGIN = "crosswarp.matrix.cell.pytest_plugin"
+
+LAUNCH = "compiled"
+
+
+class Run:
+    """What one run of pytest said: exit code, output, records by test."""
+
+    def __init__(self, done, records):
+        self.code, self.text = done.returncode, done.stdout + done.stderr
+        lines = records.read_text().splitlines() if records.exists() else []
+        self.lines = {}
+        for line in map(json.loads, lines):
+            self.lines[line["test"].rpartition("::")[2]] = line
+
+    def outcomes(self):
+        return {name: line["outcome"] for name, line in self.lines.items()}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plugin")
+
+    def call(*arguments, library=LIBRARY, target="sm_90"):
+        records = folder / "records.jsonl"
+        records.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider"]
+        command += [
+            "-c",
+            os.devnull,
+            "--rootdir",
+            str(library),
+            "--crosswarp-records",
+            str(records),
+        ]
+        command += [] if target is None else ["--virtual-gpu", target]
+        environment = dict(
+            os.environ,
+            PYTHONPATH=os.pathsep.join((str(library), str(HOME))),
+            TRITON_CACHE_DIR=str(folder / "triton"),
+            CROSSWARP_CACHE_DIR=str(folder / "crosswarp"),
+        )
+        done = subprocess.run(
+            [*command, *arguments],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=library,
+            timeout=900,
+            check=False,
+        )
+        return Run(done, records)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def compiled(run):
+    """The whole library in way compile, with two workers."""
+    tests = [str(LIBRARY / "tests" / name) for name in ("test_ops.py", "test_failures.py")]
+    stub = ("--crosswarp-stub", "small_ops_cuda", "--crosswarp-time-limit", "60")
+    return run(*tests, *stub, "-n2", "-k", "not never_ends")
+
+
+def test_what_becomes_of_each_test(compiled):
+    found = compiled.outcomes()
+    softmax = [outcome for name, outcome in found.items() if name.startswith("test_softmax")]
+    assert softmax == [LAUNCH] * 9
+    rest = {name: outcome for name, outcome in found.items() if "softmax" not in name}
+    assert rest == {
+        # test_ops.py
+        "test_scale": LAUNCH,
+        "test_every_way_to_say_no": LAUNCH,
+        "test_no_launch": "no launch",
+        "test_wrong_before_any_launch": "red",
+        "test_wrong_shape": "red",
+        "test_wrong_type": "red",
+        "test_skips_itself": "skipped",
+        "test_expected_to_fail": LAUNCH,
+        "test_backward": LAUNCH,
+        "test_reference_for_a_gpu": LAUNCH,
+        "test_values_steer": LAUNCH,
+        "test_autotuned": LAUNCH,
+        # test_failures.py
+        "test_does_not_compile": "red",
+        "test_a_crash": "red",
+        "test_after_the_crash": LAUNCH,
+        "test_needs_the_extension": "not applicable",
+        "test_needs_it_by_name": "not applicable",
+        "test_needs_a_graph": "not applicable",
+        "test_limit": "red",
+        "test_broken_fixture": "red",
+    }
+
+
+def test_a_test_goes_on_past_asserts_about_values(compiled):
+    line = compiled.lines["test_every_way_to_say_no"]
+    # The one launch after five asserts that cannot hold.
+    assert line["launches"] == 2
+    noted = " ".join(line["noted"])
+    for part in ("far off", "Not equal to tolerance", "the house's own helper says no"):
+        assert part in noted, line["noted"]
+    assert len(line["noted"]) == 4
+
+
+def test_each_red_names_its_cause(compiled):
+    why = {name: line["why"] for name, line in compiled.lines.items()}
+    assert "there_is_no_such_name" in why["test_does_not_compile"]
+    assert "SIGABRT" in why["test_a_crash"]
+    assert "grid dimension y" in why["test_limit"]
+    assert "(101,)" in why["test_wrong_shape"] and "dtype" in why["test_wrong_type"]
+    assert "the fixture is broken" in why["test_broken_fixture"]
+    assert "small_ops_cuda.fused_scale is stubbed" in why["test_needs_the_extension"]
+    assert "CUDAGraph" in why["test_needs_a_graph"]
+
+
+def test_the_summary_never_says_passed(compiled):
+    assert compiled.code == 1
+    assert "passed" not in compiled.text
+    assert (
+        "1 no launch, 7 red, 3 not applicable, 1 skipped by the tests themselves" in compiled.text
+    )
+    assert f"Triton {triton.__version__}" in compiled.text
+
+
+def test_what_tests_ask_of_torch_cuda(run):
+    done = run(str(LIBRARY / "tests" / "test_device.py"))
+    assert done.code == 0, done.text
+    assert set(done.outcomes().values()) <= {LAUNCH, "no launch", "skipped"}
+    has_launched = [name for name, line in done.lines.items() if line["launches"]]
+    for name in (
+        "test_registered_operators[both]",
+        "test_streams_and_events",
+        "test_default_device",
+    ):
+        assert name in has_launched
+    # Two configurations of each autotuner, every launch once in a benchmark: no more than were asked for.
+    assert done.lines["test_factories[cuda]"]["launches"] == 12
+
+
+def test_a_test_that_never_ends_is_red(run):
+    chosen = (
+        "-k",
+        "never_ends",
+        "--crosswarp-time-limit",
+        "3",
+        "--crosswarp-stub",
+        "small_ops_cuda",
+    )
+    done = run(str(LIBRARY / "tests" / "test_failures.py"), *chosen)
+    assert done.outcomes() == {"test_never_ends": "red"}
+    assert "--crosswarp-time-limit" in done.text
+
+
+def test_a_missing_extension_is_told_of(run):
+    done = run(str(LIBRARY / "tests" / "test_failures.py"))
+    assert "--crosswarp-stub small_ops_cuda" in done.text and done.code == 2
+
+
+def test_configurations_of_an_autotuner(run):
+    counts = []
+    for number in ("1", "3", "0"):
+        chosen = ("-k", "autotuned", "--crosswarp-configurations", number)
+        done = run(str(LIBRARY / "tests" / "test_ops.py"), *chosen)
+        counts.append(done.lines["test_autotuned"]["launches"])
+    # One alone is launched without a measurement.
+    assert counts == [1 + (counts[0] - 1), 4, 6] and counts[0] in (1, 2)
+
+
+@pytest.mark.triton(">=3.0")
+def test_amd(run):
+    done = run(str(LIBRARY / "tests" / "test_ops.py"), "-k", "scale or backward", target="gfx942")
+    assert done.outcomes()["test_scale"] == done.outcomes()["test_backward"] == LAUNCH, done.text
+
+
+@pytest.mark.triton(">=3.2")
+def test_interpreted_numbers_are_judged(run):
+    done = run(str(LIBRARY / "tests" / "test_ops.py"), "--virtual-gpu-way", "interpret")
+    found = done.outcomes()
+    assert found["test_scale"] == found["test_every_way_to_say_no"] == "interpreted", done.text
+    assert found["test_backward"] == found["test_values_steer"] == "interpreted", done.text
+    assert found["test_wrong_type"] == "red" and found["test_expected_to_fail"] == "xfailed"
+    assert "shimmed" in done.text
+
+
+@pytest.mark.triton("<3.0")
+def test_an_interpreter_that_fails_on_most_kernels_is_refused(run):
+    done = run(str(LIBRARY / "tests" / "test_ops.py"), "--virtual-gpu-way", "interpret")
+    assert done.code == 4 and "--virtual-gpu-way compile" in done.text
+
+
+def test_a_sample_is_the_same_each_time(run):
+    chosen = (str(LIBRARY / "tests" / "test_ops.py"), "--crosswarp-sample", "6")
+    first, second = run(*chosen), run(*chosen, "-n2")
+    assert len(first.lines) == 6 and set(first.lines) == set(second.lines)
+    assert "A sample of at most 6 of 21 tests" in first.text
+    assert "A sample" in second.text
+
+
+def test_without_the_option_nothing_happens(run, tmp_path):
+    (tmp_path / "test_inert.py").write_text(
+        "import sys\n"
+        "def test_inert():\n"
+        "    assert not {'torch', 'triton', 'numpy'} & set(sys.modules)\n"
+        "    ours = [name for name in sys.modules if name.startswith('crosswarp.')]\n"
+        "    assert len(ours) < 6, ours\n"
+    )
+    done = run(str(tmp_path), library=tmp_path, target=None)
+    assert done.code == 0 and "1 passed" in done.text, done.text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--crosswarp-sample", "0"], "--crosswarp-sample 0"),
+        (["--crosswarp-shims", "--crosswarp-bare"], "contradict"),
+    ],
+)
+def test_wrong_options_are_refused(run, options, said):
+    done = run(*options)
+    assert done.code == 4 and said in done.text
+
+
+def test_an_unknown_target_is_told_which_there_are(run):
+    done = run(target="sm_12345")
+    assert done.code == 4 and "sm_12345 is no target" in done.text and "sm_90" in done.text
+
+
+def test_everything_is_taken_back(in_fork):
+    """All that the table replaces, and all that the plugin adds: each attribute is the object that it was."""
+
+    def check():
+        from types import SimpleNamespace
+
+        from crosswarp.compat.record import Patches
+        from crosswarp.matrix.cell.pytest_plugin import options, session
+        from crosswarp.matrix.cell.virtual_torch import table
+
+        def held():
+            found = {}
+            for row in table.ROWS:
+                owner = table._find(row.owner)
+                for name in row.names if owner is not None else ():
+                    found[row.owner, name] = vars(owner).get(name)
+            import builtins
+
+            from _pytest.assertion import rewrite
+            from triton.compiler.compiler import CompiledKernel
+            from triton.runtime.autotuner import Autotuner
+
+            found["environment"] = dict(os.environ)
+            found["builtins"] = set(vars(builtins))
+            found["path"] = list(sys.meta_path)
+            found["rewrite"] = (rewrite.rewrite_asserts, rewrite.PYC_TAIL)
+            found["close"] = (torch.testing.assert_close, torch.Tensor.item, torch.Tensor.allclose)
+            found["triton"] = (Autotuner.prune_configs, CompiledKernel._init_handles)
+            found["threads"] = torch.get_num_threads()
+            return found
+
+        before = held()
+        patches = Patches()
+        wanted = SimpleNamespace(
+            virtual_gpu="sm_90",
+            virtual_gpu_way="compile",
+            crosswarp_shims=True,
+            crosswarp_bare=False,
+            crosswarp_sample=None,
+            crosswarp_stub=["small_ops_cuda"],
+            crosswarp_time_limit=60.0,
+            crosswarp_configurations=2,
+            crosswarp_records=None,
+        )
+        session.Session(options.settings_of(wanted), patches)
+        assert torch.ones(3, device="cuda").is_cuda
+        during = held()
+        changed = {name for name in before if before[name] != during[name]}
+        patches.undo()
+        after = held()
+        left = {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+        assert not torch.ones(3).is_cuda
+        return len(changed), left
+
+    changed, left = in_fork(check)
+    assert changed > 100 and left == {}
+
+
+def test_each_row_of_the_table_says_why():
+    from crosswarp.matrix.cell.virtual_torch import table
+
+    assert all(row.why and row.names for row in table.ROWS)
+    missing = {row.owner for row in table.ROWS if table._find(row.owner) is None}
+    # Breakpoint: torch.accelerator came with torch 2.6.
+    allowed = {"torch.accelerator"} if in_window("<3.2", triton.__version__) else set()
+    assert missing == allowed
