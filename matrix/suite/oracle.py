@@ -31,8 +31,8 @@ GAPS = (
     Gap(
         "*",
         "<3.0",
-        "the interpreter of Triton 2.3 fails on reductions and indexing, and takes every `if` as true; the lane emulate "
-        "compares this column's numbers",
+        "the interpreter of Triton 2.3 fails on reductions and indexing, and takes every `if` as true; the lane "
+        "emulate compares this column's numbers",
     ),
     Gap(
         "*",
