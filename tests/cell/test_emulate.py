@@ -210,6 +210,23 @@ def test_every_configuration_is_executed_and_compared(in_fork):
     }  # fmt: skip
 
 
+def test_a_tuner_that_is_made_anew_each_time_is_asked_all_the_same(in_fork):
+    def run():
+        def launch(x):
+            function = tuned(
+                emulate_kernels.times, [{"BLOCK": 64, "FACTOR": 2}, {"BLOCK": 128, "FACTOR": 3}]
+            )
+            y = torch.empty_like(x)
+            function[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, y, 100)
+            return {"y": y}
+
+        return judged(kernel(launch))
+
+    whole, configs, _, _ = in_fork(run)
+    assert whole[0] == "pass"
+    assert sorted(told[0] for told in configs.values()) == ["mismatch", "pass"]
+
+
 def test_of_two_tuners_the_wrong_configuration_is_told_alone(in_fork):
     def run():
         first = tuned(

@@ -5,8 +5,7 @@ launched once with every tuner at its first configuration, and again for each ot
 all other tuners as they were: what is wrong then is that configuration's own.
 """
 
-import contextlib
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from crosswarp.matrix.suite.tuning import ConfigLog, describe
 from crosswarp.matrix.suite.verdict import Verdict
@@ -18,9 +17,11 @@ _EXECUTED = (PHASE, "compare")
 
 
 class _Waiting(NamedTuple):
+    """A configuration that compiled. `place`: of its tuner, in the order in which a launch comes to them."""
+
     name: str
-    tuner: Any
-    config: Any
+    place: int
+    config: str
     verdict: Verdict
 
 
@@ -41,8 +42,12 @@ class EveryConfiguration(ConfigLog):
     ):
         super().__init__(started, finished)
         self.machine = machine
-        self._of: Dict[str, Tuple[Any, Any]] = {}
+        self._of: Dict[str, Tuple[int, str]] = {}
         self._waiting: List[_Waiting] = []
+        # The tuners of this go: a launcher may make its own each time.
+        self._tuners: List[Any] = []
+        # What each tuner is to choose; in the first go, whatever it likes.
+        self._choices: Dict[int, str] = {}
 
     def judge(self, launch: Callable[[], Verdict]) -> Verdict:
         """The verdict on the case: that of its first configurations.
@@ -52,21 +57,20 @@ class EveryConfiguration(ConfigLog):
         """
         whole = launch()
         self.closed = True
+        chosen = self._chosen()
         verdicts: Dict[Tuple[int, str], Verdict] = {}
-        for name, tuner, config, compiled in self._waiting:
-            key = (id(tuner), describe(config))
+        for name, place, config, compiled in self._waiting:
+            key = (place, config)
             if key not in verdicts:
-                if self._is_chosen(tuner, config):
+                self._started(name)
+                if chosen.get(place) == config:
                     # Its time is that of the whole.
-                    self._started(name)
                     verdicts[key] = whole
                 elif whole.phase not in _EXECUTED:
                     # Whatever its configuration, the launch as a whole does not come so far.
                     continue
                 else:
-                    self._started(name)
-                    with _forced(tuner, config):
-                        verdicts[key] = launch()
+                    verdicts[key] = self._with({**chosen, place: config}, launch)
             found = verdicts[key]
             self._finished(name, _merged(found, compiled))
             if found.outcome in ("crash", "timeout"):
@@ -74,20 +78,46 @@ class EveryConfiguration(ConfigLog):
                 self.fatal = self.fatal or found
         return whole
 
-    def _is_chosen(self, tuner: Any, config: Any) -> bool:
-        return len(tuner.configs) == 1 or describe(
-            getattr(tuner, "best_config", config)
-        ) == describe(config)
+    def _with(self, choices: Dict[int, str], launch: Callable[[], Verdict]) -> Verdict:
+        self._choices = choices
+        for tuner in self._tuners:
+            tuner.cache.clear()
+        self._tuners = []
+        verdict = launch()
+        others = [place for place, config in self._chosen().items() if choices[place] != config]
+        if not others or verdict.phase not in _EXECUTED:
+            return verdict
+        told = "the autotuner chose another configuration than this one, as from a cache of its own"
+        return Verdict("unsupported", reason="autotuner", message=told, phase=PHASE)
+
+    def _chosen(self) -> Dict[int, str]:
+        return {
+            place: describe(tuner.best_config)
+            for place, tuner in enumerate(self._tuners)
+            if getattr(tuner, "best_config", None) is not None
+        }
+
+    def _watch_function(self, tuner: Any) -> None:
+        self._place(tuner)
+        super()._watch_function(tuner)
+
+    def _place(self, tuner: Any) -> int:
+        for place, one in enumerate(self._tuners):
+            if one is tuner:
+                return place
+        self._tuners.append(tuner)
+        return len(self._tuners) - 1
 
     def _visit(self, tuner: Any, config: Any, bench: Callable[[], Any]) -> Any:
         if self.closed:
-            return bench()
+            wanted = self._choices.get(self._place(tuner))
+            return [0.0 if describe(config) == wanted else 1.0] * 3
         with self.machine.paused():
             return super()._visit(tuner, config, bench)
 
     def _name(self, tuner: Any, config: Any) -> str:
         name = super()._name(tuner, config)
-        self._of[name] = (tuner, config)
+        self._of[name] = (self._place(tuner), describe(config))
         return name
 
     def _note(self, name: str, verdict: Verdict) -> None:
@@ -101,15 +131,3 @@ class EveryConfiguration(ConfigLog):
 def _merged(executed: Verdict, compiled: Verdict) -> Verdict:
     shims = sorted({*executed.shims, *compiled.shims})
     return Verdict(**{**vars(executed), "shims": shims})
-
-
-@contextlib.contextmanager
-def _forced(tuner: Any, config: Any) -> Iterator[None]:
-    """Whatever this tuner was asked, `config` is its answer."""
-    before = dict(tuner.cache)
-    tuner.cache.update({key: config for key in before})
-    try:
-        yield
-    finally:
-        tuner.cache.clear()
-        tuner.cache.update(before)
