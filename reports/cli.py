@@ -35,7 +35,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosswarp.reports import ci_options, options, triage_options
+from crosswarp.reports.commands import ci_options, options, triage_options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # To `git bisect run` a 2 is a verdict, and a mistyped option is none.
     judging = arguments[:1] == ["bisect"] and any(one.startswith("--here") for one in arguments)
     try:
-        from crosswarp.reports import commands
+        from crosswarp.reports.commands import commands
     except ImportError as error:
         if (error.name or "").startswith("crosswarp"):
             raise

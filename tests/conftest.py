@@ -19,7 +19,7 @@ FAKE_SUITE = Path(__file__).with_name("fake_suite.py")
 
 @pytest.fixture
 def make_record():
-    from crosswarp.matrix.record import Record
+    from crosswarp.matrix.results.record import Record
 
     def make(**changes):
         values = {
@@ -65,7 +65,7 @@ def command(capsys):
 
 @pytest.fixture
 def make_issue():
-    from crosswarp.matrix.issues import Issue
+    from crosswarp.matrix.facts.issues import Issue
 
     def make(**changes):
         values = {
@@ -83,7 +83,7 @@ def make_issue():
 def page_run(tmp_path, make_record):
     """A store with a run as the page meets it: a crash that a shim heals, a kernel that grew, a mismatch that nobody
     knows, a target that one column did not run. More records of the same run can be given."""
-    from crosswarp.matrix.store import Environment, Store
+    from crosswarp.matrix.results.store import Environment, Store
 
     def figures(registers):
         counts = {"load.16": 4, "store.2": registers // 32, "mma.m16n8k16.f32.f16.f16.f32": 8}
@@ -140,7 +140,7 @@ class FakePrepare:
         self.cpu_backend = None
 
     def __call__(self, column):
-        from crosswarp.matrix.environment import Environment
+        from crosswarp.matrix.environments.environment import Environment
         from crosswarp.matrix.errors import EnvironmentFailed
 
         if column.id in self.fail:
@@ -163,8 +163,8 @@ class FakeRun:
         self._monkeypatch = monkeypatch
 
     def __call__(self, script, ids=("triton-3.2.0",), issues=(), prepare=None, **plan):
-        from crosswarp.matrix.progress import PlainProgress
-        from crosswarp.matrix.run import Runner
+        from crosswarp.matrix.running.progress import PlainProgress
+        from crosswarp.matrix.running.run import Runner
 
         self.script(script)
         with self.store() as store:
@@ -181,8 +181,8 @@ class FakeRun:
         self._monkeypatch.setenv("FAKE_SCRIPT", str(path))
 
     def plan(self, ids=("triton-3.2.0",), **changes):
-        from crosswarp.matrix import columns, targets
-        from crosswarp.matrix.plan import Plan
+        from crosswarp.matrix.facts import columns, targets
+        from crosswarp.matrix.running.plan import Plan
 
         chosen = columns.choose(columns.load(), ids)
         values = {"lanes": ("compile",), "targets": {"sm_90": targets.load()["sm_90"]}}
@@ -197,7 +197,7 @@ class FakeRun:
             return [note.text for note in store.notes(run)]
 
     def store(self):
-        from crosswarp.matrix.store import Store
+        from crosswarp.matrix.results.store import Store
 
         return Store(self.database)
 
@@ -233,7 +233,7 @@ def steps():
 @pytest.fixture
 def fake_trials(fake_run, monkeypatch, tmp_path):
     """Trials of one kernel run the fake cell process, in a folder of their own; `fake_trials(ids)` cannot be built."""
-    from crosswarp.reports import trials
+    from crosswarp.reports.commands import trials
 
     monkeypatch.setattr(trials, "suite_argv", fake_argv)
     monkeypatch.chdir(tmp_path)
@@ -307,7 +307,7 @@ def make_index(tmp_path, make_wheel, monkeypatch):
 @pytest.fixture
 def local_index(tmp_path, make_wheel):
     """A folder of wheels in place of the package index, and a uv that knows nothing else."""
-    from crosswarp.matrix.uvtool import Uv
+    from crosswarp.matrix.environments.uvtool import Uv
 
     folder = tmp_path / "wheels"
     for name in ("packaging", "pytest", "pytest_xdist", "pyelftools", "numpy", "setuptools"):
@@ -333,8 +333,8 @@ def fake_prepare():
 @pytest.fixture
 def stored(tmp_path):
     """A run with these records, as a report sees it."""
-    from crosswarp.matrix.store import Store
-    from crosswarp.reports.view import view
+    from crosswarp.matrix.results.store import Store
+    from crosswarp.reports.findings.view import view
 
     def make(
         records,
@@ -378,9 +378,9 @@ def hostile():
 def hostile_view(make_record, make_issue, hostile):
     """A view in which all that a stranger may write is hostile, and a megabyte long where it is a message. It does not
     come from a store, which would have mended the half characters."""
-    from crosswarp.matrix import issues
-    from crosswarp.matrix.store import Environment, Note, Run
-    from crosswarp.reports.view import View
+    from crosswarp.matrix.facts import issues
+    from crosswarp.matrix.results.store import Environment, Note, Run
+    from crosswarp.reports.findings.view import View
 
     words = {
         "target": f"=t{hostile}",

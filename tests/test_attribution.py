@@ -7,10 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from crosswarp.matrix import attribution, columns
-from crosswarp.matrix.attribution import answer, attribute, combined, differing, side, symptom
-from crosswarp.matrix.bisection import judge
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import columns
+from crosswarp.matrix.running import attribution
+from crosswarp.matrix.running.attribution import (
+    answer,
+    attribute,
+    combined,
+    differing,
+    side,
+    symptom,
+)
+from crosswarp.matrix.running.bisection import judge
 
 AXES = attribution.AXES
 ANSWERS = ("good", "bad", "cannot say")

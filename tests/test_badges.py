@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from crosswarp.matrix import baseline
-from crosswarp.matrix.store import Environment
-from crosswarp.reports import badges as badges_module
-from crosswarp.reports.badges import COLOURS, Badge, badges, endpoint, files, svg, width
-from crosswarp.reports.missing import missing
+from crosswarp.matrix.results import baseline
+from crosswarp.matrix.results.store import Environment
+from crosswarp.reports.findings.missing import missing
+from crosswarp.reports.text import badges as badges_module
+from crosswarp.reports.text.badges import COLOURS, Badge, badges, endpoint, files, svg, width
 
 ROOT = Path(__file__).parent.parent
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,11 +8,11 @@ from typing import get_args
 
 import pytest
 
-from crosswarp.matrix import baseline
-from crosswarp.matrix.comparison import pairs
 from crosswarp.matrix.errors import ConfigError, UsageError
-from crosswarp.matrix.figures import KINDS
-from crosswarp.matrix.record import OUTCOMES, RED
+from crosswarp.matrix.results import baseline
+from crosswarp.matrix.results.comparison import pairs
+from crosswarp.matrix.results.figures import KINDS
+from crosswarp.matrix.results.record import OUTCOMES, RED
 
 
 @pytest.fixture

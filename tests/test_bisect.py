@@ -7,9 +7,10 @@ import math
 
 import pytest
 
-from crosswarp.matrix import bisection, columns
-from crosswarp.matrix.bisection import WrongEnd, judge, search
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import columns
+from crosswarp.matrix.running import bisection
+from crosswarp.matrix.running.bisection import WrongEnd, judge, search
 
 ANSWERS = {"g": "good", "b": "bad", "-": "cannot say"}
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix import columns
+from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.errors import EnvironmentFailed
-from crosswarp.matrix.here import Here
-from crosswarp.matrix.store import Store
-from crosswarp.reports import bisect, cli, trials
+from crosswarp.matrix.facts import columns
+from crosswarp.matrix.results.store import Store
+from crosswarp.reports import cli
+from crosswarp.reports.commands import bisect, trials
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\u202e \x9b31m\r\nnext"
 ANSWERS = {"g": "good", "b": "bad", "-": "cannot say"}

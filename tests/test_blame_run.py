@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosswarp.matrix import columns
-from crosswarp.matrix.store import Store
+from crosswarp.matrix.facts import columns
+from crosswarp.matrix.results.store import Store
 
 A, B = "triton-3.0.0", "triton-2.3.1"
 BOTH = ("triton-2.3.1+torch-2.4.1", "triton-3.0.0+torch-2.3.1")

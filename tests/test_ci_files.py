@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from crosswarp.matrix import baseline
-from crosswarp.matrix.store import Store
+from crosswarp.matrix.results import baseline
+from crosswarp.matrix.results.store import Store
 
 ROOT = Path(__file__).parent.parent
 TESTS = Path(__file__).parent

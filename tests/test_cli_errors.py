@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from crosswarp.matrix.environment import Builder
-from crosswarp.matrix.store import Store
+from crosswarp.matrix.environments.environment import Builder
+from crosswarp.matrix.results.store import Store
 
 GOOD_COLUMN = '[[column]]\nid = "triton-3.2.0"\ntriton = "3.2.0"\ntorch = "2.6.0"\n'
 

@@ -7,9 +7,9 @@ import re
 import pytest
 from packaging.requirements import Requirement
 
-from crosswarp.matrix import columns
-from crosswarp.matrix.environment import python_for
+from crosswarp.matrix.environments.environment import python_for
 from crosswarp.matrix.errors import ConfigError, UsageError
+from crosswarp.matrix.facts import columns
 
 FOUNDING = ["triton-2.3.1", "triton-3.0.0", "triton-3.1.0", "triton-3.2.0", "main"]
 GOOD = '[[column]]\nid = "triton-3.2.0"\ntriton = "3.2.0"\ntorch = "2.6.0"\n'
@@ -165,9 +165,9 @@ def test_a_missing_file_and_strange_bytes(tmp_path):
 def test_the_interpreter_at_hand_is_taken_where_the_column_allows_it(monkeypatch):
     newest = columns.choose(columns.load(), ["triton-3.9.0"])[0]
     oldest = columns.choose(columns.load(), ["triton-2.3.1"])[0]
-    monkeypatch.setattr("crosswarp.matrix.environment._here", lambda: "3.14")
+    monkeypatch.setattr("crosswarp.matrix.environments.environment._here", lambda: "3.14")
     assert python_for(newest) == "3.14"
     assert python_for(oldest) != "3.14" and "<3.13" in python_for(oldest)
     # 3.10 sorts after 3.9, which a comparison of strings gets wrong.
-    monkeypatch.setattr("crosswarp.matrix.environment._here", lambda: "3.10")
+    monkeypatch.setattr("crosswarp.matrix.environments.environment._here", lambda: "3.10")
     assert python_for(oldest) == "3.10"

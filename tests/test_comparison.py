@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix import comparison
-from crosswarp.matrix.comparison import THRESHOLDS, compare, pairs
-from crosswarp.matrix.record import OUTCOMES, RED
+from crosswarp.matrix.results import comparison
+from crosswarp.matrix.results.comparison import THRESHOLDS, compare, pairs
+from crosswarp.matrix.results.record import OUTCOMES, RED
 
 LEFT_OUT = {
     "dropped": {"outcome": "pass", "reason": "configuration dropped"},

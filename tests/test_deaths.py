@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix import run
 from crosswarp.matrix.cell import protocol
-from crosswarp.matrix.progress import PlainProgress
-from crosswarp.matrix.stream import Tail
-from crosswarp.matrix.suite import item as runner
-from crosswarp.matrix.suite import plan as suite_plan
-from crosswarp.matrix.suite import plugin, verdict
-from crosswarp.matrix.suite.stream import Stream
+from crosswarp.matrix.cell.suite import item as runner
+from crosswarp.matrix.cell.suite import plan as suite_plan
+from crosswarp.matrix.cell.suite import plugin, verdict
+from crosswarp.matrix.cell.suite.stream import Stream
+from crosswarp.matrix.running import run
+from crosswarp.matrix.running.progress import PlainProgress
+from crosswarp.matrix.running.stream import Tail
 
 HERE = Path(__file__).parent
 SUITE = HERE / "suites" / "deaths"

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from crosswarp.matrix.store import Store
+from crosswarp.matrix.results.store import Store
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\u202egnp.exe | <script>alert(1)</script> `code` [a](javascript:x) \x9b31m\r\nnext"
 FORMATS = ("table", "markdown", "json")

@@ -18,8 +18,8 @@ import time
 import pytest
 
 from crosswarp.compat import doctor, doctor_text
-from crosswarp.matrix.issues import Issue
-from crosswarp.reports import doctor as host
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.reports.findings import doctor as host
 
 
 def distribution(folder, name, version, *lines, record=""):

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix import plan, targets
-from crosswarp.matrix.plan import Plan
-from crosswarp.matrix.store import Store
-from crosswarp.matrix.suite import plan as suite_plan
-from crosswarp.reports import reproduce
-from crosswarp.reports.reproducer import script
+from crosswarp.matrix.cell.suite import plan as suite_plan
+from crosswarp.matrix.facts import targets
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import plan
+from crosswarp.matrix.running.plan import Plan
+from crosswarp.reports.reproducing import reproduce
+from crosswarp.reports.reproducing.reproducer import script
 
 
 def of(*names):

@@ -10,10 +10,12 @@ import time
 
 import pytest
 
-from crosswarp.matrix import bisection, columns, environment, locks, uvtool
-from crosswarp.matrix.environment import Builder, CrosswarpSource
+from crosswarp.matrix.environments import environment, locks, uvtool
+from crosswarp.matrix.environments.environment import Builder, CrosswarpSource
+from crosswarp.matrix.environments.uvtool import Uv, pip_settings
 from crosswarp.matrix.errors import EnvironmentFailed
-from crosswarp.matrix.uvtool import Uv, pip_settings
+from crosswarp.matrix.facts import columns
+from crosswarp.matrix.running import bisection
 
 TABLE = columns.load()
 

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from crosswarp.reports.flatten import flatten, names
+from crosswarp.reports.reproducing.flatten import flatten, names
 
 
 @pytest.fixture

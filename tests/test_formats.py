@@ -13,16 +13,16 @@ import jsonschema
 import pytest
 import xmlschema
 
-from crosswarp.reports import comment as comment_module
-from crosswarp.reports import export as export_module
-from crosswarp.reports.comment import comment
-from crosswarp.reports.export import Report, export, schema
-from crosswarp.reports.fates import fates
-from crosswarp.reports.junit import junit
-from crosswarp.reports.markdown import markdown
-from crosswarp.reports.spreadsheet import HEADS, spreadsheet
-from crosswarp.reports.summary import summary
-from crosswarp.reports.table import table
+from crosswarp.reports.findings.fates import fates
+from crosswarp.reports.text import comment as comment_module
+from crosswarp.reports.text import export as export_module
+from crosswarp.reports.text.comment import comment
+from crosswarp.reports.text.export import Report, export, schema
+from crosswarp.reports.text.junit import junit
+from crosswarp.reports.text.markdown import markdown
+from crosswarp.reports.text.spreadsheet import HEADS, spreadsheet
+from crosswarp.reports.text.summary import summary
+from crosswarp.reports.text.table import table
 
 ROOT = Path(__file__).parent.parent
 FORMATS = [summary, table, markdown, comment, export, junit, spreadsheet]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.reports.causes import unexpected
-from crosswarp.reports.github import LONGEST_TITLE, body, title
+from crosswarp.reports.commands.github import LONGEST_TITLE, body, title
+from crosswarp.reports.findings.causes import unexpected
 
 MARK = re.compile(r"<!-- crosswarp-cause: [0-9a-f]{16} -->")
 

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from crosswarp.reports.badges import COLOURS, width
-from crosswarp.reports.grid import SHOW_ISSUES, svg
+from crosswarp.reports.page.grid import SHOW_ISSUES, svg
 from crosswarp.reports.page.model import Model
+from crosswarp.reports.text.badges import COLOURS, width
 
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMNS = ["triton-2.3.1", "triton-3.2.0"]

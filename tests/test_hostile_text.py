@@ -26,38 +26,30 @@ import pytest
 import xmlschema
 from cmarkgfm.cmark import Options
 
-from crosswarp.matrix import attribution, columns, progress, targets
-from crosswarp.matrix.bisection import Found, Seen
 from crosswarp.matrix.errors import CrosswarpError
+from crosswarp.matrix.facts import columns, targets
 from crosswarp.matrix.printable import printable
-from crosswarp.matrix.store import MIGRATIONS, Environment, Store
-from crosswarp.reports import (
-    badges,
-    bisect,
-    blame,
-    diff,
-    diff_text,
-    escape,
-    github,
-    grid,
-    page,
-    proofs,
-    proofs_text,
-    range_text,
-)  # fmt: skip
-from crosswarp.reports import range as range_module
-from crosswarp.reports.causes import unexpected
-from crosswarp.reports.comment import comment
-from crosswarp.reports.drafts import drafts
-from crosswarp.reports.export import export
-from crosswarp.reports.junit import junit
-from crosswarp.reports.markdown import markdown
+from crosswarp.matrix.results.store import MIGRATIONS, Environment, Store
+from crosswarp.matrix.running import attribution, progress
+from crosswarp.matrix.running.bisection import Found, Seen
+from crosswarp.reports import page
+from crosswarp.reports.commands import bisect, blame, github
+from crosswarp.reports.findings import diff, proofs
+from crosswarp.reports.findings import range as range_module
+from crosswarp.reports.findings.causes import unexpected
+from crosswarp.reports.findings.view import view
+from crosswarp.reports.page import grid
 from crosswarp.reports.page.model import Model
-from crosswarp.reports.reproducer import script
-from crosswarp.reports.spreadsheet import HEADS, spreadsheet
-from crosswarp.reports.summary import summary
-from crosswarp.reports.table import table
-from crosswarp.reports.view import view
+from crosswarp.reports.reproducing.drafts import drafts
+from crosswarp.reports.reproducing.reproducer import script
+from crosswarp.reports.text import badges, diff_text, escape, proofs_text, range_text
+from crosswarp.reports.text.comment import comment
+from crosswarp.reports.text.export import export
+from crosswarp.reports.text.junit import junit
+from crosswarp.reports.text.markdown import markdown
+from crosswarp.reports.text.spreadsheet import HEADS, spreadsheet
+from crosswarp.reports.text.summary import summary
+from crosswarp.reports.text.table import table
 
 ROOT = Path(__file__).parent.parent
 # Each ends or goes on with a word of its own, so that it is told whether a text came out at all.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from crosswarp.matrix import issues, versions
+from crosswarp.matrix import versions
 from crosswarp.matrix.errors import ConfigError
-from crosswarp.matrix.issues import classify, judge
+from crosswarp.matrix.facts import issues
+from crosswarp.matrix.facts.issues import classify, judge
 
 WARPS = "BLOCK=64,num_warps={}"
 ABORT = "SIGABRT: LinearLayout reshapeOuts"
@@ -247,8 +248,8 @@ def own(changed=None, shims=None, today=None):
     from datetime import date
 
     from crosswarp.compat import all_shims
-    from crosswarp.matrix import columns
-    from crosswarp.matrix.issue_lints import problems
+    from crosswarp.matrix.facts import columns
+    from crosswarp.matrix.facts.issue_lints import problems
 
     known = list(issues.load())
     known[0] = known[0].model_copy(update=changed or {})
@@ -261,7 +262,7 @@ def own(changed=None, shims=None, today=None):
 def test_what_the_lints_of_our_own_find():
     from datetime import date
 
-    from crosswarp.matrix.issues import ProvingCase
+    from crosswarp.matrix.facts.issues import ProvingCase
 
     (text,) = own({"checked": "2100-01-01"}, today=date(2099, 1, 1))
     assert (

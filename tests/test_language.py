@@ -11,14 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix import columns, language_run, language_table
+from crosswarp.matrix.cell.language_probes.names import parameters
 from crosswarp.matrix.errors import ConfigError, UsageError
-from crosswarp.matrix.language_probes.names import parameters
-from crosswarp.matrix.language_table import Name, Release
-from crosswarp.matrix.store import Store
-from crosswarp.reports import language, language_page, language_view
+from crosswarp.matrix.facts import columns, language_table
+from crosswarp.matrix.facts.language_table import Name, Release
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import language_run
+from crosswarp.reports.commands import language
+from crosswarp.reports.findings import language_view
+from crosswarp.reports.findings.view import view
 from crosswarp.reports.page import site
-from crosswarp.reports.view import view
+from crosswarp.reports.text import language_page
 
 ROOT = Path(__file__).resolve().parent.parent
 CELL = '''
@@ -388,7 +391,7 @@ def test_names_and_options_are_found_by_introspection(tmp_path):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(textwrap.dedent(text))
     code = (
-        "import json; from crosswarp.matrix.language_probes import names;"
+        "import json; from crosswarp.matrix.cell.language_probes import names;"
         "print(json.dumps({k: [v['kind'], v['signature'], list(names.parameters(v['signature']))]"
         " for k, v in names.found().items()}))"
     )

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix import libraries
 from crosswarp.matrix.errors import EXIT_ENVIRONMENT, ConfigError, UsageError
-from crosswarp.matrix.libraries import Cause, Library, LibraryFile, cells, judge
-from crosswarp.matrix.store import Store
-from crosswarp.reports import libraries as command
-from crosswarp.reports.libraries_page import Facts, page
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import libraries
+from crosswarp.matrix.running.libraries import Cause, Library, LibraryFile, cells, judge
+from crosswarp.reports.commands import libraries as command
+from crosswarp.reports.text.libraries_page import Facts, page
 
 ROOT = Path(__file__).resolve().parent.parent
 FACTS = Facts("2026-11-21", "2026-11-21", 2)

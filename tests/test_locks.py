@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix import locks
-from crosswarp.matrix.environment import Environment
+from crosswarp.matrix.environments import locks
+from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.errors import EXIT_STORE, StoreError, WorkError
 
 LONG = 60
@@ -74,7 +74,7 @@ def test_waiting_is_told_once_and_ends(tmp_path):
 def test_a_process_that_dies_holds_nothing(tmp_path):
     path = tmp_path / "lock"
     code = (
-        "import os, pathlib, sys; from crosswarp.matrix import locks;"
+        "import os, pathlib, sys; from crosswarp.matrix.environments import locks;"
         "locks.use(pathlib.Path(sys.argv[1]), lambda: None, lambda: False);"
         "print('held', flush=True); sys.stdin.read()"
     )
@@ -115,7 +115,7 @@ def test_an_environment_is_held_for_as_long_as_its_suite_runs(fake_run, tmp_path
         def cancel(self):
             seen.append(("cancelled", hold.released))
 
-    from crosswarp.matrix import column_run
+    from crosswarp.matrix.running import column_run
 
     account = column_run.ColumnRun.account
 
@@ -151,7 +151,7 @@ def test_a_run_that_is_not_fresh_keeps_others_from_emptying_its_cache(
     fake_run, tmp_path, monkeypatch
 ):
     free = []
-    from crosswarp.matrix import column_run
+    from crosswarp.matrix.running import column_run
 
     account = column_run.ColumnRun.account
 

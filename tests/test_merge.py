@@ -8,12 +8,12 @@ import subprocess
 
 import pytest
 
-from crosswarp.matrix import jobs
+from crosswarp.matrix.cell.suite import plan as suite_plan
 from crosswarp.matrix.errors import ConfigError, UsageError
-from crosswarp.matrix.merge import merge
-from crosswarp.matrix.revision import revision
-from crosswarp.matrix.store import Environment, Store
-from crosswarp.matrix.suite import plan as suite_plan
+from crosswarp.matrix.results.store import Environment, Store
+from crosswarp.matrix.running import jobs
+from crosswarp.matrix.running.merge import merge
+from crosswarp.matrix.running.revision import revision
 
 COLUMNS = ("triton-3.1.0", "triton-3.2.0")
 CASES = {"softmax": "abcdefg", "chunk": "abc"}

@@ -12,21 +12,14 @@ import sqlite3
 
 import pytest
 
-from crosswarp.matrix import (
-    baseline,
-    columns,
-    issues,
-    jobs,
-    language_table,
-    libraries,
-    merge,
-    targets,
-)
 from crosswarp.matrix.errors import EXIT_STORE, EXIT_USAGE, ConfigError, StoreError, UsageError
-from crosswarp.matrix.language_table import Name, Release
-from crosswarp.matrix.store import Environment, Store
-from crosswarp.reports.summary import summary
-from crosswarp.reports.view import view
+from crosswarp.matrix.facts import columns, issues, language_table, targets
+from crosswarp.matrix.facts.language_table import Name, Release
+from crosswarp.matrix.results import baseline
+from crosswarp.matrix.results.store import Environment, Store
+from crosswarp.matrix.running import jobs, libraries, merge
+from crosswarp.reports.findings.view import view
+from crosswarp.reports.text.summary import summary
 
 MANY = 2000
 ODD = (

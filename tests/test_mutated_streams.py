@@ -7,12 +7,13 @@ import random
 
 import pytest
 
-from crosswarp.matrix import issues, language_run, run
 from crosswarp.matrix.cell import protocol
-from crosswarp.matrix.column_run import NO_RECORD, ColumnRun
-from crosswarp.matrix.progress import PlainProgress
-from crosswarp.matrix.recording import Recording
-from crosswarp.matrix.stream import Tail
+from crosswarp.matrix.facts import issues
+from crosswarp.matrix.running import language_run, run
+from crosswarp.matrix.running.column_run import NO_RECORD, ColumnRun
+from crosswarp.matrix.running.progress import PlainProgress
+from crosswarp.matrix.running.recording import Recording
+from crosswarp.matrix.running.stream import Tail
 
 STREAMS = 2000
 CASES = 12

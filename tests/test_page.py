@@ -14,15 +14,15 @@ from urllib.parse import unquote, urldefrag
 
 import pytest
 
-from crosswarp.matrix import issues as issues_module
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.store import Store
+from crosswarp.matrix.facts import issues as issues_module
+from crosswarp.matrix.results.store import Store
 from crosswarp.reports import page
+from crosswarp.reports.findings.view import view
 from crosswarp.reports.page.folder import MARK
 from crosswarp.reports.page.missing import missing
 from crosswarp.reports.page.model import Model
 from crosswarp.reports.page.text import line, script, slugs, web
-from crosswarp.reports.view import view
 
 RIGHT_TO_LEFT = "\u202e"
 HOSTILE = (

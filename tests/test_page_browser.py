@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix.language_table import Name, Release
-from crosswarp.matrix.store import Store
+from crosswarp.matrix.facts.language_table import Name, Release
+from crosswarp.matrix.results.store import Store
 from crosswarp.reports import page as site_module
-from crosswarp.reports.view import view
+from crosswarp.reports.findings.view import view
 
 pytestmark = pytest.mark.browser
 

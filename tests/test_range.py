@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from crosswarp.matrix import columns
-from crosswarp.matrix.store import Store
+from crosswarp.matrix.facts import columns
+from crosswarp.matrix.results.store import Store
 
 FORMATS = ("table", "markdown", "json")
 HOSTILE = "\x1b[2J\x1b]0;title\x07\u202e | <script>alert(1)</script> `code` \x9b31m\r\nnext"

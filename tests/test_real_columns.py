@@ -344,7 +344,7 @@ def test_what_triton_3_9_took_away_is_red_bare_and_green_shimmed(newest):
 def test_a_bisection_of_real_releases(tmp_path):
     """Three columns, of which only the newest is red, and a run on each."""
     table = tmp_path / "columns.toml"
-    entries = (ROOT / "matrix/columns.toml").read_text("utf-8").split("[[column]]")
+    entries = (ROOT / "matrix/facts/columns.toml").read_text("utf-8").split("[[column]]")
     chosen = [e for e in entries if any(f'id = "{name}"' in e for name in (*COLUMNS, NEWEST))]
     table.write_text("[[column]]".join(["", *chosen]), "utf-8")
     store = tmp_path / "store.db"

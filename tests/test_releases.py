@@ -6,10 +6,11 @@ import sys
 
 import pytest
 
-from crosswarp.matrix import columns, releases
+from crosswarp.matrix.environments import releases
+from crosswarp.matrix.environments.uvtool import Answer
 from crosswarp.matrix.errors import EnvironmentFailed
-from crosswarp.matrix.uvtool import Answer
-from crosswarp.reports import commands
+from crosswarp.matrix.facts import columns
+from crosswarp.reports.commands import commands
 
 TABLE = """# The columns.
 

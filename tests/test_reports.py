@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from crosswarp.matrix.store import Environment
-from crosswarp.reports import escape
-from crosswarp.reports.export import export
-from crosswarp.reports.markdown import markdown
-from crosswarp.reports.summary import summary
-from crosswarp.reports.table import grids, mark, table
-from crosswarp.reports.view import regressions
+from crosswarp.matrix.results.store import Environment
+from crosswarp.reports.findings.view import regressions
+from crosswarp.reports.text import escape
+from crosswarp.reports.text.export import export
+from crosswarp.reports.text.markdown import markdown
+from crosswarp.reports.text.summary import summary
+from crosswarp.reports.text.table import grids, mark, table
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\u202egnp.exe | <script>alert(1)</script> `code` [a](javascript:x) \x9b31m\r\nnext"
 

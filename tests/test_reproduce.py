@@ -9,12 +9,12 @@ import tomllib
 import pytest
 
 from crosswarp import kernels
-from crosswarp.matrix import issues, targets
 from crosswarp.matrix.errors import ConfigError, UsageError
-from crosswarp.matrix.issues import judge
-from crosswarp.reports.drafts import LINK, drafts
-from crosswarp.reports.reproducer import script
-from crosswarp.reports.summary import summary
+from crosswarp.matrix.facts import issues, targets
+from crosswarp.matrix.facts.issues import judge
+from crosswarp.reports.reproducing.drafts import LINK, drafts
+from crosswarp.reports.reproducing.reproducer import script
+from crosswarp.reports.text.summary import summary
 
 RELEASES = ("2.3.1", "3.0.0", "3.1.0", "3.2.0", "3.3.1")
 
@@ -41,7 +41,7 @@ def test_every_kernel_of_ours_makes_a_script_that_needs_nothing_else(made, kerne
     imported |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     ours = {name for name in imported if name.startswith("crosswarp")}
     # For the virtual GPU alone, behind its option.
-    assert ours == {"crosswarp.matrix.virtual_gpu"}
+    assert ours == {"crosswarp.matrix.cell.virtual_gpu"}
     assert {name.partition(".")[0] for name in imported - ours} <= {
         "dataclasses", "fnmatch", "functools", "os", "sys", "torch", "triton", "typing", "math", "contextlib",
     }  # fmt: skip

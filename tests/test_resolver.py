@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
-from crosswarp.matrix import columns, resolver
+from crosswarp.matrix.environments import resolver
+from crosswarp.matrix.environments.uvtool import Answer, Uv
 from crosswarp.matrix.errors import EnvironmentFailed, UsageError
-from crosswarp.matrix.uvtool import Answer, Uv
+from crosswarp.matrix.facts import columns
 
 TABLE = columns.load()
 

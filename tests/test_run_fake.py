@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from crosswarp.matrix.errors import SUITE_PYTEST, SUITE_WRONG_VERSIONS, Cancelled
-from crosswarp.matrix.store import Store
+from crosswarp.matrix.results.store import Store
 
 
 def session(planned, triton="3.2.0", lane="compile"):

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from crosswarp.matrix import store as store_module
 from crosswarp.matrix.errors import StoreError, UsageError
-from crosswarp.matrix.store import Environment, Store, process_started
+from crosswarp.matrix.results import store as store_module
+from crosswarp.matrix.results.store import Environment, Store, process_started
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_history(path):
 
 def test_a_run_whose_process_is_gone_was_cut_off(path):
     script = (
-        "import sys, pathlib; from crosswarp.matrix.store import Store;"
+        "import sys, pathlib; from crosswarp.matrix.results.store import Store;"
         "print(Store(pathlib.Path(sys.argv[1])).begin([], {}))"
     )
     subprocess.run([sys.executable, "-c", script, str(path)], check=True)

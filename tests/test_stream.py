@@ -6,11 +6,12 @@ import json
 
 import pytest
 
-from crosswarp.matrix import record, stream
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.protocol import Cell, End, Note, Senseless
-from crosswarp.matrix.record import MAX_TEXT
-from crosswarp.matrix.stream import Tail
+from crosswarp.matrix.results import record
+from crosswarp.matrix.results.record import MAX_TEXT
+from crosswarp.matrix.running import stream
+from crosswarp.matrix.running.stream import Tail
 
 CELL = {
     "event": "cell", "target": "sm_90", "lane": "compile", "mode": "bare", "kernel": "softmax",

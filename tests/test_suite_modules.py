@@ -11,10 +11,10 @@ import pytest
 
 from crosswarp import kernels
 from crosswarp.kernels import Case, Kernel
-from crosswarp.matrix import plan
+from crosswarp.matrix.cell.suite import kernel_check, modules
+from crosswarp.matrix.cell.suite import kernels as suite_kernels
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.suite import kernel_check, modules
-from crosswarp.matrix.suite import kernels as suite_kernels
+from crosswarp.matrix.running import plan
 
 KINDS = {
     "plain": ("KERNEL = make()\n", "kernel"),

@@ -13,11 +13,11 @@ from crosswarp.compat.errors import CompilerCrashed
 from crosswarp.kernels.case import FEATURES
 from crosswarp.matrix.cell import plain
 from crosswarp.matrix.cell.protocol import Note
-from crosswarp.matrix.suite import language, oracle, tuning, verdict
-from crosswarp.matrix.suite.__main__ import wrong_versions
-from crosswarp.matrix.suite.stream import Stream, read_spec, shortened
-from crosswarp.matrix.virtual_gpu.binary import read_binary
-from crosswarp.matrix.virtual_gpu.limits import LaunchRefused, Target
+from crosswarp.matrix.cell.suite import language, oracle, tuning, verdict
+from crosswarp.matrix.cell.suite.__main__ import wrong_versions
+from crosswarp.matrix.cell.suite.stream import Stream, read_spec, shortened
+from crosswarp.matrix.cell.virtual_gpu.binary import read_binary
+from crosswarp.matrix.cell.virtual_gpu.limits import LaunchRefused, Target
 
 CDNA = Target("gfx942", "hip", "gfx942", "gfx9", 64, 1024, 65536, 131072, 304)
 HOPPER = Target("sm_90", "cuda", 90, "sm_9", 32, 1024, 232448, 65536, 132)
@@ -82,8 +82,8 @@ def test_what_a_triton_lacks_is_unsupported_unless_a_shim_provides_it():
 
 def test_features_have_one_spelling():
     known = {one.uses for one in (*language.LACKS, *oracle.GAPS)} - {"*"}
-    # What some interpreter refuses without more words (matrix/suite/probe_kernels.py), and what need not give the same
-    # bits twice (device.py).
+    # What some interpreter refuses without more words (matrix/cell/suite/probe_kernels.py), and what need not give
+    # the same bits twice (device.py).
     assert known | {"autotune", "dot", "atomic"} == set(FEATURES)
 
 

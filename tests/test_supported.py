@@ -8,8 +8,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from crosswarp.matrix.columns import Column
-from crosswarp.matrix.supported import STATES, short, span, supported
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.results.supported import STATES, short, span, supported
 
 OLD = ("2.3.1", "3.0.0", "3.1.0", "3.2.0")
 LETTERS = {"g": "green", "r": "red", "u": "unsupported", "?": "unknown"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosswarp.matrix import targets
 from crosswarp.matrix.errors import ConfigError, UsageError
+from crosswarp.matrix.facts import targets
 
 GOOD = {
     "backend": '"cuda"', "arch": "90", "family": '"sm_9"', "warp_size": "32", "max_threads_per_block": "1024",

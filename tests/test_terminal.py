@@ -11,10 +11,10 @@ import sys
 
 import pytest
 
-from crosswarp.matrix.record import OUTCOMES
-from crosswarp.matrix.store import Environment
-from crosswarp.reports.colour import Terminal, decorated, terminal
-from crosswarp.reports.summary import summary
+from crosswarp.matrix.results.record import OUTCOMES
+from crosswarp.matrix.results.store import Environment
+from crosswarp.reports.text.colour import Terminal, decorated, terminal
+from crosswarp.reports.text.summary import summary
 
 KITTY = {"TERM": "xterm-kitty"}
 PLAIN = {"TERM": "xterm-256color"}

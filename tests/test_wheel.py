@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix.uvtool import Uv
+from crosswarp.matrix.environments.uvtool import Uv
 
 pytestmark = pytest.mark.integration
 

@@ -6,8 +6,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from crosswarp.matrix import windows
-from crosswarp.matrix.issues import judge
+from crosswarp.matrix.facts.issues import judge
+from crosswarp.matrix.results import windows
 
 RELEASES = ("2.3.1", "3.0.0", "3.1.0", "3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0", "3.10.0")
 
@@ -172,10 +172,10 @@ def test_another_failure_is_no_edge(told, make_record, make_issue):
 
 def test_every_report_says_it(stored, make_record, make_issue):
     from crosswarp.reports import page
-    from crosswarp.reports.comment import comment
-    from crosswarp.reports.export import export
-    from crosswarp.reports.markdown import markdown
-    from crosswarp.reports.summary import summary
+    from crosswarp.reports.text.comment import comment
+    from crosswarp.reports.text.export import export
+    from crosswarp.reports.text.markdown import markdown
+    from crosswarp.reports.text.summary import summary
 
     red = make_record(
         kernel="chunk", config="num_warps=8", outcome="crash", fingerprint="reshapeOuts"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from crosswarp.reports import missing as plain
+from crosswarp.reports.findings import missing as plain
 from crosswarp.reports.page.model import Model
 
 

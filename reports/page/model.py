@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crosswarp import kernels
-from crosswarp.matrix import comparison, versions
-from crosswarp.matrix.issues import Issue
-from crosswarp.matrix.record import LANES, Record
-from crosswarp.reports import diff as diff_module
-from crosswarp.reports import reproduce
-from crosswarp.reports.diff import Diff, Side
-from crosswarp.reports.missing import unreached
+from crosswarp.matrix import versions
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results import comparison
+from crosswarp.matrix.results.record import LANES, Record
+from crosswarp.reports.findings import diff as diff_module
+from crosswarp.reports.findings.diff import Diff, Side
+from crosswarp.reports.findings.missing import unreached
+from crosswarp.reports.findings.view import Regression, View, regressions
 from crosswarp.reports.page.text import slugs
-from crosswarp.reports.view import Regression, View, regressions
+from crosswarp.reports.reproducing import reproduce
 
 
 @dataclass(frozen=True)

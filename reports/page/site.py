@@ -10,14 +10,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from crosswarp.compat.doctor_text import short_link
-from crosswarp.matrix.issues import Issue
-from crosswarp.matrix.language_table import Table
-from crosswarp.reports import language_view
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.facts.language_table import Table
+from crosswarp.reports.findings import language_view
+from crosswarp.reports.findings.view import View
 from crosswarp.reports.page import cells, pages
 from crosswarp.reports.page.missing import missing, unsupported
 from crosswarp.reports.page.model import Model
 from crosswarp.reports.page.text import block, line, script, web
-from crosswarp.reports.view import View
 
 HERE = Path(__file__).parent
 # What a colour says is also said by a sign. Each is in the fonts that systems come with.

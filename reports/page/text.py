@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from crosswarp.matrix.record import clean_text
-from crosswarp.reports import escape
+from crosswarp.matrix.results.record import clean_text
+from crosswarp.reports.text import escape
 
 # A name stands in a row, a fingerprint in a line; a message may fill a screen or two.
 MAX_LINE = 300

@@ -11,13 +11,12 @@ import triton
 
 from crosswarp import compat
 from crosswarp.kernels.case import Case, Kernel
-from crosswarp.matrix import virtual_gpu
-from crosswarp.matrix.cell import emulate
+from crosswarp.matrix.cell import emulate, virtual_gpu
 from crosswarp.matrix.cell.emulate import memory
 from crosswarp.matrix.cell.emulate.arguments import Argument
-from crosswarp.matrix.suite import item
-from crosswarp.matrix.suite.verdict import of_error
-from crosswarp.matrix.virtual_gpu import launching
+from crosswarp.matrix.cell.suite import item
+from crosswarp.matrix.cell.suite.verdict import of_error
+from crosswarp.matrix.cell.virtual_gpu import launching
 
 EMULATED = SimpleNamespace(lane="emulate", target="sm_80", mode="bare")
 SPEC = {"time_limit": 100, "targets": {}}

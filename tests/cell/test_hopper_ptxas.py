@@ -10,7 +10,7 @@ import torch
 
 from crosswarp import compat
 from crosswarp.compat.shims import hopper_ptxas
-from crosswarp.matrix import virtual_gpu
+from crosswarp.matrix.cell import virtual_gpu
 
 pytestmark = pytest.mark.triton(">=3.6,<3.8")
 

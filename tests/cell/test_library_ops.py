@@ -11,9 +11,9 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix import virtual_gpu
-from crosswarp.matrix.suite import warm
-from crosswarp.matrix.virtual_gpu import launches, torch_device
+from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.suite import warm
+from crosswarp.matrix.cell.virtual_gpu import launches, torch_device
 
 LIBRARY_OPS = Path(torch_device.__file__).parent.parent / "library_ops"
 AMD = targets.GFX942 if in_window(">=3.0", triton.__version__) else None

@@ -9,8 +9,8 @@ from triton.runtime.jit import JITFunction
 
 from crosswarp import compat
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix import virtual_gpu
-from crosswarp.matrix.virtual_gpu import launches
+from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.virtual_gpu import launches
 
 HAS_AMD = in_window(">=3.0", triton.__version__)
 

@@ -11,8 +11,8 @@ import triton
 from triton.runtime.cache import get_cache_manager
 
 from crosswarp import compat
-from crosswarp.matrix import virtual_gpu
-from crosswarp.matrix.suite import shimmed_cache
+from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.suite import shimmed_cache
 
 
 def launch():

@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 from crosswarp.compat.isolate import Outcome
-from crosswarp.matrix.suite import plan
+from crosswarp.matrix.cell.suite import plan
 
 HEAD = """
 from crosswarp.kernels import Case, Kernel

@@ -12,10 +12,10 @@ import torch
 import triton
 
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix import virtual_gpu
-from crosswarp.matrix.suite import probe
-from crosswarp.matrix.suite.tuning import ConfigLog
-from crosswarp.matrix.virtual_gpu import launches
+from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.suite import probe
+from crosswarp.matrix.cell.suite.tuning import ConfigLog
+from crosswarp.matrix.cell.virtual_gpu import launches
 
 TENSOR = ("mma.", "wgmma.", "tcgen05.")
 HAS_AMD = in_window(">=3.0", triton.__version__)

@@ -5,9 +5,9 @@ import time
 from typing import Any, Dict, Iterator, Optional
 
 from crosswarp.matrix.cell import ptx
-from crosswarp.matrix.suite import fingerprint
-from crosswarp.matrix.suite.verdict import Verdict
-from crosswarp.matrix.virtual_gpu.launching import Handed
+from crosswarp.matrix.cell.suite import fingerprint
+from crosswarp.matrix.cell.suite.verdict import Verdict
+from crosswarp.matrix.cell.virtual_gpu.launching import Handed
 
 from . import arguments, memory
 from .writers import Writers

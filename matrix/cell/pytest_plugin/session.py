@@ -63,8 +63,8 @@ class Session:
 
         from crosswarp import compat
         from crosswarp.matrix.cell import virtual_torch
-        from crosswarp.matrix.suite.warm import warm
-        from crosswarp.matrix.virtual_gpu.torch_device import properties_of
+        from crosswarp.matrix.cell.suite.warm import warm
+        from crosswarp.matrix.cell.virtual_gpu.torch_device import properties_of
 
         threads = torch.get_num_threads()
         patches.on_undo(lambda: torch.set_num_threads(threads))
@@ -248,7 +248,7 @@ def target(name: str) -> Any:
     except ImportError:
         # Before Python 3.11 pytest itself depends on this one.
         import tomli as toml  # type: ignore[no-redef]
-    from crosswarp.matrix.virtual_gpu import Target
+    from crosswarp.matrix.cell.virtual_gpu import Target
 
     table = toml.loads(_TARGETS.read_text("utf-8"))
     if name not in table:

@@ -12,7 +12,7 @@ Known lies: every CPU tensor claims the GPU, also one that a test made for the C
 """
 
 from crosswarp.compat.record import Patches
-from crosswarp.matrix.virtual_gpu import Target
+from crosswarp.matrix.cell.virtual_gpu import Target
 
 from .errors import NotOnVirtualGPU
 

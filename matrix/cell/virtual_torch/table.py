@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 import torch
 
 from crosswarp.compat.record import Patches
-from crosswarp.matrix.virtual_gpu import Target
-from crosswarp.matrix.virtual_gpu.torch_device import HIP_VERSION, properties_of
+from crosswarp.matrix.cell.virtual_gpu import Target
+from crosswarp.matrix.cell.virtual_gpu.torch_device import HIP_VERSION, properties_of
 
 from . import autocast, cuda, factories, generators, operators, streams, tensors
 

@@ -40,7 +40,7 @@ class Interpret:
         import triton
 
         from crosswarp.compat.versions import in_window
-        from crosswarp.matrix import virtual_gpu
+        from crosswarp.matrix.cell import virtual_gpu
 
         if in_window("<3.0", triton.__version__):
             msg = (
@@ -54,7 +54,7 @@ class Interpret:
         self._wrapped_kernels_as_they_are(patches)
 
     def in_child(self) -> None:
-        from crosswarp.matrix.suite.tuning import use_first_configuration
+        from crosswarp.matrix.cell.suite.tuning import use_first_configuration
 
         use_first_configuration()
 

@@ -1,0 +1,279 @@
+"""One item, run in a forked child: prepare the lane and the mode, launch, compare, and say how it went."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional
+
+from crosswarp import compat
+from crosswarp.compat.isolate import run_isolated
+from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.plain import attribute, text_of
+from crosswarp.matrix.cell.virtual_gpu import Target, contain, launching
+
+from . import device, kernels, language, oracle, probe, versions
+from .compare import compare, poisoned
+from .plan import Item
+from .tuning import ConfigLog, use_first_configuration
+from .verdict import Verdict, of_death, of_error, of_raised, told
+
+SEED = 20260
+
+
+def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], None]) -> Verdict:
+    """Run `item` and call ``emit(config, verdict, seconds)`` for each of its cells; returns the verdict on the whole.
+
+    A configuration that was being visited when the child died is named as the victim.
+    """
+    if item.broken is not None:
+        verdict = Verdict(**item.broken)
+        emit("", verdict, 0.0)
+        return verdict
+    if item.skip:
+        verdict = Verdict("unsupported", reason="target", message=item.skip)
+        emit("", verdict, 0.0)
+        return verdict
+
+    visiting: List[str] = []
+
+    def on_message(message: Any) -> None:
+        config, verdict, seconds = message
+        visiting[:] = [] if verdict is not None else [config]
+        if verdict is not None:
+            emit(config, Verdict(**verdict), seconds)
+
+    outcome = run_isolated(
+        lambda send: told(_in_child(item, spec, send)),
+        time_limit=spec["time_limit"],
+        memory_limit_mb=spec.get("memory_limit_mb"),
+        on_message=on_message,
+    )
+    if outcome.kind == "returned":
+        verdict = Verdict(**outcome.value)
+    elif outcome.raised is not None:
+        # An exception of the harness itself, not of the kernel: those are caught in the child.
+        verdict = of_raised(outcome.raised)
+    else:
+        verdict = of_death(outcome.kind, outcome.reason, outcome.output)
+        if visiting:
+            emit(visiting[0], verdict, outcome.seconds)
+    emit("", verdict, outcome.seconds)
+    return verdict
+
+
+def _in_child(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Verdict:
+    import time
+
+    began = time.monotonic()
+
+    def finished(config: str, verdict: Verdict) -> None:
+        nonlocal began
+        send((config, told(verdict), time.monotonic() - began))
+
+    def started(config: str) -> None:
+        nonlocal began
+        began = time.monotonic()
+        send((config, None, 0.0))
+
+    if item.mode == "shimmed":
+        compat.install()
+        if item.lane != "interpret":
+            # Imports Triton, which the interpreter's lane has to prepare first.
+            from . import shimmed_cache
+
+            shimmed_cache.use()
+    try:
+        log = _prepare_lane(item, spec, started, finished)
+        kernel = kernels.load(spec.get("suite"), item.kernel)
+    except BaseException as error:
+        return _with_context(of_error(error, phase="import"))
+    case = next(case for case in kernel.cases if case.id == item.case)
+    unsupported = _unsupported(item, kernel, case)
+    if unsupported is not None:
+        return unsupported
+    verdict = _launch(item, spec, kernel, case, log)
+    if log is not None and log.fatal is not None and verdict.outcome == "pass":
+        # Triton would have passed this failure on: the call as a whole failed, though other configurations live.
+        verdict = replace(log.fatal, resources=verdict.resources)
+    return _with_context(verdict)
+
+
+def _prepare_lane(item: Item, spec: Dict[str, Any], started, finished) -> Optional[ConfigLog]:
+    if item.lane == "interpret":
+        probe.prepare_import("interpret", spec)
+        use_first_configuration()
+        return None
+    if item.lane in ("compile", "emulate"):
+        virtual_gpu.activate(Target.from_table(item.target, spec["targets"][item.target]))
+    else:
+        contain()
+    if item.lane == "emulate":
+        from crosswarp.matrix.cell import emulate
+
+        machine = emulate.Machine(spec["time_limit"])
+        launching.run_with(machine)
+        log: ConfigLog = emulate.EveryConfiguration(machine, started, finished)
+    else:
+        log = ConfigLog(started, finished)
+    log.install()
+    return log
+
+
+def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
+    found = versions.found()
+    shims = [shim.name for shim in compat.active()]
+    lack = language.lack(kernel.features(case), found["triton"], item.target, shims)
+    if lack is not None:
+        return Verdict("unsupported", reason="language", message=lack.why, phase=item.lane)
+    if item.lane != "interpret":
+        return None
+    gap = oracle.gap(kernel.features(case), found["triton"], found["numpy"], shims)
+    return (
+        None
+        if gap is None
+        else Verdict("unsupported", reason="interpreter", message=gap.why, phase="interpret")
+    )
+
+
+def _launch(
+    item: Item, spec: Dict[str, Any], kernel: Any, case: Any, log: Optional[ConfigLog]
+) -> Verdict:
+    if item.lane == "emulate":
+        every: Any = log
+        return every.judge(lambda: _emulated(item, kernel, case, every.machine))
+    verdict = _once(item, kernel, case, SEED)
+    if item.lane != "device" or verdict.outcome != "pass" or (log and log.fatal):
+        return verdict
+    if log:
+        log.closed = True
+    # Fresh inputs: what the first launch left behind must not help.
+    again = _once(item, kernel, case, SEED + 1)
+    if again.outcome != "pass":
+        return again
+    return _measure(spec, kernel, case, verdict)
+
+
+def _emulated(item: Item, kernel: Any, case: Any, machine: Any) -> Verdict:
+    """One go: `_once`, where a launch that went wrong counts whatever the launcher makes of it."""
+    from crosswarp.matrix.cell import emulate
+
+    compared: List[Any] = []
+    machine.begin()
+    verdict = _once(item, kernel, case, SEED, compared)
+    if verdict.outcome == "mismatch" and compared:
+        told = emulate.told(machine.writers, *compared)
+        verdict.message = f"{verdict.message}\n{told}" if told else verdict.message
+    if machine.failed is not None:
+        verdict = replace(machine.failed, resources=verdict.resources)
+    verdict.resources.update(machine.resources())
+    return verdict
+
+
+def _once(
+    item: Item, kernel: Any, case: Any, seed: int, compared: Optional[List[Any]] = None
+) -> Verdict:
+    """Launch and compare once; what was compared is put into `compared`."""
+    import torch
+
+    try:
+        inputs = _inputs(kernel, case, "cuda" if item.lane == "device" else "cpu", seed)
+    except BaseException as error:
+        return of_error(error, phase="inputs")
+    reference_inputs = _cloned(inputs)
+    try:
+        with poisoned(torch, item.lane != "compile"):
+            outputs = kernel.launch(**inputs, **case.options)
+        if item.lane == "device":
+            torch.cuda.synchronize()
+    except BaseException as error:
+        return _with_stage(of_error(error, phase="bind"), error)
+    if item.lane in ("compile", "emulate") and launching.asked == 0:
+        # Green without having compiled anything would be the worst of lies.
+        nothing = "the launcher returned without launching a kernel"
+        return Verdict("api-error", "launched nothing", "launched nothing", nothing, "bind")
+    if item.lane == "compile":
+        return Verdict("pass")
+    try:
+        reference = kernel.reference(**reference_inputs)
+        tolerance = _tolerance(item, kernel, case)
+    except BaseException as error:
+        return of_error(error, phase="reference")
+    if compared is not None:
+        compared += [outputs, reference]
+    try:
+        return compare(outputs, reference, tolerance)
+    except BaseException as error:
+        # What it returned is nothing that can be compared.
+        return of_error(error, phase="compare")
+
+
+def _measure(spec: Dict[str, Any], kernel: Any, case: Any, verdict: Verdict) -> Verdict:
+    """`verdict` of the device lane with the time of a launch, or that two launches differ."""
+    import torch
+
+    inputs = _inputs(kernel, case, "cuda", SEED)
+    try:
+        with poisoned(torch, True):
+            first = kernel.launch(**_cloned(inputs), **case.options)
+            second = kernel.launch(**_cloned(inputs), **case.options)
+        different = device.same_bits(first, second)
+        if different and "atomic" not in kernel.features(case):
+            return device.not_deterministic(different)
+        timing = device.measured(
+            lambda: kernel.launch(**inputs, **case.options),
+            inputs,
+            Path(spec["cache"]),
+            spec["jobs"] == 1,
+        )
+    except BaseException as error:
+        return of_error(error, phase="launch")
+    verdict.resources.update(deterministic=not different, timing=timing)
+    return verdict
+
+
+def _inputs(kernel: Any, case: Any, where: str, seed: int) -> Dict[str, Any]:
+    import torch
+
+    generator = torch.Generator(device="cpu").manual_seed(seed)
+    inputs = kernel.inputs(case, torch.device("cpu"), generator)
+    return {
+        name: value.to(where) if isinstance(value, torch.Tensor) else value
+        for name, value in inputs.items()
+    }
+
+
+def _cloned(inputs: Dict[str, Any]) -> Dict[str, Any]:
+    import torch
+
+    return {
+        name: value.clone() if isinstance(value, torch.Tensor) else value
+        for name, value in inputs.items()
+    }
+
+
+def _with_stage(verdict: Verdict, error: BaseException) -> Verdict:
+    """How far a launcher of several stages (forward, backward) came, if it says so."""
+    stage = attribute(error, "crosswarp_stage")
+    if stage is not None:
+        # Whatever a suite has put there.
+        verdict.resources["stage"] = text_of(stage)
+    return verdict
+
+
+def _tolerance(item: Item, kernel: Any, case: Any) -> float:
+    for family, tolerances in kernel.tolerance_on.items():
+        if item.target.startswith(family) and case.dtype in tolerances:
+            return tolerances[case.dtype]
+    if case.dtype not in kernel.tolerance:
+        msg = f"{kernel.name} has no tolerance for {case.dtype}: add one to KERNEL.tolerance"
+        raise ValueError(msg)
+    return kernel.tolerance[case.dtype]
+
+
+def _with_context(verdict: Verdict) -> Verdict:
+    """Add what was launched and which shims acted."""
+    launched = launching.noted()
+    # What a launch costs is told once, by the lane compile.
+    if launched and "emulated" not in verdict.resources:
+        verdict.resources["launches"] = launched
+    verdict.shims = sorted({*verdict.shims, *compat.acted()})
+    return verdict

@@ -1,0 +1,191 @@
+"""The items of one lane in this environment: asked of the suite and of the compiler once, for all workers.
+
+Both questions run strangers' code (a kernel's module, the compiler), so both are asked in forked children. The first
+worker asks and writes the plan beside the records; the others wait for it.
+"""
+
+import fcntl
+import fnmatch
+import json
+import os
+import zlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+from crosswarp.compat.isolate import run_isolated
+from crosswarp.compat.versions import in_window
+from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.virtual_gpu import Target
+
+from . import kernel_check, kernels, probe, versions
+from .stream import Stream, shortened
+from .verdict import Verdict, of_death
+
+IMPORT_SECONDS = 120
+# The reason of a module whose KERNEL is none.
+MALFORMED = "malformed KERNEL"
+MAX_NOTE = 500
+NO_PTX = "the lane emulate executes PTX, and what Triton compiles for this target is none"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One pytest item: a case on a target in a lane and a mode.
+
+    `skip` says why it cannot run (`unsupported`), `broken` is the verdict on a module that could not be imported.
+    """
+
+    target: str
+    lane: str
+    mode: str
+    kernel: str
+    case: str
+    skip: str = ""
+    broken: Optional[Dict[str, Any]] = None
+
+    @property
+    def id(self) -> str:
+        return "/".join((self.target, self.lane, self.mode, self.kernel, self.case))
+
+
+def shared_plan(spec: Dict[str, Any], lane: str) -> List[Item]:
+    """The items of `lane`, made by whichever worker comes first."""
+    path = Path(spec["records"]).with_suffix(f".plan-{lane}.json")
+    with open(path.with_suffix(".lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            items = _make(spec, lane)
+            partial = path.with_suffix(".partial")
+            partial.write_text(json.dumps([asdict(item) for item in items]), "utf-8")
+            os.replace(partial, path)
+    return [Item(**entry) for entry in json.loads(path.read_text("utf-8"))]
+
+
+def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
+    stream = Stream(spec["records"])
+    found = versions.found()
+    targets = _targets(spec, lane, found["triton"], stream)
+    items: List[Item] = []
+    for name in kernels.names(spec.get("suite"), spec["kernels"]):
+        loaded = _cases(spec, lane, name)
+        if isinstance(loaded, Verdict) and lane == spec["lanes"][0]:
+            # Told at once: its cells come when their turn does.
+            told = loaded.message.strip().splitlines()[-1]
+            text = told if loaded.reason == MALFORMED else f"{name}.py: cannot be imported: {told}"
+            stream.write("note", column=spec["column"], text=text[:MAX_NOTE])
+        items += _items(spec, lane, name, loaded, targets)
+    stream.write(protocol.Session(lane, len(items), found))
+    return items
+
+
+def _items(
+    spec: Dict[str, Any], lane: str, name: str, loaded: Any, targets: Dict[str, str]
+) -> List[Item]:
+    """The items of one kernel. The modes of a case stand side by side: what one compiled, the next finds in Triton's
+    cache. That a module cannot be imported is told by every shard, because none knows what its share would be."""
+    items = []
+    for target, reason in targets.items():
+        if isinstance(loaded, Verdict):
+            broken = asdict(loaded)
+            items += [
+                Item(target, lane, mode, name, "import", broken=broken) for mode in spec["modes"]
+            ]
+            continue
+        cases = [
+            case
+            for case, globs in loaded
+            if lane not in ("compile", "emulate")
+            or any(fnmatch.fnmatchcase(target, glob) for glob in globs)
+        ]
+        for case in _share(cases, "/".join((target, lane, name)), spec.get("shard")):
+            items += [Item(target, lane, mode, name, case, skip=reason) for mode in spec["modes"]]
+    return items
+
+
+def _share(cases: List[str], of: str, shard: Optional[Sequence[int]]) -> List[str]:
+    """A kernel's cases dealt out in turn, so that the shards of a slow kernel weigh the same. Each kernel and target
+    begins with another shard, whatever became of the others: every machine deals alike."""
+    if not shard:
+        return cases
+    number, shards = shard
+    first = zlib.crc32(of.encode("utf-8", "replace"))
+    return [case for place, case in enumerate(cases) if (first + place) % shards == number - 1]
+
+
+def _targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Dict[str, str]:
+    """Names of the targets, each with why it is unsupported, or an empty string."""
+    if lane == "interpret":
+        return {"cpu": ""}
+    if lane == "device":
+        return {probe.device_target(): ""}
+    chosen = {}
+    emulated = spec.get("emulated")
+    for name, table in spec["targets"].items():
+        target = Target.from_table(name, table)
+        if lane == "emulate" and emulated is not None and name not in emulated:
+            continue
+        if lane == "emulate" and target.backend != "cuda":
+            chosen[name] = NO_PTX
+            continue
+        problem = probe.why_not(target, spec["time_limit"])
+        known = bool(target.triton) and in_window(target.triton, triton)
+        stream.write(protocol.Target(name, not problem, problem))
+        # A target that this Triton is known to compile for runs whatever the probe says: its loss is a regression.
+        chosen[name] = "" if known else problem
+    return chosen
+
+
+def _malformed(name: str, wrong: List[str]) -> Verdict:
+    """The verdict on a module that was imported and says what cannot be run. It costs this module alone."""
+    return Verdict(
+        "api-error",
+        reason=MALFORMED,
+        fingerprint=shortened(f"{MALFORMED}: {wrong[0]}", 300),
+        message=shortened(f"{name}.py: {'; '.join(wrong)}. Correct it in the suite."),
+        phase="import",
+    )
+
+
+def _is_answer(value: Any) -> bool:
+    """Whether it is what was asked for: lists of what is wrong and of (case, its targets)."""
+    if not (isinstance(value, tuple) and [type(part) for part in value] == [list, list]):
+        return False
+    wrong, cases = value
+    return all(type(text) is str for text in wrong) and all(
+        isinstance(case, tuple)
+        and [type(part) for part in case] == [str, tuple]
+        and all(type(glob) is str for glob in case[1])
+        for case in cases
+    )
+
+
+def _cases(spec: Dict[str, Any], lane: str, name: str) -> Any:
+    """Ids and target globs of the module's cases in this lane, or the verdict on its import."""
+
+    def ask(send):
+        probe.prepare_import(lane, spec)
+        kernel = kernels.load(spec.get("suite"), name)
+        wrong = kernel_check.problems(kernel, may_be_empty=bool(spec.get("libraries")))
+        return (wrong, []) if wrong else ([], kernel_check.cases_in(kernel, lane))
+
+    limit = min(IMPORT_SECONDS, spec["time_limit"])
+    outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"))
+    if outcome.kind == "returned":
+        if not _is_answer(outcome.value):
+            # The module has written into the pipe that the answer comes through.
+            return _malformed(name, ["its import gave another answer than its cases"])
+        wrong, cases = outcome.value
+        return _malformed(name, wrong) if wrong else cases
+    if outcome.raised is not None:
+        from . import fingerprint
+
+        raised = outcome.raised
+        return Verdict(
+            "api-error",
+            reason=raised.type_name,
+            fingerprint=fingerprint.of_exception(raised.type_name, raised.text),
+            message=raised.traceback[-4000:],
+            phase="import",
+        )
+    return of_death(outcome.kind, outcome.reason, outcome.output, phase="import")

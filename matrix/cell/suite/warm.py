@@ -1,0 +1,73 @@
+"""Work out once, in the worker, what every forked child would work out again: 0.3 to 0.5 s an item.
+
+Triton digests its own files (libtriton.so among them) and asks ptxas for its version the first time that a process
+compiles, and keeps both in memory. Nothing here changes a result; what a version does not have is passed over.
+"""
+
+import contextlib
+import importlib
+import os
+import sys
+from typing import Any, Dict, Mapping, Optional
+
+from . import versions
+
+# module, function (kept by functools.lru_cache in that version), versions
+_REMEMBERED = (
+    ("triton.common.backend", "get_cuda_version_key"),  # 2.3
+    ("triton.compiler.compiler", "triton_key"),  # 3.0 to 3.3
+    ("triton.runtime.cache", "triton_key"),  # 3.4 and later
+    ("triton.backends.nvidia.compiler", "get_ptxas_version"),
+)
+
+
+# Modules that were imported for one library's children alone: library folder -> name -> module.
+_set_aside: Dict[str, Dict[str, Any]] = {}
+
+
+def warm(preload: Optional[Mapping[str, Any]] = None) -> None:
+    """Fill those memories, and import what children import.
+
+    `preload` names, for the folder of a library, modules that it imports itself, which takes seconds each time, and
+    that hold no kernels of its own. Those that lie in the folder wait for `bring_back`, the others stay imported.
+    """
+    for module, function in _REMEMBERED:
+        with contextlib.suppress(Exception):
+            getattr(importlib.import_module(module), function)()
+    with contextlib.suppress(Exception):
+        # Reads the compiler's library and asks ptxas, for every item again.
+        versions.found()
+    for module in (
+        "triton.experimental.gluon",
+        "packaging.specifiers",
+        "elftools.elf.elffile",
+        "crosswarp.matrix.cell.suite.item",
+        "crosswarp.matrix.cell.emulate",
+    ):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+    if preload is not None:
+        # What a library leaves to torch.compile is no kernel of its own, and would be built in C++ for the CPU.
+        os.environ["TORCHDYNAMO_DISABLE"] = "1"
+    for folder, modules in (preload or {}).items():
+        _preload(folder, modules)
+
+
+def _preload(folder: str, modules: Any) -> None:
+    before = set(sys.modules)
+    sys.path.append(folder)
+    for module in modules:
+        # Each column lacks some; a library that needs it will say so itself.
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+    sys.path.remove(folder)
+    _set_aside[folder] = {
+        name: sys.modules.pop(name)
+        for name in set(sys.modules) - before
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(folder)
+    }
+
+
+def bring_back(folder: str) -> None:
+    """In a child that uses the library in `folder`: what was imported from there already."""
+    sys.modules.update(_set_aside.get(folder, {}))

@@ -1,0 +1,418 @@
+"""One environment for each column, built with uv and used again while what it was built from stays the same."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.environments import locks, resolver
+from crosswarp.matrix.environments.uvtool import Answer, Uv
+from crosswarp.matrix.errors import EnvironmentFailed
+from crosswarp.matrix.facts.columns import CELL_PYTHON, Column
+
+# What the suite itself needs inside every column. pyelftools reads registers and spills from a cubin.
+SUITE_REQUIREMENTS = ("packaging", "pytest", "pytest-xdist", "pyelftools")
+_STAMP = "crosswarp-stamp.json"
+_PROBE_TIMEOUT = 8
+_CHOOSE = "If there are no such versions, or no build of them for one Python, name others. "
+
+
+@dataclass(frozen=True)
+class Environment:
+    python: Path
+    label: str
+    expect: Mapping[str, str]
+    versions: Mapping[str, str]
+    requirements: tuple[str, ...]
+    # What was installed whatever the packages ask for.
+    overrides: tuple[str, ...] = ()
+    reused: bool = False
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    # What keeps other runs from building it anew.
+    hold: locks.Hold | None = field(default=None, compare=False)
+
+    def release(self) -> None:
+        """Nothing runs in it any more."""
+        if self.hold is not None:
+            self.hold.release()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """All that an environment is built from. Equal ones need no building."""
+
+    requirements: tuple[str, ...]
+    overrides: tuple[str, ...]
+    python: str
+    crosswarp: str
+    identity: Mapping[str, str] = field(default_factory=dict)
+
+    def stamp(self) -> dict[str, object]:
+        return {
+            "requirements": list(self.requirements),
+            "overrides": list(self.overrides),
+            "python": self.python,
+            "crosswarp": self.crosswarp,
+            "identity": dict(self.identity),
+        }
+
+
+class Builder:
+    """Builds environments below `folder`, one at a time. `say` is for what the user should know while it works."""
+
+    def __init__(
+        self,
+        folder: Path,
+        table: Sequence[Column],
+        uv: Uv,
+        main: str | None = None,
+        nightly_index: str | None = None,
+        say: Callable[[str], None] = lambda text: None,
+        crosswarp: CrosswarpSource | None = None,
+        nightly: str | None = None,
+    ) -> None:
+        self.folder = folder
+        self._table = table
+        self._uv = uv
+        self._main = main
+        self._nightly_index = nightly_index
+        # A build of that index, in place of its newest.
+        self._nightly = nightly
+        self._say = say
+        self._crosswarp = crosswarp or CrosswarpSource.here()
+        # None until the first build has asked; asked at most once a run. Another builder may be told the answer.
+        self.cpu_backend: bool | None = None
+        self._cancelled = False
+        self._holds: weakref.WeakSet[locks.Hold] = weakref.WeakSet()
+
+    def __call__(self, column: Column) -> Environment:
+        """Its environment, built where need be, and held as it is until `Environment.release` or `cancel`.
+
+        Raises:
+            EnvironmentFailed: it could not be built.
+        """
+        try:
+            return self._environment(column)
+        except OSError as error:
+            raise EnvironmentFailed(
+                f"{column.id}: its environment could not be built: {error}. Free space and check the rights of "
+                f"{self.folder}, or name another folder with --work."
+            ) from None
+
+    def _environment(self, column: Column) -> Environment:
+        started = time.monotonic()
+        python = python_for(column)
+        resolved = self._resolve(column, python)
+        overrides = (resolved.triton, resolved.torch) if column.resolver else column.overrides
+        wanted = Wanted(
+            requirements=(
+                resolved.triton,
+                resolved.torch,
+                *column.requirements,
+                *SUITE_REQUIREMENTS,
+            ),
+            overrides=overrides,
+            python=python,
+            crosswarp=self._crosswarp.stamp,
+            identity=resolved.identity,
+        )
+        home = self.folder / column.id
+        home.parent.mkdir(parents=True, exist_ok=True)
+        found, reused, hold = self._ready(column, home, wanted, resolved)
+        expect = {
+            "triton": resolved.triton_version or found["triton"],
+            "torch": resolved.torch_version or found["torch"],
+            **column.swapped,
+        }
+        return Environment(
+            python=_python_of(home),
+            label=resolved.label,
+            expect=expect,
+            versions={**found, **resolved.identity},
+            requirements=wanted.requirements,
+            overrides=wanted.overrides,
+            reused=reused,
+            seconds=time.monotonic() - started,
+            notes=(*resolved.notes, *self._swapped(column, home, wanted)),
+            hold=hold,
+        )
+
+    def cancel(self) -> None:
+        """Ends what is being built, and what was built is no longer held for this run."""
+        self._cancelled = True
+        self._uv.cancel()
+        for hold in list(self._holds):
+            hold.release()
+
+    def _ready(
+        self, column: Column, home: Path, wanted: Wanted, resolved: resolver.Resolved
+    ) -> tuple[dict[str, str], bool, locks.Hold]:
+        """What is installed in `home`, whether it was there already, and what keeps others from building it anew.
+
+        A run that wants it otherwise waits for those that use it: their suites import from it until they end.
+        """
+        lock, moving, built = self.folder / f"{column.id}.lock", resolved.moving, False
+        while True:
+            hold = self._wait(
+                locks.use, lock, f"{column.id}: another run builds its environment; waiting for it"
+            )
+            found = None if moving else self._reusable(home, wanted)
+            if found is not None:
+                return found, not built, hold
+            hold.release()
+            hold = self._wait(
+                locks.change, lock,
+                f"{column.id}: another run uses its environment, which this one must build anew; waiting for its end "
+                "(a --work of its own need not wait)",
+            )  # fmt: skip
+            try:
+                if moving or self._reusable(home, wanted) is None:
+                    self._say(f"{column.id}: building its environment")
+                    self._make(column, home, wanted, resolved)
+                    built = True
+            finally:
+                hold.release()
+            # From here on it is as good as any other: what moves was looked up once for this run.
+            moving = False
+
+    def _wait(
+        self,
+        lock: Callable[[Path, Callable[[], None], Callable[[], bool]], locks.Hold],
+        path: Path,
+        told: str,
+    ) -> locks.Hold:
+        try:
+            hold = lock(path, lambda: self._say(told), lambda: self._cancelled)
+        except locks.Stopped:
+            raise EnvironmentFailed(
+                "cancelled while it waited for another run. Run again."
+            ) from None
+        self._holds.add(hold)
+        if self._cancelled:
+            # `cancel` may not have seen it.
+            hold.release()
+            raise EnvironmentFailed("cancelled. Run again.")
+        return hold
+
+    def _make(
+        self, column: Column, home: Path, wanted: Wanted, resolved: resolver.Resolved
+    ) -> None:
+        self._build(column, home, wanted, resolved)
+        found = self._installed(column, home)
+        self._check_pins(column, resolved, found)
+        stamp = {**wanted.stamp(), "installed": found}
+        (home / _STAMP).write_text(json.dumps(stamp, indent=1))
+
+    def _resolve(self, column: Column, python: str) -> resolver.Resolved:
+        if column.resolver == "main":
+            number = python if python[:1].isdigit() else _here()
+            return resolver.resolve(
+                self._main, self._nightly_index, self._table, self._uv, number, self._nightly
+            )
+        return resolver.Resolved(
+            triton=f"triton=={column.triton}",
+            torch=f"torch=={column.torch}",
+            label=column.id,
+            triton_version=column.triton,
+            torch_version=column.torch,
+        )
+
+    def _reusable(self, home: Path, wanted: Wanted) -> dict[str, str] | None:
+        try:
+            stamp = json.loads((home / _STAMP).read_text())
+            installed = stamp.pop("installed")
+        except (OSError, ValueError, KeyError, AttributeError, TypeError):
+            return None
+        # The interpreter may be gone (a system upgrade); a link to nothing does not exist.
+        return installed if stamp == wanted.stamp() and _python_of(home).exists() else None
+
+    def _build(
+        self, column: Column, home: Path, wanted: Wanted, resolved: resolver.Resolved
+    ) -> None:
+        # --clear takes the old stamp along, so an interrupted build is never taken for a finished one.
+        made = self._uv(["venv", "--clear", "--force", "--python", wanted.python, str(home)])
+        if not made.ok:
+            raise _failed(
+                column,
+                made,
+                f"uv found no Python {wanted.python}: install one (uv python install), or run crosswarp with it.",
+            )
+        arguments = ["pip", "install", "--python", str(_python_of(home))]
+        if resolved.index:
+            arguments += ["--index", resolved.index, "--index-strategy", "unsafe-best-match"]
+            arguments += ["--prerelease-package", "triton=allow"]
+        with tempfile.TemporaryDirectory() as folder:
+            if wanted.overrides:
+                overrides = Path(folder, "overrides.txt")
+                overrides.write_text("\n".join(wanted.overrides) + "\n")
+                arguments += ["--overrides", str(overrides)]
+            if resolved.moving:
+                arguments += ["--reinstall-package", "triton", "--refresh-package", "triton"]
+            self._install(column, [*arguments, *wanted.requirements])
+        self._crosswarp.install(column, _python_of(home), self._uv)
+
+    def _install(self, column: Column, arguments: Sequence[str]) -> None:
+        if self.cpu_backend is None:
+            self.cpu_backend, said = self._probe_cpu(arguments)
+            self._say(said)
+        if self.cpu_backend:
+            if self._uv([*arguments, "--torch-backend", "cpu"]).ok:
+                return
+            self._say(
+                f"{column.id}: torch's CPU build could not be installed; taking the package index's build"
+            )
+        done = self._uv(arguments)
+        if not done.ok:
+            raise _failed(
+                column,
+                done,
+                f"{_CHOOSE if column.swapped else ''}Check the network and the package index (pip's and uv's settings "
+                "are used), then run again; the other columns are not concerned. To leave this one out, name the "
+                "others with --columns.",
+            )
+
+    def _probe_cpu(self, arguments: Sequence[str]) -> tuple[bool, str]:
+        """Whether torch's own CPU index answers: resolved only, without a retry, and given up after seconds."""
+        answer = self._uv(
+            [*arguments, "--torch-backend", "cpu", "--dry-run"],
+            timeout=_PROBE_TIMEOUT,
+            environ={"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": str(_PROBE_TIMEOUT)},
+        )
+        if answer.ok:
+            return True, "torch: CPU builds, from torch's own index"
+        why = (
+            "no answer in time"
+            if answer.status == 124
+            else "cannot be reached or lacks these versions"
+        )
+        return False, (
+            f"torch: its CPU index {why}; taking the package index's builds (local wheels of the same version first). "
+            "They are larger and work the same here."
+        )
+
+    def _installed(self, column: Column, home: Path) -> dict[str, str]:
+        listed = self._uv(["pip", "list", "--format", "json", "--python", str(_python_of(home))])
+        if not listed.ok:
+            raise _failed(column, listed, "Delete that folder and run again.")
+        packages = {entry["name"]: entry["version"] for entry in json.loads(listed.stdout)}
+        keep = ("triton", "torch", "numpy", "setuptools", "pytest", "pytest-xdist", "crosswarp")
+        found = {name: packages[name] for name in keep if name in packages}
+        return {**found, "python": _python_version(home)}
+
+    def _swapped(self, column: Column, home: Path, wanted: Wanted) -> tuple[str, ...]:
+        """That it is no published pair, and which wishes of its packages were overridden."""
+        if not column.swapped:
+            return ()
+        checked = self._uv(["pip", "check", "--python", str(_python_of(home))])
+        against = [line.strip() for line in checked.stderr.splitlines() if " requires " in line]
+        official = column.id.partition("+")[0]
+        text = f"{column.id}: off the versions of {official}"
+        if wanted.overrides:
+            text += f"; overridden: {', '.join(wanted.overrides)}"
+        return (". ".join([text, *against]) + ".",)
+
+    def _check_pins(
+        self, column: Column, resolved: resolver.Resolved, found: Mapping[str, str]
+    ) -> None:
+        pins = {"triton": resolved.triton_version, "torch": resolved.torch_version}
+        for name, planned in {**pins, **column.swapped}.items():
+            if name not in found or (
+                planned and not versions.as_planned(name, found[name], planned)
+            ):
+                raise EnvironmentFailed(
+                    f"{column.id}: its environment holds {name} {found.get(name, 'not at all')}, planned was "
+                    f"{planned}. Delete {self.folder / column.id} and run again."
+                )
+
+
+@dataclass(frozen=True)
+class CrosswarpSource:
+    """Where the crosswarp that runs here comes from: a column gets the same one, never another version."""
+
+    # The root of a checkout, or None when crosswarp is installed from a wheel.
+    checkout: Path | None
+    version: str
+
+    @classmethod
+    def here(cls) -> CrosswarpSource:
+        root = Path(__file__).resolve().parents[2]
+        project = root / "pyproject.toml"
+        is_checkout = project.is_file() and 'name = "crosswarp"' in project.read_text("utf-8")
+        try:
+            number = installed_version("crosswarp")
+        except ImportError:
+            number = "unknown"
+        return cls(root if is_checkout else None, number)
+
+    @property
+    def stamp(self) -> str:
+        if self.checkout:
+            # A package that is new in pyproject.toml must reach environments that exist already.
+            return f"{self.checkout} {(self.checkout / 'pyproject.toml').stat().st_mtime_ns}"
+        return f"{self.version} from {_packages_folder()}"
+
+    def install(self, column: Column, python: Path, uv: Uv) -> None:
+        if self.checkout:
+            done = uv(
+                ["pip", "install", "--python", str(python), "--no-deps", "-e", str(self.checkout)]
+            )
+            if not done.ok:
+                raise _failed(
+                    column, done, f"crosswarp itself could not be installed from {self.checkout}."
+                )
+            return
+        # From a wheel there is nothing to build from: the installed packages are copied as they are.
+        query = "import sysconfig; print(sysconfig.get_path('purelib'))"
+        found = uv(["run", "--no-project", "--python", str(python), "python", "-c", query])
+        if not found.ok:
+            raise _failed(column, found, "Delete its folder and run again.")
+        target = Path(found.stdout.strip()) / "crosswarp"
+        shutil.copytree(
+            _packages_folder(),
+            target,
+            dirs_exist_ok=True,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+
+
+def _packages_folder() -> Path:
+    return Path(__file__).resolve().parents[2]
+
+
+def python_for(column: Column) -> str:
+    """This interpreter's version where the column allows it, so that nothing is downloaded; else the column's range."""
+    allowed = SpecifierSet(column.python)
+    if allowed.contains(_here(), prereleases=True):
+        return _here()
+    return str(allowed & CELL_PYTHON)
+
+
+def _python_version(home: Path) -> str:
+    lines = (line.partition("=") for line in (home / "pyvenv.cfg").read_text().splitlines())
+    return next(value.strip() for name, _, value in lines if name.strip() == "version_info")
+
+
+def _here() -> str:
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def _python_of(home: Path) -> Path:
+    return home / "bin" / "python"
+
+
+def _failed(column: Column, answer: Answer, advice: str) -> EnvironmentFailed:
+    return EnvironmentFailed(
+        f"{column.id}: its environment could not be built:\n{answer.why}\n{advice}"
+    )

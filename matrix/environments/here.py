@@ -1,0 +1,110 @@
+"""`run --here`: the interpreter at hand as a column of its own, for containers, source builds and GPU machines.
+
+Nothing is built and nothing is expected: the column is named for the Triton that was found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosswarp.matrix.environments.environment import SUITE_REQUIREMENTS, Environment
+from crosswarp.matrix.errors import EnvironmentFailed
+from crosswarp.matrix.facts.columns import Column
+
+# In a child: importing torch takes seconds and a broken driver can take the process along.
+_ASK = """
+import json, sys
+found = {"python": ".".join(map(str, sys.version_info[:3]))}
+try:
+    import crosswarp.matrix
+except ImportError as error:
+    found["crosswarp"] = str(error)
+missing = []
+for name in ("packaging", "pytest", "xdist", "numpy"):
+    try:
+        __import__(name)
+    except ImportError:
+        missing.append(name)
+found["missing"] = missing
+for name in ("torch", "triton"):
+    try:
+        found[name] = __import__(name).__version__
+    except Exception as error:
+        found[name + "-error"] = f"{type(error).__name__}: {error}"
+if "torch" in found:
+    import torch
+    try:
+        found["gpu"] = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
+    except Exception as error:
+        found["gpu-error"] = f"{type(error).__name__}: {error}"
+print("\\n" + json.dumps(found))
+"""
+_TIMEOUT = 300
+
+
+@dataclass(frozen=True)
+class Here:
+    """What the interpreter at hand can do; stands in for the environment builder."""
+
+    python: Path
+    found: Mapping[str, str]
+
+    @property
+    def gpu(self) -> str:
+        return self.found.get("gpu", "")
+
+    @property
+    def column(self) -> Column:
+        # No pins: what is there is what runs.
+        identifier = f"here-triton-{self.found['triton']}".lower()
+        return Column.model_construct(
+            id="".join(c if c.isalnum() or c in "._+-" else "-" for c in identifier)
+        )
+
+    def __call__(self, column: Column) -> Environment:
+        label = f"{column.id} ({self.python}, torch {self.found.get('torch')})"
+        return Environment(
+            self.python, label, expect={}, versions=self.found, requirements=(), reused=True
+        )
+
+    def cancel(self) -> None:
+        pass
+
+
+def look(python: Path) -> Here:
+    try:
+        done = subprocess.run(
+            [str(python), "-c", _ASK], capture_output=True, text=True, errors="replace",
+            timeout=_TIMEOUT, stdin=subprocess.DEVNULL, env=dict(os.environ),
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EnvironmentFailed(
+            f"{python}: cannot be asked what it holds ({error}). Name another."
+        ) from None
+    try:
+        found = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        lines = done.stderr.strip().splitlines()[-5:]
+        raise EnvironmentFailed(
+            f"{python}: asked for its Triton, it ended with status {done.returncode}:\n"
+            + "\n".join(lines)
+            + "\nMake `import torch, triton` work there first."
+        ) from None
+    for name in ("triton", "torch"):
+        if name not in found:
+            raise EnvironmentFailed(
+                f"{python}: {name} cannot be imported ({found.get(name + '-error')}). Install it there, or run "
+                "`crosswarp run` without --here, which builds its own environments."
+            )
+    if found["missing"] or "crosswarp" in found:
+        need = " ".join(SUITE_REQUIREMENTS)
+        raise EnvironmentFailed(
+            f"{python}: the suite needs crosswarp, numpy, {', '.join(SUITE_REQUIREMENTS)} there "
+            f"(missing: {', '.join(found['missing']) or 'crosswarp'}). Install them: pip install crosswarp numpy {need}"
+        )
+    return Here(python, {name: str(value) for name, value in found.items() if name != "missing"})

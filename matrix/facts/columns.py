@@ -1,0 +1,203 @@
+"""The columns: pinned environments, read from columns.toml.
+
+A column off its official versions needs no entry: `triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12`, or any part of
+it, takes the rest from `triton-3.2.0`. torch and numpy are then installed with an override, because torch pins its
+Triton exactly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.errors import ConfigError, UsageError
+from crosswarp.matrix.facts import datafile, selection
+
+DEFAULT_FILE = Path(__file__).with_name("columns.toml")
+DEFAULT_PROFILE = "founding"
+# The cell side's own floor.
+CELL_PYTHON = SpecifierSet(">=3.9")
+_SPELLED = "Write it as triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12, or any part of that."
+
+
+def _version(text: str) -> str:
+    try:
+        Version(text)
+    except InvalidVersion:
+        raise ValueError(f'"{text}" is not a version') from None
+    return text
+
+
+def _specifier(text: str) -> str:
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        raise ValueError(f'"{text}" is not a range of versions such as ">=3.9,<3.13"') from None
+    return text
+
+
+def _requirement(text: str) -> str:
+    try:
+        Requirement(text)
+    except InvalidRequirement:
+        raise ValueError(f'"{text}" is not a requirement such as "numpy<2"') from None
+    return text
+
+
+class Column(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._+-]*$")]
+    triton: Annotated[str, AfterValidator(_version)] | None = None
+    torch: Annotated[str, AfterValidator(_version)] | None = None
+    python: Annotated[str, AfterValidator(_specifier)] = ">=3.9"
+    requirements: tuple[Annotated[str, AfterValidator(_requirement)], ...] = ()
+    profile: tuple[str, ...] = ("all",)
+    resolver: Literal["main"] | None = None
+    source: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Column:
+        if self.resolver:
+            if self.triton or self.torch:
+                raise ValueError("a column with a resolver pins no triton and no torch")
+            return self
+        if not (self.triton and self.torch):
+            raise ValueError("needs both triton and torch, or a resolver")
+        ids = (f"triton-{self.triton}", f"triton-{self.triton}+torch-{self.torch}")
+        if self.id not in ids:
+            raise ValueError(f"the id must be {ids[0]}, or {ids[1]} off the official pair")
+        return self
+
+    @property
+    def swapped(self) -> dict[str, str]:
+        """What it has in place of its Triton's own: `{"torch": "2.5.1", "python": "3.12"}`."""
+        return {} if self.resolver else versions.swapped(self.id)
+
+    @property
+    def official(self) -> bool:
+        """Whether it is a published pair with what that asks for, so that nothing needs an override."""
+        return self.resolver is None and not self.swapped
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """What is installed whatever its packages ask for; torch asks for one Triton and no other."""
+        pair = [f"triton=={self.triton}", f"torch=={self.torch}"] if "torch" in self.swapped else []
+        numpy = [f"numpy=={self.swapped['numpy']}"] if "numpy" in self.swapped else []
+        return (*pair, *numpy)
+
+
+class ColumnFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    column: Annotated[tuple[Column, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _unique(self) -> ColumnFile:
+        ids = [column.id for column in self.column]
+        twice = sorted({name for name in ids if ids.count(name) > 1})
+        if twice:
+            raise ValueError(f"the same id stands twice: {', '.join(twice)}")
+        return self
+
+
+def load(path: Path = DEFAULT_FILE) -> tuple[Column, ...]:
+    return datafile.load(path, ColumnFile).column
+
+
+def newest(columns: Sequence[Column]) -> Column:
+    """The newest published pair of the table."""
+    published = [column for column in columns if column.triton and column.official]
+    if not published:
+        raise ConfigError(
+            "the column table holds no published pair. Add one with triton and torch."
+        )
+    return max(published, key=lambda column: Version(column.triton or "0"))
+
+
+def choose(columns: Sequence[Column], wanted: Sequence[str]) -> list[Column]:
+    """Columns by id, glob, profile name, or off the table; in the order of the table, those off it last."""
+    listing = "`crosswarp columns` lists them."
+    by_id = {column.id: column for column in columns}
+    profiles = {name for column in columns for name in column.profile}
+    names: set[str] = set()
+    swapped: dict[str, Column] = {}
+    for text in wanted:
+        if text in profiles:
+            names.update(column.id for column in columns if text in column.profile)
+        elif text not in by_id and "+" in text and not any(char in text for char in "*?["):
+            one = _off_table(text, by_id)
+            swapped[one.id] = one
+        else:
+            names.update(selection.choose([text], list(by_id), "column", listing))
+    names.update(swapped.keys() & by_id)
+    chosen = [column for column in columns if column.id in names]
+    return chosen + [column for name, column in swapped.items() if name not in by_id]
+
+
+def swap(column: Column, **wanted: str) -> Column:
+    """`column` with another torch, numpy or python; itself where that is what it has. Raises UsageError."""
+    checked = {axis: _checked(column, axis, text) for axis, text in wanted.items()}
+    if "torch" in checked and Version(checked["torch"]) == Version(column.torch or "0"):
+        del checked["torch"]
+    swapped = {**column.swapped, **checked}
+    changes: dict[str, object] = {"torch": swapped.get("torch", column.torch)}
+    if "numpy" in swapped:
+        others = [text for text in column.requirements if Requirement(text).name != "numpy"]
+        changes["requirements"] = (f"numpy=={swapped['numpy']}", *others)
+    if "python" in swapped:
+        patch = swapped["python"].count(".") == 2
+        changes["python"] = f"=={swapped['python']}" if patch else f"=={swapped['python']}.*"
+    parts = [f"{axis}-{swapped[axis]}" for axis in versions.SWAPPED if axis in swapped]
+    identifier = "+".join([f"triton-{column.triton}", *parts])
+    if identifier == column.id:
+        return column
+    return column.model_copy(update={**changes, "id": identifier, "profile": ()})
+
+
+def _checked(column: Column, axis: str, text: str) -> str:
+    """The version that `text` names, spelled as it is in ids."""
+    if axis == "python":
+        if not re.fullmatch(r"3\.\d+(\.\d+)?", text):
+            raise UsageError(f'"{text}" is not a version of Python such as 3.12. {_SPELLED}')
+        allowed = SpecifierSet(column.python) & CELL_PYTHON
+        if not allowed.contains(text, prereleases=True):
+            raise UsageError(
+                f"{column.id} takes Python {allowed}, not {text}. Name one of those, or another column."
+            )
+        return text
+    try:
+        version = Version(text)
+    except InvalidVersion:
+        version = None
+    # One spelling of one version: what is released as 2.6.0 is not also 2.6.
+    if version is None or version.epoch or len(version.release) != 3:
+        raise UsageError(f'"{text}" is not a whole version of {axis}. {_SPELLED}')
+    return str(version)
+
+
+def _off_table(text: str, by_id: dict[str, Column]) -> Column:
+    """The column that an id such as `triton-3.2.0+python-3.12` names, its parts in any order."""
+    name, parts = versions.split_id(text)
+    axes = [axis for axis, _ in parts]
+    if not parts or len(set(axes)) < len(axes):
+        raise UsageError(f'column "{text}": what is in place of its own cannot be read. {_SPELLED}')
+    base = by_id.get(name)
+    if base is None:
+        raise UsageError(
+            f'column "{text}": the table holds no "{name}". `crosswarp columns` lists what it holds, and '
+            "`crosswarp update` proposes the releases that it lacks."
+        )
+    if base.resolver:
+        raise UsageError(
+            f'column "{text}": "{name}" pins no versions that could be swapped. Name a release. {_SPELLED}'
+        )
+    return swap(base, **dict(parts))

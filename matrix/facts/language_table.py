@@ -1,0 +1,281 @@
+"""The language table: what `triton.language` holds in each release, as measured, in language.json.
+
+The file is made by `crosswarp language --write` and read by everything else. One line for a name and for a probe; the
+releases that agree share an entry, written as the ends of each run of columns (`2.3.1 3.1.0..3.9.0`). A failure stands
+there as a digest of its text, because many names fail for one reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.errors import ConfigError, UsageError
+from crosswarp.matrix.facts import datafile
+
+DEFAULT_FILE = Path(__file__).with_name("language.json")
+# An NVIDIA and an AMD target of this time; what a probe says of the interpreter stands beside them.
+TARGETS = ("sm_90", "gfx942")
+INTERPRETER = "interpreter"
+PASS = "pass"
+# Raised when a field changes its meaning or goes away.
+FORMAT = 1
+_AGAIN = "Take the committed file again, or make it anew: crosswarp language --write."
+
+T = TypeVar("T")
+KIND = Literal["function", "method", "type", "value", "module", "option"]
+Place = Literal["sm_90", "gfx942", "interpreter"]
+
+
+@dataclass(frozen=True)
+class Name:
+    kind: str
+    signature: str
+
+
+@dataclass(frozen=True)
+class Release:
+    """What one release holds: its names, and for each probe and place `pass` or how it failed."""
+
+    about: Mapping[str, str]
+    names: Mapping[str, Name]
+    probes: Mapping[str, Mapping[str, str]]
+
+
+# By version of Triton, oldest first.
+Table = Mapping[str, Release]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class _File(_Strict):
+    crosswarp_language: Literal[1]
+    columns: Annotated[dict[str, dict[str, str]], Field(min_length=1)]
+    # Releases, kind, signature.
+    names: dict[str, list[Annotated[tuple[str, KIND, str], Field(strict=False)]]]
+    # Place -> outcome -> releases.
+    probes: dict[str, dict[Place, dict[str, str]]]
+    # Of the outcomes that are no `pass`: digest -> text.
+    failures: dict[str, str]
+
+
+def load(path: Path = DEFAULT_FILE) -> Table:
+    """The table in `path`. Raises ConfigError for what is no such file, or contradicts itself."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file. {_AGAIN}") from None
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error}). {_AGAIN}") from None
+    file = datafile.validated(path, document, _File, _AGAIN)
+    try:
+        return _expanded(file)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}. {_AGAIN}") from None
+
+
+def _expanded(file: _File) -> Table:
+    order = sorted(file.columns, key=versions.sort_key)
+    names: dict[str, dict[str, Name]] = {version: {} for version in order}
+    probes: dict[str, dict[str, dict[str, str]]] = {version: {} for version in order}
+    for name, entries in file.names.items():
+        for runs, kind, signature in entries:
+            for version in spread(runs, order):
+                if name in names[version]:
+                    raise ValueError(f"{name} stands twice for {version}")
+                names[version][name] = Name(kind, signature)
+    told = {PASS: PASS, **file.failures}
+    for probe, places in file.probes.items():
+        for place, outcomes in places.items():
+            for outcome, runs in outcomes.items():
+                if outcome not in told:
+                    raise ValueError(f"{probe} on {place} failed with {outcome}, which is not told")
+                for version in spread(runs, order):
+                    if name_of(probe) not in names[version]:
+                        raise ValueError(f"{probe} was probed on {version}, which has no such name")
+                    found = probes[version].setdefault(probe, {})
+                    if place in found:
+                        raise ValueError(f"{probe} on {place} stands twice for {version}")
+                    found[place] = told[outcome]
+    return {
+        version: Release(file.columns[version], names[version], probes[version])
+        for version in order
+    }
+
+
+def name_of(probe: str) -> str:
+    """`tl.load` of `tl.load(cache_modifier=".cg")`."""
+    return probe.partition("(")[0]
+
+
+def option_of(probe: str) -> str:
+    """`cache_modifier=".cg"` of that, or an empty string."""
+    return probe.partition("(")[2][:-1]
+
+
+def runs(found: Iterable[str], order: Sequence[str]) -> str:
+    """`2.3.1 3.1.0..3.9.0`: the versions in `found` as the ends of each run in `order`."""
+    chosen = set(found)
+    parts: list[list[str]] = []
+    before = ""
+    for version in order:
+        if version in chosen:
+            if parts and parts[-1][-1] == before:
+                parts[-1] = [parts[-1][0], version]
+            else:
+                parts.append([version])
+        before = version
+    return " ".join("..".join(part) for part in parts)
+
+
+def spread(text: str, order: Sequence[str]) -> list[str]:
+    """The versions that `runs` wrote. Raises ValueError for what names none of `order`."""
+    found: list[str] = []
+    for part in text.split(" "):
+        first, _, last = part.partition("..")
+        last = last or first
+        if first not in order or last not in order or order.index(first) > order.index(last):
+            raise ValueError(f'"{text}" are no releases of its columns')
+        found += order[order.index(first) : order.index(last) + 1]
+    return found
+
+
+def write(path: Path, table: Table) -> None:
+    """Whole or not at all."""
+    try:
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+                stream.write(dumped(table))
+            # mkstemp keeps everybody else out; what is committed is for all.
+            os.chmod(partial, 0o644)
+            os.replace(partial, path)
+        except BaseException:
+            os.unlink(partial)
+            raise
+    except OSError as error:
+        raise UsageError(
+            f"{path}: {error.strerror or error}. Name a file that can be written: --language-file."
+        ) from None
+
+
+def dumped(table: Table) -> str:
+    """The text of the file: sorted, and the same for equal tables."""
+    order = sorted(table, key=versions.sort_key)
+    columns = {version: _text(dict(sorted(table[version].about.items()))) for version in order}
+    names = {}
+    for name in sorted({name for one in table.values() for name in one.names}):
+        kinds = _shared({version: table[version].names.get(name) for version in order})
+        names[name] = _text([[runs(v, order), one.kind, one.signature] for one, v in kinds])
+    probes, failures = {}, {}
+    for probe in sorted({probe for one in table.values() for probe in one.probes}):
+        found: dict[str, dict[str, str]] = {}
+        for place in (*TARGETS, INTERPRETER):
+            told = {version: table[version].probes.get(probe, {}).get(place) for version in order}
+            found[place] = {digest(outcome): runs(v, order) for outcome, v in _shared(told)}
+            failures.update({digest(outcome): _text(outcome) for outcome, _ in _shared(told)})
+        probes[probe] = _text({place: outcomes for place, outcomes in found.items() if outcomes})
+    parts = [f'"crosswarp_language": {FORMAT}']
+    failures.pop(PASS, None)
+    sections = {
+        "columns": columns,
+        "names": names,
+        "probes": probes,
+        "failures": dict(sorted(failures.items())),
+    }
+    for key, entries in sections.items():
+        lines = ",\n".join(f"{_text(name)}: {text}" for name, text in entries.items())
+        parts.append(f'"{key}": {{\n{lines}\n}}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def digest(outcome: str) -> str:
+    """`pass`, or what stands for a failure."""
+    return outcome if outcome == PASS else hashlib.sha256(outcome.encode()).hexdigest()[:8]
+
+
+def _shared(told: Mapping[str, T | None]) -> list[tuple[T, list[str]]]:
+    """Each thing that is told, with the versions of which it is, by the oldest of them."""
+    found: dict[T, list[str]] = {}
+    for version, thing in told.items():
+        if thing is not None:
+            found.setdefault(thing, []).append(version)
+    return list(found.items())
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+
+
+def merged(old: Table, version: str, new: Release, globs: Sequence[str] = ("*",)) -> Table:
+    """`old` with what `new` found of the names that match `globs`, and nothing else of them."""
+    check_part(old, [version], globs)
+    before = old.get(version)
+    names = {} if before is None else _others(before.names, globs, lambda name: name)
+    probes = {} if before is None else _others(before.probes, globs, name_of)
+    one = Release(new.about, {**names, **new.names}, {**probes, **new.probes})
+    found = {**old, version: one}
+    return {name: found[name] for name in sorted(found, key=versions.sort_key)}
+
+
+def check_part(old: Table, columns: Iterable[str | None], globs: Sequence[str]) -> None:
+    """Raises UsageError for releases that would come into the table with some of their names only."""
+    new = [version for version in columns if version not in old]
+    if new and "*" not in globs:
+        raise UsageError(
+            f"{', '.join(map(str, new))}: not in the table, and cannot come into it in part. Leave out the names."
+        )
+
+
+def _others(
+    entries: Mapping[str, T], globs: Sequence[str], name: Callable[[str], str]
+) -> dict[str, T]:
+    return {key: value for key, value in entries.items() if not chosen(name(key), globs)}
+
+
+def chosen(name: str, globs: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a release is not what the table says."""
+
+    what: str
+    place: str
+    before: str
+    now: str
+
+
+def differences(old: Release, new: Release, globs: Sequence[str] = ("*",)) -> list[Difference]:
+    """What `new` found that `old` does not say, and the other way round."""
+    found = []
+    for name in sorted({*old.names, *new.names}):
+        pair = [
+            f"{one.names[name].kind} {one.names[name].signature}".strip()
+            if name in one.names
+            else "absent"
+            for one in (old, new)
+        ]
+        if chosen(name, globs) and pair[0] != pair[1]:
+            found.append(Difference(name, "", *pair))
+    for probe in sorted({*old.probes, *new.probes}):
+        if not chosen(name_of(probe), globs):
+            continue
+        for place in (*TARGETS, INTERPRETER):
+            pair = [one.probes.get(probe, {}).get(place, "not probed") for one in (old, new)]
+            if pair[0] != pair[1]:
+                found.append(Difference(probe, place, *pair))
+    return found

@@ -1,0 +1,99 @@
+"""The targets: what Triton compiles for, with the limits of that device, read from targets.toml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from crosswarp.matrix.facts import datafile, selection
+from crosswarp.matrix.facts.columns import _specifier
+
+DEFAULT_FILE = Path(__file__).with_name("targets.toml")
+DEFAULT_PROFILE = "founding"
+Positive = Annotated[int, Field(gt=0)]
+
+
+class Target(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    backend: Literal["cuda", "hip"]
+    arch: int | str
+    family: Annotated[str, Field(min_length=1)]
+    warp_size: Literal[32, 64]
+    max_threads_per_block: Positive
+    shared_memory_optin: Positive
+    registers_per_block: Positive
+    multiprocessors: Positive
+    product: str
+    # What else it may be called where a target is asked for: products ("H100").
+    names: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 -]*$")], ...] = ()
+    triton: Annotated[str, AfterValidator(_specifier)] = ""
+    profile: tuple[str, ...] = ()
+    source: Annotated[tuple[str, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _arch_of_backend(self) -> Target:
+        # Triton's own spelling: 90 for CUDA, "gfx942" for HIP.
+        if isinstance(self.arch, int) != (self.backend == "cuda"):
+            raise ValueError("arch is a number for cuda (90) and a name for hip (gfx942)")
+        return self
+
+
+class TargetFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    target: Annotated[
+        dict[Annotated[str, Field(pattern=r"^(sm_\d+[a-z]?|gfx[0-9a-f]+)$")], Target],
+        Field(min_length=1),
+    ]
+
+    @model_validator(mode="after")
+    def _names_agree(self) -> TargetFile:
+        for name, target in self.target.items():
+            spelled = f"sm_{target.arch}" if target.backend == "cuda" else target.arch
+            if spelled != name:
+                raise ValueError(f"[{name}] describes {spelled}")
+            if not name.startswith(target.family):
+                raise ValueError(f'[{name}] is no member of the family "{target.family}"')
+        return self
+
+    @model_validator(mode="after")
+    def _one_target_of_a_name(self) -> TargetFile:
+        taken = {_plain(name): name for name in self.target}
+        for name, target in self.target.items():
+            for alias in target.names:
+                other = taken.setdefault(_plain(alias), name)
+                if other != name:
+                    raise ValueError(f'both [{other}] and [{name}] are called "{alias}"')
+        return self
+
+
+def load(path: Path = DEFAULT_FILE) -> dict[str, Target]:
+    return datafile.load(path, TargetFile, wrap="target").target
+
+
+def _plain(name: str) -> str:
+    """`rtx5090` of "RTX 5090", so that nobody has to know how a maker spells it."""
+    return re.sub(r"[ _-]", "", name).lower()
+
+
+def named(targets: Mapping[str, Target], wanted: Sequence[str]) -> list[str]:
+    """`wanted` with the target in place of a product's name: `sm_90` for `H100`. The rest is left as it is."""
+    products = {_plain(alias): name for name, one in targets.items() for alias in one.names}
+    return [text if text in targets else products.get(_plain(text), text) for text in wanted]
+
+
+def choose(targets: Mapping[str, Target], wanted: Sequence[str]) -> dict[str, Target]:
+    """Targets by name, product, glob or profile, in the order of the table. Raises UsageError for what chooses none."""
+    names: set[str] = set()
+    for text in named(targets, wanted):
+        profile = [name for name, target in targets.items() if text in target.profile]
+        names.update(
+            profile
+            or selection.choose([text], list(targets), "target", "`crosswarp targets` lists them.")
+        )
+    return {name: target for name, target in targets.items() if name in names}

@@ -1,0 +1,1 @@
+"""What runs found: kept, compared, and held against what is known."""

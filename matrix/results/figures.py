@@ -1,0 +1,85 @@
+"""What a launch costs, as figures that can be compared and drawn: read from what a cell recorded of it.
+
+The counts of instructions by class are in matrix/cell/virtual_gpu/instructions.py. Of them are made:
+
+- `scratch`: instructions that touch a thread's own memory;
+- `access`: bytes that a thread moves with one access to global memory, on average. Not for kernels that move whole
+  tiles (TMA): what is left of their accesses are those of single values;
+- `tensor`: instructions for tensor cores, and `kind`: the widest sort of them, or "none".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from crosswarp.matrix.results.record import Record
+
+Figures = dict[str, Any]
+
+# How much of the tensor cores one instruction drives: tcgen05 those of an SM (or of two), wgmma those of four warps.
+KINDS = {"none": 0, "mma": 1, "mfma": 1, "wmma": 1, "wgmma": 2, "tcgen05": 3}
+_COUNTED = ("registers", "shared", "stack", "spills", "code", "scratch", "tensor")
+_ACCESSES = ("load", "store", "async")
+
+# Triton 2.3.1 appends what a kernel was specialised for to its name: `_kernel_0d1d2d34c`.
+_SPECIALISED = re.compile(r"_0[cd]{0,2}(?:\d+[cd]{0,2})*$")
+
+
+def launches(record: Record) -> dict[tuple[str, int], list[Figures]]:
+    """Figures of what was launched, by kernel and warps, in order. What a cell wrote that is no figure is left out."""
+    found: dict[tuple[str, int], list[Figures]] = defaultdict(list)
+    noted = record.resources.get("launches")
+    for launch in noted if isinstance(noted, list) else []:
+        if not isinstance(launch, Mapping) or not is_count(launch.get("num_warps")):
+            continue
+        kernel = _SPECIALISED.sub("", str(launch.get("kernel", "")))
+        found[kernel, launch["num_warps"]].append(_figures(launch))
+    return dict(found)
+
+
+def is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def is_size(value: Any) -> bool:
+    """A figure that need not be whole."""
+    return is_count(value) or (isinstance(value, float) and 0 <= value < float("inf"))
+
+
+def _figures(launch: Mapping[str, Any]) -> Figures:
+    counts = launch.get("instructions")
+    if isinstance(counts, Mapping) and counts:
+        launch = {**launch, **_of_instructions(counts, is_count(launch.get("registers")))}
+    found: Figures = {name: launch[name] for name in _COUNTED if is_count(launch.get(name))}
+    if is_size(launch.get("access")):
+        found["access"] = launch["access"]
+    if isinstance(launch.get("kind"), str) and launch["kind"] in KINDS:
+        found["kind"] = launch["kind"]
+    if is_size(launch.get("compile_seconds")):
+        found["compile"] = launch["compile_seconds"]
+    return found
+
+
+def _of_instructions(counts: Mapping[str, Any], binary_was_read: bool) -> Figures:
+    accesses = bytes_moved = tensor = 0
+    kind = "none"
+    for name, count in counts.items():
+        what, _, rest = str(name).partition(".")
+        if not is_count(count):
+            continue
+        if what in _ACCESSES and rest in ("1", "2", "4", "8", "12", "16", "32"):
+            accesses += count
+            bytes_moved += count * int(rest)
+        elif what in KINDS and count:
+            tensor += count
+            kind = max(kind, what, key=KINDS.__getitem__)
+    found: Figures = {"tensor": tensor, "kind": kind}
+    if accesses and not counts.get("bulk"):
+        found["access"] = round(bytes_moved / accesses, 2)
+    # On NVIDIA they are counted in the machine code, of which nothing is known without registers.
+    if binary_was_read and is_count(counts.get("scratch", 0)):
+        found["scratch"] = counts.get("scratch", 0)
+    return found

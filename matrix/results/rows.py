@@ -1,0 +1,100 @@
+"""Reading a row of the store: SQLite keeps any value in any field, and what is no longer what was written is told."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Callable, Collection
+from typing import Any
+
+from crosswarp.matrix.results.record import clean
+
+# What a plan says, where it says it; the rest of it is for people.
+_LISTS = ("columns", "targets", "lanes", "modes", "kernels")
+# SQLite's own whole numbers.
+_LARGEST = 2**63
+
+
+class WrongRow(ValueError):
+    """A field holds another thing than what is written there."""
+
+
+def text(row: sqlite3.Row, name: str, known: Collection[str] = ()) -> str:
+    value = row[name]
+    if not isinstance(value, str) or (known and value not in known):
+        raise _wrong(row, name, "one of " + ", ".join(known) if known else "text")
+    return value
+
+
+def whole(row: sqlite3.Row, name: str, least: int = 0) -> int:
+    value = row[name]
+    if not isinstance(value, int) or not least <= value < _LARGEST:
+        raise _wrong(row, name, "a whole number")
+    return value
+
+
+def number(row: sqlite3.Row, name: str) -> float:
+    value = row[name]
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise _wrong(row, name, "a number")
+    return float(value)
+
+
+def optional(row: sqlite3.Row, name: str, read: Callable[[sqlite3.Row, str], Any]) -> Any:
+    return None if row[name] is None else read(row, name)
+
+
+def texts(row: sqlite3.Row, name: str) -> tuple[str, ...]:
+    found = _json(row, name)
+    if not _all_text(found):
+        raise _wrong(row, name, "a list of texts")
+    return tuple(found)
+
+
+def mapping(row: sqlite3.Row, name: str) -> dict[str, Any]:
+    found = _json(row, name)
+    if not isinstance(found, dict):
+        raise _wrong(row, name, "an object")
+    return found
+
+
+def versions(row: sqlite3.Row, name: str) -> dict[str, Any]:
+    found = mapping(row, name)
+    if not all(value is None or isinstance(value, str) for value in found.values()):
+        raise _wrong(row, name, "an object of versions")
+    return found
+
+
+def plan(row: sqlite3.Row, name: str) -> dict[str, Any]:
+    found = mapping(row, name)
+    shard = found.get("shard", [1, 1])
+    sound = (
+        all(_all_text(found.get(one, [])) for one in _LISTS)
+        and isinstance(found.get("suite"), (str, type(None)))
+        and isinstance(found.get("commit", ""), str)
+        and isinstance(shard, list)
+        and [type(part) for part in shard] == [int, int]
+        and 1 <= shard[0] <= shard[1]
+    )
+    if not sound:
+        raise _wrong(row, name, "a plan")
+    return found
+
+
+def _json(row: sqlite3.Row, name: str) -> Any:
+    value = text(row, name)
+    try:
+        return clean(json.loads(value))
+    except (ValueError, RecursionError):
+        raise _wrong(row, name, "JSON") from None
+
+
+def _all_text(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _wrong(row: sqlite3.Row, name: str, wanted: str) -> WrongRow:
+    return WrongRow(
+        f"{name} is no {wanted.removeprefix('a ').removeprefix('an ')}: {row[name]!r:.60}"
+    )

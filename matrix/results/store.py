@@ -1,0 +1,429 @@
+"""The store: every run, environment and cell, in one SQLite file.
+
+One writer, in WAL mode. A run is a row from before its first cell, so that a run which was killed leaves a trace: its
+row says `running`, and its process is gone. Migrations are only ever appended; a database of a newer crosswarp is
+refused, not guessed at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.errors import StoreError, UsageError
+from crosswarp.matrix.results import rows
+from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record, clean
+
+# Append only: a step that has been released is never edited.
+MIGRATIONS = (
+    """
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY, started TEXT NOT NULL, finished TEXT, host TEXT NOT NULL, pid INTEGER NOT NULL,
+        pid_started TEXT NOT NULL, argv TEXT NOT NULL, status TEXT NOT NULL, exit_code INTEGER, plan TEXT NOT NULL);
+    CREATE TABLE environments (
+        run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL, label TEXT NOT NULL, state TEXT NOT NULL,
+        message TEXT NOT NULL, versions TEXT NOT NULL, requirements TEXT NOT NULL, seconds REAL NOT NULL,
+        PRIMARY KEY (run, "column"));
+    CREATE TABLE sessions (
+        run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL, lane TEXT NOT NULL, versions TEXT NOT NULL,
+        planned INTEGER NOT NULL, PRIMARY KEY (run, "column", lane));
+    CREATE TABLE cells (
+        run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL, target TEXT NOT NULL, lane TEXT NOT NULL,
+        mode TEXT NOT NULL, kernel TEXT NOT NULL, "case" TEXT NOT NULL, config TEXT NOT NULL, outcome TEXT NOT NULL,
+        reason TEXT NOT NULL, fingerprint TEXT NOT NULL, message TEXT NOT NULL, phase TEXT NOT NULL,
+        seconds REAL NOT NULL, resources TEXT NOT NULL, shims TEXT NOT NULL, issue TEXT NOT NULL,
+        PRIMARY KEY (run, "column", target, lane, mode, kernel, "case", config));
+    CREATE TABLE targets (
+        run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL, target TEXT NOT NULL,
+        supported INTEGER NOT NULL, message TEXT NOT NULL, PRIMARY KEY (run, "column", target));
+    CREATE TABLE notes (
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL,
+        kind TEXT NOT NULL, text TEXT NOT NULL);
+    """,
+    # What a column off the official versions was installed with, whatever its packages ask for.
+    """
+    ALTER TABLE environments ADD COLUMN overrides TEXT NOT NULL DEFAULT '[]';
+    """,
+)
+
+_CELL = (
+    "column", "target", "lane", "mode", "kernel", "case", "config", "outcome", "reason",
+    "fingerprint", "message", "phase", "seconds", "resources", "shims", "issue",
+)  # fmt: skip
+_INSERT_CELL = (
+    f"INSERT INTO cells (run, {', '.join(f'{chr(34)}{name}{chr(34)}' for name in _CELL)}) "
+    f"VALUES (?{', ?' * len(_CELL)}) ON CONFLICT DO NOTHING"
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    id: int
+    started: str
+    finished: str | None
+    status: str
+    exit_code: int | None
+    argv: tuple[str, ...]
+    plan: Mapping[str, Any]
+    cells: int
+
+
+@dataclass(frozen=True)
+class Environment:
+    column: str
+    label: str
+    state: str
+    message: str
+    versions: Mapping[str, Any]
+    requirements: tuple[str, ...]
+    seconds: float
+    overrides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Note:
+    column: str
+    # "note": to be read once; "problem": the run is not what was planned.
+    kind: str
+    text: str
+
+
+class Store:
+    def __init__(self, path: Path, *, must_exist: bool = False) -> None:
+        self.path = path
+        with self._plain_errors():
+            # A folder that may not be entered raises here.
+            there = path.exists()
+        if must_exist and not there:
+            raise StoreError(
+                f"{path}: there is no store. Run `crosswarp run` first, or name another with --store."
+            )
+        with self._plain_errors():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=10, isolation_level=None)
+            self._db.row_factory = sqlite3.Row
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA foreign_keys = ON")
+                self._migrate()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._db.close()
+
+    # Writing
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is written inside is kept as a whole or not at all."""
+        with self._write():
+            yield
+
+    def begin(
+        self, argv: Sequence[str], plan: Mapping[str, Any], started: str | None = None
+    ) -> int:
+        row = (
+            started or _now(), _host(), os.getpid(), process_started(os.getpid()),
+            _json(list(argv)), "running", _json(plan),
+        )  # fmt: skip
+        with self._write() as db:
+            cursor = db.execute(
+                "INSERT INTO runs (started, host, pid, pid_started, argv, status, plan) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+        return int(cursor.lastrowid or 0)
+
+    def finish(
+        self, run: int, status: str, exit_code: int | None, finished: str | None = None
+    ) -> None:
+        with self._write() as db:
+            db.execute(
+                "UPDATE runs SET finished = ?, status = ?, exit_code = ? WHERE id = ?",
+                (finished or _now(), status, exit_code, run),
+            )
+
+    def mark_cut_off(self) -> list[Run]:
+        """Marks the runs whose process is gone without having finished, and returns them."""
+        with self._write() as db:
+            gone = [
+                row["id"]
+                for row in db.execute("SELECT * FROM runs WHERE status = 'running'")
+                if _is_gone(row)
+            ]
+            for run in gone:
+                db.execute("UPDATE runs SET status = 'cut off' WHERE id = ?", (run,))
+        return [self.run(run) for run in gone]
+
+    def environment(self, run: int, environment: Environment) -> None:
+        with self._write() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO environments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    run,
+                    environment.column,
+                    clean(environment.label),
+                    environment.state,
+                    clean(environment.message),
+                    _json(environment.versions),
+                    _json(list(environment.requirements)),
+                    environment.seconds,
+                    _json(list(environment.overrides)),
+                ),  # fmt: skip
+            )
+
+    def session(self, run: int, column: str, lane: str, versions: Mapping, planned: int) -> None:
+        with self._write() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?)",
+                (run, column, lane, _json(versions), planned),
+            )
+
+    def target(self, run: int, column: str, target: str, supported: bool, message: str) -> None:
+        with self._write() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO targets VALUES (?, ?, ?, ?, ?)",
+                (run, column, target, supported, message),
+            )
+
+    def cells(self, run: int, records: Iterable[Record]) -> int:
+        """Stores the records in one transaction; returns how many were there already and were left as they are."""
+        twice = 0
+        with self._write() as db:
+            for record in records:
+                values = [getattr(record, name) for name in _CELL]
+                values = [_json(v) if isinstance(v, (tuple, Mapping)) else clean(v) for v in values]
+                twice += 1 - db.execute(_INSERT_CELL, [run, *values]).rowcount
+        return twice
+
+    def note(self, run: int, column: str, text: str, kind: str = "note") -> None:
+        with self._write() as db:
+            db.execute(
+                'INSERT INTO notes (run, "column", kind, text) VALUES (?, ?, ?, ?)',
+                (run, column, kind, clean(text)),
+            )
+
+    # Reading
+
+    def runs(self) -> list[Run]:
+        with self._plain_errors():
+            found = self._db.execute(
+                "SELECT runs.*, (SELECT count(*) FROM cells WHERE run = runs.id) AS cells "
+                "FROM runs ORDER BY id DESC"
+            ).fetchall()
+            return [_run(row) for row in found]
+
+    def run(self, run: int | None = None) -> Run:
+        """The run with that id, or the latest."""
+        runs = self.runs()
+        for one in runs:
+            if run is None or one.id == run:
+                return one
+        if run is not None:
+            raise UsageError(f"{self.path} has no run {run}. `crosswarp runs` lists what it holds.")
+        raise StoreError(f"{self.path} holds no run yet. Run `crosswarp run` first.")
+
+    def records(self, run: int) -> list[Record]:
+        sessions = self.sessions(run)
+        with self._plain_errors():
+            found = self._db.execute(
+                "SELECT * FROM cells WHERE run = ? ORDER BY rowid", (run,)
+            ).fetchall()
+            return [_record(row, sessions) for row in found]
+
+    def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
+        """The versions that each column's suite imported, by column and lane."""
+        with self._plain_errors():
+            found = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
+            return {_session(row): rows.versions(row, "versions") for row in found}
+
+    def planned(self, run: int) -> dict[tuple[str, str], int]:
+        """How many cases each column's suite said it would run, by column and lane."""
+        with self._plain_errors():
+            found = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
+            return {_session(row): rows.whole(row, "planned") for row in found}
+
+    def environments(self, run: int) -> list[Environment]:
+        with self._plain_errors():
+            found = self._db.execute(
+                "SELECT * FROM environments WHERE run = ? ORDER BY rowid", (run,)
+            ).fetchall()
+            return [_environment(row) for row in found]
+
+    def targets(self, run: int) -> dict[tuple[str, str], tuple[bool, str]]:
+        """Whether each column has the target, and why not."""
+        with self._plain_errors():
+            found = self._db.execute(
+                "SELECT * FROM targets WHERE run = ? ORDER BY rowid", (run,)
+            ).fetchall()
+            return {
+                (rows.text(row, "column"), rows.text(row, "target")): (
+                    rows.whole(row, "supported") == 1, rows.text(row, "message"),
+                )
+                for row in found
+            }  # fmt: skip
+
+    def unsupported_targets(self, run: int) -> list[tuple[str, str, str]]:
+        return [
+            (column, target, message)
+            for (column, target), (supported, message) in self.targets(run).items()
+            if not supported
+        ]
+
+    def notes(self, run: int) -> list[Note]:
+        with self._plain_errors():
+            found = self._db.execute(
+                "SELECT * FROM notes WHERE run = ? ORDER BY id", (run,)
+            ).fetchall()
+            return [
+                Note(*(rows.text(row, name) for name in ("column", "kind", "text")))
+                for row in found
+            ]
+
+    # Machinery
+
+    def _migrate(self) -> None:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise StoreError(
+                f"{self.path} was written by a newer crosswarp (format {version}, this one knows "
+                f"{len(MIGRATIONS)}). Upgrade crosswarp, or name another file with --store."
+            )
+        for number in range(version, len(MIGRATIONS)):
+            # Two runs may open a new store at the same time: the second finds the step done.
+            self._db.execute("BEGIN IMMEDIATE")
+            (now,) = self._db.execute("PRAGMA user_version").fetchone()
+            if now == number:
+                for statement in MIGRATIONS[number].split(";"):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {number + 1}")
+            self._db.execute("COMMIT")
+
+    @contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        if self._db.in_transaction:
+            yield self._db
+            return
+        with self._plain_errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    @contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"{self.path}: {_what_to_do(error)}") from error
+        except rows.WrongRow as error:
+            raise StoreError(
+                f"{self.path}: what it holds was not written by crosswarp: {error}. Move it away, or name another with "
+                "--store."
+            ) from None
+
+
+def _run(row: sqlite3.Row) -> Run:
+    status = rows.text(row, "status")
+    return Run(
+        row["id"], rows.text(row, "started"), rows.optional(row, "finished", rows.text),
+        "cut off" if status == "running" and _is_gone(row) else status,
+        rows.optional(row, "exit_code", rows.whole), rows.texts(row, "argv"), rows.plan(row, "plan"), row["cells"],
+    )  # fmt: skip
+
+
+def _record(row: sqlite3.Row, sessions: Mapping[tuple[str, str], Mapping[str, Any]]) -> Record:
+    known = {"lane": LANES, "mode": MODES, "outcome": OUTCOMES}
+    values: dict[str, Any] = {
+        name: rows.text(row, name, known.get(name, ()))
+        for name in _CELL
+        if name not in ("seconds", "resources", "shims")
+    }
+    versions = sessions.get((values["column"], values["lane"]), {})
+    return Record(
+        **values, seconds=rows.number(row, "seconds"), resources=rows.mapping(row, "resources"),
+        shims=rows.texts(row, "shims"), versions=versions,
+    )  # fmt: skip
+
+
+def _session(row: sqlite3.Row) -> tuple[str, str]:
+    return rows.text(row, "column"), rows.text(row, "lane", LANES)
+
+
+def _environment(row: sqlite3.Row) -> Environment:
+    column, label, state, message = (
+        rows.text(row, name) for name in ("column", "label", "state", "message")
+    )
+    return Environment(
+        column, label, state, message, rows.versions(row, "versions"), rows.texts(row, "requirements"),
+        rows.number(row, "seconds"), rows.texts(row, "overrides"),
+    )  # fmt: skip
+
+
+def _what_to_do(error: Exception) -> str:
+    text = str(error)
+    if "disk is full" in text or "disk I/O" in text or "No space" in text:
+        return f"the disk is full ({text}). Everything recorded so far is kept: free space and run again."
+    if "locked" in text or "busy" in text:
+        return f"another process holds it ({text}). Wait for that run to end, or name another with --store."
+    if "readonly" in text or "read-only" in text or isinstance(error, PermissionError):
+        return f"it cannot be written ({text}). Change its rights, or name another with --store."
+    if "not a database" in text or "malformed" in text:
+        return f"it is not a crosswarp store ({text}). Move it away, or name another with --store."
+    return (
+        f"it cannot be used ({text}). Check the path and its folder, or name another with --store."
+    )
+
+
+def _is_gone(row: sqlite3.Row) -> bool:
+    """Whether the process of a run is no more. Another machine's processes cannot be asked about from here."""
+    begun = rows.text(row, "pid_started")
+    return row["host"] == _host() and process_started(rows.whole(row, "pid")) != begun
+
+
+def process_started(pid: int) -> str:
+    """When the process began, as far as the system tells, so that a reused pid is not taken for the old process."""
+    if sys.platform == "linux":
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_bytes()
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        except OSError:
+            return ""
+        # The name in parentheses may hold spaces; the start time is field 22.
+        fields = stat.rpartition(b")")[2].split()
+        return "" if fields[0] in (b"Z", b"X") else f"{boot}:{fields[19].decode()}"
+    done = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _host() -> str:
+    return os.uname().nodename
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(clean(value), allow_nan=False)

@@ -1,0 +1,249 @@
+"""Where a window ends: the one that a run measured, and what a run finds wrong with an issue's own.
+
+Pure functions. A window is too narrow where what the issue describes is red outside of it, and too wide where its
+proving case is green inside; `wrong` names the edge, and the window that the cells would have had.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from packaging.specifiers import Specifier, SpecifierSet
+from packaging.version import Version
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.facts import issues as issues_module
+from crosswarp.matrix.facts.issues import Issue, Verdict, triton_of
+from crosswarp.matrix.results.record import Record
+
+Edge = Literal["lower edge", "upper edge", "hole", "middle"]
+# What an issue's window is made of: its field, and what a record has there.
+AXES: Mapping[str, Callable[[Record], str | None]] = {
+    "triton": triton_of,
+    "torch": lambda record: record.versions.get("torch"),
+    "targets": lambda record: record.target,
+    "lanes": lambda record: record.lane,
+}
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One thing that a run finds wrong with an issue's window."""
+
+    issue: Issue
+    text: str
+    records: tuple[Record, ...]
+
+    def __str__(self) -> str:
+        return f"{self.issue.id}: {self.text}"
+
+
+def measured(
+    red: Iterable[Version],
+    green: Iterable[Version],
+    open_below: bool = False,
+    releases: Iterable[Version] = (),
+) -> str:
+    """The specifier that holds each version in `red` and none in `green`; a version in both is red.
+
+    A minor has one column, its last patch, so an edge is at the minor unless two of its patches differ. One of
+    `releases` between a red and a green one, which was not run, is left out. Where nothing newer was green, nothing is
+    assumed to have mended it; where nothing older was, nothing is assumed to be broken, unless `open_below`.
+    """
+    reds = sorted(set(red))
+    greens = sorted(set(green) - set(reds))
+    if not reds:
+        return ""
+    oldest, newest = reds[0], reds[-1]
+    older = [one for one in greens if one < oldest]
+    newer = [one for one in greens if one > newest]
+    holes = [one for one in greens if oldest < one < newest]
+    red_minors = {_minor(one) for one in reds}
+    split = {_minor(one) for one in greens} & red_minors
+    if newer and (older or not open_below) and len(red_minors) == 1 and not split:
+        return f"=={_minor(oldest)}.*"
+    parts = []
+    if older or not open_below:
+        parts.append(f">={oldest if _minor(oldest) in map(_minor, older) else _minor(oldest)}")
+    if newer:
+        first = min([newer[0], *(one for one in releases if one > newest)])
+        parts.append(f"<{first if _minor(first) in red_minors else _minor(first)}")
+    for one in holes:
+        text = f"!={one}" if _minor(one) in split else f"!={_minor(one)}.*"
+        if text not in parts:
+            parts.append(text)
+    return ",".join(parts)
+
+
+def edge(window: str, version: Version) -> Edge:
+    """Which edge of `window` keeps `version` out of it."""
+    for part in SpecifierSet(window):
+        if part.contains(version, prereleases=True):
+            continue
+        if part.operator == "!=":
+            return "hole"
+        return "lower edge" if version < _bound(part) else "upper edge"
+    raise ValueError(f"{version} is inside {window or 'every window'}")
+
+
+def wrong(records: Sequence[Record], verdict: Verdict, issues: Sequence[Issue]) -> list[Wrong]:
+    """What the cells that nobody expected say about the windows of issues, in the order of the issues."""
+    red: dict[str, list[tuple[tuple[str, ...], Record]]] = defaultdict(list)
+    for record in verdict.unexpected_red:
+        nearest = min(
+            ((len(axes), number, axes) for number, issue in enumerate(issues) if (axes := _left_out(issue, record))),
+            default=None,
+        )  # fmt: skip
+        if nearest:
+            red[issues[nearest[1]].id].append((nearest[2], record))
+    green: dict[str, list[Record]] = defaultdict(list)
+    for one in verdict.unexpectedly_green:
+        green[one.issue.id].append(one.record)
+    known: dict[str, list[Record]] = defaultdict(list)
+    for record, issue in [*verdict.known, *verdict.shim_failed]:
+        if record.mode == "bare":
+            known[issue.id].append(record)
+    found: list[Wrong] = []
+    for issue in issues:
+        if issue.id not in red and issue.id not in green:
+            continue
+        also = [record for axes, record in red[issue.id] if axes == ("triton",)]
+        would_be = _would_be(issue, records, [*known[issue.id], *also])
+        found += _too_narrow(issue, red[issue.id], would_be)
+        found += _too_wide(issue, green[issue.id], known[issue.id], would_be)
+    return found
+
+
+def _left_out(issue: Issue, record: Record) -> tuple[str, ...]:
+    """The parts of the window that leave out a record which is red as the issue describes; none where it is not."""
+    # Without a text to go by, any failure of the kernel would look like it.
+    if not issue.fingerprint or not issues_module.describes(issue, record):
+        return ()
+    return tuple(axis for axis in AXES if not issues_module.within(issue, record, axis))
+
+
+def _too_narrow(
+    issue: Issue, red: Sequence[tuple[tuple[str, ...], Record]], would_be: str
+) -> Iterable[Wrong]:
+    by_edge: dict[tuple[tuple[str, ...], str], list[Record]] = defaultdict(list)
+    for axes, record in red:
+        where = ""
+        release = versions.base(triton_of(record) or "")
+        if axes == ("triton",) and release:
+            where = edge(issue.triton, release)
+        by_edge[axes, where].append(record)
+    for (axes, where), records in by_edge.items():
+        seen = _seen(records, axes)
+        if where == "hole":
+            text = f"its window {issue.triton} leaves out what is red: {seen}"
+        elif where:
+            text = f"its window {issue.triton} is too narrow at its {where}: red on {seen} as well"
+        else:
+            told = " and ".join(_told(issue, axis) for axis in axes)
+            verb = "are" if len(axes) > 1 or axes[0] in ("targets", "lanes") else "is"
+            text = f"its {told} {verb} too narrow: red on {seen} as well"
+        yield Wrong(issue, _with(text, would_be if where else ""), tuple(records))
+
+
+def _too_wide(
+    issue: Issue, green: Sequence[Record], red: Sequence[Record], would_be: str
+) -> Iterable[Wrong]:
+    rest = list(green)
+    if red:
+        for axis in ("lanes", "targets"):
+            of = AXES[axis]
+            never = {of(record) for record in rest} - {of(record) for record in red}
+            records = [record for record in rest if of(record) in never]
+            if records:
+                text = f"its {_told(issue, axis)} are too wide: green on {_seen(records, (axis,))}"
+                yield Wrong(issue, _with(text), tuple(records))
+                rest = [record for record in rest if record not in records]
+        known = {_case(record) for record in red}
+        records = [record for record in rest if _case(record) not in known]
+        if records:
+            names = dict.fromkeys(" ".join(_case(record)).strip() for record in records)
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            text = f"its case is too wide: {next(iter(names))}{more} is green on {_seen(records, ('triton',))}"
+            yield Wrong(issue, _with(text), tuple(records))
+            rest = [record for record in rest if record not in records]
+    reds = {release for record in red if (release := versions.base(triton_of(record) or ""))}
+    by_edge: dict[str, list[Record]] = defaultdict(list)
+    for record in rest:
+        release = versions.base(triton_of(record) or "")
+        by_edge[_side(release, reds) if release and reds else ""].append(record)
+    for where, records in by_edge.items():
+        seen = _seen(records, ("triton",))
+        window = issue.triton or "of all versions"
+        if not reds:
+            text = f"its window {window} is green wherever it was run: {seen}"
+        elif where == "both":
+            text = f"its window {window} is red for a part of its cells alone on {seen}: {records[0].id} is green"
+        elif where == "middle":
+            text = f"its window {window} has a hole: green on {seen}"
+        else:
+            text = f"its window {window} is too wide at its {where}: green on {seen}"
+        yield Wrong(issue, _with(text, would_be if where != "both" else ""), tuple(records))
+
+
+def _side(release: Version | None, reds: set[Version]) -> str:
+    if release is None:
+        return ""
+    if release in reds:
+        return "both"
+    return (
+        "lower edge" if release < min(reds) else "upper edge" if release > max(reds) else "middle"
+    )
+
+
+def _would_be(issue: Issue, records: Sequence[Record], red: Sequence[Record]) -> str:
+    """The window that the cells have; empty where none was red, or where it is the one that the issue has."""
+    reds = {release for record in red if (release := versions.base(triton_of(record) or ""))}
+    greens = {
+        release
+        for record in records
+        if record.outcome == "pass" and issues_module.proves(issue, record)
+        if (release := versions.base(triton_of(record) or ""))
+    }
+    below = versions.within("0", SpecifierSet(issue.triton))
+    run = (versions.base(triton_of(record) or "") for record in records)
+    made = measured(reds, greens, open_below=below, releases={one for one in run if one})
+    return "" if SpecifierSet(made) == SpecifierSet(issue.triton) else made
+
+
+def _with(text: str, would_be: str = "") -> str:
+    return f"{text}. Measured: {would_be}." if would_be else f"{text}."
+
+
+def _told(issue: Issue, axis: str) -> str:
+    value = getattr(issue, axis)
+    if axis in ("triton", "torch"):
+        return f"window {'of torch ' if axis == 'torch' else ''}{value}"
+    return f"{axis} ({', '.join(value)})"
+
+
+def _seen(records: Sequence[Record], axes: Sequence[str]) -> str:
+    """`3.5.1 and 3.6.0`; for several axes `2.3.1, sm_90`."""
+
+    def name(record: Record) -> str:
+        return ", ".join(AXES[axis](record) or record.column for axis in axes)
+
+    ordered = sorted(records, key=lambda record: versions.sort_key(triton_of(record)))
+    names = list(dict.fromkeys(map(name, ordered)))
+    shown = names[:6] + ([f"{len(names) - 6} more"] if len(names) > 6 else [])
+    between = "; " if len(axes) > 1 else ", "
+    return " and ".join(part for part in (between.join(shown[:-1]), shown[-1]) if part)
+
+
+def _case(record: Record) -> tuple[str, str, str]:
+    return record.kernel, record.case, record.config
+
+
+def _bound(part: Specifier) -> Version:
+    return Version(part.version.removesuffix(".*"))
+
+
+def _minor(version: Version) -> str:
+    return f"{version.major}.{version.minor}"

@@ -1,0 +1,196 @@
+"""Which of Triton, torch, numpy and Python carries a regression from one column to another.
+
+All here is pure. A combination of the two columns A (good) and B (bad) is the set of axes that it takes from B, so A is
+the empty set and B is all of them. Each axis is swapped both ways: A with B's, and B with A's.
+
+| A with B's | B with A's | what that says of the axis                                                        |
+| ---------- | ---------- | --------------------------------------------------------------------------------- |
+| bad        | good       | it carries the regression                                                         |
+| bad        | bad        | it is enough to break A, and something else breaks B as well                      |
+| good       | good       | B is bad only with it, and it is not enough: it takes another axis along          |
+| good       | bad        | it has no part that a swap of one axis could show                                 |
+
+What could not be tried, or failed in another way than B, is neither good nor bad, and no conclusion rests on it: each
+`Verdict` but the open ones holds whatever such a combination would have said (tested over all patterns of answers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import columns as columns_module
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.running.bisection import Answer, Seen
+
+AXES = ("triton", *versions.SWAPPED)
+Combination = frozenset[str]
+Verdict = Literal["carries", "enough", "together", "needed", "open"]
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """What both swaps of one axis showed."""
+
+    axis: str
+    # A with B's.
+    alone: Answer
+    # B with A's.
+    without: Answer
+
+
+@dataclass(frozen=True)
+class Found:
+    """
+    carries:  the axes break A and heal B, each by itself; more than one only where they also undo each other
+    enough:   each of the axes breaks A by itself; B without it is bad too, or could not be told
+    together: no axis breaks A by itself; B is good without any one of `axes` (none: no single swap heals it)
+    needed:   B is good without any one of `axes`; whether one of them is enough could not be told
+    open:     nothing of the kind could be told
+    """
+
+    verdict: Verdict
+    axes: tuple[str, ...]
+    swapped: tuple[Swapped, ...]
+    # together: whether A with all of `axes` from B is bad, and so needs none of the others.
+    whole: bool = False
+
+    @property
+    def answered(self) -> bool:
+        return self.verdict in ("carries", "enough", "together")
+
+
+def attribute(axes: Sequence[str], ask: Callable[[Combination], Answer]) -> Found:
+    """Find the axis among `axes`, those on which A and B differ. Each combination is asked at most once.
+
+    `ask` is not asked about A, which is good, and B, which is bad. Raises ValueError without an axis.
+    """
+    if not axes:
+        raise ValueError("the columns differ in no axis")
+    everything = frozenset(axes)
+    answers: dict[Combination, Answer] = {frozenset(): "good", everything: "bad"}
+
+    def told(combination: Combination) -> Answer:
+        if combination not in answers:
+            answers[combination] = ask(combination)
+        return answers[combination]
+
+    swapped = tuple(
+        Swapped(axis, told(frozenset({axis})), told(everything - {axis})) for axis in axes
+    )
+    found = _conclude(swapped)
+    if found.verdict == "together" and len(found.axes) > 1:
+        return replace(found, whole=told(frozenset(found.axes)) == "bad")
+    return found
+
+
+def _conclude(swapped: tuple[Swapped, ...]) -> Found:
+    enough = [one for one in swapped if one.alone == "bad"]
+    heals = tuple(one.axis for one in swapped if one.without == "good")
+    carries = tuple(one.axis for one in enough if one.without == "good")
+    if carries:
+        return Found("carries", carries, swapped)
+    if enough:
+        return Found("enough", tuple(one.axis for one in enough), swapped)
+    if all(one.alone == "good" for one in swapped):
+        return Found("together", heals, swapped)
+    return Found("needed" if heals else "open", heals, swapped)
+
+
+# From what a combination showed to an answer
+
+
+def symptom(bad: Seen, good: Seen) -> tuple[Record, ...]:
+    """What is wrong with B and not with A: what is red, or where nothing ran what was declared unsupported.
+
+    Where A has nothing of it green, all that is wrong with B.
+    """
+    nothing_ran = all(record.outcome == "unsupported" for record in bad.records)
+    wrong = bad.records if nothing_ran else bad.red
+    green = {record.item for record in good.records if record.ran}
+    green -= {record.item for record in good.red}
+    return tuple(record for record in wrong if record.item in green) or wrong
+
+
+def answer(seen: Seen, symptom: Sequence[Record]) -> tuple[Answer, str]:
+    """Whether the cases of B's `symptom` show the same on a combination, and why.
+
+    Bad is what fails as B does. What fails in another way is no answer, because torch and Triton of different years may
+    not go together at all; nor is green what was declared unsupported instead of run.
+    """
+    items = {record.item for record in symptom}
+    causes = {_cause(record) for record in symptom}
+    here = [record for record in seen.records if record.item in items]
+    shown = [record for record in here if _cause(record) in causes]
+    if shown:
+        return "bad", f"{shown[0].outcome}: {_words(shown[0])}"
+    red = [record for record in here if record.red]
+    if red:
+        return "cannot say", f"fails in another way: {red[0].outcome}: {_words(red[0])}"
+    if seen.answer == "cannot say":
+        return "cannot say", seen.why
+    ran = {record.item for record in here if record.ran}
+    missing = [record.case for record in symptom if record.item not in ran]
+    if missing:
+        return "cannot say", f"{missing[0]} was not run"
+    return "good", f"green where B is red ({seen.why})" if seen.red else seen.why
+
+
+def _cause(record: Record) -> tuple[str, str]:
+    # Which of the numbers are wrong, and how, differs with what lies in memory.
+    return record.outcome, "" if record.outcome == "mismatch" else _words(record)
+
+
+def _words(record: Record) -> str:
+    return record.fingerprint or record.message or record.reason
+
+
+# The columns
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two columns, and the version on each axis that it ran on."""
+
+    column: Column
+    versions: Mapping[str, str]
+
+
+def side(column: Column, seen: Seen) -> Side:
+    found: Mapping[str, object] = next((r.versions for r in seen.records if r.versions), {})
+    # A Triton and a torch are what they are pinned to, without the local part (+cu124) that tells the build.
+    pins = {"triton": column.triton, "torch": column.torch}
+    return Side(column, {axis: str(pins.get(axis) or found.get(axis) or "") for axis in AXES})
+
+
+def differing(good: Side, bad: Side) -> tuple[str, ...]:
+    return tuple(axis for axis in AXES if good.versions[axis] != bad.versions[axis])
+
+
+def combined(table: Sequence[Column], good: Side, bad: Side, taken: Combination) -> Column:
+    """The column that has the axes `taken` from `bad` and the others from `good`. Raises UsageError where none can."""
+    sides = {axis: bad if axis in taken else good for axis in AXES}
+    own = sides["triton"]
+    name, _ = versions.split_id(own.column.id)
+    base = next((column for column in table if column.id == name), None)
+    if base is None:
+        raise UsageError(f"the table holds no {name}. Add it to columns.toml.")
+    wanted = {axis: sides[axis].versions[axis] for axis in versions.SWAPPED}
+    wanted = {
+        axis: version
+        for axis, version in wanted.items()
+        if axis in own.column.swapped or version != own.versions[axis]
+    }
+    if "python" in wanted and _minor(good) != _minor(bad):
+        # Any patch will do, as long as the column was not asked for with one.
+        asked = sides["python"].column.swapped.get("python")
+        wanted["python"] = asked or _minor(sides["python"])
+    return columns_module.swap(base, **wanted)
+
+
+def _minor(one: Side) -> str:
+    return ".".join(one.versions["python"].split(".")[:2])

@@ -1,0 +1,279 @@
+"""One column of a run: what its suite says as it runs, and what is missing when it is gone."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.cell.protocol import Cell, End, Event, Note, Senseless, Session, Start, Target
+from crosswarp.matrix.errors import SUITE_STATUSES, SUITE_WRONG_VERSIONS
+from crosswarp.matrix.results import record
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.running import process
+from crosswarp.matrix.running.plan import Plan
+from crosswarp.matrix.running.recording import Recording
+
+NO_RECORD = "ended without a record"
+
+
+class ColumnRun:
+    """What is known of a column while its suite runs.
+
+    Args:
+        column: the column's id.
+        plan: what was planned for it.
+        recording: the run that it is a part of.
+        expect: the versions that its environment was built with.
+        work: the folder of the environments.
+        log: where the suite's output goes.
+    """
+
+    def __init__(
+        self,
+        column: str,
+        plan: Plan,
+        recording: Recording,
+        expect: Mapping[str, str],
+        work: Path,
+        log: Path,
+    ) -> None:
+        self.column = column
+        self.outcomes: Counter[str] = Counter()
+        # Which version is another than planned; empty while none is.
+        self.wrong = ""
+        self._plan = plan
+        self._to = recording
+        self._expect = expect
+        self._work = work
+        self._log = log
+        self._planned: dict[str, int] = {}
+        # The items that the stream has told of, in that order; those that it said are done; those with their cell.
+        self._known: dict[str, None] = {}
+        self._ended: set[str] = set()
+        self._told: set[str] = set()
+        # How many cells have come of an item, and how many have not of those that its end counted.
+        self._cells: Counter[str] = Counter()
+        self._lost = 0
+        self._senseless: list[str] = []
+        self._twice = 0
+        self._no_room = False
+
+    def take(self, events: Iterable[Event | Senseless]) -> None:
+        """Stores what the cell side says."""
+        cells = []
+        for event in events:
+            why = self._wrong_with(event)
+            if why:
+                self._senseless.append(why)
+            elif isinstance(event, Cell):
+                cells.append(record.of(event, self.column))
+                self._cells[event.item] += 1
+                self._known[event.item] = None
+            elif isinstance(event, Start):
+                self._known[event.item] = None
+            elif isinstance(event, End):
+                self._ended.add(event.item)
+                came = self._cells[event.item]
+                self._lost += max(0, (came if event.cells is None else event.cells) - came)
+                self._to.progress.item(self.column, event.item)
+            elif isinstance(event, Session):
+                self._session(event)
+            elif isinstance(event, Target):
+                self._to.store.target(
+                    self._to.run, self.column, event.target, event.supported, event.message
+                )
+            elif isinstance(event, Note):
+                self._to.note(self.column, event.text)
+        if cells:
+            self._keep(cells)
+
+    def _wrong_with(self, event: Event | Senseless) -> str:
+        """Why an event is none, contradicts an earlier one, or is not of this run; else an empty string."""
+        if isinstance(event, Senseless):
+            return event.why
+        if isinstance(event, (Start, End, Cell)):
+            item = event.item
+            _, lane, mode, _, _ = item.split("/", 4)
+            if lane not in self._plan.lanes or mode not in self._plan.modes:
+                return f"{event.EVENT}: {lane}/{mode} was not planned"
+            if isinstance(event, Start) and item in self._known:
+                return "start: of an item that was begun before"
+            if isinstance(event, End) and (item not in self._known or item in self._ended):
+                return "end: of an item that was not begun"
+        elif isinstance(event, Session):
+            if event.lane not in self._plan.lanes or event.lane in self._planned:
+                return f"session: {event.lane} was not planned, or was begun before"
+        elif not isinstance(event, (Target, Note)):
+            return f"{event.EVENT}: not of a suite"
+        return ""
+
+    def _keep(self, cells: list[Record]) -> None:
+        cells = [self._to.explained(cell) for cell in cells]
+        self._twice += self._to.store.cells(self._to.run, cells)
+        for cell in cells:
+            self.outcomes[cell.outcome] += 1
+            self._no_room = self._no_room or (cell.outcome, cell.reason) == ("not-run", "disk full")
+            if not cell.config:
+                self._told.add(cell.item)
+            self._to.progress.cell(cell)
+
+    def _session(self, event: Session) -> None:
+        self._to.store.session(self._to.run, self.column, event.lane, event.versions, event.planned)
+        self._to.measured[self.column] = event.versions.get("triton")
+        for name, expected in self._expect.items():
+            actual = str(event.versions.get(name))
+            if not versions.as_planned(name, actual, expected):
+                self.wrong = f"{name} {actual} was imported, planned was {expected}"
+        self._planned[event.lane] = event.planned
+        self._to.progress.planned(self.column, event.lane, event.planned)
+
+    def account(self, status: int | None, out_of_time: bool) -> None:
+        """After the suite is gone: every planned item has an outcome, or the run says which have none."""
+        column = self.column
+        if self.wrong or status == SUITE_WRONG_VERSIONS:
+            message = (
+                self.wrong or process.log_tail(self._log, 3) or "other versions than planned"
+            ) + (f". Delete {self._work / 'envs' / column} and run again.")
+            self._to.environment_failed = True
+            self._to.not_run(self._plan.not_run(column, "wrong versions", message))
+            self._to.problem(column, f"wrong versions: {message}")
+            return
+        died = self._left_open()
+        if self._no_room or _no_room(self._work):
+            message = "The disk is full or read-only. Free space (or choose another --work), and run again."
+            self.left_open("not-run", "disk full", message)
+            self._to.problem(column, f"{column}: {message}")
+        elif out_of_time:
+            self.left_open("timeout", "column limit", "The column's time limit ended it.")
+            self._to.problem(
+                column,
+                f"{column}: not done after {self._plan.column_limit} s. Give it more with --column-limit.",
+            )
+        else:
+            said = process.log_tail(self._log)
+            message = (
+                f"The process ended in the middle of this case ({_ended_how(status)}).\n{said}"
+            )
+            self.left_open("crash", "worker died", message)
+        self._without_record()
+        if not out_of_time:
+            self._missing(status, bool(died))
+        if self._senseless:
+            count = len(self._senseless)
+            self._to.problem(
+                column,
+                f"{column}: {count} lines of its records made no sense ({self._senseless[0]}). See {self._log}.",
+            )
+        if self._lost:
+            self._to.problem(
+                column,
+                f"{column}: {self._lost} cells were told of and did not come. See {self._log}, and run again.",
+            )
+        if self._twice:
+            self._to.problem(
+                column, f"{column}: {self._twice} cells were reported twice; the first is kept."
+            )
+
+    def _missing(self, status: int | None, died: bool) -> None:
+        column, how = self.column, _ended_how(status)
+        if not self._planned and not self._known:
+            # Nothing even began: that is the environment's fault as far as anyone can tell.
+            said = process.log_tail(self._log)
+            message = (
+                f"the suite did not start ({how}):\n{said}\nIts output is in {self._log}."
+                f"{self._build_again()}"
+            )
+            self._to.environment_failed = True
+            self._to.not_run(self._plan.not_run(column, "suite did not start", message))
+            self._to.problem(column, f"{column}: {message}")
+            return
+        seen = Counter(item.split("/", 2)[1] for item in self._known)
+        for lane in self._plan.lanes:
+            planned = self._planned.get(lane)
+            if planned is None:
+                message = f"The {lane} lane did not say what it was going to run ({how})."
+                if not seen[lane]:
+                    cells = self._plan.not_run(column, "lane did not start", message)
+                    self._to.not_run([cell for cell in cells if cell.lane == lane])
+                self._to.problem(column, f"{column}: {message} See {self._log}, and run again.")
+            elif planned > seen[lane]:
+                self._to.problem(
+                    column,
+                    f"{column}: {planned - seen[lane]} of {planned} planned cases did not run in the {lane} lane "
+                    f"({how}). See {self._log}, and run again.",
+                )
+            elif planned < seen[lane]:
+                self._to.problem(
+                    column,
+                    f"{column}: {seen[lane]} cases are told of and {planned} were planned in the {lane} lane. "
+                    f"See {self._log}, and run again.",
+                )
+        if status and not died:
+            self._to.problem(column, f"{column}: the suite ended with {how}. See {self._log}.")
+
+    def _build_again(self) -> str:
+        """What helps where a file of the environment is gone. What we have not built is not to be deleted."""
+        home = self._work / "envs" / self.column
+        if not home.is_dir():
+            return " See that the suite's requirements are installed, and run again."
+        return (
+            " If its environment is broken, delete it and run again, which builds it anew: "
+            f"rm -r {shlex.quote(str(home))}"
+        )
+
+    def _left_open(self) -> list[str]:
+        return [item for item in self._known if item not in self._ended]
+
+    def left_open(self, outcome: str, reason: str, message: str) -> None:
+        """Gives the items that were begun and not ended this outcome."""
+        # Part of the case may have been recorded before it died.
+        self._keep([
+            self._record(item, "worker died" if item in self._told else "", outcome, reason, message)
+            for item in self._left_open()
+        ])  # fmt: skip
+
+    def _without_record(self) -> None:
+        """An item that is done has a cell; where it has not come, nobody knows how it fared."""
+        message = (
+            "The case ended and its record did not come: it was not written, or its line made no sense. "
+            f"See {self._log}, and run again."
+        )
+        self._keep([
+            self._record(item, "", "crash", NO_RECORD, message)
+            for item in self._known
+            if item in self._ended - self._told
+        ])  # fmt: skip
+
+    def _record(self, item: str, config: str, outcome: str, reason: str, message: str) -> Record:
+        target, lane, mode, kernel, case = item.split("/", 4)
+        return Record(
+            self.column, target, lane, mode, kernel, case, config, outcome=outcome, reason=reason,
+            fingerprint=reason, message=record.clean_text(message), phase="suite",
+        )  # fmt: skip
+
+
+def _no_room(folder: Path) -> bool:
+    """Whether even a small file no longer fits."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(65536))
+    except OSError:
+        return True
+    return False
+
+
+def _ended_how(status: int | None) -> str:
+    if status is None:
+        return "ended by crosswarp"
+    if status < 0:
+        try:
+            return signal.Signals(-status).name
+        except ValueError:
+            return f"signal {-status}"
+    meaning = SUITE_STATUSES.get(status)
+    return f"exit status {status}: {meaning}" if meaning and status else f"exit status {status}"

@@ -1,0 +1,228 @@
+"""Asking columns what their language holds: each column's two lanes as processes in its own environment."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.protocol import Done, Event, Probe, Senseless, Session
+from crosswarp.matrix.environments.environment import Environment
+from crosswarp.matrix.errors import SUITE_STATUSES, Cancelled, CrosswarpError, EnvironmentFailed
+from crosswarp.matrix.facts import targets as targets_module
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.facts.language_table import INTERPRETER, PASS, TARGETS, Name, Release
+from crosswarp.matrix.results.record import RED
+from crosswarp.matrix.running import process
+from crosswarp.matrix.running.run import Prepare
+from crosswarp.matrix.running.signals import StopRequested
+from crosswarp.matrix.running.stream import Tail
+
+LANES = ("compile", "interpret")
+_POLL = 0.2
+_ABOUT = ("triton", "torch", "numpy", "python", "ptxas")
+# A sentence says what it is; what follows is for those who debug it.
+_LONGEST = 160
+
+
+def argv(python: Path, spec: Path) -> list[str]:
+    return [str(python), "-m", "crosswarp.matrix.cell.language_probes", str(spec)]
+
+
+@dataclass
+class _Told:
+    """What one lane said."""
+
+    about: dict[str, str] = field(default_factory=dict)
+    names: dict[str, Name] = field(default_factory=dict)
+    probes: dict[str, dict[str, str]] = field(default_factory=dict)
+    not_run: list[str] = field(default_factory=list)
+    # How many probes the lane was going to tell of, if it has said so, and how many it has.
+    planned: int | None = None
+    came: int = 0
+    ended: bool = False
+
+
+class Asker:
+    """Asks columns, some at a time. `failed` holds why the others have no answer."""
+
+    def __init__(
+        self,
+        prepare: Prepare,
+        work: Path,
+        names: Sequence[str],
+        limits: Mapping[str, int],
+        jobs: int,
+        column_limit: int,
+        say: Callable[[str], None],
+        *,
+        here: bool = False,
+    ) -> None:
+        self._prepare = prepare
+        self._work = work.absolute() / "language"
+        self._names = names
+        self._limits = limits
+        self._jobs = jobs
+        self._column_limit = column_limit
+        self._say = say
+        self._here = here
+        self._stop = StopRequested()
+        # Nobody waits for the answers any more.
+        self._over = False
+        self.failed: dict[str, CrosswarpError] = {}
+
+    def __call__(self, columns: Sequence[Column]) -> Iterator[tuple[str, Release]]:
+        """What each column holds, by its id, as they end. Raises Cancelled on Ctrl-C."""
+        asked: dict[str, list[Future[_Told]]] = {}
+        with self._stop, ThreadPoolExecutor(self._jobs) as pool:
+            for column in columns:
+                if self._stop:
+                    break
+                try:
+                    environment = self._prepare(column)
+                except EnvironmentFailed as error:
+                    self.failed[column.id] = error
+                    continue
+                lanes = [pool.submit(self._lane, column, environment, lane) for lane in LANES]
+                asked[column.id] = lanes
+                _when_done(lanes, environment.release)
+            try:
+                for name, lanes in asked.items():
+                    release = self._answer(name, lanes)
+                    if release is not None:
+                        yield name, release
+            finally:
+                self._over = True
+            if self._stop:
+                raise Cancelled("cancelled; what had finished before is kept")
+
+    def _answer(self, column: str, lanes: Sequence[Future[_Told]]) -> Release | None:
+        try:
+            compiled, interpreted = (lane.result() for lane in lanes)
+        except CrosswarpError as error:
+            self.failed[column] = error
+            return None
+        not_run = compiled.not_run + interpreted.not_run
+        if not_run:
+            # What the others found stands; of these it is not known.
+            self.failed[column] = CrosswarpError(
+                f"{column}: {len(not_run)} probes could not be run: {'; '.join(not_run[:3])}. "
+                "Correct these in matrix/cell/language_probes."
+            )
+        probes = {**interpreted.probes}
+        for probe, places in compiled.probes.items():
+            probes[probe] = {**places, **probes.get(probe, {})}
+        today = datetime.date.today().isoformat()
+        return Release({**compiled.about, "checked": today}, compiled.names, probes)
+
+    def _lane(self, column: Column, environment: Environment, lane: str) -> _Told:
+        folder = self._work / f"{column.id}-{lane}"
+        shutil.rmtree(folder, ignore_errors=True)
+        cache = folder / "cache"
+        cache.mkdir(parents=True)
+        table = targets_module.load()
+        spec, records, log = folder / "spec.json", folder / "records.jsonl", folder / "log"
+        spec.write_text(
+            json.dumps(
+                {
+                    "lane": lane,
+                    "targets": {name: table[name].model_dump() for name in TARGETS},
+                    "names": list(self._names),
+                    "expect": dict(environment.expect),
+                    "records": str(records),
+                    "cache": str(cache),
+                    **self._limits,
+                }
+            )
+        )
+        started = time.monotonic()
+        environ = process.cell_environ(os.environ, here=self._here)
+        asked = process.SuiteProcess(argv(environment.python, spec), log, environ, folder)
+        try:
+            while (status := asked.wait(_POLL)) is None and not (self._stop or self._over):
+                if time.monotonic() - started > self._column_limit:
+                    break
+        finally:
+            asked.end()
+        told = _Told()
+        for event in Tail(records).finish():
+            take(told, event)
+        if not told.ended:
+            raise self._ended_early(column, lane, status, log)
+        if told.came != told.planned:
+            told.not_run.append(
+                f"{told.came} came of {told.planned or 'an unknown number'} planned"
+            )
+        shutil.rmtree(folder, ignore_errors=True)
+        seconds = time.monotonic() - started
+        self._say(f"{column.id}: {lane}: {len(told.probes)} probes in {seconds:.0f} s")
+        return told
+
+    def _ended_early(
+        self, column: Column, lane: str, status: int | None, log: Path
+    ) -> CrosswarpError:
+        if self._stop:
+            return Cancelled("cancelled")
+        how = (
+            f"took longer than {self._column_limit} s (--column-limit)"
+            if status is None
+            else f"ended with status {status} before its last probe{_meaning(status)}"
+        )
+        said = process.log_tail(log)
+        return CrosswarpError(
+            f"{column.id}: {lane}: {how}:\n{said}\nThe log is {log}. Correct that, and run again."
+        )
+
+
+def _when_done(futures: Sequence[Future[Any]], act: Callable[[], None]) -> None:
+    """Calls `act` when the last of them is done."""
+
+    def one_done(future: Future[Any]) -> None:
+        if all(other.done() for other in futures):
+            act()
+
+    for future in futures:
+        future.add_done_callback(one_done)
+
+
+def _meaning(status: int) -> str:
+    return f" ({SUITE_STATUSES[status]})" if status in SUITE_STATUSES else ""
+
+
+def take(told: _Told, event: Event | Senseless) -> None:
+    """Adds one event. What makes no sense is counted: it may have been a probe."""
+    if isinstance(event, Session) and told.planned is None:
+        told.planned = event.planned
+        told.about.update({name: event.versions[name] for name in _ABOUT if name in event.versions})
+    elif isinstance(event, Done):
+        told.ended = True
+    elif isinstance(event, protocol.Name):
+        told.names[event.name] = Name(event.kind, event.signature)
+    elif isinstance(event, Probe) and event.where in (*TARGETS, INTERPRETER):
+        told.came += 1
+        if event.outcome != PASS and event.outcome not in RED:
+            told.not_run.append(f"{event.id}: {event.fingerprint[:_LONGEST]}")
+            return
+        text = PASS if event.outcome == PASS else _failure(event)
+        told.probes.setdefault(event.id, {})[event.where] = text
+    else:
+        why = event.why if isinstance(event, Senseless) else f"{event.EVENT}: not of a probe here"
+        told.not_run.append(f"a line that makes no sense ({why})")
+
+
+def _failure(probe: Probe) -> str:
+    """`compile-error: … has no attribute '…'`: what fails for one reason has one text, whatever its name."""
+    own = probe.name.rpartition(".")[2]
+    fingerprint = probe.fingerprint[:_LONGEST]
+    text = re.sub(rf"(['\"`]){re.escape(own)}\1", r"\1…\1", fingerprint)
+    # A mismatch says so itself.
+    return text if text.startswith(f"{probe.outcome}:") else f"{probe.outcome}: {text}"

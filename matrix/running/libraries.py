@@ -1,0 +1,289 @@
+"""Published libraries, whose ops are run on every column as they come from the package index.
+
+Read from libraries.toml: the releases, and the causes that explain what is still red with the shims installed. The
+judgement is a pure function of records: with the shims no op may be worse than without, and what is red with them has a
+named cause, which must explain something.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from packaging.specifiers import SpecifierSet
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from crosswarp import compat
+from crosswarp.matrix import versions
+from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.errors import EnvironmentFailed
+from crosswarp.matrix.facts import datafile, issues, selection
+from crosswarp.matrix.facts.columns import _requirement, _specifier, _version
+from crosswarp.matrix.facts.issues import _regex
+from crosswarp.matrix.results.record import RED, Record
+
+_CELL = Path(__file__).parents[1] / "cell"
+DEFAULT_FILE = Path(__file__).parents[1] / "facts" / "libraries.toml"
+SUITE = _CELL / "library_ops"
+# Of the configurations that survive an autotuner's pruning: the first and the last.
+CONFIGURATIONS = 2
+
+
+class Library(BaseModel):
+    """One release."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+    release: Annotated[str, AfterValidator(_version)]
+    # The ops are those of library_ops/<family>_*.py.
+    family: Annotated[str, Field(pattern=r"^[a-z0-9]+$")]
+    # Installed without their dependencies, so that torch and Triton stay the column's.
+    requires: Annotated[tuple[Annotated[str, AfterValidator(_requirement)], ...], Field(min_length=1)]  # fmt: skip
+    # What its own metadata asks for; columns outside are run all the same.
+    triton: Annotated[str, AfterValidator(_specifier)] = ""
+    torch: Annotated[str, AfterValidator(_specifier)] = ""
+    # Modules that it imports, that take seconds and hold none of its kernels: torch's and those of its dependencies.
+    preload: tuple[str, ...] = ()
+    source: Annotated[tuple[str, ...], Field(min_length=1)]
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}-{self.release}"
+
+
+class Cause(BaseModel):
+    """Why an op is red although the shims are installed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+    title: Annotated[str, Field(min_length=1)]
+    # Whose it is: a shim could heal what is Triton's, nobody here what is the library's or the target's.
+    of: Literal["library", "triton", "target", "virtual gpu", "crosswarp"]
+    libraries: tuple[str, ...] = ("*",)
+    ops: tuple[str, ...] = ("*",)
+    triton: Annotated[str, AfterValidator(_specifier)] = ""
+    targets: tuple[str, ...] = ("*",)
+    outcome: tuple[str, ...]
+    fingerprint: Annotated[str, AfterValidator(_regex), Field(min_length=1)]
+    links: tuple[str, ...] = ()
+    checked: str
+
+    @field_validator("outcome", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("checked", mode="before")
+    @classmethod
+    def _date(cls, value: object) -> object:
+        return value.isoformat() if hasattr(value, "isoformat") else value
+
+    @model_validator(mode="after")
+    def _words(self) -> Cause:
+        for outcome in self.outcome:
+            if outcome not in RED:
+                raise ValueError(f'outcome "{outcome}" is none of {", ".join(RED)}')
+        return self
+
+    def covers(self, cell: Cell) -> bool:
+        """Whether the cell lies where this cause may be seen."""
+        return (
+            any(fnmatchcase(cell.library.id, glob) for glob in self.libraries)
+            and any(fnmatchcase(cell.op, glob) for glob in self.ops)
+            and any(fnmatchcase(cell.target, glob) for glob in self.targets)
+            and versions.within(versions.of_column(cell.column), SpecifierSet(self.triton))
+        )
+
+    def explains(self, cell: Cell, record: Record) -> bool:
+        return (
+            self.covers(cell)
+            and record.outcome in self.outcome
+            and re.search(self.fingerprint, record.fingerprint) is not None
+        )
+
+
+class LibraryFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    library: Annotated[tuple[Library, ...], Field(min_length=1)]
+    cause: tuple[Cause, ...] = ()
+
+    @model_validator(mode="after")
+    def _unique(self) -> LibraryFile:
+        ids = [one.id for one in self.library] + [one.id for one in self.cause]
+        twice = sorted({name for name in ids if ids.count(name) > 1})
+        if twice:
+            raise ValueError(f"the same id stands twice: {', '.join(twice)}")
+        return self
+
+
+def load(path: Path = DEFAULT_FILE) -> LibraryFile:
+    return datafile.load(path, LibraryFile)
+
+
+def choose(file: LibraryFile, wanted: Sequence[str]) -> tuple[Library, ...]:
+    ids = [one.id for one in file.library]
+    chosen = selection.choose(wanted, ids, "library", f"There are: {', '.join(ids)}.")
+    return tuple(one for one in file.library if one.id in chosen)
+
+
+class Installer:
+    """Puts releases into folders of their own, each built once for this Python and used beside every column."""
+
+    def __init__(self, folder: Path, uv: Uv, say: Callable[[str], None]) -> None:
+        self.folder = folder / f"py{python()}"
+        self._uv = uv
+        self._say = say
+
+    def __call__(self, library: Library) -> Path:
+        home = self.folder / library.id
+        stamp = home / "crosswarp-stamp.json"
+        wanted = json.dumps(list(library.requires))
+        if stamp.exists() and stamp.read_text("utf-8") == wanted:
+            return home
+        self._say(f"{library.id}: installing it")
+        shutil.rmtree(home, ignore_errors=True)
+        done = self._uv(
+            ["pip", "install", "--no-deps", "--target", str(home), "--python", python(), *library.requires]
+        )  # fmt: skip
+        if not done.ok:
+            raise EnvironmentFailed(
+                f"{library.id}: it could not be installed:\n{done.why}\n"
+                "Check the network and the package index, then run again; or leave it out with --libraries."
+            )
+        stamp.write_text(wanted, "utf-8")
+        return home
+
+
+def python() -> str:
+    """The Python for which releases are installed, and which the columns must have: some hold compiled modules."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def settings(
+    folders: Mapping[Library, Path],
+    ops: Sequence[str],
+    configurations: int,
+) -> dict[str, Any]:
+    """What the cell side is told, see library_ops/_library.py and suite/warm.py."""
+    releases: dict[str, dict[str, str]] = {}
+    for library, folder in folders.items():
+        releases.setdefault(library.name, {})[library.release] = str(folder)
+    preload = {str(folders[one]): list(one.preload) for one in folders if one.preload}
+    return {
+        "libraries": {"releases": releases, "ops": list(ops), "configurations": configurations},
+        "preload": preload,
+    }
+
+
+def identity() -> str:
+    """A digest of all that a cell of the table depends on here: the shims, the virtual GPU, the ops' launchers."""
+    digest = hashlib.sha256()
+    for folder in (Path(compat.__file__).parent, _CELL / "virtual_gpu", _CELL / "suite", SUITE):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One op of one release on one column and target; equal only to itself."""
+
+    library: Library
+    op: str
+    column: str
+    target: str
+    bare: Record | None = None
+    shimmed: Record | None = None
+
+
+@dataclass
+class Verdict:
+    explained: dict[Cell, Cause] = field(default_factory=dict)
+    unexplained: list[Cell] = field(default_factory=list)
+    # Green bare and red shimmed.
+    broken: list[Cell] = field(default_factory=list)
+    not_run: list[Cell] = field(default_factory=list)
+    # Causes whose cells were run, and which explain none of them.
+    idle: list[Cause] = field(default_factory=list)
+
+    @property
+    def as_expected(self) -> bool:
+        return not (self.unexplained or self.broken or self.not_run or self.idle)
+
+
+def cells(records: Iterable[Record], libraries: Sequence[Library]) -> list[Cell]:
+    """The records of whole ops (not those of single configurations), both modes of a cell together."""
+    found: dict[tuple[str, ...], dict[str, Record]] = {}
+    places: dict[tuple[str, ...], tuple[Library, str]] = {}
+    for record in records:
+        place = located(record, libraries)
+        if place is None or record.config not in ("", "worker died"):
+            continue
+        key = (place[0].id, place[1], record.column, record.target)
+        places[key] = place
+        modes = found.setdefault(key, {})
+        # A process may die after its op has been recorded.
+        if record.mode not in modes or record.red:
+            modes[record.mode] = record
+    return [
+        Cell(*places[key], key[2], key[3], modes.get("bare"), modes.get("shimmed"))
+        for key, modes in found.items()
+    ]
+
+
+def located(record: Record, libraries: Sequence[Library]) -> tuple[Library, str] | None:
+    """The library and the op of a record; `*` for a column whose environment failed before any op was known."""
+    for library in libraries:
+        if record.kernel.split("_")[0] == library.family:
+            if record.case in ("*", "import"):
+                return library, record.case
+            if record.case.endswith(f"-{library.release}"):
+                return library, record.case.removesuffix(f"-{library.release}")
+    return None
+
+
+def judge(found: Sequence[Cell], causes: Sequence[Cause]) -> Verdict:
+    verdict = Verdict()
+    used: set[str] = set()
+    for cell in found:
+        both = [record for record in (cell.bare, cell.shimmed) if record is not None]
+        if any(record.outcome == "not-run" for record in both):
+            verdict.not_run.append(cell)
+        if cell.shimmed is None or not cell.shimmed.red:
+            continue
+        if cell.bare is not None and cell.bare.outcome == "pass":
+            verdict.broken.append(cell)
+            continue
+        cause = next((one for one in causes if one.explains(cell, cell.shimmed)), None)
+        if cause is None:
+            verdict.unexplained.append(cell)
+        else:
+            verdict.explained[cell] = cause
+            used.add(cause.id)
+    for cause in causes:
+        seen = [cell for cell in found if cell.shimmed and cell.shimmed.ran and cause.covers(cell)]
+        if seen and cause.id not in used:
+            verdict.idle.append(cause)
+    return verdict
+
+
+def judge_records(
+    records: Iterable[Record], libraries: Sequence[Library], causes: Sequence[Cause]
+) -> Verdict:
+    return judge(cells(records, libraries), causes)
+
+
+def triton_of(cell: Cell) -> str | None:
+    record = cell.shimmed or cell.bare
+    return issues.triton_of(record) if record else versions.of_column(cell.column)

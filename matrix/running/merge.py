@@ -1,0 +1,319 @@
+"""`crosswarp merge`: the runs of several machines as the one run that they are the parts of.
+
+The merged run holds what one whole run would have held: the same plan, environments, versions, targets and cells,
+field by field, but for what no two runs share, which is dates, durations and the order in which cells came. Parts
+that ran the same share, or that differ in selection, commit or versions, are refused: a mixture would be a matrix
+that nobody ran. A part that is missing or was cut short is said, and the run is then `incomplete`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.errors import EXIT_ENVIRONMENT, EXIT_USAGE, UsageError
+from crosswarp.matrix.facts import issues as issues_module
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.record import LANES, MODES, Record
+from crosswarp.matrix.results.store import Environment, Note, Run, Store
+from crosswarp.matrix.running import jobs, run
+
+INCOMPLETE = "incomplete"
+_SELECTION = ("targets", "lanes", "emulated", "modes", "kernels", "suite")
+_WHOLE = (1, 1)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The latest run of one store."""
+
+    name: str
+    run: Run
+    environments: Sequence[Environment]
+    sessions: Mapping[tuple[str, str], Mapping[str, Any]]
+    planned: Mapping[tuple[str, str], int]
+    targets: Mapping[tuple[str, str], tuple[bool, str]]
+    records: Sequence[Record]
+    notes: Sequence[Note]
+
+    @property
+    def shard(self) -> tuple[int, int]:
+        number, of = self.run.plan.get("shard") or _WHOLE
+        return number, of
+
+    @property
+    def told(self) -> str:
+        number, of = self.shard
+        return f"shard {number} of {of}" if of > 1 else "the run"
+
+
+@dataclass(frozen=True)
+class Merged:
+    run: int
+    cells: int
+    exit_code: int
+    missing: tuple[str, ...]
+
+
+def merge(
+    paths: Sequence[Path], into: Path, issues: Sequence[Issue] = (), argv: Sequence[str] = (),
+    expected: Sequence[jobs.Job] = (),
+) -> Merged:  # fmt: skip
+    """Writes a new run into the store `into`. `expected`: what was planned, so that a lost part is noticed."""
+    if into.resolve() in [path.resolve() for path in paths]:
+        raise UsageError(f"--into {into}: this store is one of the parts. Name another file.")
+    parts = sorted((read(path) for path in paths), key=lambda part: (part.shard, part.name))
+    _same_selection(parts)
+    shares = _shares(parts)
+    missing = _missing(shares, expected)
+    columns = _columns(shares, expected)
+    sessions = _sessions(parts)
+    records, twice = _records(parts, columns)
+    planned: dict[tuple[str, str], int] = {}
+    for part in parts:
+        for key, count in part.planned.items():
+            planned[key] = planned.get(key, 0) + count
+    for key, count in twice.items():
+        planned[key] -= count
+    targets, disagreed = _targets(parts)
+    problems = [Note(column, "problem", text) for column, text in [*missing, *disagreed]]
+    told = [note for part in parts for note in part.notes]
+    lost = _lost(planned, records, {note.column for note in told if note.kind == "problem"})
+    notes = list(dict.fromkeys([*told, *problems, *lost]))
+    whole = not missing and all(part.run.status == "finished" for part in parts)
+    code = run.exit_code(
+        records,
+        issues_module.judge(records, issues),
+        planned=planned,
+        environment_failed=any(part.run.exit_code == EXIT_ENVIRONMENT for part in parts),
+        problems=any(note.kind == "problem" for note in notes),
+    )
+    if code == EXIT_USAGE:
+        notes.append(Note("", "problem", run.NOTHING_RAN))
+    with Store(into) as store, store.together():
+        merged = store.begin(argv, _plan(parts, columns), min(p.run.started for p in parts))
+        for environment in _environments(parts, columns):
+            store.environment(merged, environment)
+        for (column, lane), found in sessions.items():
+            store.session(merged, column, lane, found, planned[column, lane])
+        for (column, target), (supported, message) in targets.items():
+            store.target(merged, column, target, supported, message)
+        store.cells(merged, records)
+        for note in notes:
+            store.note(merged, note.column, note.text, note.kind)
+        last = max(part.run.finished or part.run.started for part in parts)
+        store.finish(merged, "finished" if whole else INCOMPLETE, code, last)
+    return Merged(merged, len(records), code, tuple(text for _, text in missing))
+
+
+def _lost(
+    planned: Mapping[tuple[str, str], int], records: Sequence[Record], known: set[str]
+) -> list[Note]:
+    """Where a part planned cases that it has no record of, and said nothing of it."""
+    return [
+        Note(
+            column, "problem",
+            f"{column}: {count} of {planned[column, lane]} planned cases have no record in the {lane} lane. Run its "
+            "parts again, and merge again.",
+        )
+        for (column, lane), count in run.unaccounted(planned, records).items()
+        if column not in known
+    ]  # fmt: skip
+
+
+def read(path: Path) -> Part:
+    with Store(path, must_exist=True) as store:
+        one = store.run()
+        notes = list(store.notes(one.id))
+        if one.status != "finished":
+            text = (
+                f"{', '.join(one.plan.get('columns', ()))}: a part of this run is not whole ({one.status}). "
+                "Run that part again, and merge again."
+            )
+            notes.append(Note("", "problem", text))
+        return Part(
+            str(path), one, store.environments(one.id), store.sessions(one.id), store.planned(one.id),
+            store.targets(one.id), store.records(one.id), notes,
+        )  # fmt: skip
+
+
+def _same_selection(parts: Sequence[Part]) -> None:
+    first = parts[0]
+    for part in parts[1:]:
+        for name in _SELECTION:
+            _agree(name, first, part, *(_selected(one, name) for one in (first, part)))
+        # Without git nothing is known of the commit, and nothing is claimed.
+        commits = [one.run.plan.get("commit") for one in (first, part)]
+        if all(commits):
+            _agree("commit", first, part, *commits)
+
+
+def _selected(part: Part, name: str) -> Any:
+    value = part.run.plan.get(name)
+    if name == "suite":
+        # Where it lay on each machine is nobody's business.
+        return Path(value).name if value else value
+    return sorted(value) if isinstance(value, list) else value
+
+
+def _agree(what: str, one: Part, other: Part, here: Any, there: Any) -> None:
+    if here != there:
+        raise UsageError(
+            f"{one.name} and {other.name} are not parts of one run: {what} is {_told(here)} in one and "
+            f"{_told(there)} in the other. Merge what ran with the same selection, commit and versions."
+        )
+
+
+def _told(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _shares(parts: Sequence[Part]) -> dict[str, dict[tuple[int, int], Part]]:
+    """Which part ran which share of a column. No share is run twice."""
+    shares: dict[str, dict[tuple[int, int], Part]] = {}
+    for part in parts:
+        for column in part.run.plan.get("columns", ()):
+            mine = shares.setdefault(column, {})
+            for (number, of), other in mine.items():
+                if of != part.shard[1]:
+                    raise UsageError(
+                        f"{column} was cut into {of} shards in {other.name} and into {part.shard[1]} in {part.name}. "
+                        "Merge what was cut alike."
+                    )
+                if number == part.shard[0]:
+                    raise UsageError(
+                        f"{other.name} and {part.name} overlap: both hold {part.told} of {column}. Leave one out."
+                    )
+            mine[part.shard] = part
+    return shares
+
+
+def _missing(
+    shares: Mapping[str, Mapping[tuple[int, int], Part]], expected: Sequence[jobs.Job]
+) -> list[tuple[str, str]]:
+    wanted = {column: next(iter(mine))[1] for column, mine in shares.items()}
+    for job in expected:
+        if wanted.setdefault(job.column, job.share[1]) != job.share[1]:
+            raise UsageError(
+                f"{job.column} was planned in {job.share[1]} shards and ran in {wanted[job.column]}. "
+                "Give --expect the plan that these parts were run by."
+            )
+    missing = []
+    for column, of in wanted.items():
+        mine = shares.get(column, {})
+        lost = [number for number in range(1, of + 1) if (number, of) not in mine]
+        if not lost:
+            continue
+        if len(lost) == of:
+            which, option = "nothing of it came", ""
+        else:
+            some = ", ".join(map(str, lost))
+            which, option = f"shard {some} of {of} is missing", f" --shard {lost[0]}/{of}"
+        text = f"{column}: {which}. Run it (crosswarp run --columns {column}{option} …), and merge again."
+        missing.append((column, text))
+    return missing
+
+
+def _columns(shares: Mapping[str, object], expected: Sequence[jobs.Job]) -> list[str]:
+    """As planned; what no plan names, by version."""
+    names = sorted(shares, key=lambda name: (versions.sort_key(versions.of_column(name)), name))
+    return list(dict.fromkeys([*(job.column for job in expected), *names]))
+
+
+def _plan(parts: Sequence[Part], columns: Sequence[str]) -> dict[str, Any]:
+    plan = {name: value for name, value in parts[0].run.plan.items() if name != "shard"}
+    known = (part.run.plan["commit"] for part in parts if part.run.plan.get("commit"))
+    commit = next(known, "")
+    return {**plan, "columns": list(columns), **({"commit": commit} if commit else {})}
+
+
+def _sessions(parts: Sequence[Part]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    first: dict[tuple[str, str], tuple[Part, Mapping[str, Any]]] = {}
+    for part in parts:
+        for (column, lane), found in part.sessions.items():
+            other, before = first.setdefault((column, lane), (part, found))
+            for name in sorted({*before, *found}):
+                what = f"{name} of {column}"
+                _agree(
+                    what, other, part, before.get(name, "not there"), found.get(name, "not there")
+                )
+    return {key: found for key, (_, found) in first.items()}
+
+
+def _environments(parts: Sequence[Part], columns: Sequence[str]) -> list[Environment]:
+    """One a column. It failed where any part's did: what that part was to run was not run."""
+    merged = []
+    for column in columns:
+        mine = [(p, e) for p in parts for e in p.environments if e.column == column]
+        ready = [(p, e) for p, e in mine if e.state != "failed"]
+        for part, environment in ready[1:]:
+            other, first = ready[0]
+            _agree(f"{column}", other, part, first.label, environment.label)
+            ours = [e.versions.get("crosswarp", "unknown") for e in (first, environment)]
+            _agree(f"crosswarp of {column}", other, part, *ours)
+        failed = [
+            (part, environment) for part, environment in mine if environment.state == "failed"
+        ]
+        if failed and ready:
+            part, environment = failed[0]
+            message = f"{part.told}: {environment.message}"
+            merged.append(replace(ready[0][1], state="failed", message=message))
+        elif mine:
+            merged.append(mine[0][1])
+    return merged
+
+
+def _targets(
+    parts: Sequence[Part],
+) -> tuple[dict[tuple[str, str], tuple[bool, str]], list[tuple[str, str]]]:
+    merged: dict[tuple[str, str], tuple[bool, str]] = {}
+    disagreed = []
+    for part in parts:
+        for key, answer in part.targets.items():
+            before = merged.setdefault(key, answer)
+            if before[0] != answer[0]:
+                # The cells that a part left out are `unsupported`; this is why.
+                merged[key] = before if not before[0] else answer
+                column, target = key
+                told = f"{column}: its parts disagree whether it has {target}. Run it again."
+                disagreed.append((column, told))
+    return merged, list(dict.fromkeys(disagreed))
+
+
+def _records(
+    parts: Sequence[Part], columns: Sequence[str]
+) -> tuple[list[Record], dict[tuple[str, str], int]]:
+    """The cells in the order of the plan, and how many planned cases several parts told of, by column and lane."""
+    found: dict[str, tuple[Part, Record]] = {}
+    told: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for part in parts:
+        for record in part.records:
+            other, _ = found.setdefault(record.id, (part, record))
+            if other is part:
+                continue
+            if not _of_whole_kernel(record):
+                raise UsageError(
+                    f"{other.name} and {part.name} overlap: both hold {record.id}. Leave one out."
+                )
+            if record.case != "*":
+                told.setdefault((record.column, record.lane), set()).add((part.name, record.item))
+    targets = list(parts[0].run.plan.get("targets", ()))
+
+    def place(record: Record) -> tuple[Any, ...]:
+        target = targets.index(record.target) if record.target in targets else len(targets)
+        column = columns.index(record.column) if record.column in columns else len(columns)
+        return (
+            column, record.column, LANES.index(record.lane), target, record.target, record.kernel, record.case,
+            MODES.index(record.mode), record.config,
+        )  # fmt: skip
+
+    records = sorted((record for _, record in found.values()), key=place)
+    return records, {key: len(items) for key, items in told.items()}
+
+
+def _of_whole_kernel(record: Record) -> bool:
+    """What every shard tells, because none knows what its share of the cases would be: see suite/plan.py."""
+    return record.case == "*" or (record.case, record.phase) == ("import", "import")

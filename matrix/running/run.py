@@ -1,0 +1,347 @@
+"""One run: plan, environment, run, record, compare.
+
+Columns run one after the other, each in the suite process of its own environment; the next environments are prepared
+meanwhile. Whatever ends the run early, what had finished is in the store: cells are written as they come.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from crosswarp.matrix.cell.protocol import Cell
+from crosswarp.matrix.environments import locks
+from crosswarp.matrix.environments.environment import Environment
+from crosswarp.matrix.errors import (
+    EXIT_CANCELLED,
+    EXIT_ENVIRONMENT,
+    EXIT_EXPECTED,
+    EXIT_STORE,
+    EXIT_UNEXPECTED,
+    EXIT_USAGE,
+    Cancelled,
+    CrosswarpError,
+    StoreError,
+    WorkError,
+)
+from crosswarp.matrix.facts import issues as issues_module
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results import record, store
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.running import process
+from crosswarp.matrix.running.column_run import ColumnRun
+from crosswarp.matrix.running.plan import Plan
+from crosswarp.matrix.running.recording import Progress, Recording
+from crosswarp.matrix.running.signals import StopRequested
+from crosswarp.matrix.running.stream import Tail
+
+_POLL = 0.2
+NOTHING_RAN = "No case ran: the chosen kernels have none for these lanes. Choose others."
+
+
+class Prepare(Protocol):
+    def __call__(self, column: Column) -> Environment: ...
+
+    def cancel(self) -> None: ...
+
+
+def exit_code(
+    records: Sequence[Record],
+    verdict: Any,
+    *,
+    planned: Mapping[tuple[str, str], int],
+    environment_failed: bool,
+    problems: bool,
+) -> int:
+    """Of a run that came to its end. `planned`: how many cases, by column and lane."""
+    if environment_failed:
+        return EXIT_ENVIRONMENT
+    if not verdict.as_expected or problems or unaccounted(planned, records):
+        return EXIT_UNEXPECTED
+    # Green without having looked would be the worst of lies.
+    return EXIT_EXPECTED if any(cell.ran for cell in records) else EXIT_USAGE
+
+
+def unaccounted(
+    planned: Mapping[tuple[str, str], int], records: Iterable[Record]
+) -> dict[tuple[str, str], int]:
+    """How many planned cases have no record at all, by column and lane, where there are any."""
+    told: dict[tuple[str, str], set[str]] = {}
+    for one in records:
+        # What stands for a kernel that could not be asked for its cases is none of them.
+        if one.case != "*":
+            told.setdefault((one.column, one.lane), set()).add(one.item)
+    lacking = {key: count - len(told.get(key, ())) for key, count in planned.items()}
+    return {key: count for key, count in lacking.items() if count > 0}
+
+
+def suite_argv(python: Path, spec: Path) -> list[str]:
+    return [str(python), "-m", "crosswarp.matrix.cell.suite", str(spec)]
+
+
+@dataclass
+class Result:
+    run: int
+    exit_code: int
+    verdict: Any
+
+
+class Runner:
+    def __init__(
+        self,
+        plan: Plan,
+        data: store.Store,
+        work: Path,
+        prepare: Prepare,
+        progress: Progress,
+        issues: Sequence[Issue] = (),
+        argv: Sequence[str] = (),
+        suite: Callable[[Path, Path], list[str]] = suite_argv,
+        here: bool = False,
+        judge: Callable[[Sequence[Record]], Any] | None = None,
+    ) -> None:
+        self.plan = plan
+        self._store = data
+        self._work = work
+        self._prepare = prepare
+        self._progress = progress
+        self._recording = Recording(data, progress, issues)
+        self._argv = argv
+        self._suite = suite
+        self._here = here
+        # What is expected of the records; anything with `as_expected` will do.
+        self._judge = judge or (lambda records: issues_module.judge(records, issues))
+        self._stop = StopRequested()
+
+    def __call__(self) -> Result:
+        for cut_off in self._store.mark_cut_off():
+            cells = self._salvage(cut_off)
+            self._progress.say(
+                f"The last run ({cut_off.id}, started {cut_off.started}) was cut off; "
+                f"the {cells} cells that it had finished are kept: crosswarp report --run {cut_off.id}"
+            )
+        self._recording.run = self._store.begin(self._argv, self.plan.describe())
+        # One thread: environments are prepared in order, ahead of the column that runs.
+        pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="environment")
+        try:
+            with self._stop:
+                prepared = [
+                    (column, pool.submit(self._prepare, column)) for column in self.plan.columns
+                ]
+                for column, future in prepared:
+                    environment = self._environment(column, future)
+                    if environment:
+                        try:
+                            self._column(column, environment)
+                        finally:
+                            environment.release()
+                if self._stop:
+                    self._store.finish(self._run, "cancelled", EXIT_CANCELLED)
+        except WorkError:
+            self._store.finish(self._run, "failed", EXIT_STORE)
+            raise
+        except StoreError as error:
+            raise StoreError(
+                f"{error}\nThe records of this run are also in {self._folder}."
+            ) from error
+        except BaseException:
+            self._store.finish(self._run, "failed", None)
+            raise
+        finally:
+            self._prepare.cancel()
+            pool.shutdown(wait=False, cancel_futures=True)
+        if self._stop:
+            raise Cancelled(
+                f"Cancelled. What had finished is kept as run {self._run}: crosswarp report --run {self._run}"
+            )
+        return self._finish()
+
+    def _salvage(self, cut_off: store.Run) -> int:
+        """Stores what a killed run's cells had written and its host had not read yet."""
+        for records in sorted(self._folder_of(cut_off).glob("*.jsonl")):
+            cells = [
+                self._recording.explained(record.of(event, records.stem))
+                for event in Tail(records).finish()
+                if isinstance(event, Cell)
+            ]
+            self._store.cells(cut_off.id, cells)
+        return self._store.run(cut_off.id).cells
+
+    @property
+    def _run(self) -> int:
+        return self._recording.run
+
+    @property
+    def _folder(self) -> Path:
+        return self._folder_of(self._store.run(self._run))
+
+    def _folder_of(self, run: store.Run) -> Path:
+        # Named for store and start as well: several stores may share a work folder, and a store may be made anew.
+        store_name = hashlib.sha256(str(self._store.path.resolve()).encode()).hexdigest()[:6]
+        started = re.sub(r"[^0-9]", "", run.started)[:14]
+        return self._work / "runs" / f"{started}-{store_name}-{run.id}"
+
+    def _environment(self, column: Column, future: Future[Environment]) -> Environment | None:
+        started = time.monotonic()
+        try:
+            while not future.done() and not self._stop:
+                time.sleep(0.05)
+            if self._stop:
+                message = "The run was cancelled before its turn."
+                self._recording.not_run(self.plan.not_run(column.id, "cancelled", message))
+                return None
+            environment = future.result()
+        except CrosswarpError as error:
+            self._recording.environment_failed = True
+            message = str(error)
+            self._store.environment(
+                self._run,
+                store.Environment(
+                    column.id, column.id, "failed", message, {}, (), time.monotonic() - started
+                ),
+            )
+            self._recording.not_run(self.plan.not_run(column.id, "environment failed", message))
+            self._progress.say(message)
+            return None
+        self._store.environment(
+            self._run,
+            store.Environment(
+                column.id,
+                environment.label,
+                "ready",
+                "reused" if environment.reused else "built",
+                environment.versions,
+                environment.requirements,
+                environment.seconds,
+                environment.overrides,
+            ),  # fmt: skip
+        )
+        for note in environment.notes:
+            self._recording.note(column.id, note)
+        return environment
+
+    def _column(self, column: Column, environment: Environment) -> None:
+        try:
+            cache, hold = self._cache(column)
+        except OSError as error:
+            raise self._no_work(error) from error
+        try:
+            self._suite_of(column, environment, cache)
+        finally:
+            hold.release()
+            if cache.parent != self._caches:
+                shutil.rmtree(cache, ignore_errors=True)
+
+    @property
+    def _caches(self) -> Path:
+        return self._work / "cache"
+
+    def _cache(self, column: Column) -> tuple[Path, locks.Hold]:
+        """Triton's own cache, whose keys hold the compiler's build and all that a kernel's code depends on, and what
+        keeps another run from emptying it meanwhile."""
+        cache, lock = self._caches / column.id, self._caches / f"{column.id}.lock"
+        self._caches.mkdir(parents=True, exist_ok=True)
+        if self.plan.fresh:
+            alone = locks.try_change(lock)
+            if alone is None:
+                # Whoever uses it compiles into it; what is compiled anew goes elsewhere, and is not kept.
+                hold = locks.use(lock, lambda: None, lambda: False)
+                fresh = self._folder / f"{column.id}.cache"
+                fresh.mkdir(parents=True, exist_ok=True)
+                return fresh, hold
+            try:
+                shutil.rmtree(cache, ignore_errors=True)
+                cache.mkdir(exist_ok=True)
+            finally:
+                alone.release()
+        hold = locks.use(lock, lambda: None, lambda: False)
+        cache.mkdir(exist_ok=True)
+        return cache, hold
+
+    def _no_work(self, error: OSError) -> WorkError:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        why = "the disk is full" if full else error.strerror or type(error).__name__
+        todo = "Free space" if full else "Change its rights"
+        return WorkError(
+            f"{error.filename or self._work}: {why}. {todo}, or name another folder with --work, and run again. "
+            f"What had finished is kept: crosswarp report --run {self._run}"
+        )
+
+    def _suite_of(self, column: Column, environment: Environment, cache: Path) -> None:
+        started = time.monotonic()
+        folder = self._folder
+        records, log = folder / f"{column.id}.jsonl", folder / f"{column.id}.log"
+        spec = folder / f"{column.id}.spec.json"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            spec.write_text(
+                json.dumps(
+                    self.plan.spec(
+                        column.id, environment.expect, records.resolve(), cache.resolve()
+                    ),
+                    indent=1,
+                )
+            )
+            # The suite writes its output there; no room for it is no fault of the suite's.
+            log.touch()
+        except OSError as error:
+            raise self._no_work(error) from error
+        self._progress.column(column.id, environment.label)
+        state = ColumnRun(
+            column.id, self.plan, self._recording, environment.expect, self._work, log
+        )
+        tail = Tail(records)
+        suite = process.SuiteProcess(
+            self._suite(environment.python, spec.resolve()),
+            log,
+            process.cell_environ(os.environ, here=self._here),
+            # Away from the user's folder: what lies there must not be imported instead of what is installed.
+            cwd=folder.resolve() if not self._here else Path.cwd(),
+        )
+        status, out_of_time = None, False
+        try:
+            while (status := suite.wait(_POLL)) is None and not state.wrong and not self._stop:
+                state.take(tail.poll())
+                if time.monotonic() - started > self.plan.column_limit:
+                    out_of_time = True
+                    break
+        finally:
+            suite.end()
+        state.take(tail.finish())
+        if self._stop and status is None:
+            message = "The run was cancelled while it ran."
+            state.left_open("not-run", "cancelled", message)
+        else:
+            state.account(status, out_of_time)
+        self._progress.column_done(column.id, state.outcomes, time.monotonic() - started)
+
+    def _finish(self) -> Result:
+        records = self._store.records(self._run)
+        verdict = self._judge(records)
+        code = exit_code(
+            records,
+            verdict,
+            planned=self._store.planned(self._run),
+            environment_failed=self._recording.environment_failed,
+            problems=self._recording.problems,
+        )
+        if code == EXIT_USAGE:
+            if self.plan.shard:
+                # The other shards have the cases, and the merged run is judged as a whole.
+                code = EXIT_EXPECTED
+                self._progress.say("This shard has no case that runs.")
+            else:
+                self._recording.problem("", NOTHING_RAN)
+        self._store.finish(self._run, "finished", code)
+        return Result(self._run, code, verdict)

@@ -1,0 +1,231 @@
+"""`crosswarp bisect`: the first bad release for one kernel, or with --here the verdict on one interpreter."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+from tabulate import tabulate
+
+from crosswarp.matrix.environments import here, resolver
+from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.errors import Cancelled, CrosswarpError, EnvironmentFailed, UsageError
+from crosswarp.matrix.facts import columns as columns_module
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.record import clean
+from crosswarp.matrix.running import bisection
+from crosswarp.matrix.running.bisection import Found, Seen, WrongEnd
+from crosswarp.reports.commands import trials
+from crosswarp.reports.text import escape
+from crosswarp.reports.text.layout import fill
+
+# What `git bisect run` takes for an answer; from 128 on it stops.
+GIT = {"good": 0, "bad": 1, "cannot say": 125}
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    if options.here:
+        return _judge_here(options, argv)
+    return _search(options, argv)
+
+
+def _search(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    if not (options.good and options.bad):
+        raise UsageError(
+            "bisect needs --good and --bad, two releases (or --here). `crosswarp columns` lists them."
+        )
+    history, mains, nightlies = _history(options)
+    ids = [column.id for column in history]
+    good = bisection.position(ids, options.good, "--good")
+    bad = bisection.position(ids, options.bad, "--bad")
+    if good == bad:
+        raise UsageError(f"--good and --bad both name {ids[good]}. Name two releases.")
+    # From a newer good one down to an older bad one: the same search finds what mended it.
+    mended = good > bad
+    history = history[bad : good + 1][::-1] if mended else history[good : bad + 1]
+    seen: dict[str, Seen] = {}
+    with trials.trial(options, argv, trials.builder(options, mains, nightlies)) as (trial, known):
+
+        def ask(at: int) -> bisection.Answer:
+            seen[history[at].id] = trial(history[at])
+            return seen[history[at].id].answer
+
+        try:
+            found = bisection.search(len(history), ask)
+        except WrongEnd as error:
+            raise _wrong_end(history[error.position].id, error, seen) from None
+    said = _export if options.format == "json" else _text
+    print(said(options, [column.id for column in history], found, seen, known, mended), end="")
+    return 0
+
+
+def _history(
+    options: argparse.Namespace,
+) -> tuple[list[Column], Mapping[str, Path], Mapping[str, str]]:
+    """What is searched, oldest first, and the wheels or the builds of an index that it consists of."""
+    table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    if options.index:
+        listed = bisection.of_index(_builds(options), table)
+        columns = [column for column, _ in listed.values()]
+        return columns, {}, {name: version for name, (_, version) in listed.items()}
+    if options.wheels is None:
+        return bisection.published(table), {}, {}
+    made = bisection.wheels(options.wheels.resolve(), table)
+    columns = [column for column, _ in made.values()]
+    return columns, {name: path for name, (_, path) in made.items()}, {}
+
+
+def _builds(options: argparse.Namespace) -> list[Version]:
+    """What the index has between the ends; to list all of it could take as long as the search."""
+    if Path(options.index).is_dir() and any(Path(options.index).glob("*.whl")):
+        raise UsageError(f"--index {options.index}: a folder of wheels. Name it with --wheels.")
+    ends = []
+    for option in ("good", "bad"):
+        text = getattr(options, option)
+        try:
+            ends.append(Version(re.sub("^(index-)?triton-", "", text)))
+        except InvalidVersion:
+            raise UsageError(
+                f'--{option} "{text}" is no version. Name a build of the index, such as 3.9.0.dev20261101.'
+            ) from None
+    return resolver.builds(
+        options.index, Uv(), f"{sys.version_info.major}.{sys.version_info.minor}", str(min(ends)), str(max(ends))
+    )  # fmt: skip
+
+
+def _judge_here(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    """Exit status for `git bisect run`. What is no verdict must never pass for one, so it is 125, whatever it is."""
+    try:
+        if options.good or options.bad or options.wheels or options.index:
+            raise UsageError(
+                "--here judges one interpreter. Leave out --good, --bad, --wheels and --index."
+            )
+        looked = here.look(Path(os.path.abspath(options.here)))
+        with trials.trial(options, argv, lambda column, say: looked, True) as (trial, known):
+            seen = trial(looked.column)
+    except Cancelled:
+        raise
+    except CrosswarpError as error:
+        print(f"crosswarp: {escape.terminal(str(error))}", file=sys.stderr)
+        return GIT["cannot say"]
+    except Exception:
+        traceback.print_exc()
+        return GIT["cannot say"]
+    if options.format == "json":
+        about = {"column": looked.column.id, "answer": seen.answer, "why": seen.why}
+        print(_json({**_asked_for(options), **about, "red": _red(seen)}), end="")
+        return GIT[seen.answer]
+    why = "" if seen.red else f" ({seen.why})"
+    print(fill("", escape.line(f"{options.kernel} on {looked.column.id}: {seen.answer}{why}")))
+    for line in trials.cause(seen.red, known):
+        print(line)
+    return GIT[seen.answer]
+
+
+def _wrong_end(column: str, error: WrongEnd, seen: Mapping[str, Seen]) -> CrosswarpError:
+    found = seen[column]
+    option = "--good" if error.position == 0 else "--bad"
+    verb = "" if found.answer == "cannot say" else "is "
+    message = (
+        f"{column} was to be {option[2:]}; it {verb}{found.answer} ({found.why})\n"
+        f"Name another with {option}, or look closer: crosswarp report --run {found.run}"
+    )
+    failed = found.answer == "cannot say" and found.environment
+    return EnvironmentFailed(message) if failed else UsageError(message)
+
+
+def _text(
+    options: argparse.Namespace,
+    ids: Sequence[str],
+    found: Found,
+    seen: Mapping[str, Seen],
+    known: Sequence[Issue],
+    mended: bool,
+) -> str:
+    what = f"{options.kernel}, {options.target}, {options.lane}, {options.mode}"
+    if options.case != "*":
+        what += f", cases {options.case}"
+    rows = [
+        [one.run, escape.line(column, 30), one.answer, escape.line(one.why, 30)]
+        for column, one in ((ids[at], seen[ids[at]]) for at, _ in found.asked)
+    ]
+    bad = seen[ids[found.first_bad]]
+    parts = [
+        fill("", escape.line(f"{what}: good on {ids[0]}, bad on {ids[-1]}")),
+        tabulate(rows, ["run", "release", "verdict", "seen"], disable_numparse=True),
+        "\n".join([*_conclusion(ids, found, mended), *trials.cause(bad.red, known)]),
+        *_remarks(ids, found, seen),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _export(
+    options: argparse.Namespace,
+    ids: Sequence[str],
+    found: Found,
+    seen: Mapping[str, Seen],
+    known: Sequence[Issue],
+    mended: bool,
+) -> str:
+    tried = {at for at, _ in found.asked}
+    return _json({
+        **_asked_for(options),
+        "looked_for": "first good" if mended else "first bad",
+        # From the good end to the bad one.
+        "releases": list(ids),
+        "last_good": ids[found.last_good],
+        "first_bad": ids[found.first_bad],
+        "cannot_say": [ids[at] for at in found.between],
+        "not_tried": [name for at, name in enumerate(ids) if at not in tried],
+        "asked": [
+            {"run": seen[ids[at]].run, "release": ids[at], "answer": answer, "why": seen[ids[at]].why}
+            for at, answer in found.asked
+        ],
+        "red": _red(seen[ids[found.first_bad]]),
+    })  # fmt: skip
+
+
+def _asked_for(options: argparse.Namespace) -> dict[str, object]:
+    return {name: getattr(options, name) for name in ("kernel", "target", "lane", "mode", "case")}
+
+
+def _red(seen: Seen) -> list[dict[str, str]]:
+    return [
+        {"cell": r.id, "outcome": r.outcome, "fingerprint": r.fingerprint, "issue": r.issue} for r in seen.red
+    ]  # fmt: skip
+
+
+def _json(document: Mapping[str, object]) -> str:
+    return escape.document(clean(document))
+
+
+def _conclusion(ids: Sequence[str], found: Found, mended: bool) -> list[str]:
+    good, bad = ids[found.last_good], ids[found.first_bad]
+    between = [ids[at] for at in found.between]
+    if mended:
+        text = f"First good: {good}. {bad} is the last bad one"
+    else:
+        text = f"First bad: {bad}. {good} is the last good one"
+    if between:
+        text += f", as far as can be told: {', '.join(between)} could not say"
+    return [fill("", escape.line(f"{text}."))]
+
+
+def _remarks(ids: Sequence[str], found: Found, seen: Mapping[str, Seen]) -> list[str]:
+    lines = []
+    end, first = seen[ids[-1]], seen[ids[found.first_bad]]
+    causes = [{(r.outcome, r.fingerprint) for r in one.red} for one in (first, end)]
+    if not causes[0] & causes[1]:
+        lines.append(f"{ids[-1]} fails in another way: {end.why}. There is more than one cause.")
+    tried = {at for at, _ in found.asked}
+    left = [name for at, name in enumerate(ids) if at not in tried]
+    if left:
+        lines.append(f"Not tried: {', '.join(left)}.")
+    return [fill("", escape.line(line)) for line in lines]

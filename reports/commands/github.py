@@ -1,0 +1,196 @@
+"""`crosswarp github`: the comment on a pull request, and an issue for each new root cause, posted by the `gh` CLI.
+
+Title and body are computed here and written to files; `gh` takes it from there, with the rights that it was given. What
+was posted before is found by a marker in its body: the comment is written anew, an issue is never opened twice, not
+even when it was closed in the meantime.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import issues as issues_module
+from crosswarp.matrix.facts import targets
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.store import Store
+from crosswarp.reports.findings.causes import Cause, unexpected
+from crosswarp.reports.findings.view import View, view
+from crosswarp.reports.reproducing.drafts import drafts
+from crosswarp.reports.reproducing.reproduce import command, suite_of, typical
+from crosswarp.reports.reproducing.reproducer import script
+from crosswarp.reports.text import escape, folder
+from crosswarp.reports.text.comment import comment
+
+_TIMEOUT = 300
+# gh lists the newest first; this is more than most projects ever had.
+_ISSUES = 5000
+_CAUSE = re.compile(r"^<!-- crosswarp-cause: ([0-9a-f]{16}) -->", re.MULTILINE)
+# Of each body its first line alone: what follows was written by a kernel.
+_BEGINNING = ".[].body | .[0:60]"
+LONGEST_TITLE = 160
+LONGEST_MESSAGE = 6000
+# An issue takes 65,536 characters.
+LONGEST_FILE = 24_000
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    known = issues_module.load(options.issues_file or issues_module.DEFAULT_FILE)
+    with Store(options.store, must_exist=True) as store:
+        shown = view(store, known, options.run)
+    return (
+        _comment(options, shown) if options.action == "comment" else _issues(options, shown, known)
+    )
+
+
+def marker(name: str) -> str:
+    return f"<!-- crosswarp-comment: {name} -->"
+
+
+def title(cause: Cause) -> str:
+    where = cause.columns[0] if len(cause.columns) == 1 else f"{len(cause.columns)} columns"
+    what = f"{cause.outcome}: {cause.fingerprint.removeprefix(cause.outcome + ': ')}"
+    more = f" and {len(cause.kernels) - 1} more" if len(cause.kernels) > 1 else ""
+    return escape.line(f"{cause.kernels[0]}{more} on {where}: {what}", LONGEST_TITLE)
+
+
+def body(view: View, cause: Cause, link: str = "", record: str = "", script: str = "") -> str:
+    """`record` for issues.toml, and `script` that shows it; what is too long for an issue is named by its command."""
+    first = cause.records[0]
+    facts = [
+        ("Kernels", cause.kernels), ("Columns", cause.columns), ("Targets", cause.targets), ("Lanes", cause.lanes),
+        ("Modes", cause.modes),
+    ]  # fmt: skip
+    found = [
+        f"{name} {value}"
+        for name, value in first.versions.items()
+        if isinstance(value, str) and value
+    ]
+    again = command(view.run, first.kernel, first.column, first.lane, [first.target], first.mode)
+    parts = [
+        f"<!-- crosswarp-cause: {cause.key} -->",
+        f"{len(cause.records):,} cells are red and no known issue explains them; the first is {_code(first.id)}.",
+        f"{cause.outcome}: {_code(cause.fingerprint)}",
+        "\n".join(f"- {name}: {', '.join(map(_code, names[:20]))}" for name, names in facts),
+        escape.block(first.message, LONGEST_MESSAGE) if first.message else "",
+        f"To see it again:\n\n{escape.block(again, LONGEST_MESSAGE)}",
+        f"Measured with {_code(', '.join(found), 1000)}" if found else "",
+        escape.link("The whole report", link) if link else "",
+        _folded("A script that shows it with torch and triton alone", "python", script)
+        or f"A script that shows it with torch and triton alone:\n\n{escape.block(_script_command(view), 400)}",
+        "If it is known upstream, its record belongs into issues.toml. Closed or open, this issue is not opened again.",
+        _folded("The record, but for its link", "toml", record),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _folded(title: str, language: str, text: str) -> str:
+    if not text or len(text) > LONGEST_FILE:
+        return ""
+    block = escape.block(text, LONGEST_FILE).replace("text\n", f"{language}\n", 1)
+    return f"<details><summary>{title}</summary>\n\n{block}\n\n</details>"
+
+
+def _script_command(view: View) -> str:
+    return f"crosswarp reproduce --run {view.run.id}"
+
+
+def _comment(options: argparse.Namespace, shown: View) -> int:
+    mark = marker(options.name)
+    text = f"{mark}\n{comment(shown, options.link)}"
+    folder.write(options.out, {"comment.md": text})
+    path = options.out / "comment.md"
+    if options.dry_run:
+        print(escape.terminal(str(path)))
+        return 0
+    comments = f"repos/{{owner}}/{{repo}}/issues/{options.pull_request}/comments"
+    choose = f'.[] | select(.body | startswith("{mark}")) | .id'
+    before = _gh("api", "--paginate", comments, "--jq", choose).split()
+    if before and before[0].isdecimal():
+        one = f"repos/{{owner}}/{{repo}}/issues/comments/{before[0]}"
+        _gh("api", "--method", "PATCH", one, "--field", f"body=@{path}", "--silent")
+    else:
+        _gh("api", "--method", "POST", comments, "--field", f"body=@{path}", "--silent")
+    print(f"{'updated' if before else 'posted'} the comment on #{options.pull_request}")
+    return 0
+
+
+def _issues(options: argparse.Namespace, shown: View, known: Sequence[Issue]) -> int:
+    causes = unexpected(shown)
+    table = targets.load()
+    files = {}
+    for cause, record in zip(causes, drafts(shown, known)):
+        files[f"{cause.key}.title.txt"] = title(cause) + "\n"
+        try:
+            text = script(typical(cause), _suite(shown), table)
+        except UsageError:
+            # Its file is not here: the issue is posted without it.
+            text = ""
+        files[f"{cause.key}.md"] = body(shown, cause, options.link, record, text)
+    folder.write(options.out, files)
+    if options.dry_run:
+        print("\n".join(f"{cause.key}  {title(cause)}" for cause in causes) or "no new root cause")
+        return 0
+    if not causes:
+        return 0
+    said = _gh(
+        "issue",
+        "list",
+        "--state",
+        "all",
+        "--limit",
+        str(_ISSUES),
+        "--json",
+        "body",
+        "--jq",
+        _BEGINNING,
+    )
+    there = set(_CAUSE.findall(said))
+    new = [cause for cause in causes if cause.key not in there]
+    for cause in new[: options.at_most]:
+        path = options.out / f"{cause.key}.md"
+        told = _gh("issue", "create", "--title", title(cause), "--body-file", str(path))
+        print(escape.terminal(told).strip())
+    if len(new) > options.at_most:
+        left = len(new) - options.at_most
+        print(
+            f"{left} more root causes are new: see {escape.terminal(str(options.out))}, or raise --at-most."
+        )
+    return 0
+
+
+def _suite(shown: View) -> Path | None:
+    """What is posted is read by everybody: a store names no folder but one of those that we stand in."""
+    suite = suite_of(shown)
+    if suite and not suite.resolve().is_relative_to(Path.cwd().resolve()):
+        raise UsageError(f"{suite} is not below {Path.cwd()}, so that nothing of it is posted.")
+    return suite
+
+
+def _gh(*words: str) -> str:
+    try:
+        done = subprocess.run(
+            ["gh", *words], capture_output=True, encoding="utf-8", errors="replace", timeout=_TIMEOUT,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise UsageError(
+            "gh is not here. Install the GitHub CLI, or see with --dry-run what would be posted."
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"gh {words[0]} did not end in {_TIMEOUT} s. Try again.") from None
+    if done.returncode:
+        said = escape.line(done.stderr, 400)
+        raise UsageError(
+            f"gh {' '.join(words[:2])} failed: {said}. Give it a token (GH_TOKEN) that may write what it posts, or "
+            "see with --dry-run what that would be."
+        )
+    return done.stdout
+
+
+def _code(text: str, longest: int = 300) -> str:
+    return escape.code(escape.line(text, longest))

@@ -1,0 +1,154 @@
+"""`crosswarp language`: ask columns what their `triton.language` holds, compare with the table, or write it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tabulate import tabulate
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.environments import here
+from crosswarp.matrix.environments.environment import Builder
+from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.errors import (
+    EXIT_ENVIRONMENT,
+    EXIT_EXPECTED,
+    EXIT_UNEXPECTED,
+    EnvironmentFailed,
+    UsageError,
+)
+from crosswarp.matrix.facts import columns as columns_module
+from crosswarp.matrix.facts import language_table, selection
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.facts.language_table import Release, Table
+from crosswarp.matrix.running import language_run, plan
+from crosswarp.matrix.running.progress import progress
+from crosswarp.matrix.running.run import Prepare
+from crosswarp.reports.findings import language_view
+from crosswarp.reports.text import escape
+
+# Of what differs from the table; the whole of it is one --write and `git diff` away.
+_SHOWN = 40
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    path = options.language_file or language_table.DEFAULT_FILE
+    globs = selection.split(options.names) if options.names else ["*"]
+    old = language_table.load(path) if path.exists() or not options.write else {}
+    if options.no_run:
+        print(shown(old, globs))
+        return EXIT_EXPECTED
+    found: dict[str, Release] = {}
+    with progress() as told:
+        asker, columns = _asker(options, globs, told.say)
+        if options.write:
+            language_table.check_part(old, [versions.of_column(one.id) for one in columns], globs)
+        for name, release in asker(columns):
+            version = versions.of_column(name) or name
+            if options.here:
+                version = f"here ({version})"
+            found[version] = release
+            if options.write:
+                # At once: a column takes minutes, and the next may be cancelled.
+                old = language_table.merged(old, version, release, globs)
+                language_table.write(path, old)
+    for error in asker.failed.values():
+        print(escape.terminal(f"{error}"))
+    if found:
+        _check_names({**old, **found}, globs)
+    if options.here:
+        print(shown({**old, **found}, globs))
+    elif options.write:
+        print(f"{escape.terminal(str(path))}: {len(old)} releases, {len(found)} of them asked now")
+    elif report := _compared(old, found, globs):
+        print(report)
+        return _code(asker.failed) or EXIT_UNEXPECTED
+    elif found:
+        print(f"As the table says: {', '.join(found)}.")
+    return _code(asker.failed)
+
+
+def _code(failed: Mapping[str, Exception]) -> int:
+    if any(isinstance(error, EnvironmentFailed) for error in failed.values()):
+        return EXIT_ENVIRONMENT
+    return EXIT_UNEXPECTED if failed else EXIT_EXPECTED
+
+
+def _asker(
+    options: argparse.Namespace, globs: Sequence[str], say: Callable[[str], None]
+) -> tuple[language_run.Asker, Sequence[Column]]:
+    prepare: Prepare
+    if options.here:
+        prepare = here.look(Path(os.path.abspath(options.here)))
+        columns = [prepare.column]
+    else:
+        table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+        columns = _columns(table, options.columns)
+        prepare = Builder((options.work / "envs").absolute(), table, Uv(), say=say)
+    limits = {"time_limit": options.time_limit, "memory_limit_mb": options.memory_limit}
+    asker = language_run.Asker(
+        prepare, options.work, globs, limits, options.jobs or plan.default_jobs(),
+        options.column_limit, say, here=bool(options.here),
+    )  # fmt: skip
+    return asker, columns
+
+
+def _columns(table: Sequence[Column], wanted: Sequence[str] | None) -> list[Column]:
+    published = [column for column in table if column.triton and column.official]
+    if not wanted:
+        return published
+    chosen = columns_module.choose(table, selection.split(wanted))
+    others = [column.id for column in chosen if column not in published]
+    # `all` is a profile that holds main.
+    if others and not set(others) <= {"main"}:
+        raise UsageError(
+            f"{', '.join(others)}: the table is of published releases with their own torch. Name those, or use --here."
+        )
+    kept = [column for column in chosen if column in published]
+    if not kept:
+        raise UsageError("main is no published release. Name some, or use --here PYTHON.")
+    return kept
+
+
+def _compared(old: Table, found: Mapping[str, Release], globs: Sequence[str]) -> str:
+    lines = []
+    for version, release in found.items():
+        before = old.get(version)
+        if before is None:
+            lines.append(f"{version} is not in the table. Add it: crosswarp language --write.")
+            continue
+        for one in language_table.differences(before, release, globs):
+            where = f"{version} {one.place}".strip()
+            lines.append(escape.line(f"{where}: {one.what}: {one.before} -> {one.now}", 240))
+    if len(lines) > _SHOWN:
+        lines[_SHOWN:] = [f"and {len(lines) - _SHOWN} more"]
+    if lines:
+        lines.append("Not as the table says. If that is right: crosswarp language --write.")
+    return "\n".join(lines)
+
+
+def shown(table: Table, globs: Sequence[str]) -> str:
+    """The rows of some names as a table for a terminal."""
+    _check_names(table, globs)
+    names = sorted({name for release in table.values() for name in release.names})
+    rows = [
+        [f"⋅ {row.label}" if row.option else row.label, *(square.sign for square in row.squares)]
+        for name in names
+        if language_table.chosen(name, globs)
+        for row in language_view.rows_of(table, name)
+    ]
+    return escape.terminal(tabulate(rows, ["", *table], disable_numparse=True))
+
+
+def _check_names(table: Table, globs: Sequence[str]) -> None:
+    """Raises UsageError for what names nothing: nothing asked would look like all is well."""
+    for glob in globs:
+        if not any(fnmatchcase(name, glob) for one in table.values() for name in one.names):
+            raise UsageError(
+                f"no release has a name like {glob}. Names are spelled tl.load, tensor.sum, libdevice.tanh, "
+                "launch.num_warps; * stands for anything."
+            )

@@ -1,0 +1,209 @@
+"""`crosswarp libraries`: run the ops of published libraries, judge what the store holds of them, write the page."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+
+from crosswarp.matrix.environments.environment import Builder, python_for
+from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.errors import EXIT_ENVIRONMENT, EXIT_UNEXPECTED, UsageError
+from crosswarp.matrix.facts import columns as columns_module
+from crosswarp.matrix.facts import selection
+from crosswarp.matrix.facts import targets as targets_module
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.results.record import MODES, Record
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import libraries, plan
+from crosswarp.matrix.running.libraries import Cell, Library, LibraryFile, Verdict
+from crosswarp.matrix.running.progress import progress
+from crosswarp.matrix.running.run import Runner
+from crosswarp.reports.findings.view import day
+from crosswarp.reports.text import escape
+from crosswarp.reports.text.libraries_page import Facts, page
+
+PAGE = "libraries.md"
+TARGETS = ("sm_90", "gfx942")
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    file = libraries.load(options.libraries_file or libraries.DEFAULT_FILE)
+    ended = 0
+    if not options.no_run:
+        ended = _run(options, argv, file)
+    with Store(options.store, must_exist=True) as store:
+        records, facts = newest(store, libraries.identity())
+    found = libraries.cells(records, file.library)
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / PAGE).write_text(page(found, file, facts), encoding="utf-8")
+        print(options.out / PAGE)
+    verdict = libraries.judge(found, file.cause)
+    print(summary(found, verdict, facts), end="")
+    return exit_code(ended, verdict)
+
+
+def exit_code(ended: int, verdict: Verdict) -> int:
+    """3 when an environment failed, whatever else; 1 when the table is not as it must be or the run was cut short."""
+    if ended == EXIT_ENVIRONMENT:
+        return ended
+    return ended or (0 if verdict.as_expected else EXIT_UNEXPECTED)
+
+
+def _run(options: argparse.Namespace, argv: Sequence[str], file: LibraryFile) -> int:
+    table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    chosen = libraries.choose(file, selection.split(options.libraries or ["*"]))
+    modes = plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode")
+    targets = targets_module.choose(
+        targets_module.load(), selection.split(options.targets or TARGETS)
+    )
+    columns = _columns(options, table)
+    identity = libraries.identity()
+    about = {"identity": identity, "configurations": options.configurations}
+    with Store(options.store) as store, progress() as shown:
+        if options.resume:
+            columns = [one for one in columns if not complete(store, one, chosen, targets, modes)]
+            if not columns:
+                shown.say("Nothing has changed since these columns were run.")
+                return 0
+        uv = Uv()
+        install = libraries.Installer((options.work / "libraries").absolute(), uv, shown.say)
+        folders = {library: install(library) for library in chosen}
+        families = {library.family for library in chosen}
+        planned = plan.Plan(
+            columns=tuple(columns),
+            targets=targets,
+            lanes=("compile",),
+            modes=modes,
+            kernels=tuple(f"{family}_*" for family in sorted(families)),
+            jobs=options.jobs or plan.default_jobs(),
+            time_limit=options.time_limit,
+            memory_limit_mb=options.memory_limit,
+            column_limit=options.column_limit,
+            suite=libraries.SUITE,
+            libraries=libraries.settings(
+                folders, selection.split(options.ops or ["*"]), options.configurations
+            ),
+            about=about,
+        )
+        runner = Runner(
+            planned,
+            store,
+            options.work,
+            Builder((options.work / "envs").absolute(), table, uv, say=shown.say),
+            shown,
+            argv=argv,
+            # What this run holds may be a part of the table; the whole of it is judged afterwards.
+            judge=lambda records: Verdict(),
+        )
+        return runner().exit_code
+
+
+def _columns(options: argparse.Namespace, table: Sequence[Column]) -> list[Column]:
+    wanted = options.columns or [",".join(c.id for c in table if c.triton and c.official)]
+    chosen = columns_module.choose(table, selection.split(wanted))
+    for column in chosen:
+        if python_for(column) != libraries.python():
+            raise UsageError(
+                f"{column.id} needs Python {column.python}, and the libraries are installed for "
+                f"{libraries.python()}. Run crosswarp with a Python that all columns have, such as 3.11."
+            )
+    return chosen
+
+
+def newest(store: Store, identity: str) -> tuple[list[Record], Facts]:
+    """The newest record of every cell over all runs, and when and with what they were made."""
+    seen: set[str] = set()
+    records: list[Record] = []
+    dates: list[str] = []
+    configurations = libraries.CONFIGURATIONS
+    outdated: set[str] = set()
+    waiting: dict[str, Record] = {}
+    for one in store.runs():
+        fresh = []
+        for record in store.records(one.id):
+            if record.outcome == "not-run":
+                waiting.setdefault(record.id, record)
+            elif record.id not in seen:
+                fresh.append(record)
+        if not fresh:
+            continue
+        if not dates:
+            configurations = one.plan.get("configurations", configurations)
+        dates.append(str(day(one.started) or "on an unknown day"))
+        records += fresh
+        seen.update(record.id for record in fresh)
+        if one.plan.get("identity") != identity:
+            outdated.update(r.column for r in fresh if r.mode == "shimmed" and not r.config)
+    # What had no turn hides no measurement; a whole column that had none is told with a `*`.
+    done = {record.column for record in records}
+    records += [
+        record
+        for record in waiting.values()
+        if record.id not in seen and (record.case != "*" or record.column not in done)
+    ]
+    facts = Facts(
+        min(dates, default=""), max(dates, default=""), configurations, tuple(sorted(outdated))
+    )
+    return records, facts
+
+
+def complete(
+    store: Store,
+    column: Column,
+    chosen: Sequence[Library],
+    targets: Iterable[str],
+    modes: Sequence[str],
+) -> bool:
+    """Whether every op that any column has is recorded for this one as everything is now."""
+    identity = libraries.identity()
+    known: set[tuple[str, ...]] = set()
+    here: set[tuple[str, ...]] = set()
+    for one in store.runs():
+        for cell in libraries.cells(store.records(one.id), chosen):
+            if cell.op in ("*", "import"):
+                continue
+            known.add((cell.library.id, cell.op))
+            if cell.column != column.id or one.plan.get("identity") != identity:
+                continue
+            for record in (cell.bare, cell.shimmed):
+                if record is not None and record.outcome != "not-run":
+                    here.add((cell.library.id, cell.op, cell.target, record.mode))
+    wanted = {(*op, target, mode) for op in known for target in targets for mode in modes}
+    return bool(wanted) and wanted <= here
+
+
+def summary(found: Sequence[Cell], verdict: Verdict, facts: Facts) -> str:
+    lines = []
+    for title, cells in (
+        ("Green bare and red shimmed", verdict.broken),
+        ("Red shimmed without a cause in libraries.toml", verdict.unexplained),
+        ("Not run", verdict.not_run),
+    ):
+        if cells:
+            lines.append(f"{title}:")
+            lines += [f"  {_told(cell)}" for cell in cells]
+    for cause in verdict.idle:
+        lines.append(
+            f'Good news: "{cause.id}" explains nothing any more. Delete it from libraries.toml.'
+        )
+    if facts.outdated:
+        lines.append(
+            f"Run before the last change here: {', '.join(facts.outdated)}. `crosswarp libraries --resume` runs them."
+        )
+    red = [cell for cell in found if cell.bare and cell.bare.red]
+    healed = [cell for cell in red if cell.shimmed and cell.shimmed.outcome == "pass"]
+    lines.append(
+        f"{len(found)} cells: {len(red)} red bare, {len(healed)} of them green shimmed, "
+        f"{len(verdict.explained)} red for a known cause. "
+        + ("As expected." if verdict.as_expected else "NOT as expected.")
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _told(cell: Cell) -> str:
+    record = cell.shimmed or cell.bare
+    assert record is not None
+    where = f"{cell.column}/{cell.target}/{cell.library.id}/{cell.op}"
+    why = record.fingerprint or record.message
+    return f"{escape.line(where)}: {record.outcome}: {escape.line(why, 160)}"

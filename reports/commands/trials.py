@@ -1,0 +1,126 @@
+"""What `crosswarp bisect` and `crosswarp blame` share: one kernel tried on one column at a time, and what was red."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from crosswarp.matrix.environments.environment import Builder
+from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import columns as columns_module
+from crosswarp.matrix.facts import issues, selection
+from crosswarp.matrix.facts import targets as targets_module
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.record import MODES, Record
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import plan
+from crosswarp.matrix.running.bisection import Trial
+from crosswarp.matrix.running.progress import progress
+from crosswarp.matrix.running.run import Prepare, suite_argv
+from crosswarp.reports.text.layout import row
+
+
+@contextmanager
+def trial(
+    options: argparse.Namespace,
+    argv: Sequence[str],
+    prepare: Callable[[Column, Callable[[str], None]], Prepare],
+    at_hand: bool = False,
+) -> Iterator[tuple[Trial, Sequence[Issue]]]:
+    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    wanted = planned(options, at_hand)
+    try:
+        options.work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"--work {options.work}: {error.strerror or error}. Name a folder that can be written."
+        ) from None
+    with progress() as shown, Store(options.store) as store:
+        if skipped := plan.left_out(wanted.suite):
+            shown.say(skipped)
+        yield (
+            Trial(
+                wanted, options.case, store, options.work, lambda column: prepare(column, shown.say),
+                shown, known, argv, suite_argv, at_hand,
+            ),
+            known,
+        )  # fmt: skip
+
+
+def planned(options: argparse.Namespace, fresh: bool) -> plan.Plan:
+    all_targets = targets_module.load(options.targets_file or targets_module.DEFAULT_FILE)
+    suite = options.suite.resolve() if options.suite else None
+    plan.check_kernels([options.kernel], suite)
+    names = plan.kernel_names(suite)
+    if options.kernel not in names:
+        raise UsageError(f'"{options.kernel}" is no one kernel. There are: {", ".join(names)}.')
+    # What is told of the search names the target, and not the product that was asked for.
+    wanted = targets_module.named(all_targets, selection.split([options.target]))
+    options.target = ",".join(wanted)
+    return plan.Plan(
+        columns=(),
+        targets=targets_module.choose(all_targets, wanted),
+        lanes=plan.check_lanes([options.lane]),
+        modes=plan.check_words([options.mode], MODES, "mode"),
+        kernels=(options.kernel,),
+        jobs=options.jobs or plan.default_jobs(),
+        time_limit=options.time_limit,
+        memory_limit_mb=options.memory_limit,
+        column_limit=options.column_limit,
+        suite=suite,
+        # Builds of two commits bear one version, and one may not pass with what the other compiled.
+        fresh=fresh,
+    )
+
+
+def builder(
+    options: argparse.Namespace,
+    mains: Mapping[str, Path] = {},
+    nightlies: Mapping[str, str] = {},
+) -> Callable[[Column, Callable[[str], None]], Prepare]:
+    """Makes a new builder for each run, because a run ends by cancelling its own; torch's index is asked once."""
+    table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    folder = (options.work / "envs").absolute()
+    last: list[Builder] = []
+
+    def build(column: Column, say: Callable[[str], None]) -> Prepare:
+        main = mains.get(column.id)
+        nightly = nightlies.get(column.id)
+        index = options.index if nightly else None
+        made = Builder(folder, table, Uv(), str(main) if main else None, index, say, None, nightly)
+        made.cpu_backend = last[0].cpu_backend if last else None
+        last[:] = [made]
+        return made
+
+    return build
+
+
+def cause(red: Sequence[Record], known: Sequence[Issue]) -> list[str]:
+    """What is red: each outcome and fingerprint once, with its issue."""
+    causes: dict[tuple[str, str, str], list[Record]] = {}
+    for record in red:
+        causes.setdefault((record.outcome, record.fingerprint, record.issue), []).append(record)
+    by_id = {issue.id: issue for issue in known}
+    lines = []
+    for (outcome, fingerprint, name), records in causes.items():
+        first = records[0]
+        where = f"{first.target}: {first.case} {first.config}".strip()
+        more = f" and {len(records) - 1} more" if len(records) > 1 else ""
+        lines += [
+            row("outcome", f"{outcome}: {fingerprint or first.reason}"),
+            row("where", where + more),
+        ]
+        issue = by_id.get(name)
+        if issue is None:
+            lines.append(row("known", "no: report it upstream and add it to issues.toml"))
+            continue
+        fixed = f", fixed in {issue.fixed_in}" if issue.fixed_in else ""
+        lines.append(row("known", f"{issue.title} [{issue.id}]{fixed}"))
+        lines.append(row("upstream", " ".join(issue.links)))
+        if issue.shim:
+            lines.append(row("shim", issue.shim))
+    return lines

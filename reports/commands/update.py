@@ -1,0 +1,50 @@
+"""`crosswarp update`: the columns that the package index has grown and columns.toml lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosswarp.matrix.environments import releases
+from crosswarp.matrix.environments.releases import Release
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.reports.text.layout import fill
+
+
+def text(found: Sequence[Release], table: Sequence[Column], written: str = "") -> str:
+    """What is lacking and, unless it was written to the file `written`, the columns to paste."""
+    if not found:
+        return "The table has a column for every release of Triton that the package index has.\n"
+    lines = [f"Releases of Triton that the table lacks: {len(found)}.", ""]
+    lines += [fill(f"  {release.triton}  ", _about(release)) for release in found]
+    made = proposed(found)
+    if not made:
+        return "\n".join([*lines, "", "None of them is a column to be."]) + "\n"
+    lines.append("")
+    if not written:
+        lines += [releases.toml(release, table) for release in made]
+    where = (
+        f"Written to {written}."
+        if written
+        else "Paste it into columns.toml, or: crosswarp update --write."
+    )
+    ids = ",".join(f"triton-{release.triton}" for release in made)
+    lines.append(fill("", f"{where} Then try it: crosswarp run --columns {ids}"))
+    lines.append(
+        fill("", f"And for the language table: crosswarp language --columns {ids} --write")
+    )
+    return "\n".join(lines) + "\n"
+
+
+def proposed(found: Sequence[Release]) -> list[Release]:
+    return [release for release in found if release.torch]
+
+
+def _about(release: Release) -> str:
+    if release.older_than:
+        return f"no column: {release.older_than} is a later patch of the same minor."
+    if release.torch is None:
+        return "no column yet: no torch in the index pins it."
+    told = f"torch {release.torch} pins it; Python {release.python}."
+    if release.replaces:
+        told += f" A later patch than {release.replaces}, which can go: a minor has one column, its last patch."
+    return told

@@ -1,0 +1,218 @@
+"""`crosswarp diff A B`: what two results are called, and what differs between them, one group for each root cause."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import issues as issues_module
+from crosswarp.matrix.facts.issues import Healed, Issue, Verdict
+from crosswarp.matrix.results import baseline, comparison
+from crosswarp.matrix.results.comparison import Pair
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.store import Run, Store
+from crosswarp.reports.findings.missing import unreached
+
+LATEST = "run"
+HOW = (
+    "Name a column (triton-3.2.0, of the latest run), a run (a number, or `run` for the latest), a column of a run "
+    "(3:triton-3.2.0), or a baseline file."
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    name: str
+    records: Sequence[Record]
+    # None: all of them.
+    column: str | None = None
+    # Columns that did not come to all of their cells.
+    unreached: frozenset[str] = frozenset()
+
+    @property
+    def columns(self) -> list[str]:
+        return list(dict.fromkeys(record.column for record in self.records))
+
+    @property
+    def title(self) -> str:
+        return f"{self.column} of {self.name}" if self.column else self.name
+
+    def of(self, column: str) -> Side:
+        mine = [record for record in self.records if record.column == column]
+        return replace(self, records=mine, column=column, unreached=self.unreached & {column})
+
+
+@dataclass
+class Group:
+    """One root cause: an issue, else an outcome with its fingerprint, else the kernel."""
+
+    outcome: str
+    issue: Issue | None
+    pairs: list[Pair] = field(default_factory=list)
+    shims: list[str] = field(default_factory=list)
+    healed: int = 0
+
+    @property
+    def kernels(self) -> dict[str, int]:
+        return dict(Counter(pair.record.kernel for pair in self.pairs))
+
+
+@dataclass(frozen=True)
+class Diff:
+    before: Side
+    after: Side
+    pairs: Sequence[Pair]
+    groups: Sequence[Group]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        tally = Counter(pair.comparison.outcome for pair in self.pairs)
+        return {outcome: tally[outcome] for outcome in comparison.OUTCOMES if tally[outcome]}
+
+    @property
+    def notes(self) -> dict[str, int]:
+        """What could not be compared, with the number of cells."""
+        return dict(Counter(pair.comparison.note for pair in self.pairs if pair.comparison.note))
+
+    @property
+    def worse(self) -> bool:
+        return any(outcome in comparison.WORSE for outcome in self.counts)
+
+
+def diff(before: Side, after: Side, issues: Sequence[Issue]) -> Diff:
+    before, after = _aligned(before, after)
+    across = before.column != after.column
+    pairs = comparison.pairs(
+        before.records,
+        after.records,
+        across_columns=across,
+        unreached=(before.unreached, after.unreached),
+    )
+    if not any(p.before and p.after and p.comparison.outcome != "unknown" for p in pairs):
+        raise UsageError(
+            f"{before.title} and {after.title} have no cell in common that ran on both sides. {HOW}"
+        )
+    verdicts = [issues_module.judge(side.records, issues) for side in (before, after)]
+    return Diff(before, after, pairs, groups(pairs, verdicts))
+
+
+def side(text: str, store: Path) -> Side:
+    """What `text` names; `HOW` says what it may be."""
+    path = Path(text)
+    if path.is_file():
+        return Side(path.name, baseline.read(path))
+    name, _, column = text.partition(":")
+    if column and Path(name).is_file():
+        return _column(Side(Path(name).name, baseline.read(Path(name))), column)
+    if "/" in name or name.endswith(".json"):
+        raise UsageError(
+            f"{name}: there is no such baseline. Write one: crosswarp baseline write {name}"
+        )
+    with Store(store, must_exist=True) as opened:
+        if name != LATEST and not re.fullmatch("[0-9]{1,15}", name):
+            if column:
+                raise UsageError(f'"{text}": "{name}" is no run and no file. {HOW}')
+            return _column_of_latest(opened, text)
+        run = opened.run(None if name == LATEST else int(name))
+        found = _of_run(opened, run)
+    return _column(found, column) if column else found
+
+
+def _of_run(store: Store, run: Run) -> Side:
+    whole = "" if run.status == "finished" else f" ({run.status})"
+    records = store.records(run.id)
+    short = unreached(store.planned(run.id), _planned(run), records)
+    return Side(f"run {run.id}{whole}", records, unreached=frozenset(short))
+
+
+def _column_of_latest(store: Store, column: str) -> Side:
+    run = store.run()
+    found = _of_run(store, run)
+    if column not in found.columns:
+        earlier = [one.id for one in store.runs() if column in _planned(one) and one.id != run.id]
+        if earlier:
+            raise UsageError(
+                f'the latest run, {run.id}, has no column "{column}". Run {earlier[0]} has: write {earlier[0]}:{column}'
+            )
+    return _column(found, column)
+
+
+def _planned(run: Run) -> Sequence[str]:
+    columns = run.plan.get("columns", ())
+    return columns if isinstance(columns, (list, tuple)) else ()
+
+
+def _column(found: Side, column: str) -> Side:
+    if column not in found.columns:
+        holds = ", ".join(found.columns) or "nothing"
+        raise UsageError(f'{found.name} has no column "{column}"; it holds {holds}. {HOW}')
+    return found.of(column)
+
+
+def _aligned(before: Side, after: Side) -> tuple[Side, Side]:
+    """Both of one column, or both of all: beside one column, the other side stands for its own of that name."""
+    if (before.column is None) == (after.column is None):
+        return before, after
+    one, whole = (before, after) if before.column else (after, before)
+    assert one.column is not None
+    if one.column in whole.columns:
+        chosen = whole.of(one.column)
+    elif len(whole.columns) == 1:
+        chosen = whole.of(whole.columns[0])
+    else:
+        raise UsageError(
+            f"{one.title} against all of {whole.name}: which of {', '.join(whole.columns) or 'nothing'}? {HOW}"
+        )
+    return (one, chosen) if before.column else (chosen, one)
+
+
+def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict]) -> list[Group]:
+    """Each root cause once. `verdicts` judge the very records of the pairs."""
+    explained = {
+        id(record): issue
+        for verdict in verdicts
+        for record, issue in [*verdict.known, *verdict.shim_failed]
+    }
+    healed: Mapping[int, Healed] = {
+        id(one.bare): one for verdict in verdicts for one in verdict.healed
+    }
+    found: dict[tuple[str, ...], Group] = {}
+    for pair in pairs:
+        outcome = pair.comparison.outcome
+        if outcome == "same":
+            continue
+        told = _told(pair)
+        issue = explained.get(id(told))
+        key = (outcome, *_cause(pair, told, issue))
+        group = found.setdefault(key, Group(outcome, issue))
+        group.pairs.append(pair)
+        if id(told) in healed:
+            group.healed += 1
+            group.shims += [s for s in healed[id(told)].shims if s not in group.shims]
+    order = {outcome: number for number, outcome in enumerate(comparison.OUTCOMES)}
+    return sorted(
+        found.values(),
+        key=lambda group: (order[group.outcome], group.issue is not None, min(group.kernels)),
+    )
+
+
+def _told(pair: Pair) -> Record:
+    """The record whose cause is told: what is red now, or what was red and no longer is."""
+    if pair.comparison.outcome == "fixed" and pair.before:
+        return pair.before
+    return pair.record
+
+
+def _cause(pair: Pair, told: Record, issue: Issue | None) -> tuple[str, ...]:
+    if pair.comparison.outcome in ("gone", "unknown"):
+        return ()
+    if issue:
+        return ("issue", issue.id)
+    if told.red:
+        return (told.outcome, told.fingerprint)
+    # What is new and green is no cause of anything.
+    return () if pair.comparison.outcome == "new" else ("kernel", told.kernel)

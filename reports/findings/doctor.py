@@ -1,0 +1,114 @@
+"""`crosswarp doctor`: the report of crosswarp.compat, and what issues.toml says of that Triton, torch and device."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from packaging.specifiers import SpecifierSet
+
+from crosswarp import compat
+from crosswarp.compat import doctor
+from crosswarp.matrix import versions
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts.issues import Issue
+
+
+def ask(python: Path, guard: str, seconds: float) -> dict[str, Any]:
+    """The report of another interpreter, asked with this crosswarp, whatever is installed there.
+
+    Raises:
+        UsageError: it cannot be started, or did not answer with a report.
+    """
+    options = ["doctor", "--json", "--guard", guard, "--timeout", f"{seconds:g}"]
+    with tempfile.TemporaryDirectory() as folder:
+        # Only compat goes along: it needs nothing but packaging, and Python 3.9 is enough for it.
+        package = Path(folder, "crosswarp")
+        package.mkdir()
+        (package / "compat").symlink_to(Path(compat.__file__).resolve().parent)
+        before = os.environ.get("PYTHONPATH")
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (folder, before)))}
+        try:
+            done = subprocess.run(
+                [str(python), "-m", "crosswarp.compat", *options], env=environ, text=True,
+                capture_output=True, errors="replace", stdin=subprocess.DEVNULL, check=False,
+                timeout=seconds + 60,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise UsageError(f"{python}: cannot be asked ({error}). Name another Python.") from None
+    try:
+        report = json.loads(done.stdout)
+        if report["schema"] != doctor.SCHEMA:
+            raise ValueError(f"a report of schema {report['schema']}")
+    except (ValueError, KeyError, TypeError) as error:
+        last = (done.stderr.strip().splitlines() or [str(error)])[-1]
+        raise UsageError(
+            f"{python}: no report came back ({last}). It must be Python 3.9 or newer, with `packaging` installed."
+        ) from None
+    report["crosswarp"] = doctor.facts.version_of("crosswarp")
+    return report
+
+
+def with_issues(
+    report: dict[str, Any], issues: Sequence[Issue], targets: Sequence[str] = ()
+) -> dict[str, Any]:
+    """`report` and what is known of its Triton and torch, on `targets`, else on the devices found, else on all."""
+    if report["triton"] is None:
+        return report
+    found = list(targets) or sorted({one["target"] for one in report["devices"]["listed"]})
+    report["issues_scope"] = ", ".join(found) if found else "every target, as no GPU was found"
+    active = {shim["name"] for shim in report["shims"] if shim["state"] == "on"}
+    report["issues"] = [
+        _entry(issue, active) for issue in issues if _concerns(issue, report, found)
+    ]
+    report["advice"] += [
+        {
+            "level": "note",
+            "about": issue["id"],
+            "text": f"Triton {issue['fixed_in']} does not have {issue['id']}.",
+            "do": "Upgrade Triton with the torch that asks for it: `crosswarp columns` lists the pairs.",
+        }
+        for issue in report["issues"]
+        if issue["state"] == "unhealed" and issue["fixed_in"]
+    ]
+    report["exit_code"] = doctor.exit_code(report)
+    return report
+
+
+def _concerns(issue: Issue, report: dict[str, Any], targets: Sequence[str]) -> bool:
+    triton = report["triton"]["version"]
+    torch = report["torch"]["version"] if report["torch"] else None
+    if issue.status == "no longer reproduces" or not versions.within(
+        triton, SpecifierSet(issue.triton)
+    ):
+        return False
+    if issue.torch and not versions.within(torch, SpecifierSet(issue.torch)):
+        return False
+    if not targets or issue.lanes == ("interpret",):
+        return True
+    return any(fnmatchcase(target, glob) for target in targets for glob in issue.targets)
+
+
+def _entry(issue: Issue, active: set[str]) -> dict[str, Any]:
+    if issue.shim in active:
+        state = "healed"
+    else:
+        # Somebody's report that no case of ours reproduces is told, and not held against the environment.
+        state = "unhealed" if issue.status == "reproduced" else "reported"
+    return {
+        "id": issue.id,
+        "title": issue.title,
+        "state": state,
+        "shim": issue.shim,
+        "lanes": list(issue.lanes),
+        "targets": list(issue.targets),
+        "links": list(issue.links),
+        "fixed_in": issue.fixed_in,
+        "workaround": issue.workaround,
+    }

@@ -1,0 +1,65 @@
+"""What a run was to hold and does not: every report says it, because what is not there cannot look red."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from crosswarp.matrix.results.record import LANES, Record
+from crosswarp.reports.findings.view import View
+
+# Column and lane -> the cases that its suite said it would run.
+Planned = Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True)
+class Missing:
+    # Empty: of the whole run.
+    column: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.column}: {self.what}" if self.column else self.what
+
+
+def missing(view: View) -> list[Missing]:
+    """One sentence for each thing; nothing where a run is whole."""
+    told = []
+    if view.run.status != "finished":
+        told.append(Missing("", f"This run is not whole: {view.run.status}."))
+    mine: dict[str, list[Record]] = {column: [] for column in view.columns}
+    for record in view.records:
+        mine[record.column].append(record)
+    for column, records in mine.items():
+        told += [Missing(column, what) for what in of_column(view.planned, column, records)]
+    return told
+
+
+def unreached(planned: Planned, columns: Iterable[str], records: Iterable[Record]) -> set[str]:
+    """The columns that did not come to all of their cells."""
+    mine: dict[str, list[Record]] = {column: [] for column in columns}
+    for record in records:
+        mine.setdefault(record.column, []).append(record)
+    return {column for column, cells in mine.items() if of_column(planned, column, cells)}
+
+
+def not_run(records: Sequence[Record]) -> bool:
+    """Whether a column never came to its cells."""
+    return all(record.outcome == "not-run" for record in records)
+
+
+def of_column(planned: Planned, column: str, records: Sequence[Record]) -> list[str]:
+    if not records:
+        return ["Nothing was recorded."]
+    reasons = Counter(record.reason for record in records if record.outcome == "not-run")
+    why = ", ".join(reason or "for no reason given" for reason in reasons)
+    if not_run(records):
+        return [f"Not run ({why})."]
+    told = [f"{reasons.total()} cells not run ({why})."] if reasons else []
+    for lane in LANES:
+        items = {one.item for one in records if one.lane == lane and one.case != "*"}
+        lost = planned.get((column, lane), 0) - len(items)
+        if lost > 0:
+            told.append(f"{lost} planned cases have no outcome in the lane {lane}.")
+    return told

@@ -1,0 +1,120 @@
+"""Which known issues a run or a baseline shows: for each record, where its case is red bare, green bare, green shimmed.
+
+A record is shown when its case is red on every column of its window that ran, and on no other. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.facts import issues as issues_module
+from crosswarp.matrix.facts.issues import Issue, triton_of
+from crosswarp.matrix.results import windows
+from crosswarp.matrix.results.record import Record
+
+Verdict = Literal["shown", "in part", "contradicted", "not run", "no case"]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Columns stand oldest first; one is red where all that ran of the case there is, and partly in `mixed`."""
+
+    issue: Issue
+    verdict: Verdict
+    red: tuple[str, ...] = ()
+    green: tuple[str, ...] = ()
+    mixed: tuple[str, ...] = ()
+    # Red in another way, outside of the window: another issue's.
+    otherwise: tuple[str, ...] = ()
+    # Of those in `red`, where the shims made all of it green.
+    healed: tuple[str, ...] = ()
+    # In the window, where nothing of the case ran.
+    not_run: tuple[str, ...] = ()
+    # What contradicts the record, a sentence each.
+    wrong: tuple[str, ...] = ()
+
+    @property
+    def gpu_alone(self) -> bool:
+        return self.issue.lanes == ("device",)
+
+
+def proofs(records: Sequence[Record], issues: Sequence[Issue]) -> list[Proof]:
+    """One for each issue, in their order."""
+    verdict = issues_module.judge(records, issues)
+    wrong: dict[str, list[str]] = defaultdict(list)
+    for one in windows.wrong(records, verdict, issues):
+        wrong[one.issue.id].append(one.text)
+    healed = {one.bare.id for one in verdict.healed}
+    columns = columns_of(records)
+    by_kernel: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        if record.mode == "bare":
+            by_kernel[record.kernel].append(record)
+    return [_proof(issue, by_kernel, columns, wrong[issue.id], healed) for issue in issues]
+
+
+def _proof(
+    issue: Issue,
+    by_kernel: Mapping[str, Sequence[Record]],
+    columns: Mapping[str, Record],
+    wrong: Sequence[str],
+    healed: set[str],
+) -> Proof:
+    if not issue.case:
+        return Proof(issue, "contradicted" if wrong else "no case", wrong=tuple(wrong))
+    mine: dict[str, list[Record]] = {column: [] for column in columns}
+    for kernel in by_kernel:
+        for record in by_kernel[kernel]:
+            if record.ran and issues_module.proves(issue, record):
+                mine[record.column].append(record)
+    inside = [column for column, record in columns.items() if _inside(issue, record)]
+    states: dict[str, list[str]] = defaultdict(list)
+    whole = []
+    for column, cells in mine.items():
+        red = [record for record in cells if issues_module.describes(issue, record)]
+        if red and len(red) == len(cells):
+            states["red"].append(column)
+            if all(record.id in healed for record in red):
+                whole.append(column)
+        elif red:
+            states["mixed"].append(column)
+        elif any(record.red for record in cells):
+            states["otherwise"].append(column)
+        elif cells:
+            states["green"].append(column)
+    ran = [column for column in inside if mine[column]]
+    said = list(wrong)
+    told = set(states["mixed"]) | set(states["otherwise"]) & set(inside)
+    if issue.status == "reproduced" and not said and told:
+        said.append(f"only a part of its case is red in this way on {', '.join(sorted(told))}.")
+    if issue.status == "no longer reproduces" and (states["red"] or states["mixed"]):
+        said.append(f"it is red again on {', '.join([*states['red'], *states['mixed']])}.")
+    not_run = [column for column in inside if not mine[column]]
+    verdict: Verdict = "shown"
+    if said:
+        verdict = "contradicted"
+    elif not ran:
+        verdict = "not run"
+    elif not_run:
+        verdict = "in part"
+    return Proof(
+        issue, verdict, tuple(states["red"]), tuple(states["green"]), tuple(states["mixed"]),
+        tuple(states["otherwise"]), tuple(whole), tuple(not_run), tuple(said),
+    )  # fmt: skip
+
+
+def columns_of(records: Sequence[Record]) -> dict[str, Record]:
+    """Each column with a record of it, oldest first."""
+    first: dict[str, Record] = {}
+    for record in records:
+        if record.column not in first or (record.versions and not first[record.column].versions):
+            first[record.column] = record
+    return dict(sorted(first.items(), key=lambda one: versions.sort_key(triton_of(one[1]))))
+
+
+def _inside(issue: Issue, record: Record) -> bool:
+    return all(issues_module.within(issue, record, axis) for axis in ("triton", "torch"))

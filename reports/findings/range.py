@@ -1,0 +1,68 @@
+"""`crosswarp range`: of what a run holds, the part that was asked for, and the releases that it is green on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import selection
+from crosswarp.matrix.facts import targets as targets_module
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.results import supported
+from crosswarp.matrix.results.record import LANES, LANES_OF_TARGETS, Record
+from crosswarp.matrix.results.store import Store
+from crosswarp.reports.text.range_text import Shown
+
+
+def measured(
+    path: Path,
+    run: int | None,
+    table: Sequence[Column],
+    kernels: Sequence[str],
+    targets: Sequence[str],
+    lanes: Sequence[str],
+) -> Shown:
+    """The ranges of a stored run (the latest, without a number); the last three are globs as the command line has them.
+
+    Raises UsageError for what the run does not hold, StoreError for a store that cannot be read.
+    """
+    with Store(path, must_exist=True) as store:
+        one = store.run(run)
+        records, planned = store.records(one.id), store.planned(one.id)
+    if not records:
+        raise UsageError(f"run {one.id} holds no cell. `crosswarp runs` lists others: --run ID.")
+    short = supported.short(records, planned)
+    records = _chosen(records, lanes, "lane", lambda record: record.lane, one.id)
+    # Two lanes have targets to choose from: `cpu` and `gpu` are not named when a run is asked for either.
+    compiled = [record for record in records if record.lane in LANES_OF_TARGETS]
+    targets = targets_module.named(targets_module.load(), selection.split(targets or ["*"]))
+    if compiled:
+        wanted = _chosen(compiled, targets, "target", lambda record: record.target, one.id)
+        left = {record.target for record in compiled} - {record.target for record in wanted}
+        records = [r for r in records if r.lane not in LANES_OF_TARGETS or r.target not in left]
+    records = _chosen(records, kernels, "kernel", lambda record: record.kernel, one.id)
+    columns = one.plan.get("columns", ())
+    return Shown(
+        one,
+        kernels=sorted({record.kernel for record in records}),
+        targets=list(dict.fromkeys(record.target for record in records)),
+        lanes=sorted({record.lane for record in records}, key=LANES.index),
+        found=supported.supported(
+            records, table, columns if isinstance(columns, (list, tuple)) else (), short
+        ),
+    )
+
+
+def _chosen(
+    records: Sequence[Record],
+    wanted: Sequence[str],
+    what: str,
+    name: Callable[[Record], str],
+    run: int,
+) -> list[Record]:
+    names = list(dict.fromkeys(map(name, records)))
+    listing = f"Run {run} has: {', '.join(names)}."
+    chosen = set(selection.choose(selection.split(wanted or ["*"]), names, what, listing))
+    # A column that never came to its kernels says so of all of them.
+    return [record for record in records if name(record) in chosen | {"*"}]

@@ -1,0 +1,132 @@
+"""How a run stands, as a whole or in one column or target: what a badge and the first line of a report say.
+
+What is counted is a case with its configuration on one column, target and lane, bare and shimmed together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from crosswarp.matrix.results.record import Record
+from crosswarp.reports.findings.missing import missing, not_run
+from crosswarp.reports.findings.view import View
+
+# What became of one place; of several together, the first of these.
+Mark = Literal["regressed", "known", "not-run", "healed", "ok", "unsupported"]
+MARKS: tuple[Mark, ...] = get_args(Mark)
+# column, target, lane, kernel, case, configuration
+Place = tuple[str, str, str, str, str, str]
+State = Literal["passing", "healed", "known", "regressed", "incomplete", "unsupported", "not-run"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    ok: int = 0
+    # Red bare and green shimmed.
+    healed: int = 0
+    # Red as a known issue says, and not healed.
+    known: int = 0
+    # Red, and neither known nor healed as promised.
+    regressed: int = 0
+    # Green where a known issue says red.
+    newly_green: int = 0
+    unsupported: int = 0
+    not_run: int = 0
+    # Columns that never came to their cells.
+    lost: tuple[str, ...] = ()
+    # Whether all is there that was to run, and nothing went wrong beside the cells.
+    whole: bool = True
+
+    @property
+    def state(self) -> State:
+        """The one thing to know, worst first."""
+        if self.regressed:
+            return "regressed"
+        if not (self.ok or self.healed or self.known):
+            return "unsupported" if self.unsupported and not self.lost else "not-run"
+        if self.not_run or self.lost or not self.whole:
+            return "incomplete"
+        if self.known or self.newly_green:
+            return "known"
+        return "healed" if self.healed else "passing"
+
+    def told(self) -> str:
+        """`1,204 ok · 3 healed`, with what is wrong first."""
+        if self.state in ("not-run", "unsupported"):
+            return {"not-run": "not run", "unsupported": "unsupported"}[self.state]
+        columns = "1 column" if len(self.lost) == 1 else f"{len(self.lost)} columns"
+        parts = [
+            (self.regressed, f"{self.regressed:,} regressed"),
+            (self.ok, f"{self.ok:,} ok"),
+            (self.healed, f"{self.healed:,} healed"),
+            (self.known, f"{self.known:,} known red"),
+            (self.newly_green, f"{self.newly_green:,} newly green"),
+            (len(self.lost), f"{columns} not run"),
+            (self.not_run, f"{self.not_run:,} not run"),
+            (not (self.whole or self.lost or self.not_run), "not whole"),
+        ]
+        return " · ".join(text for count, text in parts if count)
+
+
+def standing(view: View, column: str | None = None, target: str | None = None) -> Standing:
+    """Of the whole, or of one column or target."""
+
+    def chosen(record: Record) -> bool:
+        return column in (None, record.column) and target in (None, record.target)
+
+    records = [record for record in view.records if chosen(record)]
+    lost = tuple(
+        name
+        for name in ([column] if column else view.columns)
+        if not_run([record for record in records if record.column == name])
+    )
+    lacking = [one for one in missing(view) if column is None or one.column in ("", column)]
+    problems = [
+        note
+        for note in view.notes
+        if note.kind == "problem" and (not column or note.column in ("", column))
+    ]
+    counts = Counter(
+        mark
+        for place, mark in marks(view).items()
+        if column in (None, place[0]) and target in (None, place[1])
+        # What a lost column holds is that it was lost.
+        if (mark, place[0] in lost) != ("not-run", True)
+    )
+    return Standing(
+        ok=counts["ok"],
+        healed=counts["healed"],
+        known=counts["known"],
+        regressed=counts["regressed"],
+        newly_green=sum(chosen(green.record) for green in view.verdict.unexpectedly_green),
+        unsupported=counts["unsupported"],
+        not_run=counts["not-run"],
+        lost=lost,
+        whole=not (lacking or problems),
+    )
+
+
+def marks(view: View) -> dict[Place, Mark]:
+    """What became of each case and configuration on each column, target and lane, bare and shimmed together."""
+    # Where only the shims ran, theirs are the cells.
+    bare = [record for record in view.records if record.mode == "bare"] or view.records
+    found: dict[Place, Mark] = {_place(record): _mark(record) for record in bare}
+    verdict = view.verdict
+    found.update({_place(one.bare): "healed" for one in verdict.healed})
+    regressed = [*verdict.unexpected_red, *(record for record, _ in verdict.shim_failed)]
+    found.update({_place(record): "regressed" for record in regressed})
+    return found
+
+
+def _mark(record: Record) -> Mark:
+    if record.red:
+        return "known"
+    return {"pass": "ok", "unsupported": "unsupported"}.get(record.outcome, "not-run")  # type: ignore[return-value]
+
+
+def _place(record: Record) -> Place:
+    return (
+        record.column, record.target, record.lane, record.kernel, record.case, record.config,
+    )  # fmt: skip

@@ -1,0 +1,215 @@
+"""A run for a pull request's comment and a job's summary: what is wrong first, and no longer than either may be.
+
+What a cell wrote stands in code spans and blocks only: there it is no markup, and mentions nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from crosswarp.reports.findings.causes import Cause, not_healed, unexpected
+from crosswarp.reports.findings.missing import missing
+from crosswarp.reports.findings.standing import standing
+from crosswarp.reports.findings.view import Regression, View, day, regressions
+from crosswarp.reports.text import escape
+from crosswarp.reports.text.markdown import pipes, short
+from crosswarp.reports.text.summary import tally
+from crosswarp.reports.text.table import grids
+
+# In bytes. GitHub takes 65,536 characters in a comment, and more in a summary.
+LIMIT = 60_000
+# Kept for the note on what was left out.
+_RESERVE = 2_000
+_LONGEST = 240
+_SIGNS = {"passing": "✅", "healed": "✅", "known": "✅", "regressed": "❌"}
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    # One line each, and what stands above them.
+    rows: Sequence[str]
+    head: Sequence[str] = ()
+    folded: bool = False
+    note: str = ""
+
+    def text(self, rows: int) -> str:
+        body = "\n".join([*self.head, *self.rows[:rows]])
+        if self.folded:
+            return f"<details><summary>{self.title}</summary>\n\n{body}\n\n</details>"
+        return "\n\n".join(part for part in (f"**{self.title}**", body, self.note) if part)
+
+
+@dataclass
+class _Page:
+    limit: int
+    parts: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def room(self) -> int:
+        return self.limit - _RESERVE - sum(_size(part) + 2 for part in self.parts)
+
+    def add(self, section: Section) -> None:
+        """As many rows as there is room for."""
+        fit, size = 0, _size(section.text(0)) + 2
+        for row in section.rows:
+            size += _size(row) + 1
+            if size > self.room:
+                break
+            fit += 1
+        if fit:
+            self.parts.append(section.text(fit))
+        if fit < len(section.rows):
+            lost = len(section.rows) - fit
+            self.left_out.append(f"{lost} of {len(section.rows)} rows of “{section.title}”")
+
+
+def comment(view: View, link: str = "", limit: int = LIMIT) -> str:
+    """`link`: where the whole report is."""
+    page = _Page(limit)
+    page.parts.append(_head(view))
+    if link:
+        page.parts.append(escape.link("The whole report", link))
+    for section in _sections(view):
+        page.add(section)
+    if page.left_out:
+        more = f"`crosswarp report --run {view.run.id}` on the store of this run"
+        where = f"{escape.link('the whole report', link)}, or {more}" if link else more
+        page.parts.append(f"Left out, for length: {'; '.join(page.left_out)}. They are in {where}.")
+    return "\n\n".join(page.parts) + "\n"
+
+
+def _head(view: View) -> str:
+    found = standing(view)
+    sign = "⚠️" if view.verdict.unexpectedly_green and found.state == "known" else ""
+    sign = sign or _SIGNS.get(found.state, "⚠️")
+    plan, said = (
+        view.run.plan,
+        [f"run {view.run.id} of {day(view.run.started) or 'an unknown day'}"],
+    )
+    for name in ("targets", "lanes"):
+        some = plan.get(name)
+        if isinstance(some, list) and some:
+            said.append(_some(some, 20))
+    if plan.get("commit"):
+        said.append(f"commit {escape.code(str(plan['commit'])[:60])}")
+    return f"### {sign} crosswarp: {found.told()}\n\n{'; '.join(said)}"
+
+
+def _sections(view: View) -> list[Section]:
+    """In the order in which a reader wants them; the last are the first to be cut."""
+    sections = []
+    red, failed = unexpected(view), not_healed(view)
+    if red:
+        title = f"Regressed: {_number(red, 'root cause')} that no known issue explains"
+        sections.append(_causes(title, red, "Report it upstream and add it to issues.toml."))
+    if failed:
+        title = f"Not healed: {_number(failed, 'issue')} whose shim was not seen to heal it"
+        note = "Mend the shim, or narrow what issues.toml promises of it."
+        sections.append(_causes(title, failed, note))
+    if view.verdict.unexpectedly_green:
+        sections.append(_green(view))
+    if view.wrong_windows:
+        rows = [f"- {_code(wrong.issue.id)}: {_code(wrong.text)}" for wrong in view.wrong_windows]
+        sections.append(Section("Wrong windows in issues.toml", rows))
+    lost = [str(one) for one in missing(view)]
+    lost += [note.text for note in view.notes if note.kind == "problem"]
+    failures = [f"{e.column}: {e.message}" for e in view.environments if e.state == "failed"]
+    if lost or failures:
+        rows = [f"- {_code(text)}" for text in dict.fromkeys([*lost, *failures])]
+        sections.append(Section("Missing", rows))
+    if view.records:
+        sections.append(_cells(view))
+    known = [group for group in regressions(view) if group.issue]
+    if known:
+        title = f"Known upstream: {len(known)}"
+        heads = ["kernel", "issue", "first bad", "outcome", "upstream", "healed by"]
+        sections.append(_table(title, heads, [_known(group) for group in known], folded=True))
+    for grid in grids(view):
+        named = [_code(view.label(column)) for column in grid.columns]
+        marks = [[_code(kernel), *of_columns] for kernel, of_columns in grid.rows]
+        title = f"{grid.lane}: {', '.join(escape.html_code(target, 60) for target in grid.targets)}"
+        sections.append(_table(title, ["kernel", *named], marks, folded=True))
+    return sections
+
+
+def _causes(title: str, causes: Sequence[Cause], note: str) -> Section:
+    heads = ["kernels", "outcome", "columns", "targets", "cells"]
+    rows = [
+        [
+            _some(cause.kernels), f"{cause.outcome}: {_code(cause.fingerprint)}", _some(cause.columns),
+            _some(cause.targets), f"{len(cause.records):,}",
+        ]
+        for cause in causes
+    ]  # fmt: skip
+    if causes[0].issue:
+        heads = ["issue", *heads]
+        rows = [
+            [_code(cause.issue.id if cause.issue else ""), *row] for cause, row in zip(causes, rows)
+        ]
+    return _table(title, heads, rows, note=note)
+
+
+def _green(view: View) -> Section:
+    mine: dict[str, list[str]] = {}
+    issues = {green.issue.id: green.issue for green in view.verdict.unexpectedly_green}
+    for green in view.verdict.unexpectedly_green:
+        mine.setdefault(green.issue.id, []).append(green.record.column)
+    rows = [
+        [_code(name), _code(issues[name].title), _some(list(dict.fromkeys(on))), f"{len(on):,}"]
+        for name, on in mine.items()
+    ]
+    title = f"Good news: {len(mine)} known issues no longer reproduce"
+    note = "Close their windows in issues.toml, and see whether their shims can go."
+    return _table(title, ["issue", "what", "columns", "cells"], rows, note=note)
+
+
+def _cells(view: View) -> Section:
+    seen, lines = tally(view)
+    rows = [
+        [
+            _code(column),
+            lane,
+            mode,
+            *(f"{found[outcome]:,}" if found[outcome] else "" for outcome in seen),
+        ]
+        for column, lane, mode, found in lines
+    ]
+    return _table("Cells", ["column", "lane", "mode", *seen], rows)
+
+
+def _known(group: Regression) -> list[str]:
+    issue = group.issue
+    assert issue is not None
+    return [
+        _code(group.kernel), _code(f"{issue.title} [{issue.id}]"), _code(group.first_column),
+        f"{group.outcome}: {_code(group.fingerprint)}",
+        " ".join(escape.link(short(url), url) for url in issue.links),
+        f"{_some(group.shims)} ({group.healed} of {group.cells} cells)" if group.shims else "not healed",
+    ]  # fmt: skip
+
+
+def _table(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, folded: bool = False, note: str = ""
+) -> Section:  # fmt: skip
+    head, line, *body = pipes(heads, rows).split("\n")
+    return Section(title, body, (head, line), folded, note)
+
+
+def _some(names: Sequence[str], most: int = 4) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(_code, names[:most])) + more
+
+
+def _code(text: str) -> str:
+    return escape.code(escape.line(text, _LONGEST))
+
+
+def _number(causes: Sequence[Cause], what: str) -> str:
+    return f"1 {what}" if len(causes) == 1 else f"{len(causes)} {what}s"
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))

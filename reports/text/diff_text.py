@@ -1,0 +1,238 @@
+"""A diff for people and for programs: on a terminal of 80 columns, as Markdown, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from tabulate import tabulate
+
+from crosswarp.matrix.results.comparison import METRICS, WORSE, Change, Pair
+from crosswarp.matrix.results.record import Record
+from crosswarp.reports.findings.diff import Diff, Group, Side
+from crosswarp.reports.text import escape
+from crosswarp.reports.text.layout import fill, row
+from crosswarp.reports.text.markdown import pipes, short
+
+# Raised when a field changes its meaning or goes away; a new field does not.
+FORMAT = 1
+MAX_CHANGES = 4
+MAX_PLACES = 4
+
+
+def terminal(diff: Diff) -> str:
+    parts = [
+        f"{escape.line(diff.before.title)} → {escape.line(diff.after.title)}",
+        tabulate(list(diff.counts.items()), ["comparison", "cells"], disable_numparse=True),
+    ]
+    outcome = ""
+    for group in diff.groups:
+        if group.outcome != outcome:
+            outcome = group.outcome
+            title = outcome.upper() if outcome in WORSE else outcome.capitalize()
+            parts.append(f"{title} ({diff.counts[outcome]} cells)")
+        rows = [row(name, text) for name, text in facts(group)]
+        parts.append("\n".join([fill("  ", escape.line(_title(group))), *rows]))
+    for note, cells in diff.notes.items():
+        parts.append(fill("", f"Not compared ({cells} cells): {note}."))
+    parts.append(_last_line(diff))
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown(diff: Diff) -> str:
+    parts = [
+        f"**{escape.markdown(diff.before.title)} → {escape.markdown(diff.after.title)}**",
+        pipes(["comparison", "cells"], [[name, str(n)] for name, n in diff.counts.items()]),
+    ]
+    told = [group for group in diff.groups if _telling(group)]
+    if told:
+        heads = ["comparison", "cause", "kernels", "before → now", "upstream", "healed by"]
+        parts.append(pipes(heads, [_cells(group) for group in told]))
+    parts += [
+        f"Not compared ({n} cells): {escape.markdown(note)}." for note, n in diff.notes.items()
+    ]
+    return "\n\n".join([*parts, escape.markdown(_last_line(diff))]) + "\n"
+
+
+def export(diff: Diff) -> str:
+    document = {
+        "format": FORMAT,
+        "before": _side(diff.before),
+        "after": _side(diff.after),
+        "worse": diff.worse,
+        "counts": diff.counts,
+        "notes": diff.notes,
+        "groups": [
+            {
+                "comparison": group.outcome,
+                "title": _title(group),
+                "kernels": group.kernels,
+                "issue": group.issue.id if group.issue else None,
+                "links": list(group.issue.links) if group.issue else [],
+                "shims": group.shims,
+                "healed": group.healed,
+                "cells": [_pair(pair) for pair in group.pairs],
+            }
+            for group in diff.groups
+        ],
+    }
+    return escape.document(document)
+
+
+def _title(group: Group) -> str:
+    names = ", ".join(f"{kernel} ({cells})" for kernel, cells in sorted(group.kernels.items()))
+    return f"{names}: {group.issue.title} [{group.issue.id}]" if group.issue else names
+
+
+def facts(group: Group) -> list[tuple[str, str]]:
+    """What there is to tell of a root cause, by name; a fact of several lines names only its first."""
+    if not _telling(group):
+        return []
+    where = ("where", _places([pair.record for pair in group.pairs]))
+    found = _changes(group) or [where, *_both(group)]
+    if group.issue:
+        found.append(("upstream", " ".join(group.issue.links)))
+    if healed := _healed(group):
+        found.append(("healed", healed))
+    return found
+
+
+def _both(group: Group) -> list[tuple[str, str]]:
+    first = group.pairs[0]
+    return [("before", _value(first.before)), ("now", _value(first.after))]
+
+
+def _cells(group: Group) -> list[str]:
+    """A row of the Markdown table."""
+    if group.issue:
+        cause = f"{escape.markdown(group.issue.title)} {escape.code(group.issue.id)}"
+    else:
+        cause = escape.markdown("no known issue" if _red(group) else "")
+    (_, before), (_, now) = _both(group)
+    values = [f"{metric} {text}".strip() for metric, text in _changes(group)] or [
+        f"{before} → {now}"
+    ]
+    links = group.issue.links if group.issue else ()
+    return [
+        group.outcome,
+        cause,
+        ", ".join(f"{escape.code(kernel)} ({n})" for kernel, n in sorted(group.kernels.items())),
+        "<br>".join(map(escape.markdown, values)),
+        " ".join(escape.link(short(url), url) for url in links),
+        escape.markdown(_healed(group)),
+    ]
+
+
+def _changes(group: Group) -> list[tuple[str, str]]:
+    """The worst changes of each metric, with both figures."""
+    rows = []
+    by_metric: dict[str, dict[Change, list[Record]]] = {}
+    for pair in group.pairs:
+        for change in pair.comparison.changes:
+            by_metric.setdefault(change.metric, {}).setdefault(change, []).append(pair.record)
+    for metric in filter(by_metric.get, METRICS):
+        changes = by_metric[metric]
+        worst = sorted(changes, key=_growth, reverse=True)
+        for number, change in enumerate(worst[:MAX_CHANGES]):
+            at = _places(changes[change])
+            text = f"{_number(change.before)} → {_number(change.after)} {change.unit}".strip()
+            rows.append((metric if number == 0 else "", f"{text}: {change.what} ({at})"))
+        if len(worst) > MAX_CHANGES:
+            rows.append(("", f"and {len(worst) - MAX_CHANGES} more"))
+    return rows
+
+
+def _growth(change: Change) -> float:
+    """What appeared comes first, then what changed by the largest factor."""
+    if isinstance(change.before, str) or isinstance(change.after, str):
+        return 0.0
+    if change.before == 0:
+        return change.after * 1e9
+    grown = change.after / change.before
+    # What got worse by becoming less.
+    return 1 / grown if 0 < grown < 1 else grown
+
+
+def _healed(group: Group) -> str:
+    if group.outcome == "fixed":
+        return ""
+    if group.shims:
+        return f"by {', '.join(group.shims)} ({group.healed} of {len(group.pairs)} cells)"
+    if group.issue is None:
+        return "no known issue: report it upstream and add it to issues.toml" if _red(group) else ""
+    return group.issue.workaround or "no shim"
+
+
+def _telling(group: Group) -> bool:
+    """Whether there is more to tell than which kernels."""
+    return group.outcome not in ("new", "gone", "unknown") or _red(group)
+
+
+def _red(group: Group) -> bool:
+    return any(pair.after is not None and pair.after.red for pair in group.pairs)
+
+
+def _places(records: Sequence[Record]) -> str:
+    """`sm_80, sm_90: fp16-7x33`, with the mode where only one has it, and the lane unless it is `compile`."""
+    targets: dict[tuple[str, str], dict[str, None]] = {}
+    modes: dict[tuple[str, str], dict[str, None]] = {}
+    for record in records:
+        cell = record.lane, f"{record.case} {record.config}".strip()
+        targets.setdefault(cell, {})[record.target] = None
+        modes.setdefault(cell, {})[record.mode] = None
+    places: dict[str, list[str]] = {}
+    for (lane, what), on in targets.items():
+        ran = modes[lane, what]
+        told = [*on, *([] if lane == "compile" else [lane]), *(ran if len(ran) == 1 else [])]
+        places.setdefault(", ".join(told), []).append(what)
+    return _some([f"{on}: {_some(cells, '; ')}" for on, cells in places.items()], " / ")
+
+
+def _some(texts: Sequence[str], between: str) -> str:
+    more = len(texts) - MAX_PLACES
+    return between.join([*texts[:MAX_PLACES], *([f"and {more} more"] if more > 0 else [])])
+
+
+def _value(record: Record | None) -> str:
+    if record is None:
+        return "absent"
+    what = (record.fingerprint if record.red else record.reason).removeprefix(f"{record.outcome}: ")
+    return f"{record.outcome}: {what}" if what else record.outcome
+
+
+def _number(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def _last_line(diff: Diff) -> str:
+    worse = sum(diff.counts.get(outcome, 0) for outcome in WORSE)
+    if worse:
+        return f"Worse: {worse} cells (exit 1)."
+    compared = sum(1 for pair in diff.pairs if pair.before and pair.after)
+    return f"Nothing regressed among {compared} cells that both have."
+
+
+def _side(side: Side) -> dict[str, object]:
+    return {"name": side.name, "column": side.column, "columns": side.columns}
+
+
+def _pair(pair: Pair) -> dict[str, object]:
+    return {
+        "before": _record(pair.before),
+        "after": _record(pair.after),
+        "comparison": pair.comparison.outcome,
+        "changes": [asdict(change) for change in pair.comparison.changes],
+    }
+
+
+def _record(record: Record | None) -> dict[str, object] | None:
+    if record is None:
+        return None
+    return {
+        "id": record.id,
+        "outcome": record.outcome,
+        "reason": record.reason,
+        "fingerprint": record.fingerprint,
+    }

@@ -1,0 +1,172 @@
+"""`crosswarp docs`: the pages that are made from the records. Pure functions; only `write` and `stale` touch files."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from inspect import cleandoc
+from pathlib import Path
+
+from crosswarp import compat
+from crosswarp.compat.doctor_text import short_link
+from crosswarp.compat.record import Shim
+from crosswarp.matrix.facts import language_table
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results import baseline as baseline_module
+from crosswarp.reports.findings.proofs import columns_of, proofs
+from crosswarp.reports.text import escape, export, language_page, proofs_text
+from crosswarp.reports.text.api import prose, reference
+
+# Where a repository keeps it.
+BASELINE = Path("baseline/all.json")
+_COST = re.compile(r"^Cost:\s*(?P<text>.+)", re.S)
+
+
+def pages(issues: Sequence[Issue], baseline: Path | None = None) -> dict[str, str]:
+    """File name and text of every page; which issues were seen, a committed baseline tells."""
+    package = Path(compat.__file__).parent
+    seen = {"issues.md": _issues_page(issues, baseline)} if baseline else {}
+    return {
+        **seen,
+        "shims.md": shims_page(compat.all_shims(), issues),
+        "api.md": reference(package, "crosswarp.compat"),
+        "language.md": language_page.page(language_table.load()),
+        "report.schema.json": export.schema(),
+    }
+
+
+def write(folder: Path, made: dict[str, str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def stale(folder: Path, made: dict[str, str]) -> list[str]:
+    """The pages that are not in `folder` as they would be made now."""
+    return [name for name, text in made.items() if _read(folder / name) != text]
+
+
+def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
+    """Which shim for which symptom."""
+    by_id = {issue.id: issue for issue in issues}
+    ordered = sorted(shims, key=lambda shim: shim.name)
+    parts = [
+        "# Which shim for which symptom",
+        "Made from the records by `crosswarp docs`; change those, not this page. Search it for the text of your error.",
+        "`compat.install()` installs every shim whose window holds your Triton; outside its window a shim replaces "
+        "nothing. `crosswarp doctor`, or `python -m crosswarp.compat doctor`, says which ones that is for you.",
+        '`compat.install(only=["compiler_crash"])` installs no others than these, and '
+        '`install(exclude=["libdevice_paths"])` all but these. Several libraries of one process may each install: what '
+        "is active is the union of what they ask for, and an exclusion forbids nothing to the others. "
+        "`with compat.installed(…):` takes its own back at its end; `compat.uninstall()` takes everything back, for "
+        "everybody. A shim that cannot be applied to your Triton is undone, warned of once (`CompatWarning`) and left "
+        "out, the others are applied; `compat.left_out()` says why.",
+        _table(
+            ["what you see", "Triton", "shim"],
+            [
+                [
+                    escape.code(symptom),
+                    escape.code(shim.window),
+                    f"[{escape.code(shim.name)}](#{shim.name})",
+                ]
+                for shim in ordered
+                for symptom in _lines(shim.symptom)
+            ],
+        ),
+    ]
+    for shim in ordered:
+        parts.append(_shim(shim, by_id.get(shim.issue)))
+    parts += _unhealed(shims, issues)
+    return "\n\n".join(parts) + "\n"
+
+
+def _issues_page(issues: Sequence[Issue], baseline: Path) -> str:
+    records = baseline_module.read(baseline)
+    return proofs_text.markdown(
+        proofs(records, issues),
+        list(columns_of(records)),
+        f"{baseline.parent.name}/{baseline.name}",
+    )
+
+
+def _shim(shim: Shim, issue: Issue | None) -> str:
+    told, cost = _told(shim)
+    links = dict.fromkeys([shim.link, *(issue.links if issue else ())])
+    facts = [
+        ("Symptom", " / ".join(escape.code(line) for line in _lines(shim.symptom))),
+        ("Triton", escape.code(shim.window)),
+        ("Targets", ", ".join(escape.code(target) for target in issue.targets) if issue else ""),
+        ("Upstream", ", ".join(escape.link(short_link(url), url) for url in links)),
+        (
+            "Issue",
+            f"{escape.code(shim.issue)}: {escape.markdown(issue.title)}"
+            if issue
+            else escape.code(shim.issue),
+        ),
+        (
+            "Fixed in",
+            f"Triton {escape.markdown(issue.fixed_in)}" if issue and issue.fixed_in else "",
+        ),
+        ("Without it", escape.markdown(issue.workaround) if issue else ""),
+        ("Goes when", escape.markdown(shim.delete_when)),
+        ("Cost", escape.markdown(cost)),
+    ]
+    listed = "\n".join(f"- {name}: {text}" for name, text in facts if text)
+    return f"## {escape.code(shim.name)}\n\n{told}\n\n{listed}"
+
+
+def _told(shim: Shim) -> tuple[str, str]:
+    """What the shim's module says of it, and the paragraph of that which begins with "Cost:"."""
+    module = sys.modules.get(shim.apply.__module__)
+    paragraphs = re.split(
+        r"\n\s*\n", cleandoc(getattr(module, "__doc__", None) or "No description.")
+    )
+    rest, cost = [], ""
+    for paragraph in paragraphs:
+        match = _COST.match(paragraph)
+        if match:
+            cost = match["text"]
+        else:
+            rest.append(paragraph)
+    return prose("\n\n".join(rest)), getattr(shim, "cost", "") or cost
+
+
+def _unhealed(shims: Sequence[Shim], issues: Sequence[Issue]) -> list[str]:
+    names = {shim.name for shim in shims}
+    left = [
+        issue
+        for issue in issues
+        if issue.shim not in names and issue.status != "no longer reproduces"
+    ]
+    if not left:
+        return []
+    rows = [
+        [
+            f"{escape.markdown(issue.title)} ({escape.link(short_link(issue.links[0]), issue.links[0])})",
+            escape.code(issue.fingerprint or "any"),
+            escape.code(issue.triton or "all"),
+            ", ".join(escape.code(target) for target in issue.targets),
+            escape.markdown(issue.workaround or "none known"),
+        ]
+        for issue in left
+    ]
+    heads = ["known issue", "error text (a regular expression)", "Triton", "targets", "what to do"]
+    return ["## Known and not healed", _table(heads, rows)]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(
+        "| " + " | ".join(line) + " |" for line in [heads, ["---"] * len(heads), *rows]
+    )
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return None

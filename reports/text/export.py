@@ -1,0 +1,202 @@
+"""A run as JSON: the records as they are stored, with what they add up to. docs/report.schema.json is made of this."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from crosswarp.matrix.results.record import Record, clean
+from crosswarp.reports.findings.missing import missing
+from crosswarp.reports.findings.view import View
+from crosswarp.reports.text import escape
+
+# Raised when a field changes its meaning or goes away; a new field does not.
+FORMAT: Literal[1] = 1
+SCHEMA = f"urn:crosswarp:report:{FORMAT}"
+
+Outcome = Literal[
+    "pass", "mismatch", "api-error", "compile-error", "crash", "limit", "timeout", "unsupported", "not-run"
+]  # fmt: skip
+
+
+class _Part(BaseModel):
+    # A reader of this format meets fields that came later, and passes them over.
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class RunPart(_Part):
+    id: int
+    started: str = Field(description="ISO 8601, UTC")
+    finished: str | None
+    status: str = Field(description="finished, or why the run is not whole")
+    exit_code: int | None
+    argv: list[str]
+    plan: dict[str, Any]
+    cells: int
+
+
+class EnvironmentPart(_Part):
+    column: str
+    label: str = Field(description="the column, and what a moving one such as main stands for")
+    state: str = Field(description="ready or failed")
+    message: str
+    versions: dict[str, Any]
+    requirements: list[str]
+    seconds: float
+    overrides: list[str] = Field(
+        default=[], description="what was installed although another package forbids it"
+    )
+
+
+class UnsupportedTarget(_Part):
+    column: str
+    target: str
+    message: str
+
+
+class NotePart(_Part):
+    column: str
+    kind: str = Field(description="note, or problem: the run is not what was planned")
+    text: str
+
+
+class Known(_Part):
+    cell: str
+    issue: str
+
+
+class HealedPart(_Part):
+    cell: str = Field(description="the bare cell")
+    issue: str
+    shims: list[str]
+
+
+class WrongWindow(_Part):
+    issue: str
+    text: str = Field(description="which edge of its window is wrong, and what was measured")
+    cells: list[str]
+
+
+class VerdictPart(_Part):
+    as_expected: bool
+    known: list[Known]
+    healed: list[HealedPart]
+    unhealed: list[Known] = Field(
+        default=[], description="of the known, what is red with the shims too: no shim heals it"
+    )
+    unexpected_red: list[str]
+    shim_failed: list[Known]
+    unexpectedly_green: list[Known]
+    wrong_windows: list[WrongWindow] = Field(
+        default=[], description="issues whose window the cells contradict"
+    )
+
+
+class Cell(_Part):
+    id: str = Field(description="column/target/lane/mode/kernel/case/config")
+    column: str
+    target: str
+    lane: Literal["compile", "emulate", "interpret", "device"]
+    mode: Literal["bare", "shimmed"]
+    kernel: str
+    case: str = Field(description="* stands for all cases of a kernel that never came to them")
+    config: str
+    outcome: Outcome
+    reason: str
+    fingerprint: str
+    message: str
+    phase: str
+    seconds: float
+    resources: dict[str, Any]
+    shims: list[str]
+    issue: str = Field(description="the known issue that explained it when it ran")
+    versions: dict[str, Any]
+
+
+class Report(_Part):
+    """A run of crosswarp."""
+
+    format: Literal[1]
+    run: RunPart
+    missing: list[str] = Field(
+        default=[], description="what the run was to hold and does not, a sentence each"
+    )
+    environments: list[EnvironmentPart]
+    unsupported_targets: list[UnsupportedTarget]
+    notes: list[NotePart]
+    verdict: VerdictPart
+    cells: list[Cell]
+
+
+def export(view: View) -> str:
+    verdict = view.verdict
+    document = {
+        "format": FORMAT,
+        "run": asdict(view.run),
+        "missing": [str(one) for one in missing(view)],
+        "environments": [asdict(environment) for environment in view.environments],
+        "unsupported_targets": [
+            {"column": column, "target": target, "message": message}
+            for column, target, message in view.unsupported_targets
+        ],
+        "notes": [asdict(note) for note in view.notes],
+        "verdict": {
+            "as_expected": verdict.as_expected,
+            "known": [{"cell": record.id, "issue": issue.id} for record, issue in verdict.known],
+            "healed": [
+                {"cell": one.bare.id, "issue": one.issue.id, "shims": list(one.shims)}
+                for one in verdict.healed
+            ],
+            "unhealed": [
+                {"cell": record.id, "issue": issue.id} for record, issue in verdict.unhealed
+            ],
+            "unexpected_red": [record.id for record in verdict.unexpected_red],
+            "shim_failed": [
+                {"cell": record.id, "issue": issue.id} for record, issue in verdict.shim_failed
+            ],
+            "unexpectedly_green": [
+                {"cell": green.record.id, "issue": green.issue.id}
+                for green in verdict.unexpectedly_green
+            ],
+            "wrong_windows": [
+                {"issue": one.issue.id, "text": one.text, "cells": [r.id for r in one.records]}
+                for one in view.wrong_windows
+            ],
+        },
+        "cells": [_cell(record) for record in view.records],
+    }
+    # Through the model, so that what is published is what is written.
+    report = Report.model_validate(clean(document))
+    return escape.document(report.model_dump())
+
+
+def schema() -> str:
+    """JSON Schema of `export`."""
+    made = _plain(Report.model_json_schema())
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA}
+    return json.dumps({**head, **made}, indent=1) + "\n"
+
+
+def _plain(node: Any) -> Any:
+    """Without what pydantic's versions spell differently and no reader needs, so that each makes the same file."""
+    if isinstance(node, list):
+        return [_plain(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {
+        name: _plain(value)
+        for name, value in node.items()
+        if not (name == "title" and isinstance(value, str) or value is True)
+    }
+    if isinstance(kept.get("const"), int):
+        kept.pop("type", None)
+        kept.pop("enum", None)
+    return kept
+
+
+def _cell(record: Record) -> dict[str, object]:
+    # Not asdict, which copies all that is in it.
+    return {"id": record.id, **vars(record)}

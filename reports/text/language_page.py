@@ -1,0 +1,170 @@
+"""docs/language.md: what `triton.language` holds, a row for each name and option, made from language.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from crosswarp.matrix.cell.language_probes.names import parameters
+from crosswarp.matrix.facts.language_table import Table
+from crosswarp.reports.findings import language_view
+from crosswarp.reports.findings.language_view import Row
+from crosswarp.reports.text import escape
+
+_NAMED = 8
+
+
+def page(table: Table) -> str:
+    parts = [*_head(table), *_came_and_went(table)]
+    for one in language_view.sections(table):
+        rows = [[_label(row), *(square.sign or " " for square in row.squares)] for row in one.rows]
+        parts += [f"## {one.title}", one.told, _table(["", *table], rows)]
+    parts += _signatures(table)
+    parts += _failures(table)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _label(row: Row) -> str:
+    return f"⋅ {escape.code(row.label)}" if row.option else escape.code(row.label)
+
+
+def _head(table: Table) -> list[str]:
+    names = {name for release in table.values() for name in release.names}
+    probes = {probe for release in table.values() for probe in release.probes}
+    dates = sorted(release.about.get("checked", "") for release in table.values())
+    when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    unprobed = sum(
+        not any(release.probes.get(name) for release in table.values())
+        and not language_view.probes_of(table, name)
+        for name in names
+    )
+    return [
+        "# The language, release by release",
+        "Made by `crosswarp docs` from matrix/facts/language.json, which `crosswarp language --write` makes; change "
+        "neither by hand.",
+        f"Every public name of `triton.language` in Triton {', '.join(table)}, with the torch that pins each: found by "
+        "introspection, then probed with a kernel of a few lines, which the published compiler compiles for sm_90 and "
+        "gfx942 on the virtual GPU (2.3 has no AMD), and which Triton's interpreter runs, compared with PyTorch. "
+        f"Nothing here ran on a GPU: that it compiles does not say that its numbers are right. Checked {when}.",
+        _table(
+            ["sign", "means"],
+            [
+                [escape.code(sign) if sign else "(empty)", said]
+                for sign, said in language_view.SIGNS
+            ],
+        ),
+        "A row that begins with ⋅ is an option of the name above it, with the value that was tried. Why something is "
+        "red stands [at the end](#what-fails-by-its-error).",
+        f"{len(names)} names and {len(probes)} probes; {unprobed} names have none.",
+    ]
+
+
+def _came_and_went(table: Table) -> list[str]:
+    releases = list(table.items())
+    rows = []
+    for (_, before), (version, now) in zip(releases, releases[1:], strict=False):
+        came = sorted(now.names.keys() - before.names.keys())
+        went = sorted(before.names.keys() - now.names.keys())
+        rows.append([escape.markdown(version), _names(came), _names(went)])
+    if not rows:
+        return []
+    told = "Against the column before. Launch options and libdevice are in their own tables."
+    return ["## What came and went", told, _table(["", "came", "went"], rows)]
+
+
+def _names(names: Iterable[str]) -> str:
+    """Those of the language itself; what became a method or moved out of tl.math is counted."""
+    own, counted = [], {"tensor.": 0, "tl.math.": 0}
+    for name in names:
+        if name.startswith(("libdevice.", "launch.")):
+            continue
+        prefix = next((one for one in counted if name.startswith(one)), None)
+        if prefix:
+            counted[prefix] += 1
+        else:
+            own.append(escape.code(name))
+    many = [f"{count} of {escape.code(prefix + '*')}" for prefix, count in counted.items() if count]
+    return ", ".join([*own, *many])
+
+
+def _signatures(table: Table) -> list[str]:
+    rows = []
+    for name in sorted({name for release in table.values() for name in release.names}):
+        # Of functions of tl.math and libdevice only the names of their one to four arguments have ever changed.
+        if name.startswith(("tl.math.", "libdevice.")):
+            continue
+        before: Mapping[str, str] | None = None
+        for version, release in table.items():
+            entry = release.names.get(name)
+            now = None if entry is None else _parameters(entry.signature)
+            if before and now and before != now:
+                rows.append(
+                    [escape.code(name), escape.markdown(version), "; ".join(_changes(before, now))]
+                )
+            before = now
+    if not rows:
+        return []
+    return ["## Signatures that changed", _table(["", "in", "change"], rows)]
+
+
+def _parameters(signature: str) -> dict[str, str]:
+    """Parameter -> default, in order; `*` stands among them."""
+    if not signature.startswith("("):
+        # A launch option: its default alone.
+        return {"": signature.removeprefix("=")} if signature else {}
+    found = parameters(signature)
+    keyword_only = signature.partition("*, ")[2]
+    return found if not keyword_only else _with_star(found, parameters(f"({keyword_only}"))
+
+
+def _with_star(found: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """`found` with a `*` before what can be given by keyword only."""
+    before = {name: default for name, default in found.items() if name not in after}
+    return {**before, "*": "", **after}
+
+
+def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    added = [_spelled(name, now[name]) for name in now if name not in before and name != "*"]
+    gone = [escape.code(name) for name in before if name not in now and name != "*"]
+    changed = [
+        f"{_spelled(name, before[name])} → {escape.code(now[name] or 'required')}"
+        for name in now
+        if name in before and before[name] != now[name]
+    ]
+    told = [f"+ {text}" for text in added] + [f"− {text}" for text in gone] + changed
+    kept = [name for name in before if name in now], [name for name in now if name in before]
+    if not told or kept[0] != kept[1] or ("*" in now) != ("*" in before):
+        told.append(f"now {escape.code(f'({_joined(now)})')}")
+    return told
+
+
+def _joined(parameters: Mapping[str, str]) -> str:
+    return ", ".join(
+        f"{name}={default}" if default else name for name, default in parameters.items()
+    )
+
+
+def _spelled(name: str, default: str) -> str:
+    return escape.code(f"{name}={default}" if name and default else name or default or "no default")
+
+
+def _failures(table: Table) -> list[str]:
+    """Each error, where, of what, in which releases."""
+    rows = []
+    for one in language_view.failures(table):
+        told = ", ".join(map(escape.code, one.probes[:_NAMED]))
+        if len(one.probes) > _NAMED:
+            told += f" and {len(one.probes) - _NAMED} more"
+        rows.append([escape.code(one.outcome), one.place, told, one.releases])
+    if not rows:
+        return []
+    told = "`…` stands for the name itself. What a release does not have is not here."
+    return [
+        "## What fails, by its error",
+        told,
+        _table(["error", "where", "what", "Triton"], rows),
+    ]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

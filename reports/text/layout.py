@@ -1,0 +1,65 @@
+"""Text on a terminal of 80 columns, with whatever a cell wrote in its place."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from crosswarp.reports.text import escape
+
+WIDTH = 80
+_LONGEST_ID = 24
+
+
+# What one row may take up: a message may be a megabyte, and its beginning tells the most.
+LONGEST = 1200
+# A longer word is no address and no path that anybody would copy.
+_LONGEST_WORD = 400
+
+
+def row(name: str, text: str) -> str:
+    return fill(f"    {name:<9} ", escape.line(text, LONGEST))
+
+
+def tight(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+    """A table as narrow as what is in it (tabulate widens its heads): `left` columns of text, then numbers."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows)]
+    lines = [heads, ["-" * width for width in widths], *rows]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def wrapped(name: str, text: str) -> str:
+    whole = escape.terminal(escape.middle(text, LONGEST))
+    lines: Iterable[str] = [escape.line(line) for line in whole.splitlines()]
+    return "\n".join([f"{name}:", *(fill("  ", line) for line in lines if line)])
+
+
+def fill(prefix: str, text: str) -> str:
+    text = " ".join(_words(text, WIDTH - len(prefix)))
+    # Addresses and paths stay whole: a link that is cut in two is no link.
+    return textwrap.fill(
+        text or "-", WIDTH, initial_indent=prefix, subsequent_indent=" " * len(prefix),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def column_id(column: str) -> str:
+    """A short column id as it is, a longer one in its parts: cut off, it could read like another."""
+    name = escape.line(column)
+    if len(name) > _LONGEST_ID:
+        name = name.replace("+", "\n+")
+    return "\n".join(escape.line(part, _LONGEST_ID) for part in name.split("\n"))
+
+
+def _words(text: str, room: int) -> Iterable[str]:
+    for word in text.split(" "):
+        if len(word) <= room or ("/" in word and len(word) <= _LONGEST_WORD):
+            yield word
+        else:
+            yield from textwrap.wrap(word, room, break_on_hyphens=False)

@@ -1,0 +1,261 @@
+"""Measured ranges for people and for programs: on a terminal of 80 columns, as Markdown, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from packaging.version import Version
+from tabulate import tabulate
+
+from crosswarp.matrix.results.store import Run
+from crosswarp.matrix.results.supported import Measured, Range, Span, State, Supported
+from crosswarp.reports.text import escape
+from crosswarp.reports.text.layout import fill
+from crosswarp.reports.text.markdown import pipes
+
+# Raised when a field changes its meaning or goes away; a new field does not.
+FORMAT = 1
+_WIDTH = 24
+_NOT_RUN = "not run"
+# What these two are for everybody who did not write the harness.
+_LANE_OF = {"cpu": "the interpret lane", "gpu": "the device lane"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What was measured, and of what."""
+
+    run: Run
+    kernels: Sequence[str]
+    targets: Sequence[str]
+    lanes: Sequence[str]
+    found: Supported
+
+    @property
+    def of(self) -> str:
+        count = len(self.kernels)
+        kernels = ", ".join(self.kernels) if count <= 4 else f"{count} kernels"
+        return f"{kernels}; {', '.join(self.targets)}; {', '.join(self.lanes)}"
+
+
+def terminal(shown: Shown) -> str:
+    found = shown.found
+    parts = [fill("", escape.line(_head(shown)))]
+    for mode, of in found.suite.items():
+        lines = [f"{mode:<10}{_pasted('triton', of.triton)}"]
+        if of.triton.specifier:
+            lines.append(f"{'':<10}{_pasted('torch', of.torch)}")
+        parts.append("\n".join([*lines, *(fill("  ", line) for line in _ends(of.triton))]))
+    parts.append(_table(_releases(found)))
+    parts += [fill("", escape.line(line)) for line in _remarks(shown)]
+    rows = [
+        [escape.line(kernel, 28), *(_fold(_ranged(of)) for of in modes.values())]
+        for kernel, modes in found.kernels.items()
+    ]
+    heads = ["kernel, worst first", *(f"{mode}: triton" for mode in found.suite)]
+    parts.append(tabulate(rows, heads, disable_numparse=True))
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown(shown: Shown) -> str:
+    found = shown.found
+    ranges = [
+        [
+            mode,
+            *(escape.code(_pasted(name, each)) for name, each in (("triton", of.triton), ("torch", of.torch))),
+            " ".join(map(escape.markdown, _ends(of.triton))),
+        ]
+        for mode, of in found.suite.items()
+    ]  # fmt: skip
+    parts = [
+        f"**{escape.markdown(_head(shown))}**",
+        pipes(["mode", "Triton", "torch", "ends"], ranges),
+        _pipes(_releases(found), escape.markdown),
+        *(escape.markdown(line) for line in _remarks(shown)),
+        pipes(
+            ["kernel", *(f"{mode}: Triton" for mode in found.suite)],
+            [
+                [escape.code(kernel), *(escape.code(_ranged(of)) for of in modes.values())]
+                for kernel, modes in found.kernels.items()
+            ],
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def export(shown: Shown) -> str:
+    found = shown.found
+    document = {
+        "format": FORMAT,
+        "run": {"id": shown.run.id, "started": shown.run.started, "status": shown.run.status},
+        "kernels": list(shown.kernels),
+        "targets": list(shown.targets),
+        "lanes": list(shown.lanes),
+        "suite": {mode: _range(of) for mode, of in found.suite.items()},
+        "by_kernel": {
+            kernel: {mode: _range(of) for mode, of in modes.items()}
+            for kernel, modes in found.kernels.items()
+        },
+        "left_out": dict(found.left_out),
+    }
+    return escape.document(document)
+
+
+def _head(shown: Shown) -> str:
+    run = shown.run
+    return f"Measured range of {shown.of}: run {run.id}, {run.started}, {run.status}"
+
+
+def _pasted(name: str, span: Span) -> str:
+    return f"{name}{span.specifier}" if span.specifier else f"{name}: no release is green"
+
+
+def _ends(span: Span) -> list[str]:
+    """What the ends and the inside of a range rest on."""
+    if not span.specifier:
+        return []
+    lines = []
+    if span.below is None:
+        lines.append(f"Floor: nothing older than {span.floor} was tried.")
+    else:
+        lines.append(f"Floor: {_is(span.below)}.")
+    if span.holes:
+        lines.append(f"Holes: {_list(span.holes)}.")
+    if span.above is None:
+        lines.append(f"Ceiling: open; nothing newer than {span.ceiling} was tried.")
+    else:
+        lines.append(f"Ceiling: {_is(span.above)}.")
+    if span.inside:
+        one = len(span.inside) == 1
+        lines.append(
+            f"UNKNOWN: {_list(span.inside)} {'lies' if one else 'lie'} inside and {'was' if one else 'were'} not "
+            f"run (or not whole): {_how(span.inside)}"
+        )
+    return lines
+
+
+def _is(beyond: tuple[Version, State]) -> str:
+    version, state = beyond
+    return f"{version} " + ("was not run, or not whole" if state == "unknown" else f"is {state}")
+
+
+def _how(releases: Sequence[Version]) -> str:
+    names = ",".join(f"triton-{version}" for version in releases)
+    return f"crosswarp run --columns {names if len(releases) < 3 else 'all'}"
+
+
+def _releases(found: Supported) -> list[list[str]]:
+    """A row for each release: what it is, and what it showed in each mode."""
+    heads = ["triton", "torch", *found.suite]
+    modes = [of.releases for of in found.suite.values()]
+    rows = [
+        [
+            str(each[0].release.triton),
+            str(each[0].release.torch or "?"),
+            *(_state(one) for one in each),
+        ]
+        for each in zip(*modes)
+    ]
+    return [heads, *rows]
+
+
+def _state(one: Measured) -> str:
+    if one.state == "red":
+        kernels = len({record.kernel for record in one.red})
+        return f"red ({len(one.red)} cells, {kernels} kernel{'s' if kernels > 1 else ''})"
+    if one.state == "unknown" and one.release.columns:
+        return f"not whole ({one.missing or 'some'} not run)"
+    return _NOT_RUN if one.state == "unknown" else one.state
+
+
+def _remarks(shown: Shown) -> list[str]:
+    remarks: dict[str, list[str]] = {}
+    for of in shown.found.suite.values():
+        for one in of.releases:
+            if one.lacking:
+                lacking = ", ".join(_LANE_OF.get(name, name) for name in one.lacking)
+                releases = remarks.setdefault(lacking, [])
+                if str(one.release.triton) not in releases:
+                    releases.append(str(one.release.triton))
+    lines = [
+        f"On {', '.join(releases)}, declared unsupported: {lacking}."
+        for lacking, releases in remarks.items()
+    ]
+    for one in next(iter(shown.found.suite.values())).releases:
+        stand_ins = [name for name in one.release.columns if not name.startswith("triton-")]
+        if stand_ins:
+            lines.append(f"{one.release.triton} was measured as {', '.join(stand_ins)}.")
+    lines += [f"Left out: {column}: {why}." for column, why in shown.found.left_out.items()]
+    if shown.run.status != "finished":
+        lines.append(f"Run {shown.run.id} is not whole: {shown.run.status}.")
+    return lines
+
+
+def _ranged(of: Range) -> str:
+    """A kernel's specifier, or why it has none; and what of it did not run though its column did."""
+    missing = [one.release.triton for one in of.releases if one.state == "unknown" and one.missing]
+    missing = [
+        version
+        for version in missing
+        if any(one.release.columns for one in of.releases if one.release.triton == version)
+    ]
+    text = of.triton.specifier or _without_green(of.releases)
+    return f"{text} (not whole: {_list(missing)})" if missing and of.triton.specifier else text
+
+
+def _without_green(releases: Sequence[Measured]) -> str:
+    states = {one.state for one in releases if one.release.columns}
+    return next((state for state in ("red", "unsupported") if state in states), _NOT_RUN)
+
+
+def _table(rows: list[list[str]]) -> str:
+    return tabulate(rows[1:], rows[0], disable_numparse=True)
+
+
+def _pipes(rows: list[list[str]], escaped: Callable[[str], str]) -> str:
+    return pipes(rows[0], [[escaped(text) for text in row] for row in rows[1:]])
+
+
+def _fold(text: str) -> str:
+    """A specifier has no blanks, and is legal with them: folded after a comma, so that a row fits."""
+    lines = [""]
+    for part in text.replace(",", ", ").split(" "):
+        if lines[-1] and len(lines[-1]) + 1 + len(part) > _WIDTH:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {part}".strip()
+    return "\n".join(lines)
+
+
+def _list(releases: Sequence[Version]) -> str:
+    return ", ".join(map(str, releases))
+
+
+def _range(of: Range) -> dict[str, Any]:
+    return {
+        "triton": of.triton.specifier or None,
+        "torch": of.torch.specifier or None,
+        "floor": _version(of.triton.floor),
+        "ceiling": _version(of.triton.ceiling),
+        "open": bool(of.triton.specifier) and of.triton.above is None,
+        "holes": [str(version) for version in of.triton.holes],
+        "unknown_inside": [str(version) for version in of.triton.inside],
+        "releases": [
+            {
+                "triton": str(one.release.triton),
+                "torch": _version(one.release.torch),
+                "columns": list(one.release.columns),
+                "state": one.state,
+                "red": len(one.red),
+                "red_kernels": sorted({record.kernel for record in one.red}),
+                "missing": one.missing,
+                "unsupported": list(one.lacking),
+            }
+            for one in of.releases
+        ],
+    }
+
+
+def _version(version: Version | None) -> str | None:
+    return None if version is None else str(version)

@@ -1,0 +1,266 @@
+"""The end of a run, on a terminal of 80 columns: counts, then each regression once, then what nobody expected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.facts.issues import triton_of
+from crosswarp.matrix.results import comparison
+from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record
+from crosswarp.matrix.running.progress import counts as told
+from crosswarp.reports.findings.missing import missing
+from crosswarp.reports.findings.view import Regression, View, regressions
+from crosswarp.reports.text import escape
+from crosswarp.reports.text.layout import LONGEST, WIDTH, column_id, fill, row, tight, wrapped
+
+MAX_LISTED = 10
+# Short enough that all nine fit beside the longest column id.
+_HEADS = {
+    "pass": "pass", "mismatch": "mism", "api-error": "api", "compile-error": "compile", "crash": "crash",
+    "limit": "limit", "timeout": "time", "unsupported": "unsup", "not-run": "not-run",
+}  # fmt: skip
+
+
+def summary(view: View) -> str:
+    parts = [
+        _head(view),
+        counts(view),
+        *_environments(view),
+        *_missing(view),
+        *_regressions(view),
+        *_unexpected(view),
+    ]
+    parts += _heavier(view)
+    parts += _notes(view)
+    parts.append(_last_line(view))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def counts(view: View) -> str:
+    """Cells per column, lane and mode; outcomes that did not occur are left out."""
+    seen, lines = tally(view)
+    if not lines:
+        return "Nothing was recorded."
+    rows = []
+    for column, lane, mode, found in lines:
+        # a long name goes on in rows of its own
+        first, *others = column_id(column).split("\n")
+        rows.append([first, lane, mode, *(str(found[outcome] or "") for outcome in seen)])
+        rows += [[part, *[""] * (len(seen) + 2)] for part in others]
+    heads = ["column", "lane", "mode", *(_HEADS[outcome] for outcome in seen)]
+    text = tight(heads, rows, left=3)
+    if max(map(len, text.splitlines())) <= WIDTH:
+        return text
+    # So many outcomes, or so long a name, that a column for each is too much: they are told in words.
+    return "\n".join(
+        fill(f"{escape.line(column, 24):<24}  {lane:<9}  {mode:<7}  ", told(found))
+        for column, lane, mode, found in lines
+    )
+
+
+def tally(view: View) -> tuple[list[str], list[tuple[str, str, str, Counter[str]]]]:
+    """The outcomes that occurred, and how often, by column, lane and mode."""
+    mine: dict[tuple[str, str, str], Counter[str]] = {}
+    for record in view.records:
+        mine.setdefault((record.column, record.lane, record.mode), Counter())[record.outcome] += 1
+    order = {column: number for number, column in enumerate(view.columns)}
+    places = sorted(mine, key=lambda place: (order[place[0]], *_lane_order(place[1:])))
+    seen = {outcome for found in mine.values() for outcome in found}
+    return [outcome for outcome in OUTCOMES if outcome in seen], [(*p, mine[p]) for p in places]
+
+
+def _lane_order(lane_mode: tuple[str, str]) -> tuple[int, int]:
+    return LANES.index(lane_mode[0]), MODES.index(lane_mode[1])
+
+
+def _head(view: View) -> str:
+    labels = [e.label for e in view.environments if e.label != e.column]
+    labels += [
+        f"{e.column}: overridden: {', '.join(e.overrides)}"
+        for e in view.environments
+        if e.overrides and versions.swapped(e.column)
+    ]
+    head = fill(
+        "", escape.line(f"Run {view.run.id}, {view.run.started}, {view.run.status}", LONGEST)
+    )
+    return "\n".join([head, *(fill("  ", escape.line(text, LONGEST)) for text in labels)])
+
+
+def _environments(view: View) -> list[str]:
+    return [
+        wrapped(f"{escape.line(environment.column, 60)}: not run", environment.message)
+        for environment in view.environments
+        if environment.state == "failed"
+    ]
+
+
+def _missing(view: View) -> list[str]:
+    # Of the others more is said: above of a failed environment, in the last line of a run that was cut short.
+    failed = {
+        environment.column for environment in view.environments if environment.state == "failed"
+    }
+    lines = [str(one) for one in missing(view) if one.column and one.column not in failed]
+    return (
+        ["\n".join(["Missing:", *(fill("  ", escape.line(line, LONGEST)) for line in lines)])]
+        if lines
+        else []
+    )
+
+
+def _regressions(view: View) -> list[str]:
+    groups = regressions(view)
+    known = [group for group in groups if group.issue]
+    if not known:
+        return []
+    return [
+        f"Regressions ({len(known)}), each known upstream:",
+        *(_regression(group) for group in known),
+    ]
+
+
+def _regression(group: Regression) -> str:
+    issue = group.issue
+    assert issue is not None
+    if group.shims:
+        healed = f"by {', '.join(group.shims)} ({group.healed} of {group.cells} cells)"
+    elif issue.shim:
+        healed = f"not seen: {issue.shim} should ({group.cells} cells)"
+    else:
+        healed = issue.workaround or "no shim"
+    rows = [
+        (
+            "first bad",
+            f"{group.first_column}" + (f", fixed in {issue.fixed_in}" if issue.fixed_in else ""),
+        ),
+        ("where", _where(group)),
+        ("outcome", f"{group.outcome}: {group.fingerprint}"),
+        ("upstream", " ".join(issue.links)),
+        ("healed", healed),
+    ]
+    return "\n".join(
+        [
+            fill("  ", escape.line(f"{group.kernel}: {issue.title} [{issue.id}]", LONGEST)),
+            *(row(*one) for one in rows),
+        ]
+    )
+
+
+def _where(group: Regression) -> str:
+    parts = [", ".join(group.columns), ", ".join(group.targets)]
+    if group.configs:
+        shown = group.configs[:4]
+        parts.append(
+            "; ".join(shown)
+            + (f"; and {len(group.configs) - 4} more" if len(group.configs) > 4 else "")
+        )
+    return " / ".join(parts)
+
+
+def _unexpected(view: View) -> list[str]:
+    verdict = view.verdict
+    parts = []
+    if verdict.unexpected_red:
+        parts.append(
+            f"UNEXPECTEDLY RED ({len(verdict.unexpected_red)} cells): no known issue explains these.\n"
+            + _cells(verdict.unexpected_red)
+            + "\n  New: report it upstream and add it to issues.toml. Of each cause:\n"
+            + f"    a script to attach  crosswarp reproduce --run {view.run.id}\n"
+            + f"    a record to paste   crosswarp issues --run {view.run.id} --new"
+        )
+    if verdict.shim_failed:
+        parts.append(
+            f"NOT HEALED ({len(verdict.shim_failed)} cells): the issue's shim was not seen to heal these.\n"
+            + _cells([record for record, _ in verdict.shim_failed])
+            + "\n  Mend the shim, or narrow what issues.toml promises of it."
+        )
+    if verdict.unhealed:
+        # As expected, and yet no user of the shims is helped.
+        by_id = {issue.id: issue for _, issue in verdict.unhealed}
+        parts.append(
+            f"RED WITH THE SHIMS TOO ({len(verdict.unhealed)} cells): known upstream, and no shim heals them.\n"
+            + "\n".join(
+                fill("  ", escape.line(f"{one.id}: {one.workaround or one.title}", LONGEST))
+                for one in by_id.values()
+            )
+            + "\n"
+            + _cells([record for record, _ in verdict.unhealed])
+        )
+    if verdict.unexpectedly_green:
+        issues = {green.issue.id: green.issue for green in verdict.unexpectedly_green}
+        parts.append(
+            f"UNEXPECTEDLY GREEN ({len(verdict.unexpectedly_green)} cells), good news: these no longer reproduce.\n"
+            + "\n".join(
+                fill("  ", f"{one.id}: {escape.line(one.title)}") for one in issues.values()
+            )
+            + "\n"
+            + _cells([green.record for green in verdict.unexpectedly_green])
+            + "\n  Close the window of the issue in issues.toml, and see whether its shim can go."
+        )
+    if view.wrong_windows:
+        lines = [fill("  ", escape.line(str(wrong), LONGEST)) for wrong in view.wrong_windows]
+        parts.append("\n".join([f"WRONG WINDOWS in issues.toml ({len(lines)}):", *lines]))
+    return parts
+
+
+def _heavier(view: View) -> list[str]:
+    """Where a column needs more resources than the one before, or makes less of the GPU; `diff` has the figures."""
+    mine: dict[str, list[Record]] = {}
+    for record in view.records:
+        mine.setdefault(record.column, []).append(record)
+    columns = sorted(mine, key=lambda column: versions.sort_key(triton_of(mine[column][0])))
+    lines = []
+    for before, after in zip(columns, columns[1:]):
+        found = comparison.pairs(mine[before], mine[after], across_columns=True)
+        tally = Counter(pair.comparison.outcome for pair in found)
+        told = [f"{tally[o]} {o}" for o in ("resource-regressed", "slower") if tally[o]]
+        if told:
+            sides = " ".join(f"{view.run.id}:{escape.line(column)}" for column in (before, after))
+            lines.append(fill("  ", f"{', '.join(told)}: crosswarp diff {sides}"))
+    return (
+        ["\n".join(["Green, and heavier than on the column before (cells):", *lines])]
+        if lines
+        else []
+    )
+
+
+def _cells(records: Sequence[Record]) -> str:
+    lines: list[str] = []
+    causes: dict[tuple[str, str, str], list[Record]] = {}
+    for record in records:
+        causes.setdefault((record.kernel, record.outcome, record.fingerprint), []).append(record)
+    for (_, outcome, fingerprint), group in list(causes.items())[:MAX_LISTED]:
+        more = f" and {len(group) - 1} more like it" if len(group) > 1 else ""
+        lines.append(fill("  ", escape.line(group[0].id, LONGEST) + more))
+        what = fingerprint or group[0].reason or group[0].message
+        if outcome != "pass":
+            lines.append(row(outcome, what))
+    if len(causes) > MAX_LISTED:
+        lines.append(
+            f"  ... and {len(causes) - MAX_LISTED} more causes: crosswarp report --format json"
+        )
+    return "\n".join(lines)
+
+
+def _notes(view: View) -> list[str]:
+    problems = [note.text for note in view.notes if note.kind == "problem"]
+    return [wrapped("Problem", text) for text in dict.fromkeys(problems)]
+
+
+def _last_line(view: View) -> str:
+    verdict, code = view.verdict, view.run.exit_code
+    if view.run.status != "finished":
+        said = f"This run is not whole: {view.run.status}. What had finished stands above."
+        return fill("", escape.line(said, LONGEST))
+    if code == 0:
+        healed = f", {len(verdict.healed)} of them green shimmed" if verdict.healed else ""
+        left = len(verdict.unhealed)
+        healed += f", {left} red with the shims too, which heal none of these" if left else ""
+        return fill("", f"As expected: {len(verdict.known)} red cells, all known upstream{healed}.")
+    meaning = {
+        1: "Not as expected: see above.",
+        2: "Nothing ran.",
+        3: "An environment could not be built or was not the planned one; the other columns ran.",
+    }
+    return fill("", f"{meaning.get(code or -1, 'Ended')} (exit {code})")
