@@ -378,8 +378,8 @@ def hostile():
 def hostile_view(make_record, make_issue, hostile):
     """A view in which all that a stranger may write is hostile, and a megabyte long where it is a message. It does not
     come from a store, which would have mended the half characters."""
-    from crosswarp.matrix.facts import issues
     from crosswarp.matrix.results.store import Environment, Note, Run
+    from crosswarp.matrix.results.verdict import judge
     from crosswarp.reports.findings.view import View
 
     words = {
@@ -412,6 +412,6 @@ def hostile_view(make_record, make_issue, hostile):
         records=records,
         environments=[Environment("triton-3.2.0", hostile, "failed", long, {}, (hostile,), 0.0)],
         notes=[Note("triton-3.2.0", "problem", long), Note("", "note", hostile)],
-        verdict=issues.judge(records, known),
+        verdict=judge(records, known),
         unsupported_targets=[("triton-3.2.0", words["target"], long)],
     )

@@ -8,7 +8,7 @@ from packaging.specifiers import SpecifierSet
 from crosswarp.matrix import versions
 from crosswarp.matrix.errors import ConfigError
 from crosswarp.matrix.facts import issues
-from crosswarp.matrix.facts.issues import classify, judge
+from crosswarp.matrix.results.verdict import classify, judge
 
 WARPS = "BLOCK=64,num_warps={}"
 ABORT = "SIGABRT: LinearLayout reshapeOuts"

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from crosswarp.matrix.cell import protocol
-from crosswarp.matrix.facts import issues
+from crosswarp.matrix.results.verdict import judge
 from crosswarp.matrix.running import language_run, run
 from crosswarp.matrix.running.column_run import NO_RECORD, ColumnRun
 from crosswarp.matrix.running.progress import PlainProgress
@@ -126,7 +126,7 @@ def host(fake_run, tmp_path):
             column.account(0, False)
             records = store.records(recording.run)
             code = run.exit_code(
-                records, issues.judge(records, ()), planned=store.planned(recording.run),
+                records, judge(records, ()), planned=store.planned(recording.run),
                 environment_failed=recording.environment_failed, problems=recording.problems,
             )  # fmt: skip
             store.finish(recording.run, "finished", code)

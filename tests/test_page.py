@@ -15,8 +15,8 @@ from urllib.parse import unquote, urldefrag
 import pytest
 
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.facts import issues as issues_module
 from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.results.verdict import judge
 from crosswarp.reports import page
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.page.folder import MARK
@@ -39,7 +39,7 @@ def make_site(page_run, make_issue):
             shown = view(store, issues)
         # Not by way of the store, which takes no invalid UTF-8.
         records = [*shown.records, *more]
-        verdict = issues_module.judge(records, issues)
+        verdict = judge(records, issues)
         return page.site(replace(shown, records=records, verdict=verdict), issues)
 
     return make

@@ -11,7 +11,7 @@ import pytest
 from crosswarp import kernels
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import issues, targets
-from crosswarp.matrix.facts.issues import judge
+from crosswarp.matrix.results.verdict import judge
 from crosswarp.reports.reproducing.drafts import LINK, drafts
 from crosswarp.reports.reproducing.reproducer import script
 from crosswarp.reports.text.summary import summary

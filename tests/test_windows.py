@@ -6,8 +6,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from crosswarp.matrix.facts.issues import judge
 from crosswarp.matrix.results import windows
+from crosswarp.matrix.results.verdict import judge
 
 RELEASES = ("2.3.1", "3.0.0", "3.1.0", "3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0", "3.10.0")
 

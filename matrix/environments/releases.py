@@ -21,8 +21,7 @@ from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import ConfigError, EnvironmentFailed, UsageError
 from crosswarp.matrix.facts import columns as columns_module
 from crosswarp.matrix.facts import datafile
-from crosswarp.matrix.facts.columns import Column
-from crosswarp.matrix.running.bisection import published
+from crosswarp.matrix.facts.columns import Column, published
 
 # A release need not be for the Python that crosswarp runs on: so many minors beyond it are asked about too.
 _OLDEST_PYTHON = 9

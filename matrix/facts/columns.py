@@ -113,14 +113,20 @@ def load(path: Path = DEFAULT_FILE) -> tuple[Column, ...]:
     return datafile.load(path, ColumnFile).column
 
 
+def published(table: Sequence[Column]) -> list[Column]:
+    """The official pairs of the table, oldest first."""
+    official = [column for column in table if column.official and column.triton]
+    return sorted(official, key=lambda column: Version(column.triton or "0"))
+
+
 def newest(columns: Sequence[Column]) -> Column:
     """The newest published pair of the table."""
-    published = [column for column in columns if column.triton and column.official]
-    if not published:
+    pairs = published(columns)
+    if not pairs:
         raise ConfigError(
             "the column table holds no published pair. Add one with triton and torch."
         )
-    return max(published, key=lambda column: Version(column.triton or "0"))
+    return pairs[-1]
 
 
 def choose(columns: Sequence[Column], wanted: Sequence[str]) -> list[Column]:

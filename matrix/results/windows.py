@@ -15,9 +15,9 @@ from packaging.specifiers import Specifier, SpecifierSet
 from packaging.version import Version
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.facts import issues as issues_module
-from crosswarp.matrix.facts.issues import Issue, Verdict, triton_of
+from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.verdict import Verdict, describes, proves, triton_of, within
 
 Edge = Literal["lower edge", "upper edge", "hole", "middle"]
 # What an issue's window is made of: its field, and what a record has there.
@@ -120,9 +120,9 @@ def wrong(records: Sequence[Record], verdict: Verdict, issues: Sequence[Issue]) 
 def _left_out(issue: Issue, record: Record) -> tuple[str, ...]:
     """The parts of the window that leave out a record which is red as the issue describes; none where it is not."""
     # Without a text to go by, any failure of the kernel would look like it.
-    if not issue.fingerprint or not issues_module.describes(issue, record):
+    if not issue.fingerprint or not describes(issue, record):
         return ()
-    return tuple(axis for axis in AXES if not issues_module.within(issue, record, axis))
+    return tuple(axis for axis in AXES if not within(issue, record, axis))
 
 
 def _too_narrow(
@@ -204,7 +204,7 @@ def _would_be(issue: Issue, records: Sequence[Record], red: Sequence[Record]) ->
     greens = {
         release
         for record in records
-        if record.outcome == "pass" and issues_module.proves(issue, record)
+        if record.outcome == "pass" and proves(issue, record)
         if (release := versions.base(triton_of(record) or ""))
     }
     below = versions.within("0", SpecifierSet(issue.triton))

@@ -157,12 +157,6 @@ class Trial:
         return replace(seen, run=result.run, environment=environment, records=counted)
 
 
-def published(table: Sequence[Column]) -> list[Column]:
-    """The official pairs of the table, oldest first."""
-    official = [column for column in table if column.official and column.triton]
-    return sorted(official, key=lambda column: Version(column.triton or "0"))
-
-
 def wheels(folder: Path, table: Sequence[Column]) -> dict[str, tuple[Column, Path]]:
     """A column for each Triton wheel in `folder` that this interpreter can install, by id, oldest first.
 

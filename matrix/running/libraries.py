@@ -25,9 +25,10 @@ from crosswarp import compat
 from crosswarp.matrix import versions
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import EnvironmentFailed
-from crosswarp.matrix.facts import datafile, issues, selection
+from crosswarp.matrix.facts import datafile, selection
 from crosswarp.matrix.facts.columns import _requirement, _specifier, _version
 from crosswarp.matrix.facts.issues import _regex
+from crosswarp.matrix.results import verdict as run_verdict
 from crosswarp.matrix.results.record import RED, Record
 
 _CELL = Path(__file__).parents[1] / "cell"
@@ -286,4 +287,4 @@ def judge_records(
 
 def triton_of(cell: Cell) -> str | None:
     record = cell.shimmed or cell.bare
-    return issues.triton_of(record) if record else versions.of_column(cell.column)
+    return run_verdict.triton_of(record) if record else versions.of_column(cell.column)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.facts import issues as issues_module
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.results.verdict import classify
 
 
 class Progress(Protocol):
@@ -48,7 +48,7 @@ class Recording:
     def explained(self, cell: Record) -> Record:
         """`cell` with the known issue that it is, if any."""
         version = self.measured.get(cell.column) or versions.of_column(cell.column)
-        issue = issues_module.classify(cell, self._issues, version)
+        issue = classify(cell, self._issues, version)
         return cell.with_issue(issue.id) if issue else cell
 
     def not_run(self, cells: Sequence[Record]) -> None:

@@ -34,10 +34,9 @@ from crosswarp.matrix.errors import (
     StoreError,
     WorkError,
 )
-from crosswarp.matrix.facts import issues as issues_module
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
-from crosswarp.matrix.results import record, store
+from crosswarp.matrix.results import record, store, verdict
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running import process
 from crosswarp.matrix.running.column_run import ColumnRun
@@ -121,7 +120,7 @@ class Runner:
         self._suite = suite
         self._here = here
         # What is expected of the records; anything with `as_expected` will do.
-        self._judge = judge or (lambda records: issues_module.judge(records, issues))
+        self._judge = judge or (lambda records: verdict.judge(records, issues))
         self._stop = StopRequested()
 
     def __call__(self) -> Result:

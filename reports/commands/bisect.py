@@ -17,7 +17,7 @@ from crosswarp.matrix.environments import here, resolver
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import Cancelled, CrosswarpError, EnvironmentFailed, UsageError
 from crosswarp.matrix.facts import columns as columns_module
-from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.facts.columns import Column, published
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import clean
 from crosswarp.matrix.running import bisection
@@ -76,7 +76,7 @@ def _history(
         columns = [column for column, _ in listed.values()]
         return columns, {}, {name: version for name, (_, version) in listed.items()}
     if options.wheels is None:
-        return bisection.published(table), {}, {}
+        return published(table), {}, {}
     made = bisection.wheels(options.wheels.resolve(), table)
     columns = [column for column, _ in made.values()]
     return columns, {name: path for name, (_, path) in made.items()}, {}

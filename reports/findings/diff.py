@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.facts import issues as issues_module
-from crosswarp.matrix.facts.issues import Healed, Issue, Verdict
+from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import baseline, comparison
 from crosswarp.matrix.results.comparison import Pair
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Run, Store
+from crosswarp.matrix.results.verdict import Healed, Verdict, judge
 from crosswarp.reports.findings.missing import unreached
 
 LATEST = "run"
@@ -96,7 +96,7 @@ def diff(before: Side, after: Side, issues: Sequence[Issue]) -> Diff:
         raise UsageError(
             f"{before.title} and {after.title} have no cell in common that ran on both sides. {HOW}"
         )
-    verdicts = [issues_module.judge(side.records, issues) for side in (before, after)]
+    verdicts = [judge(side.records, issues) for side in (before, after)]
     return Diff(before, after, pairs, groups(pairs, verdicts))
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.facts import issues as issues_module
-from crosswarp.matrix.facts.issues import Issue, triton_of
+from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import windows
 from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.verdict import describes, judge, proves, triton_of, within
 
 Verdict = Literal["shown", "in part", "contradicted", "not run", "no case"]
 
@@ -44,7 +44,7 @@ class Proof:
 
 def proofs(records: Sequence[Record], issues: Sequence[Issue]) -> list[Proof]:
     """One for each issue, in their order."""
-    verdict = issues_module.judge(records, issues)
+    verdict = judge(records, issues)
     wrong: dict[str, list[str]] = defaultdict(list)
     for one in windows.wrong(records, verdict, issues):
         wrong[one.issue.id].append(one.text)
@@ -69,13 +69,13 @@ def _proof(
     mine: dict[str, list[Record]] = {column: [] for column in columns}
     for kernel in by_kernel:
         for record in by_kernel[kernel]:
-            if record.ran and issues_module.proves(issue, record):
+            if record.ran and proves(issue, record):
                 mine[record.column].append(record)
     inside = [column for column, record in columns.items() if _inside(issue, record)]
     states: dict[str, list[str]] = defaultdict(list)
     whole = []
     for column, cells in mine.items():
-        red = [record for record in cells if issues_module.describes(issue, record)]
+        red = [record for record in cells if describes(issue, record)]
         if red and len(red) == len(cells):
             states["red"].append(column)
             if all(record.id in healed for record in red):
@@ -117,4 +117,4 @@ def columns_of(records: Sequence[Record]) -> dict[str, Record]:
 
 
 def _inside(issue: Issue, record: Record) -> bool:
-    return all(issues_module.within(issue, record, axis) for axis in ("triton", "torch"))
+    return all(within(issue, record, axis) for axis in ("triton", "torch"))

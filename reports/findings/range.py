@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from crosswarp.matrix.errors import UsageError
@@ -11,8 +12,24 @@ from crosswarp.matrix.facts import targets as targets_module
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.results import supported
 from crosswarp.matrix.results.record import LANES, LANES_OF_TARGETS, Record
-from crosswarp.matrix.results.store import Store
-from crosswarp.reports.text.range_text import Shown
+from crosswarp.matrix.results.store import Run, Store
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What was measured, and of what."""
+
+    run: Run
+    kernels: Sequence[str]
+    targets: Sequence[str]
+    lanes: Sequence[str]
+    found: supported.Supported
+
+    @property
+    def of(self) -> str:
+        count = len(self.kernels)
+        kernels = ", ".join(self.kernels) if count <= 4 else f"{count} kernels"
+        return f"{kernels}; {', '.join(self.targets)}; {', '.join(self.lanes)}"
 
 
 def measured(

@@ -8,11 +8,11 @@ from datetime import date
 from functools import cached_property
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.facts import issues as issues_module
-from crosswarp.matrix.facts.issues import Healed, Issue, Verdict
+from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import windows
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Environment, Note, Run, Store
+from crosswarp.matrix.results.verdict import Healed, Verdict, judge, triton_of
 from crosswarp.matrix.results.windows import Wrong
 
 
@@ -70,7 +70,7 @@ def day(moment: str) -> date | None:
 def view(store: Store, issues: Sequence[Issue], run: int | None = None) -> View:
     one = store.run(run)
     records = store.records(one.id)
-    verdict = issues_module.judge(records, issues)
+    verdict = judge(records, issues)
     return View(
         run=one,
         records=records,
@@ -93,7 +93,7 @@ def regressions(view: View) -> list[Regression]:
     red = [record for record in view.records if record.red and record.mode == "bare"]
     red.sort(
         key=lambda record: (
-            versions.sort_key(issues_module.triton_of(record)),
+            versions.sort_key(triton_of(record)),
             order[record.column],
         )
     )

@@ -15,9 +15,10 @@ from packaging.version import Version
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts import columns as columns_module
-from crosswarp.matrix.facts.issues import Issue, triton_of
+from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import windows
 from crosswarp.matrix.results.record import LANES, Record
+from crosswarp.matrix.results.verdict import triton_of
 from crosswarp.reports.findings.causes import Cause, unexpected
 from crosswarp.reports.findings.view import View, day
 from crosswarp.reports.text import escape

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from packaging.version import Version
 from tabulate import tabulate
 
-from crosswarp.matrix.results.store import Run
 from crosswarp.matrix.results.supported import Measured, Range, Span, State, Supported
+from crosswarp.reports.findings.range import Shown
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import fill
 from crosswarp.reports.text.markdown import pipes
@@ -21,23 +20,6 @@ _WIDTH = 24
 _NOT_RUN = "not run"
 # What these two are for everybody who did not write the harness.
 _LANE_OF = {"cpu": "the interpret lane", "gpu": "the device lane"}
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What was measured, and of what."""
-
-    run: Run
-    kernels: Sequence[str]
-    targets: Sequence[str]
-    lanes: Sequence[str]
-    found: Supported
-
-    @property
-    def of(self) -> str:
-        count = len(self.kernels)
-        kernels = ", ".join(self.kernels) if count <= 4 else f"{count} kernels"
-        return f"{kernels}; {', '.join(self.targets)}; {', '.join(self.lanes)}"
 
 
 def terminal(shown: Shown) -> str:

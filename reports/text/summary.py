@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.facts.issues import triton_of
 from crosswarp.matrix.results import comparison
 from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record
+from crosswarp.matrix.results.verdict import triton_of
 from crosswarp.matrix.running.progress import counts as told
 from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.view import Regression, View, regressions

@@ -1,0 +1,182 @@
+"""What a run says about the known issues, and they about it.
+
+Pure functions: records and issues in, verdict out. The program is held to each issue in both directions. A red cell
+that no issue explains fails the run, and so does an issue's own case that is no longer red inside its window, because
+then the record is out of date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from packaging.specifiers import SpecifierSet
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.facts.issues import Issue, ProvingCase
+from crosswarp.matrix.results.record import Record
+
+
+@dataclass(frozen=True)
+class Green:
+    """A cell that its issue says must be red, and is not."""
+
+    issue: Issue
+    record: Record
+
+
+@dataclass(frozen=True)
+class Healed:
+    issue: Issue
+    bare: Record
+    shims: tuple[str, ...]
+
+
+@dataclass
+class Verdict:
+    known: list[tuple[Record, Issue]] = field(default_factory=list)
+    unexpected_red: list[Record] = field(default_factory=list)
+    unexpectedly_green: list[Green] = field(default_factory=list)
+    # The issue names a shim, and the cell is red shimmed, or red bare and was never seen green shimmed.
+    shim_failed: list[tuple[Record, Issue]] = field(default_factory=list)
+    healed: list[Healed] = field(default_factory=list)
+
+    @property
+    def unhealed(self) -> list[tuple[Record, Issue]]:
+        """Of the known, what is red with the shims as well, as their records say: they name no shim. No failure of the
+        run, and never to be told as healed."""
+        return [(record, issue) for record, issue in self.known if record.mode == "shimmed"]
+
+    @property
+    def as_expected(self) -> bool:
+        return not (self.unexpected_red or self.unexpectedly_green or self.shim_failed)
+
+
+def triton_of(record: Record) -> str | None:
+    """What the cell measured, else what its column promises."""
+    return record.versions.get("triton") or versions.of_column(record.column)
+
+
+def classify(record: Record, issues: Sequence[Issue], column_version: str | None) -> Issue | None:
+    """The issue that explains a red record, or None."""
+    if not record.red:
+        return None
+    for issue in issues:
+        if _in_window(issue, record, column_version) and describes(issue, record):
+            return issue
+    return None
+
+
+def describes(issue: Issue, record: Record) -> bool:
+    """Whether a record is red in the way of `issue`, wherever it ran."""
+    return (
+        record.outcome in issue.outcome
+        and _any(record.kernel, issue.kernels)
+        and _any(record.config, issue.configs)
+        and re.search(issue.fingerprint, record.fingerprint) is not None
+    )
+
+
+def proves(issue: Issue, record: Record) -> bool:
+    """Whether a record is of the cells that prove `issue`, bare: red on the versions of its window, green on others."""
+    return (
+        record.mode == "bare"
+        and any(_covers(case, record) for case in issue.case)
+        and _any(record.config, issue.configs)
+        and within(issue, record, "targets")
+        and within(issue, record, "lanes")
+    )
+
+
+def within(issue: Issue, record: Record, axis: str) -> bool:
+    """Whether a record is inside one part of the window: "triton", "torch", "targets" or "lanes"."""
+    if axis == "triton":
+        return versions.within(triton_of(record), SpecifierSet(issue.triton))
+    if axis == "torch":
+        torch = record.versions.get("torch")
+        return not issue.torch or versions.within(torch, SpecifierSet(issue.torch))
+    return record.lane in issue.lanes if axis == "lanes" else _any(record.target, issue.targets)
+
+
+def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
+    records = list(records)
+    verdict = Verdict()
+    shimmed: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    green_bare: set[tuple[str, str, str]] = set()
+    for record in records:
+        if (record.mode, record.outcome) == ("bare", "pass"):
+            green_bare.add((record.column, _bare_item(record), record.config))
+        if record.mode == "shimmed":
+            shimmed[record.column, _bare_item(record)].append(record)
+    # A run of bare Triton alone says nothing about shims.
+    shims_ran = bool(shimmed)
+    for record in records:
+        version = triton_of(record)
+        if record.red:
+            issue = classify(record, issues, version)
+            twin = (record.column, _bare_item(record), record.config)
+            # What only the shims make red is no fault of Triton's, whatever it looks like.
+            broken = record.mode == "shimmed" and twin in green_bare
+            if issue is None or (broken and not issue.shim):
+                verdict.unexpected_red.append(record)
+                continue
+            healed = _healed(record, issue, shimmed)
+            if healed:
+                verdict.healed.append(healed)
+            if issue.shim and shims_ran and not healed:
+                verdict.shim_failed.append((record, issue))
+            else:
+                verdict.known.append((record, issue))
+        elif record.mode == "bare" and record.ran:
+            for issue in issues:
+                if issue.status == "reproduced" and _must_be_red(issue, record, version):
+                    verdict.unexpectedly_green.append(Green(issue, record))
+    return verdict
+
+
+def _healed(
+    record: Record, issue: Issue, shimmed: Mapping[tuple[str, str], list[Record]]
+) -> Healed | None:
+    """Healed means seen green: the same configuration shimmed, or all of the case where the shim dropped it."""
+    if record.mode != "bare":
+        return None
+    twins = shimmed.get((record.column, _bare_item(record)), [])
+    # What an autotuner left out says nothing by itself.
+    same = [twin for twin in twins if twin.config == record.config and twin.ran]
+    twins = same or twins
+    if any(twin.red for twin in twins) or not any(twin.outcome == "pass" for twin in twins):
+        return None
+    if issue.shim:
+        # Others may have acted as well, on what has nothing to do with it.
+        return Healed(issue, record, (issue.shim,))
+    return Healed(issue, record, tuple(sorted({shim for twin in twins for shim in twin.shims})))
+
+
+def _bare_item(record: Record) -> str:
+    return "/".join((record.target, record.lane, record.kernel, record.case))
+
+
+def _must_be_red(issue: Issue, record: Record, version: str | None) -> bool:
+    return proves(issue, record) and _in_window(issue, record, version)
+
+
+def _covers(case: ProvingCase, record: Record) -> bool:
+    return (
+        fnmatchcase(record.kernel, case.kernel)
+        and fnmatchcase(record.case, case.case)
+        and _any(record.target, case.targets)
+        and _any(record.config, case.configs)
+    )
+
+
+def _in_window(issue: Issue, record: Record, version: str | None) -> bool:
+    return versions.within(version, SpecifierSet(issue.triton)) and all(
+        within(issue, record, axis) for axis in ("torch", "targets", "lanes")
+    )
+
+
+def _any(text: str, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(text, glob) for glob in globs)
