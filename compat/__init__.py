@@ -11,8 +11,9 @@ applied is left out with a warning, and the others are applied. ``uninstall()`` 
 libraries of one process may install: each gets what it asked for, whatever the others left out.
 """
 
+from .acts import acted
 from .errors import CompatError, CompatWarning, CompilerCrashed
-from .install import acted, active, install, installed, left_out, uninstall
+from .install import active, install, installed, left_out, uninstall
 from .record import Shim
 from .shims import all_shims
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from . import facts, probe
-from .install import acted, active, wanted_shims
+from .acts import acted
+from .install import active, wanted_shims
 from .shims import all_shims
 from .shims.interpreter_numpy import pin
 from .versions import DISTRIBUTIONS, in_window, would_install

@@ -13,8 +13,8 @@ import weakref
 from typing import Any, Callable, Optional, Tuple
 
 from . import crash_memory, features, locks, worker
+from .acts import acted, note_acted
 from .errors import CompilerCrashed, say_once
-from .install import acted, note_acted
 from .isolate import Outcome
 from .launch import around_compile
 from .record import Patches

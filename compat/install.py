@@ -40,7 +40,6 @@ _passing: List[_Request] = []
 # Also those that failed later than they were applied, which may lie under others: `_left_out` has their names.
 _applied: List[Tuple[Shim, Patches]] = []
 _left_out: Dict[str, str] = {}
-_acted: Dict[str, int] = {}
 
 
 def install(
@@ -114,16 +113,6 @@ def left_out() -> Dict[str, str]:
     """The shims that were asked for and cannot be applied to this Triton: name, and what went wrong."""
     with _lock:
         return dict(_left_out)
-
-
-def acted() -> List[str]:
-    """Names of the shims that have changed the course of a launch or compilation in this process."""
-    return sorted(_acted)
-
-
-def note_acted(name: str) -> None:
-    """Called by a shim each time that it acts."""
-    _acted[name] = _acted.get(name, 0) + 1
 
 
 def wanted_shims(

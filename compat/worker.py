@@ -18,6 +18,7 @@ import time
 from typing import Any, Callable, Iterator, List, Optional
 
 from . import features
+from .acts import acted
 from .isolate import Child, Outcome, fork
 
 # The parent offers no more work to a child that was idle for so long; the child leaves a little later. Then it waits,
@@ -41,8 +42,6 @@ class Worker:
         work_write = self._work_fd
 
         def run(send) -> Iterator[List[str]]:
-            from .install import acted
-
             os.close(work_write)
             first()
             # The kernel is in Triton's cache; the object cannot be sent. What its compilation went through can.

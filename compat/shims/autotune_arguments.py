@@ -12,6 +12,7 @@ import threading
 from typing import Any, Callable, Container, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .. import features
+from ..acts import note_acted
 from ..errors import say_once
 from ..record import Patches, Shim
 
@@ -131,8 +132,6 @@ def _benchmark(given: Dict[str, Any]) -> Optional[Callable]:
 
 def _equip(tuner: Any, extra: Dict[str, Any]) -> None:
     """Give `tuner` what its constructor did not take."""
-    from ..install import note_acted
-
     if not hasattr(tuner, "_bench"):
         # Somebody else's autotuner.
         return

@@ -3,6 +3,7 @@
 From Triton 3.3 on both are dropped, and so is a failed ``tl.static_assert`` from 3.0 on.
 """
 
+from ..acts import note_acted
 from ..errors import say_once
 from ..launch import no_time
 from ..record import Patches, Shim
@@ -10,8 +11,6 @@ from ..record import Patches, Shim
 
 def apply(patches: Patches) -> None:
     from triton.runtime.autotuner import Autotuner
-
-    from ..install import note_acted
 
     bench = Autotuner._bench
 

@@ -3,13 +3,12 @@
 import functools
 from typing import Any
 
+from ..acts import note_acted
 from ..record import Patches, Shim
 
 
 def apply(patches: Patches) -> None:
     from triton.runtime.autotuner import Autotuner
-
-    from ..install import note_acted
 
     init = Autotuner.__init__
 

@@ -8,6 +8,7 @@ is kept under a key that has the revision of the rebuilt block pointers in it.
 import functools
 from typing import Any
 
+from ..acts import note_acted
 from ..code_generator import before_first_trace, key_with_revision
 from ..record import Patches, Shim
 
@@ -18,7 +19,6 @@ def apply(patches: Patches) -> None:
 
     from .. import block_pointers
     from ..block_pointers import BlockPointer
-    from ..install import note_acted
 
     own = {name: getattr(core, name) for name in ("make_block_ptr", "advance", "load", "store")}
     block_pointers.bare.update(own)

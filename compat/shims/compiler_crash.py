@@ -18,6 +18,7 @@ import threading
 from typing import Any, Iterator, Tuple
 
 from .. import guard, left_out_pass, moved_operands
+from ..acts import note_acted
 from ..errors import CompilerCrashed, say_once
 from ..launch import no_time, with_option
 from ..record import Patches, Shim
@@ -37,8 +38,6 @@ _tuning = _Tuning()
 
 def apply(patches: Patches) -> None:
     from triton.runtime.autotuner import Autotuner
-
-    from ..install import note_acted
 
     bench = Autotuner._bench
 
@@ -82,8 +81,6 @@ def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwa
     The option is num_warps, or num_stages. Raises `crash` if there is none; for an autotuner, which has lower ones of
     its own, after the first way.
     """
-    from ..install import note_acted
-
     for variant, compiling in _ways(crash, compile_, kwargs):
         try:
             kernel = guard.compile_guarded(compiling, src, args, kwargs, variant=variant)

@@ -8,6 +8,7 @@ allocator that was set is used as before.
 
 from typing import Any, Optional
 
+from ..acts import note_acted
 from ..record import Patches, Shim
 
 # Torch's caching allocator rounds each address to this, in bytes.
@@ -24,8 +25,6 @@ def apply(patches: Patches) -> None:
     refuse = null.__call__
 
     def allocate(self: Any, size: int, alignment: int, stream: Optional[int]) -> Any:
-        from ..install import note_acted
-
         if self is profiling:
             return refuse(self, size, alignment, stream)
         note_acted(SHIM.name)

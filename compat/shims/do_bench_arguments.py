@@ -5,6 +5,7 @@ fast_flush=True is what it does since; the device is that of the active driver.
 
 import functools
 
+from ..acts import note_acted
 from ..record import Patches, Shim
 
 DROPPED = ("fast_flush", "device_type")
@@ -12,8 +13,6 @@ DROPPED = ("fast_flush", "device_type")
 
 def apply(patches: Patches) -> None:
     import triton.testing as testing
-
-    from ..install import note_acted
 
     do_bench = testing.do_bench
 

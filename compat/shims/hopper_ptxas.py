@@ -10,6 +10,7 @@ import functools
 import os
 from typing import Any, Optional, Tuple
 
+from ..acts import note_acted
 from ..errors import say_once
 from ..record import Patches, Shim
 from ..versions import numbers
@@ -30,8 +31,6 @@ def apply(patches: Patches) -> None:
 
     @functools.wraps(get_ptxas)
     def ptxas_that_is_right(arch: int) -> Any:
-        from ..install import note_acted
-
         tool = get_ptxas(arch)
         # Who has chosen a ptxas gets that one.
         if arch != HOPPER or _version(tool) != WRONG or os.environ.get("TRITON_PTXAS_PATH"):

@@ -9,6 +9,7 @@ import operator
 from typing import Any, Callable
 
 from .. import features
+from ..acts import note_acted
 from ..record import Patches, Shim
 from ..tracing import value
 
@@ -40,8 +41,6 @@ def apply(patches: Patches) -> None:
 
 
 def _launcher(patches: Patches) -> Callable:
-    from ..install import note_acted
-
     def with_grid(self, grid):
         def launch(*args, **kwargs):
             try:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..acts import note_acted
 from ..interpreter import add_in_memory, has_type, once_imported
 from ..record import Patches, Shim
 
@@ -9,8 +10,6 @@ from ..record import Patches, Shim
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
     import triton.language as tl
-
-    from ..install import note_acted
 
     builder, np = interpreter.InterpreterBuilder, interpreter.np
     create_atomic_rmw = builder.create_atomic_rmw

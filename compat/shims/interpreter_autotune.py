@@ -7,6 +7,7 @@ Decorating without a GPU, which Triton 3.2 and 3.3 refuse, is `autotune_needs_dr
 from typing import Any
 
 from .. import interpreter
+from ..acts import note_acted
 from ..record import Patches, Shim
 from ..tracing import interpreting
 
@@ -16,8 +17,6 @@ def apply(patches: Patches) -> None:
     if not interpreting() and not interpreter.imported():
         return
     from triton.runtime.autotuner import Autotuner
-
-    from ..install import note_acted
 
     bench = Autotuner._bench
 

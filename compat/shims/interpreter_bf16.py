@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 from .. import bf16
+from ..acts import note_acted
 from ..interpreter import add_in_memory, has_type, once_imported, with_data
 from ..record import Patches, Shim
 
@@ -55,8 +56,6 @@ def apply(patches: Patches, interpreter: Any) -> None:
 
 
 def _act() -> None:
-    from ..install import note_acted
-
     note_acted(SHIM.name)
 
 

@@ -5,14 +5,13 @@ A sum of bools is a parity there, which hardly anyone means: the interpreter is 
 
 from typing import Any
 
+from ..acts import note_acted
 from ..interpreter import once_imported
 from ..record import Patches, Shim
 
 
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
-    from ..install import note_acted
-
     np, reduce = interpreter.np, interpreter.ReduceOps
     sum_ = reduce.sum
 

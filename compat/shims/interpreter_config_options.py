@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..acts import note_acted
 from ..interpreter import once_imported
 from ..record import Patches, Shim
 
@@ -15,8 +16,6 @@ OPTIONS = (
 
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
-    from ..install import note_acted
-
     executor = interpreter.GridExecutor
     call = executor.__call__
 

@@ -6,6 +6,7 @@ So ``x * factor`` with x in fp16 or bf16 is rounded to 16 bits in the interprete
 
 from typing import Any
 
+from ..acts import note_acted
 from ..interpreter import once_imported
 from ..record import Patches, Shim
 
@@ -13,8 +14,6 @@ from ..record import Patches, Shim
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
     import triton.language as tl
-
-    from ..install import note_acted
 
     np, convert = interpreter.np, interpreter._implicit_cvt
 

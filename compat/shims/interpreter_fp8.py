@@ -3,6 +3,7 @@
 from typing import Any
 
 from .. import bf16, fp8
+from ..acts import note_acted
 from ..interpreter import once_imported
 from ..record import Patches, Shim
 
@@ -10,8 +11,6 @@ from ..record import Patches, Shim
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
     import triton.language as tl
-
-    from ..install import note_acted
 
     np, convert = interpreter.np, interpreter._convert_float
 

@@ -12,6 +12,7 @@ import types
 from typing import Any, Dict, List
 
 from .. import features, gpu_math
+from ..acts import note_acted
 from ..errors import CompatError
 from ..interpreter import once_imported
 from ..record import Patches, Shim
@@ -26,8 +27,6 @@ MODULES = (
 
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
-    from ..install import note_acted
-
     np, patch_lang = interpreter.np, interpreter._patch_lang
     ours: Dict[Any, Any] = {}
     tried: List[bool] = []

@@ -2,14 +2,13 @@
 
 from typing import Any
 
+from ..acts import note_acted
 from ..interpreter import once_imported
 from ..record import Patches, Shim
 
 
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
-    from ..install import note_acted
-
     np, builder, reduce = interpreter.np, interpreter.InterpreterBuilder, interpreter.ReduceOps
     none, min_max, create_clampf = (
         interpreter._ir.PROPAGATE_NAN.NONE,

@@ -2,6 +2,7 @@
 
 from typing import Any, Optional, Tuple
 
+from ..acts import note_acted
 from ..errors import CompatError
 from ..interpreter import once_imported
 from ..record import Patches, Shim
@@ -26,8 +27,6 @@ def apply(patches: Patches, interpreter: Any) -> None:
     if found is None:
         return
     wanted, why = found
-
-    from ..install import note_acted
 
     # Symptom: outputs that keep their zeros, 1e19 or nan (3.0, 3.1); TypeError: only 0-dimensional arrays can be
     # converted to Python scalars (3.2 to 3.6). Window: before Triton 3.7, interpreter.

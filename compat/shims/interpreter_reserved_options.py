@@ -3,6 +3,7 @@
 import inspect
 from typing import Any
 
+from ..acts import note_acted
 from ..interpreter import once_imported
 from ..launch import by_position
 from ..record import Patches, Shim
@@ -10,8 +11,6 @@ from ..record import Patches, Shim
 
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
-    from ..install import note_acted
-
     executor = interpreter.GridExecutor
     call = executor.__call__
     reserved = frozenset(interpreter.RESERVED_KWS) - {"grid"}

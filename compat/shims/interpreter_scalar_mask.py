@@ -6,14 +6,13 @@ as 32-bit integers; so is what comes of the two. Before 3.9 such a mask was take
 
 from typing import Any
 
+from ..acts import note_acted
 from ..interpreter import once_imported
 from ..record import Patches, Shim
 
 
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
-    from ..install import note_acted
-
     builder, tl = interpreter.InterpreterBuilder, interpreter.tl
     splat = builder.create_splat
 

@@ -4,6 +4,7 @@ import functools
 import types
 from typing import Any, Callable
 
+from ..acts import note_acted
 from ..interpreter import once_imported
 from ..record import Patches, Shim, inner
 from ..tracing import MARK
@@ -27,8 +28,6 @@ def apply(patches: Patches, interpreter: Any) -> None:
 
 
 def _noting(function: Callable) -> Callable:
-    from ..install import note_acted
-
     @functools.wraps(function)
     def method(*args, **kwargs):
         note_acted(SHIM.name)

@@ -4,6 +4,7 @@ Left out, because 2.3 has nothing to build them from: `permute` of three and mor
 towards zero, the AMD floats float8e4b8 and float8e5b16 (2.3's wheel has no AMD backend), `dot_scaled`, descriptors.
 """
 
+from ..acts import note_acted
 from ..record import Patches, Shim
 
 
@@ -13,7 +14,6 @@ def apply(patches: Patches) -> None:
     import triton.language as tl
     from triton.compiler.code_generator import CodeGenerator
 
-    from ..install import note_acted
     from ..old_language import CORE_NAMES, NAMES
     from ..old_language import range as hinted_range
     from ..old_methods import methods

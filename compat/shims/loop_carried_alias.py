@@ -15,6 +15,7 @@ import ast
 import functools
 from typing import Any, Dict, Iterable, List, Set
 
+from ..acts import note_acted
 from ..code_generator import before_first_trace, key_with_revision, revision_of
 from ..record import Patches, Shim
 
@@ -31,8 +32,6 @@ def apply(patches: Patches) -> None:
 def _heal(code_generator: Any, patches: Patches) -> None:
     from triton.compiler.code_generator import flatten_values_to_ir
     from triton.language.core import base_value
-
-    from ..install import note_acted
 
     find_carries = code_generator._find_carries
 

@@ -9,6 +9,7 @@ import inspect
 from typing import Any, Dict, Optional
 
 from .. import features
+from ..acts import note_acted
 from ..launch import around_compile, existing, warps_within
 from ..record import Patches, Shim
 
@@ -16,8 +17,6 @@ NAMES = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
 def apply(patches: Patches) -> None:
-    from ..install import note_acted
-
     # Symptom: none but the time; `metadata.num_warps` is 4 where the kernel's own num_warps is another number.
     # Window: every Triton, every target. Link: linkedin/Liger-Kernel#215 (the same parameter, by keyword).
     # Breakpoint: none upstream. Delete when launches take these options from the bound parameters.

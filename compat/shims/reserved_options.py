@@ -4,13 +4,12 @@ Triton 2.3.1 takes every launch option out of the keywords before it binds them 
 kernel never gets what the caller passed.
 """
 
+from ..acts import note_acted
 from ..launch import around_run, by_position
 from ..record import Patches, Shim
 
 
 def apply(patches: Patches) -> None:
-    from ..install import note_acted
-
     # Symptom: TypeError: missing a required argument: 'num_warps'. Window: Triton < 3.0, every target.
     # Link: linkedin/Liger-Kernel#215.
     # Breakpoint: Triton 3.0 binds the signature first; delete with the last column before it.

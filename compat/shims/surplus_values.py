@@ -3,14 +3,13 @@
 import ast
 import functools
 
+from ..acts import note_acted
 from ..code_generator import before_first_trace
 from ..record import Patches, Shim
 
 
 def apply(patches: Patches) -> None:
     from triton.language import core
-
-    from ..install import note_acted
 
     # Symptom: ValueError('too many values to unpack (expected 2)'), in the backward of flash-linear-attention 0.3.2's
     # delta rule for one. Window: Triton 3.9 and later, every target, compiled kernels only: the interpreter is Python,

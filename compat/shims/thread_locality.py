@@ -16,7 +16,8 @@ import re
 import threading
 from typing import Any, Callable, Iterable, Iterator, Tuple
 
-from .. import loop_sums
+from .. import features, loop_sums
+from ..acts import note_acted
 from ..code_generator import key_with_revision, revision_of
 from ..record import Patches, Shim
 from ..versions import in_window
@@ -63,7 +64,7 @@ def _backends() -> Iterator[Any]:
     import triton
 
     # Breakpoint: backends are plugins from Triton 3.0 on.
-    if not hasattr(triton, "backends"):
+    if not features.has_backends():
         from triton.compiler.backends.cuda import CUDABackend
 
         yield CUDABackend
@@ -84,8 +85,6 @@ def _unless_left_out(add: Callable) -> Callable:
 def _looking(make_ttgir: Callable, checks_uses: bool) -> Callable:
     @functools.wraps(make_ttgir)
     def make_ttgir_looking(mod: Any, *args: Any, **kwargs: Any) -> Any:
-        from ..install import note_acted
-
         _state.leave_out = loop_sums.has_broken_sum(str(mod), checks_uses)
         try:
             if _state.leave_out:

@@ -10,6 +10,7 @@ import inspect
 from typing import Any, Container, Dict, List, Set
 
 from .. import features
+from ..acts import note_acted
 from ..errors import say_once
 from ..launch import around_compile, around_run, by_position
 from ..record import Patches, Shim
@@ -81,8 +82,6 @@ def _droppable(options: Dict[str, Any], known: Container[str]) -> List[str]:
 
 def _say(name: str, value: Any) -> None:
     import triton
-
-    from ..install import note_acted
 
     if value in _ASKS_FOR_NOTHING:
         return

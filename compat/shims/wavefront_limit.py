@@ -4,14 +4,13 @@ Kernels tuned on NVIDIA hard-code 32 warps. What is compiled for such a GPU is c
 and Triton launches a kernel with the warps that it was compiled for.
 """
 
+from ..acts import note_acted
 from ..errors import say_once
 from ..launch import MAX_THREADS_PER_BLOCK, around_compile, warps_within, with_option
 from ..record import Patches, Shim
 
 
 def apply(patches: Patches) -> None:
-    from ..install import note_acted
-
     # Symptom: Triton Error [HIP]: Code: 1, Messsage: invalid argument; since Triton 3.4: out of resource: threads,
     # Required: 2048, Hardware limit: 1024. Window: every Triton with an AMD backend (3.0 and later), warps of 64.
     # Link: linkedin/Liger-Kernel#231, triton-lang/triton#4128.
