@@ -44,7 +44,8 @@ def warm(preload: Optional[Mapping[str, Any]] = None) -> None:
         "crosswarp.matrix.cell.suite.item",
         "crosswarp.matrix.cell.emulate",
     ):
-        with contextlib.suppress(ImportError):
+        # What cannot be imported is told of by the item that needs it.
+        with contextlib.suppress(Exception):
             importlib.import_module(module)
     if preload is not None:
         # What a library leaves to torch.compile is no kernel of its own, and would be built in C++ for the CPU.
