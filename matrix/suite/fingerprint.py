@@ -21,7 +21,8 @@ _UNREACHABLE = re.compile(
 _LLVM_ERROR = re.compile(r"LLVM ERROR: (?P<what>[^\n]*)")
 # Each thing that it finds wrong has a line of its own, above what it says of itself; its remarks may come first.
 _PTXAS = re.compile(
-    r"^.{0,40}?\bptxas(?:-\w+)?\s+(?:\S+,\s*line \d+;\s*)?(?P<what>(?:fatal|error)\s*:[^\n]{0,400})", re.M
+    r"^.{0,40}?\bptxas(?:-\w+)?\s+(?:\S+,\s*line \d+;\s*)?(?P<what>(?:fatal|error)\s*:[^\n]{0,400})",
+    re.M,
 )
 _MOST_CAUSES = 3
 _PTXAS_GAVE_UP = "Ptx assembly aborted"
