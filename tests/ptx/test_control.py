@@ -156,7 +156,7 @@ class TestRefusals:
         ["frobnicate.b32 %r5, %r6;", "add.cc.u32 %r5, %r5, %r6;", "mul24.lo.u32 %r5, %r5, %r6;",
          "cvt.rs.f16x2.f32 %r5, %r6, %r7, %r8;",
          "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r5}, {%r6}, {%r7}, {%r8};",
-         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r5], 32;", "call foo;", "brkpt;"],
+         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r5], 32;", "brkpt;"],
     )  # fmt: skip
     def test_what_is_not_known_is_named(self, instruction):
         text = kernel("mov.u32 %r5, 1;\n" + instruction)
@@ -171,12 +171,12 @@ class TestRefusals:
         with pytest.raises(ptx.Unsupported):
             ptx.load(kernel("fma.rn.wild.f32 %f0, %f1, %f2, %f3;"))
 
-    def test_functions_are_refused_by_name(self):
-        with pytest.raises(ptx.Unsupported, match="helper"):
-            ptx.load(
-                ".version 8.0\n.target sm_80\n.func helper(.param .b32 x)\n{\nret;\n}\n"
-                + kernel("")
-            )
+    def test_a_function_that_is_called_is_refused_by_name(self):
+        function = ".func helper(.param .b32 x)\n{\n.reg .b32 %r<2>;\nret;\n}\n"
+        unused = kernel("").replace(".visible .entry", function + ".visible .entry")
+        assert ptx.load(unused).kernels == ("test",)
+        with pytest.raises(ptx.Unsupported, match="call helper"):
+            ptx.load(kernel("call helper, (%r5);"))
 
 
 @on_machine_only
