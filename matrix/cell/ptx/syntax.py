@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from .errors import Unsupported
 from .types import is_type, type_of
@@ -37,7 +37,7 @@ class Symbol:
     space: str
     bytes: int
     align: int
-    data: Optional[bytes] = None
+    data: Any = None
     address: int = 0
 
 

@@ -71,7 +71,7 @@ class Warpgroups:
     def multiply(self, at, shape, kinds, d, a, b, scale_d, signs, transposed, mask):
         """wgmma.mma_async: D = A * B + D, or without D where `scale_d` is false."""
         d_kind, a_kind, b_kind = kinds
-        count, depth = map(int, re.fullmatch(r"m64n(\d+)k(\d+)", shape).groups())
+        count, depth = map(int, re.findall(r"\d+", shape)[1:])
         ctas, groups = self.shape[0], self.groups
         active = None
         if mask is not None:
