@@ -1,8 +1,8 @@
 """Internals that torch and libraries import from where an earlier, or a later, Triton keeps them.
 
 `triton_key` is in `compiler.compiler` from 3.0 to 3.4 and in `runtime.cache` from 3.5 on: here in both, everywhere.
-`default_cache_dir`, `default_dump_dir` and `default_override_dir` left `runtime.cache` in 3.4, for `knobs.cache`; so did
-the launch hooks of `CompiledKernel`, for `knobs.runtime`, where a hook still has to be set.
+`default_cache_dir`, `default_dump_dir` and `default_override_dir` left `runtime.cache` in 3.4 for `knobs.cache`; so did
+the launch hooks of `CompiledKernel` for `knobs.runtime`, where a hook still has to be set.
 
 Left out: what a name alone cannot bring. `AttrsDescriptor` and `specialize_impl` are arguments and results of compilers
 that are gone, `triton.ops` is kernels, and `JITFunction.cache_hook` is there to be set, which a class cannot hear of.
