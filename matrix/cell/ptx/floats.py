@@ -3,6 +3,9 @@
 Raw bits of packed halves grow a last axis of two: element 0 is the low half.
 """
 
+import math
+from fractions import Fraction
+
 import numpy as np
 
 from .types import f2, f4, f8, i8, u1, u2, u4, u8
@@ -54,6 +57,19 @@ def sum_to_odd(a, b):
     return np.where(wrong, bits + step, bits).view(f8)
 
 
+def sum_directed(a, b, rounding):
+    """float32 a + b as float64 that is to be rounded so: downward, what cancels is -0."""
+    total = sum_to_odd(a.astype(f8), b.astype(f8))
+    if rounding != "rm":
+        return total
+    return np.where((total == 0) & (np.signbit(a) | np.signbit(b)), f8(-0.0), total)
+
+
+def fma_directed(a, b, c, rounding):
+    """float32 a * b + c, likewise."""
+    return sum_directed(a.astype(f8) * b, c, rounding)
+
+
 def fma_f32(a, b, c):
     """float32 a * b + c, rounded once."""
     product = a.astype(f8) * b
@@ -75,23 +91,51 @@ def fma_f32(a, b, c):
     return result
 
 
+def _two_sum(a, b):
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
 def fma_f64(a, b, c):
-    """float64 a * b + c, rounded once, by the product's exact error (Dekker)."""
+    """float64 a * b + c, rounded once: exact parts, and an odd last bit before the last sum (Boldo and Melquiond)."""
+    a, b, c = np.broadcast_arrays(a, b, c)
     product = a * b
     factor = f8(134217729.0)
     t = a * factor
-    ah = t - (t - a)
-    al = a - ah
+    a_high = t - (t - a)
     t = b * factor
-    bh = t - (t - b)
-    bl = b - bh
-    low = ((ah * bh - product) + ah * bl + al * bh) + al * bl
-    plain = product + c
-    safe = np.isfinite(low) & np.isfinite(plain) & (np.abs(product) > 1e-280)
-    total = product + c
-    part = total - product
-    error = (product - (total - part)) + (c - part)
-    return np.where(safe, total + sum_to_odd(error, low), plain)
+    b_high = t - (t - b)
+    a_low, b_low = a - a_high, b - b_high
+    rest = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    high, low = _two_sum(c, rest)
+    total, error = _two_sum(product, high)
+    result = total + sum_to_odd(low, error)
+    # Splitting overflows, and products below the normal numbers have no exact rest.
+    plain = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
+    inside = (
+        (np.abs(a) < 1e150) & (np.abs(b) < 1e150) & (np.abs(c) < 1e290) & (np.abs(product) > 1e-250)
+    )
+    # An infinite summand wins over a product that overflows.
+    special = np.where(np.isfinite(a) & np.isfinite(b), c, product + c)
+    result = np.where(plain, result, special)
+    zero = plain & (product == 0) & ((a == 0) | (b == 0))
+    result = np.where(zero, product + c, result)
+    for lane in np.argwhere(plain & ~inside & ~zero):
+        at = tuple(lane)
+        result[at] = _fma_exact(float(a[at]), float(b[at]), float(c[at]))
+    return result
+
+
+def _fma_exact(a, b, c):
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return a * b + c if c == 0 else 0.0
+    sign = 1.0 if exact > 0 else -1.0
+    try:
+        return float(exact) or math.copysign(0.0, sign)
+    except OverflowError:
+        return math.copysign(math.inf, sign)
 
 
 def fma_small(a, b, c):
@@ -112,8 +156,8 @@ def clamp01(x):
 
 
 def relu(x):
-    """Negative numbers become 0; NaN stays."""
-    return np.where(x < 0, x.dtype.type(0), x)
+    """Negative numbers become 0, -0 too; NaN stays."""
+    return np.where(x <= 0, x.dtype.type(0), x)
 
 
 def minimum(x, y):

@@ -254,7 +254,7 @@ class _Launch:
         self.threads = xyz[0] * xyz[1] * xyz[2]
         if self.threads % 32:
             raise Unsupported(f"{self.threads} threads a CTA", why="not a multiple of 32")
-        self.cluster = tuple(cluster or kernel.cluster or (1, 1, 1))
+        self.cluster = tuple(kernel.cluster or cluster or (1, 1, 1))
         self.cluster_size = self.cluster[0] * self.cluster[1] * self.cluster[2]
         if any(size % part for size, part in zip(self.grid, self.cluster)):
             msg = f"a grid of {self.grid} is no whole number of clusters of {self.cluster}"

@@ -225,8 +225,11 @@ class _Reader:
             return
         found = re.search(r"\.entry\s+([\w$]+)\s*(?:\((.*?)\))?(.*)$", head, re.S)
         if found is None:
-            called = re.search(r"\.func\s+(?:\([^)]*\)\s*)?([\w$]+)", head)
-            raise Unsupported(f"function {called.group(1)}" if called else head.split()[0], line)
+            if ".func" not in head:
+                raise Unsupported(head.split()[0], line)
+            # Mathematics that is inlined where it is used is left behind as functions; a call of one is refused.
+            self._skipping = 1
+            return
         name, parameters, rest = found.groups()
         self._kernel = Kernel(
             name,

@@ -144,9 +144,9 @@ class TensorMaps:
             mine = np.flatnonzero(where == one)
             lane = (int(lanes[0][mine[0]]), int(lanes[1][mine[0]]))
             place = np.full((1, 1), one, u8)
-            # A map is aligned to 64 bytes, half of its size: as a parameter, it lies no better.
-            both = place + np.array([[0, BYTES // 2]], u8)
-            self.machine.global_.check(at, "tensor map", both, None, BYTES // 2, lane)
+            # Aligned to 64 bytes.
+            for half in (place, place + u8(BYTES // 2)):
+                self.machine.global_.check(at, "tensor map", half, None, BYTES // 2, lane)
             halves = memory.read(place, BYTES // 8, u8)
             raw = b"".join(half.tobytes() for half in halves)
             if raw not in self._decoded:

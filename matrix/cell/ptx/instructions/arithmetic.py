@@ -94,7 +94,7 @@ def add(low, instruction):
         if type_name != "f32":
             raise instruction.unsupported()
         minus = "" if sign == "+" else "-"
-        exact = f"floats.sum_to_odd({a}.astype(f8), {minus}{b}.astype(f8))"
+        exact = f"floats.sum_directed({a}, {minus}{b}, '{rounding}')"
         value = _narrowed(low, exact, type_name, rounding)
     else:
         value = f"({a} {sign} {b})"
@@ -177,7 +177,10 @@ def fma(low, instruction):
         value = f"floats.fma_f64({a}, {b}, {c})"
     elif type_name in ("f32", "f32x2") and rounding == "rn":
         value = f"floats.fma_f32({a}, {b}, {c})"
-    elif type_name in ("f16", "bf16", "f16x2", "bf16x2") and rounding == "rn" or type_name == "f32":
+    elif type_name == "f32":
+        exact = f"floats.fma_directed({a}, {b}, {c}, '{rounding}')"
+        value = _narrowed(low, exact, type_name, rounding)
+    elif type_name in ("f16", "bf16", "f16x2", "bf16x2") and rounding == "rn":
         value = _narrowed(low, f"floats.fma_small({a}, {b}, {c})", type_name, rounding)
     else:
         raise instruction.unsupported()

@@ -1,0 +1,243 @@
+"""add, sub, mul, fma, div, sqrt, min, max, abs, neg on floats, in every format and rounding."""
+
+import math
+
+import exact
+import numpy as np
+import pytest
+from exact import BF16, F16, F32, F64
+from running import Row, check
+
+ROWS = []
+
+
+def row(name, body, inputs, expected, kind, **more):
+    ROWS.append(Row(name, body, inputs, [expected], floats=(kind,), **more))
+
+
+def scalar(operation, function, form, operands, seed, **more):
+    raw = exact.pairs(form, seed=seed, operands=operands)
+    columns = [exact.values_of(array, form) for array in raw]
+    found = [function(*lane) for lane in zip(*columns)]
+    names = ", ".join("%" + letter for letter in "abc"[:operands])
+    row(operation, f"{operation} %x, {names};", raw, exact.raw_of(found, form), form.name, **more)
+
+
+def flushing(function):
+    """The function of .ftz: denormals are zeros on the way in and out."""
+    return lambda *lane: exact.flushed(function(*(exact.flushed(value) for value in lane)))
+
+
+def saturating(function):
+    def inside(*lane):
+        value = function(*lane)
+        return 0.0 if math.isnan(value) or value <= 0 else min(value, 1.0)
+
+    return inside
+
+
+def relu(function):
+    def above(*lane):
+        value = function(*lane)
+        return value if math.isnan(value) or value > 0 else 0.0
+
+    return above
+
+
+def _add(form, mode="rn"):
+    return lambda a, b: exact.add(a, b, form, mode)
+
+
+def _sub(form, mode="rn"):
+    return lambda a, b: exact.add(a, -b, form, mode)
+
+
+def _mul(form, mode="rn"):
+    return lambda a, b: exact.multiply(a, b, form, mode)
+
+
+def _fma(form, mode="rn"):
+    return lambda a, b, c: exact.fused(a, b, c, form, mode)
+
+
+for mode in ("rn", "rz", "rm", "rp"):
+    scalar(f"add.{mode}.f32", _add(F32, mode), F32, 2, 10)
+    scalar(f"sub.{mode}.f32", _sub(F32, mode), F32, 2, 11)
+    scalar(f"mul.{mode}.f32", _mul(F32, mode), F32, 2, 12)
+    scalar(f"fma.{mode}.f32", _fma(F32, mode), F32, 3, 13)
+for operation, function, count in (
+    ("add", _add, 2),
+    ("sub", _sub, 2),
+    ("mul", _mul, 2),
+    ("fma.rn", _fma, 3),
+):
+    scalar(f"{operation}.ftz.f32", flushing(function(F32)), F32, count, 20)
+    scalar(f"{operation}.sat.f32", saturating(function(F32)), F32, count, 21)
+    scalar(
+        f"{operation}.ftz.sat.f32", flushing(saturating(flushing(function(F32)))), F32, count, 22
+    )
+    scalar(f"{operation}.f64" if count == 2 else f"{operation}.f64", function(F64), F64, count, 23)
+scalar("add.f32", _add(F32), F32, 2, 24)
+scalar("sub.f32", _sub(F32), F32, 2, 25)
+scalar("mul.f32", _mul(F32), F32, 2, 26)
+scalar("add.f16", _add(F16), F16, 2, 30)
+scalar("sub.f16", _sub(F16), F16, 2, 31)
+scalar("mul.f16", _mul(F16), F16, 2, 32)
+scalar("fma.rn.f16", _fma(F16), F16, 3, 33)
+scalar("fma.rn.relu.f16", relu(_fma(F16)), F16, 3, 34)
+scalar("fma.rn.bf16", _fma(BF16), BF16, 3, 35)
+scalar("fma.rn.relu.bf16", relu(_fma(BF16)), BF16, 3, 36)
+# bf16 adds and multiplies since sm_90.
+scalar("add.bf16", _add(BF16), BF16, 2, 37, target="sm_90")
+scalar("sub.bf16", _sub(BF16), BF16, 2, 38, target="sm_90")
+scalar("mul.bf16", _mul(BF16), BF16, 2, 39, target="sm_90")
+scalar("div.rn.f32", lambda a, b: exact.divide(a, b, F32), F32, 2, 40)
+scalar("div.rn.ftz.f32", flushing(lambda a, b: exact.divide(a, b, F32)), F32, 2, 41)
+scalar("div.rn.f64", lambda a, b: exact.divide(a, b, F64), F64, 2, 42)
+scalar("sqrt.rn.f32", lambda a: exact.square_root(a, F32), F32, 1, 43)
+scalar("sqrt.rn.ftz.f32", flushing(lambda a: exact.square_root(a, F32)), F32, 1, 44)
+scalar("sqrt.rn.f64", lambda a: exact.square_root(a, F64), F64, 1, 45)
+scalar("rcp.rn.f32", lambda a: exact.divide(1.0, a, F32), F32, 1, 46)
+
+
+def packed(operation, function, form, operands, seed, **more):
+    """The low and the high half are computed apart."""
+    low = exact.pairs(form, seed=seed, operands=operands)
+    high = exact.pairs(form, seed=seed + 1000, operands=operands)
+    found = []
+    for half in (low, high):
+        columns = [exact.values_of(array, form) for array in half]
+        found.append(
+            exact.raw_of([function(*lane) for lane in zip(*columns)], form).astype(np.uint32)
+        )
+    raw = [a.astype(np.uint32) | b.astype(np.uint32) << 16 for a, b in zip(low, high)]
+    names = ", ".join("%" + letter for letter in "abc"[:operands])
+    kind = form.name + "x2"
+    row(operation, f"{operation} %x, {names};", raw, found[0] | found[1] << 16, kind, **more)
+
+
+packed("add.f16x2", _add(F16), F16, 2, 50)
+packed("sub.f16x2", _sub(F16), F16, 2, 51)
+packed("mul.f16x2", _mul(F16), F16, 2, 52)
+packed("fma.rn.f16x2", _fma(F16), F16, 3, 53)
+packed("fma.rn.bf16x2", _fma(BF16), BF16, 3, 54)
+packed("add.bf16x2", _add(BF16), BF16, 2, 55, target="sm_90")
+packed("mul.bf16x2", _mul(BF16), BF16, 2, 56, target="sm_90")
+
+
+def _least(a, b):
+    if math.isnan(a) or math.isnan(b):
+        return b if math.isnan(a) else a
+    if a == b == 0:
+        return a if math.copysign(1, a) < 0 else b
+    return min(a, b)
+
+
+def _most(a, b):
+    return -_least(-a, -b)
+
+
+def strict(function):
+    return lambda a, b: math.nan if math.isnan(a) or math.isnan(b) else function(a, b)
+
+
+for name, function in (("min", _least), ("max", _most)):
+    scalar(f"{name}.f32", function, F32, 2, 60)
+    scalar(f"{name}.NaN.f32", strict(function), F32, 2, 61)
+    scalar(f"{name}.ftz.f32", flushing(function), F32, 2, 62)
+    scalar(f"{name}.f64", function, F64, 2, 63)
+    scalar(f"{name}.f16", function, F16, 2, 64)
+    scalar(f"{name}.NaN.f16", strict(function), F16, 2, 65)
+    scalar(f"{name}.bf16", function, BF16, 2, 66)
+    packed(f"{name}.f16x2", function, F16, 2, 67)
+    packed(f"{name}.NaN.bf16x2", strict(function), BF16, 2, 68)
+
+for form in (F32, F64, F16, BF16):
+    scalar(f"abs.{form.name}", abs, form, 1, 70)
+    scalar(f"neg.{form.name}", lambda a: -a, form, 1, 71)
+scalar("abs.ftz.f32", flushing(abs), F32, 1, 72)
+scalar("copysign.f32", lambda a, b: math.copysign(b, a), F32, 2, 73)
+
+# Sums and products that only a second rounding gets wrong: a tie of float32 beside a trifle.
+_TIE = np.array([0x3F800001, 0x3F800001, 0x3F800000, 0x4B800001, 0x00800001], np.uint32)
+_TO = np.array([0x3F800001, 0x3F800001, 0x33800000, 0x3F800000, 0x3F000000], np.uint32)
+_TRIFLE = np.array([0x1A000000, 0x9A000000, 0x80000001, 0x80000001, 0x00000001], np.uint32)
+_lanes = [exact.values_of(array, F32) for array in (_TIE, _TO, _TRIFLE)]
+row("fma ties", "fma.rn.f32 %x, %a, %b, %c;", [_TIE, _TO, _TRIFLE],
+    exact.raw_of([exact.fused(*lane, F32) for lane in zip(*_lanes)], F32), "f32")  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_float_arithmetic(row):
+    check(row)
+
+
+APPROXIMATE = []
+
+
+def approximate(operation, function, raw, ulps, flush=False):
+    values = exact.values_of(raw, F32)
+    found = []
+    for value in values:
+        value = exact.flushed(value) if flush else value
+        with np.errstate(all="ignore"):
+            result = float(np.float32(function(np.float64(value))))
+        found.append(exact.flushed(result) if flush else result)
+    expected = exact.raw_of(found, F32)
+    APPROXIMATE.append(Row(operation, f"{operation} %x, %a;", [raw], [expected], ("f32",), ulps))
+
+
+_any = np.concatenate([exact.edges(F32), exact.pairs(F32, 400, 80, 1)[0]])
+_small = np.random.default_rng(81).uniform(-100, 100, 512).astype(np.float32).view(np.uint32)
+_powers = np.arange(-140, 128).astype(np.float32).view(np.uint32)
+# The errors are those that the ISA states (2 ulp and less where it gives a relative bound).
+approximate("ex2.approx.f32", np.exp2, np.concatenate([_small, exact.edges(F32)]), 4)
+approximate(
+    "ex2.approx.ftz.f32", np.exp2, np.concatenate([_small, exact.edges(F32)]), 4, flush=True
+)
+approximate("ex2.approx.f32", np.exp2, _powers, 1)
+approximate("rcp.approx.ftz.f32", lambda x: 1 / x, _any, 1, flush=True)
+approximate("sqrt.approx.f32", np.sqrt, _any, 2)
+approximate("sqrt.approx.ftz.f32", np.sqrt, _any, 2, flush=True)
+approximate("rsqrt.approx.f32", lambda x: 1 / np.sqrt(x), _any, 2)
+
+
+@pytest.mark.parametrize("row", APPROXIMATE, ids=lambda row: row.name)
+def test_approximate(row):
+    check(row)
+
+
+def test_division_full():
+    # 2 ulp for divisors between 2**-126 and 2**126.
+    a, b = (np.random.default_rng(82 + n).normal(0, 1000, 512).astype(np.float32) for n in range(2))
+    expected = (a.astype(np.float64) / b).astype(np.float32).view(np.uint32)
+    body = "div.full.f32 %x, %a, %b;"
+    check(
+        Row("div.full.f32", body, [a.view(np.uint32), b.view(np.uint32)], [expected], ("f32",), 2)
+    )
+
+
+def test_logarithm_and_hyperbolic_tangent_near_the_truth():
+    # Their errors are absolute (2**-22) and relative (2**-11).
+    x = np.random.default_rng(84).uniform(0.01, 8, 512).astype(np.float32)
+    for operation, function, ulps in (
+        ("lg2.approx.f32", np.log2, 0),
+        ("tanh.approx.f32", np.tanh, 5000),
+    ):
+        if ulps:
+            found = function(x.astype(np.float64)).astype(np.float32).view(np.uint32)
+            body = f"{operation} %x, %a;"
+            check(Row(operation, body, [x.view(np.uint32)], [found], ("f32",), ulps))
+        else:
+            powers = np.exp2(np.arange(-20, 20)).astype(np.float32)
+            found = np.log2(powers).view(np.uint32)
+            check(
+                Row(
+                    operation,
+                    f"{operation} %x, %a;",
+                    [powers.view(np.uint32)],
+                    [found],
+                    ("f32",),
+                    1,
+                )
+            )
