@@ -65,7 +65,7 @@ class ConfigLog:
             self.fatal = self.fatal or verdict
             self._note(name, verdict)
             return [float("inf")] * 3
-        if not _finite(measured):
+        if not finite(measured):
             new = [shim for shim in acted() if shim not in before] or acted()
             if self._swallowed is None or type(self._swallowed).__name__ == "CompilerCrashed":
                 verdict = Verdict("pass", reason=DROPPED, shims=new)
@@ -156,6 +156,7 @@ def _function_name(tuner: Any) -> str:
     return getattr(function, "__name__", "another kernel")
 
 
-def _finite(measured: Any) -> bool:
+def finite(measured: Any) -> bool:
+    """Whether a benchmark says that its configuration can be launched."""
     first = measured[0] if isinstance(measured, (list, tuple)) else measured
     return first != float("inf")
