@@ -86,19 +86,21 @@ class Lowering:
 
     # ---------------------------------------------------------------- blocks
 
-    def function(self, number: int, masked: bool) -> Callable[..., List[Tuple[int, Any]]]:
-        """The compiled function of a block.
-
-        Raises:
-            Unsupported: an instruction that no family knows.
-        """
-        source = self.source(number, masked)
+    def function(
+        self, number: int, masked: bool, source: str
+    ) -> Callable[..., List[Tuple[int, Any]]]:
+        """The compiled function of a block, of what `source` gave."""
         name = f"<ptx {self.kernel.name} block {number}{' masked' if masked else ''}>"
         space = self.namespace
         exec(compile(source, name, "exec"), space)
         return space.pop("block")
 
     def source(self, number: int, masked: bool) -> str:
+        """The generated code of a block.
+
+        Raises:
+            Unsupported: an instruction that no family knows.
+        """
         first, end = self.kernel.blocks[number]
         instructions = self.kernel.instructions[first:end]
         self._lines, self._defined, self._temporaries = [], set(), 0

@@ -11,7 +11,8 @@ from .types import BY_BYTES, u8
 # Views of the whole address space, by bytes of an element: only what `Memory` allows is ever indexed. They begin
 # above zero, because numpy takes no array at a null pointer.
 _FIRST = 16
-_SPACE = np.frombuffer((ctypes.c_char * (1 << 48)).from_address(_FIRST), np.uint8)
+_EVERYTHING: Any = (ctypes.c_char * (1 << 48)).from_address(_FIRST)
+_SPACE = np.frombuffer(_EVERYTHING, np.uint8)
 _VIEWS = {size: _SPACE.view(dtype) for size, dtype in BY_BYTES.items()}
 _FIRST_INDEX = {size: u8(_FIRST // size) for size in BY_BYTES}
 _SHIFT = {1: u8(0), 2: u8(1), 4: u8(2), 8: u8(3), 16: u8(4)}

@@ -84,9 +84,7 @@ class Space:
         self.check(at, "load", address, condition, np.dtype(dtype).itemsize * count)
         return self._read(address, count, dtype)
 
-    def store(
-        self, at: int, address: Any, condition: Any, values: Tuple[Any, ...], dtype: Any
-    ) -> None:
+    def store(self, at: int, address: Any, condition: Any, values: Any, dtype: Any) -> None:
         """Store the values behind each other at each lane's address."""
         nbytes = np.dtype(dtype).itemsize * len(values)
         self.machine.progress += 1

@@ -71,7 +71,7 @@ class Warpgroups:
     def multiply(self, at, shape, kinds, d, a, b, scale_d, signs, transposed, mask):
         """wgmma.mma_async: D = A * B + D, or without D where `scale_d` is false."""
         d_kind, a_kind, b_kind = kinds
-        count, depth = map(int, re.fullmatch(r"m64n(\d+)k(\d+)", shape).groups())
+        count, depth = map(int, re.findall(r"\d+", shape)[1:])
         ctas, groups = self.shape[0], self.groups
         active = None
         if mask is not None:
@@ -80,7 +80,7 @@ class Warpgroups:
                 return [np.zeros((1, 1), u4)] * len(d)
         right = self._operand(at, b, count, depth, b_kind, transposed[1], active)
         if isinstance(a, tuple):
-            stacked = np.stack([np.broadcast_to(value, self.shape) for value in a], -1)
+            stacked = self.machine.tensor_cores.registers(a)
             left = elements(stacked.reshape(ctas, groups, 4, 8, 4, 4), a_kind)
             per = 32 // _BITS.get(a_kind, 8)
             left = left.reshape(ctas, groups, 4, 8, 4, 2, 2, per).transpose(0, 1, 2, 6, 3, 5, 4, 7)
@@ -104,7 +104,7 @@ class Warpgroups:
         if scale is False:
             total = product
         else:
-            raw = np.stack([np.broadcast_to(value, self.shape) for value in d], -1)
+            raw = self.machine.tensor_cores.registers(d)
             if kind == "f16":
                 old = raw.view(f2).reshape(product.shape).astype(f4)
             elif kind == "s32":

@@ -117,8 +117,11 @@ def atom(low, instruction):
     returns = instruction.name == "atom"
     operands = instruction.operands[1:] if returns else instruction.operands
     address = low.address(operands[0], 32 if space == "shared" else 64)
-    values = low.values(operands[1], f"b{bits}")
-    compare = low.read(operands[2], f"b{bits}") if operation == "cas" else "None"
+    values, compare = operands[1], "None"
+    if operation == "cas":
+        # What is compared stands before what is stored.
+        values, compare = operands[2], low.read(operands[1], f"b{bits}")
+    values = low.values(values, f"b{bits}")
     call = (
         f"S.atomics.apply({instruction.index}, '{space}', '{operation}', '{type_name}', {address}, {values}, "
         f"{compare}, {low.condition})"
