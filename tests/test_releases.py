@@ -10,7 +10,7 @@ from crosswarp.matrix.environments import releases
 from crosswarp.matrix.environments.uvtool import Answer
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.facts import columns
-from crosswarp.reports.commands import commands
+from crosswarp.reports.commands import update as module
 
 TABLE = """# The columns.
 
@@ -54,7 +54,7 @@ def lacking(index, path):
 
 @pytest.fixture
 def update(index, path, command, monkeypatch):
-    monkeypatch.setattr(commands, "Uv", lambda: index)
+    monkeypatch.setattr(module, "Uv", lambda: index)
     return lambda *arguments: command("update", "--columns-file", str(path), *arguments)
 
 
@@ -165,7 +165,7 @@ def test_an_index_that_does_not_answer(index, lacking, update, monkeypatch):
     with pytest.raises(EnvironmentFailed, match="has no triton>=3.1.0. Check the network"):
         lacking()
     assert update()[0] == 3
-    monkeypatch.setattr(commands, "Uv", lambda: lambda *a, **k: Answer(2, "", "dns error"))
+    monkeypatch.setattr(module, "Uv", lambda: lambda *a, **k: Answer(2, "", "dns error"))
     status, out, err = update()
     assert (status, out) == (3, "") and "dns error" in err and "Check the network" in err
 

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosswarp.matrix.facts import columns as columns_module
-from crosswarp.matrix.facts import selection
-from crosswarp.matrix.facts import targets as targets_module
+from crosswarp.matrix.facts import columns, selection, targets
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.record import MODES
 from crosswarp.matrix.running import plan
+from crosswarp.reports.commands.options import column_table, target_table
 
 
 @dataclass(frozen=True)
@@ -28,16 +27,15 @@ class Asked:
 
 
 def asked(options: argparse.Namespace) -> Asked:
-    table = targets_module.load(options.targets_file or targets_module.DEFAULT_FILE)
+    table = target_table(options)
     suite = options.suite.resolve() if options.suite else None
-    targets = targets_module.choose(
-        table, selection.split(options.targets or [targets_module.DEFAULT_PROFILE])
-    )
-    lanes, emulated = plan.default_lanes(targets)
+    named = selection.split(options.targets or [targets.DEFAULT_PROFILE])
+    on = targets.choose(table, named)
+    lanes, emulated = plan.default_lanes(on)
     if options.lanes:
         lanes, emulated = plan.check_lanes(selection.split(options.lanes)), None
     return Asked(
-        targets,
+        on,
         lanes,
         emulated,
         plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode"),
@@ -46,11 +44,11 @@ def asked(options: argparse.Namespace) -> Asked:
     )
 
 
-def columns(options: argparse.Namespace) -> tuple[tuple[Column, ...], list[Column]]:
+def chosen_columns(options: argparse.Namespace) -> tuple[tuple[Column, ...], list[Column]]:
     """The table, and the columns that were chosen of it."""
-    table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
-    wanted = selection.split(options.columns or [columns_module.DEFAULT_PROFILE])
-    return table, columns_module.choose(table, wanted)
+    table = column_table(options)
+    wanted = selection.split(options.columns or [columns.DEFAULT_PROFILE])
+    return table, columns.choose(table, wanted)
 
 
 def words(options: argparse.Namespace) -> list[str]:

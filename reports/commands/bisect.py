@@ -16,18 +16,42 @@ from tabulate import tabulate
 from crosswarp.matrix.environments import here, resolver
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import Cancelled, CrosswarpError, EnvironmentFailed, UsageError
-from crosswarp.matrix.facts import columns as columns_module
 from crosswarp.matrix.facts.columns import Column, published
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import clean
 from crosswarp.matrix.running import bisection
 from crosswarp.matrix.running.bisection import Found, Seen, WrongEnd
 from crosswarp.reports.commands import trials
+from crosswarp.reports.commands.options import add_here, column_table
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import fill
 
+HELP = "the first bad release for one kernel"
+DESCRIPTION = (
+    "Find the first bad release between a good and a bad one, with a small run for each step. With "
+    "--here, judge the interpreter at hand for `git bisect run`: exit status 0 good, 1 bad, 125 cannot say."
+)
 # What `git bisect run` takes for an answer; from 128 on it stops.
 GIT = {"good": 0, "bad": 1, "cannot say": 125}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernel", metavar="KERNEL")
+    for name, meaning in (
+        ("good", "a release where it is green, such as 3.1.0 or triton-3.1.0"),
+        ("bad", "a release where it is red; older than the good one, to find what mended it"),
+    ):
+        parser.add_argument(f"--{name}", metavar=name.upper(), help=meaning)
+    among = parser.add_mutually_exclusive_group()
+    among.add_argument(
+        "--wheels", type=Path, metavar="DIR", help="search among the Triton wheels of a folder"
+    )
+    among.add_argument(
+        "--index", metavar="URL", help="search among the builds of a package index, such as a nightly one"
+    )  # fmt: skip
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+    add_here(parser, "judge the interpreter at hand (or the one named) and search nothing")
+    trials.add_trial(parser)
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
@@ -70,7 +94,7 @@ def _history(
     options: argparse.Namespace,
 ) -> tuple[list[Column], Mapping[str, Path], Mapping[str, str]]:
     """What is searched, oldest first, and the wheels or the builds of an index that it consists of."""
-    table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    table = column_table(options)
     if options.index:
         listed = bisection.of_index(_builds(options), table)
         columns = [column for column, _ in listed.values()]

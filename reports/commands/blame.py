@@ -16,7 +16,7 @@ from crosswarp.matrix.errors import (
     EnvironmentFailed,
     UsageError,
 )
-from crosswarp.matrix.facts import columns as columns_module
+from crosswarp.matrix.facts import columns
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
@@ -24,9 +24,17 @@ from crosswarp.matrix.running import attribution
 from crosswarp.matrix.running.attribution import Combination, Found, Side
 from crosswarp.matrix.running.bisection import Answer, Seen, Trial
 from crosswarp.reports.commands import trials
+from crosswarp.reports.commands.options import column_table
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import column_id, fill, row, wrapped
 
+HELP = "what carries a regression between two columns"
+DESCRIPTION = (
+    "Swap Triton, torch, numpy and Python one at a time and both ways between a column where a kernel "
+    "is green and one where it is red, and name what carries it. Exit status: 0 told, also that only the "
+    "combination does; 1 it could not be told (3 where a combination could not be installed); 2 usage, or the "
+    "columns do not differ."
+)
 NAMES = {"triton": "Triton", "torch": "torch", "numpy": "numpy", "python": "Python"}
 
 
@@ -63,8 +71,19 @@ class Blamed:
         return EXIT_ENVIRONMENT if any(one.failed for one in self.tried) else EXIT_UNEXPECTED
 
 
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernel", metavar="KERNEL")
+    parser.add_argument(
+        "a", metavar="A", help="a column where it is green, such as triton-3.1.0 or 3.1.0"
+    )
+    parser.add_argument(
+        "b", metavar="B", help="one where it is red, such as triton-3.1.0+numpy-2.0.2"
+    )
+    trials.add_trial(parser)
+
+
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    table = column_table(options)
     good, bad = (_column(table, text) for text in (options.a, options.b))
     if good.id == bad.id:
         raise UsageError(f"A and B both name {good.id}. Name two columns.")
@@ -77,7 +96,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 def _column(table: Sequence[Column], text: str) -> Column:
     """The column that `text` names: an id, also one off the table, or its version alone."""
     name = f"triton-{text}" if text[:1].isdigit() else text
-    found = columns_module.choose(table, [name])
+    found = columns.choose(table, [name])
     if len(found) > 1:
         raise UsageError(f'"{text}" is {", ".join(one.id for one in found)}. Name one.')
     if found[0].resolver:

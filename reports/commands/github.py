@@ -14,10 +14,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.facts import issues as issues_module
 from crosswarp.matrix.facts import targets
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.store import Store
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_run,
+    add_store,
+    known_issues,
+    positive,
+)
 from crosswarp.reports.findings.causes import Cause, unexpected
 from crosswarp.reports.findings.view import View, view
 from crosswarp.reports.reproducing.drafts import drafts
@@ -26,6 +32,11 @@ from crosswarp.reports.reproducing.reproducer import script
 from crosswarp.reports.text import escape, folder
 from crosswarp.reports.text.comment import comment
 
+HELP = "comment on a pull request, open issues"
+DESCRIPTION = (
+    "Post a stored run by the `gh` CLI, which must be there and have its token (GH_TOKEN). Run it in a "
+    "checkout, or with GH_REPO set."
+)
 _TIMEOUT = 300
 # gh lists the newest first; this is more than most projects ever had.
 _ISSUES = 5000
@@ -38,13 +49,47 @@ LONGEST_MESSAGE = 6000
 LONGEST_FILE = 24_000
 
 
+def add(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    comment = actions.add_parser("comment", help="on a pull request; the next one takes its place")
+    comment.add_argument("--pull-request", type=positive, required=True, metavar="N")
+    comment.add_argument(
+        "--name", type=_name, default="crosswarp", metavar="NAME",
+        help="tells the comments of several suites apart (crosswarp)",
+    )  # fmt: skip
+    issues = actions.add_parser("issues", help="one for each root cause that has none yet")
+    issues.add_argument(
+        "--at-most",
+        type=positive,
+        default=5,
+        metavar="N",
+        help="issues to open at once (5)",
+    )
+    for action in (comment, issues):
+        action.add_argument("--link", default="", metavar="URL", help="where the whole report is")
+        action.add_argument(
+            "--out", type=Path, default=Path(".crosswarp/github"), metavar="DIR",
+            help="where titles and bodies are written (.crosswarp/github)",
+        )  # fmt: skip
+        action.add_argument("--dry-run", action="store_true", help="write them and post nothing")
+        add_run(action)
+        add_files(action, "issues")
+        add_store(action)
+
+
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    known = issues_module.load(options.issues_file or issues_module.DEFAULT_FILE)
+    known = known_issues(options)
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
     return (
         _comment(options, shown) if options.action == "comment" else _issues(options, shown, known)
     )
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._/-]{1,60}", text) or "--" in text:
+        raise argparse.ArgumentTypeError(f'"{text}": use letters, digits and . _ / -')
+    return text
 
 
 def marker(name: str) -> str:

@@ -4,19 +4,44 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.facts import issues as known_issues
 from crosswarp.matrix.results import baseline
 from crosswarp.matrix.results.store import Store
+from crosswarp.reports.commands.options import add_files, add_run, add_store, known_issues
 from crosswarp.reports.findings.proofs import columns_of, proofs
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.reproducing.drafts import drafts
 from crosswarp.reports.text import colour, escape, proofs_text
 
+HELP = "the known issues, and whether a run shows them"
+DESCRIPTION = (
+    "Say of each record in issues.toml on which columns its case was red bare, green bare and green "
+    "shimmed, and whether that is what its window says. Exit status: 0 nothing contradicts its record, 1 something "
+    "does, 2 usage. With --new: records to paste for what is red and not known."
+)
+FORMATS = {
+    "table": proofs_text.terminal, "markdown": proofs_text.markdown, "json": proofs_text.export,
+}  # fmt: skip
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--new", action="store_true",
+        help="an [[issue]] record for each root cause that none explains, ready to paste but for its link",
+    )  # fmt: skip
+    add_run(parser)
+    parser.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="what `crosswarp baseline write` wrote, in place of a run"
+    )  # fmt: skip
+    parser.add_argument("--format", choices=tuple(FORMATS), default="table")
+    add_files(parser, "issues")
+    add_store(parser)
+
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    known = known_issues.load(options.issues_file or known_issues.DEFAULT_FILE)
+    known = known_issues(options)
     if options.baseline:
         if options.new or options.run:
             raise UsageError("--baseline is looked at as a whole. Leave out --new and --run.")
@@ -30,12 +55,6 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             print(made or "# Nothing is red that no known issue explains.\n", end="")
             return 0
     found = proofs(records, known)
-    text = getattr(
-        proofs_text, {"table": "terminal", "json": "export"}.get(options.format, options.format)
-    )
-    said = text(found, list(columns_of(records)), name)
-    if options.format == "table":
-        colour.show(said)
-    else:
-        print(said, end="")
+    said = FORMATS[options.format](found, list(columns_of(records)), name)
+    colour.show_as(options.format, said)
     return 1 if any(one.verdict == "contradicted" for one in found) else 0

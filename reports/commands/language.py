@@ -21,21 +21,63 @@ from crosswarp.matrix.errors import (
     EnvironmentFailed,
     UsageError,
 )
-from crosswarp.matrix.facts import columns as columns_module
-from crosswarp.matrix.facts import language_table, selection
+from crosswarp.matrix.facts import columns, language_table, selection
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.language_table import Release, Table
 from crosswarp.matrix.running import language_run, plan
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_here,
+    add_work,
+    check_work,
+    column_table,
+    positive,
+)
 from crosswarp.reports.findings import language_view
 from crosswarp.reports.text import escape
 
+HELP = "what triton.language holds in each release"
+DESCRIPTION = (
+    "Find every public name of triton.language in each published column, probe it and its options "
+    "(does it compile, is the interpreter right), and compare with the table, which docs/language.md shows. Exit "
+    "status: 0 as the table says, or written; 1 it differs, or a column could not be asked."
+)
 # Of what differs from the table; the whole of it is one --write and `git diff` away.
 _SHOWN = 40
 
 
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME",
+        help="only these, such as tl.load or 'tl.atomic_*', tensor.sum, libdevice.tanh, launch.num_warps",
+    )  # fmt: skip
+    parser.add_argument(
+        "--columns", action="append", metavar="GLOB,..", help="(default: every published pair)"
+    )
+    does = parser.add_mutually_exclusive_group()
+    does.add_argument("--write", action="store_true", help="put what was found into the table")
+    does.add_argument("--no-run", action="store_true", help="run nothing: show what the table says")
+    add_here(does, "ask the interpreter at hand (or the one named), and show it beside the table")
+    for name, default, metavar, meaning in (
+        ("time-limit", 60, "S", "for one probe (60)"),
+        ("memory-limit", 6000, "MB", "for one probe (6000)"),
+        ("column-limit", 3600, "S", "for one lane of a column (3600)"),
+        ("jobs", None, "N", "lanes of columns at a time (default: the CPUs at hand)"),
+    ):
+        parser.add_argument(
+            f"--{name}", type=positive, default=default, metavar=metavar, help=meaning
+        )
+    add_work(parser)
+    add_files(parser, "columns")
+    parser.add_argument(
+        "--language-file", type=Path, metavar="JSON", help="instead of crosswarp's language.json"
+    )
+
+
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    check_work(options.work)
     path = options.language_file or language_table.DEFAULT_FILE
     globs = selection.split(options.names) if options.names else ["*"]
     old = language_table.load(path) if path.exists() or not options.write else {}
@@ -44,10 +86,10 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         return EXIT_EXPECTED
     found: dict[str, Release] = {}
     with progress() as told:
-        asker, columns = _asker(options, globs, told.say)
+        asker, listed = _asker(options, globs, told.say)
         if options.write:
-            language_table.check_part(old, [versions.of_column(one.id) for one in columns], globs)
-        for name, release in asker(columns):
+            language_table.check_part(old, [versions.of_column(one.id) for one in listed], globs)
+        for name, release in asker(listed):
             version = versions.of_column(name) or name
             if options.here:
                 version = f"here ({version})"
@@ -84,24 +126,24 @@ def _asker(
     prepare: Prepare
     if options.here:
         prepare = here.look(Path(os.path.abspath(options.here)))
-        columns = [prepare.column]
+        listed = [prepare.column]
     else:
-        table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
-        columns = _columns(table, options.columns)
+        table = column_table(options)
+        listed = _columns(table, options.columns)
         prepare = Builder((options.work / "envs").absolute(), table, Uv(), say=say)
     limits = {"time_limit": options.time_limit, "memory_limit_mb": options.memory_limit}
     asker = language_run.Asker(
         prepare, options.work, globs, limits, options.jobs or plan.default_jobs(),
         options.column_limit, say, here=bool(options.here),
     )  # fmt: skip
-    return asker, columns
+    return asker, listed
 
 
 def _columns(table: Sequence[Column], wanted: Sequence[str] | None) -> list[Column]:
     published = [column for column in table if column.triton and column.official]
     if not wanted:
         return published
-    chosen = columns_module.choose(table, selection.split(wanted))
+    chosen = columns.choose(table, selection.split(wanted))
     others = [column.id for column in chosen if column not in published]
     # `all` is a profile that holds main.
     if others and not set(others) <= {"main"}:

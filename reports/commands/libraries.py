@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from crosswarp.matrix.environments.environment import Builder, python_for
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import EXIT_ENVIRONMENT, EXIT_UNEXPECTED, UsageError
-from crosswarp.matrix.facts import columns as columns_module
-from crosswarp.matrix.facts import selection
-from crosswarp.matrix.facts import targets as targets_module
+from crosswarp.matrix.facts import columns, selection, targets
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.results.record import MODES, Record
 from crosswarp.matrix.results.store import Store
@@ -18,15 +17,66 @@ from crosswarp.matrix.running import libraries, plan
 from crosswarp.matrix.running.libraries import Cell, Library, LibraryFile, Verdict
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Runner
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_work,
+    check_work,
+    column_table,
+    positive,
+)
 from crosswarp.reports.findings.view import day
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.libraries_page import Facts, page
 
+HELP = "run the ops of published libraries"
+DESCRIPTION = (
+    "Import and launch, forward and backward, the main ops of published libraries on every column, and "
+    "write libraries.md from all that was stored. Exit status: 1 when an op is green bare and red shimmed, or red "
+    "shimmed without a cause in libraries.toml, or a cause there explains nothing any more."
+)
 PAGE = "libraries.md"
 TARGETS = ("sm_90", "gfx942")
 
 
+def add(parser: argparse.ArgumentParser) -> None:
+    for name, meaning in (
+        ("libraries", "releases, such as liger-kernel-0.5.10 (default: all)"),
+        ("columns", "ids or globs (default: every published pair)"),
+        ("targets", "(default: sm_90,gfx942)"),
+        ("modes", "bare, shimmed (default: both)"),
+        ("ops", "names of ops (default: all)"),
+    ):
+        parser.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
+    for name, default, metavar, meaning in (
+        ("configurations", 2, "N", "to which an autotuned kernel is limited; 0 for all (2)"),
+        ("time-limit", 300, "S", "for one op (300)"),
+        ("memory-limit", 6000, "MB", "for one compilation (6000)"),
+        ("column-limit", 7200, "S", "for one column (7200)"),
+    ):
+        kind = int if name == "configurations" else positive
+        parser.add_argument(f"--{name}", type=kind, default=default, metavar=metavar, help=meaning)
+    parser.add_argument("--jobs", type=positive, metavar="N", help="ops at a time")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="leave out the columns that were run whole since the last change",
+    )
+    parser.add_argument(
+        "--no-run", action="store_true", help="run nothing: judge and write what is stored"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("docs"), metavar="DIR", help="where libraries.md goes (docs)"
+    )  # fmt: skip
+    add_work(parser)
+    add_files(parser, "columns", "libraries")
+    parser.add_argument(
+        "--store", type=Path, default=Path(".crosswarp/libraries.db"), metavar="PATH",
+        help="its own SQLite file (.crosswarp/libraries.db)",
+    )  # fmt: skip
+
+
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    check_work(options.work)
     file = libraries.load(options.libraries_file or libraries.DEFAULT_FILE)
     ended = 0
     if not options.no_run:
@@ -51,19 +101,17 @@ def exit_code(ended: int, verdict: Verdict) -> int:
 
 
 def _run(options: argparse.Namespace, argv: Sequence[str], file: LibraryFile) -> int:
-    table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    table = column_table(options)
     chosen = libraries.choose(file, selection.split(options.libraries or ["*"]))
     modes = plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode")
-    targets = targets_module.choose(
-        targets_module.load(), selection.split(options.targets or TARGETS)
-    )
-    columns = _columns(options, table)
+    on = targets.choose(targets.load(), selection.split(options.targets or TARGETS))
+    listed = _columns(options, table)
     identity = libraries.identity()
     about = {"identity": identity, "configurations": options.configurations}
     with Store(options.store) as store, progress() as shown:
         if options.resume:
-            columns = [one for one in columns if not complete(store, one, chosen, targets, modes)]
-            if not columns:
+            listed = [one for one in listed if not complete(store, one, chosen, on, modes)]
+            if not listed:
                 shown.say("Nothing has changed since these columns were run.")
                 return 0
         uv = Uv()
@@ -71,8 +119,8 @@ def _run(options: argparse.Namespace, argv: Sequence[str], file: LibraryFile) ->
         folders = {library: install(library) for library in chosen}
         families = {library.family for library in chosen}
         planned = plan.Plan(
-            columns=tuple(columns),
-            targets=targets,
+            columns=tuple(listed),
+            targets=on,
             lanes=("compile",),
             modes=modes,
             kernels=tuple(f"{family}_*" for family in sorted(families)),
@@ -101,7 +149,7 @@ def _run(options: argparse.Namespace, argv: Sequence[str], file: LibraryFile) ->
 
 def _columns(options: argparse.Namespace, table: Sequence[Column]) -> list[Column]:
     wanted = options.columns or [",".join(c.id for c in table if c.triton and c.official)]
-    chosen = columns_module.choose(table, selection.split(wanted))
+    chosen = columns.choose(table, selection.split(wanted))
     for column in chosen:
         if python_for(column) != libraries.python():
             raise UsageError(

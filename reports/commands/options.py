@@ -1,13 +1,22 @@
-"""Options that several commands share."""
+"""Options that several commands share: how they are added, and the files that they name."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
+import tempfile
 from pathlib import Path
 
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import columns, issues, targets
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.facts.targets import Target
 
-def what(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+
+def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """What to run; asked.py reads it."""
     group = parser.add_argument_group("what to run (globs, comma-separated)")
     for name, meaning in (
         (
@@ -45,7 +54,7 @@ def what(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     return group
 
 
-def limits(group: argparse._ActionsContainer) -> None:
+def add_limits(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--jobs", type=positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
     )
@@ -64,7 +73,27 @@ def limits(group: argparse._ActionsContainer) -> None:
     )
 
 
-def store(group: argparse._ActionsContainer) -> None:
+def add_here(group: argparse._ActionsContainer, meaning: str) -> None:
+    group.add_argument(
+        "--here", nargs="?", type=Path, const=Path(sys.executable), metavar="PYTHON", help=meaning
+    )
+
+
+def add_work(group: argparse._ActionsContainer, meaning: str | None = None) -> None:
+    group.add_argument("--work", type=Path, default=Path(".crosswarp"), metavar="DIR", help=meaning)
+
+
+def add_files(group: argparse._ActionsContainer, *names: str) -> None:
+    """`--columns-file` for "columns": the tables that stand in for crosswarp's own."""
+    for name in names:
+        group.add_argument(f"--{name}-file", type=Path, metavar="TOML")
+
+
+def add_run(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--run", type=positive, metavar="ID", help="default: the latest")
+
+
+def add_store(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--store", type=Path, default=Path(".crosswarp/store.db"), metavar="PATH",
         help="the SQLite file of all runs (.crosswarp/store.db)",
@@ -76,3 +105,27 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
     return number
+
+
+def known_issues(options: argparse.Namespace) -> tuple[Issue, ...]:
+    return issues.load(options.issues_file or issues.DEFAULT_FILE)
+
+
+def column_table(options: argparse.Namespace) -> tuple[Column, ...]:
+    return columns.load(options.columns_file or columns.DEFAULT_FILE)
+
+
+def target_table(options: argparse.Namespace) -> dict[str, Target]:
+    return targets.load(options.targets_file or targets.DEFAULT_FILE)
+
+
+def check_work(folder: Path) -> None:
+    """Raises UsageError where `--work` names what cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"--work {folder}: {error.strerror or error}. Name a folder that can be written."
+        ) from None

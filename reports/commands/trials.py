@@ -10,9 +10,7 @@ from pathlib import Path
 from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.facts import columns as columns_module
-from crosswarp.matrix.facts import issues, selection
-from crosswarp.matrix.facts import targets as targets_module
+from crosswarp.matrix.facts import selection, targets
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import MODES, Record
@@ -21,7 +19,37 @@ from crosswarp.matrix.running import plan
 from crosswarp.matrix.running.bisection import Trial
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare, suite_argv
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_limits,
+    add_store,
+    add_work,
+    check_work,
+    column_table,
+    known_issues,
+    target_table,
+)
 from crosswarp.reports.text.layout import row
+
+
+def add_trial(parser: argparse.ArgumentParser) -> None:
+    """How one kernel is tried on one column at a time."""
+    for name, default, meaning in (
+        ("target", "sm_90", "(sm_90)"),
+        ("lane", "compile", "compile, emulate, interpret, device (compile)"),
+        ("mode", "bare", "bare, shimmed (bare)"),
+    ):
+        parser.add_argument(f"--{name}", default=default, metavar=name.upper(), help=meaning)
+    parser.add_argument(
+        "--case", default="*", metavar="GLOB", help="only these cases count (default: all)"
+    )
+    parser.add_argument(
+        "--suite", type=Path, metavar="DIR", help="a folder of kernel modules instead of ours"
+    )
+    add_limits(parser)
+    add_work(parser)
+    add_files(parser, "columns", "targets", "issues")
+    add_store(parser)
 
 
 @contextmanager
@@ -31,14 +59,9 @@ def trial(
     prepare: Callable[[Column, Callable[[str], None]], Prepare],
     at_hand: bool = False,
 ) -> Iterator[tuple[Trial, Sequence[Issue]]]:
-    known = issues.load(options.issues_file or issues.DEFAULT_FILE)
+    known = known_issues(options)
     wanted = planned(options, at_hand)
-    try:
-        options.work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"--work {options.work}: {error.strerror or error}. Name a folder that can be written."
-        ) from None
+    check_work(options.work)
     with progress() as shown, Store(options.store) as store:
         if skipped := plan.left_out(wanted.suite):
             shown.say(skipped)
@@ -52,18 +75,18 @@ def trial(
 
 
 def planned(options: argparse.Namespace, fresh: bool) -> plan.Plan:
-    all_targets = targets_module.load(options.targets_file or targets_module.DEFAULT_FILE)
+    all_targets = target_table(options)
     suite = options.suite.resolve() if options.suite else None
     plan.check_kernels([options.kernel], suite)
     names = plan.kernel_names(suite)
     if options.kernel not in names:
         raise UsageError(f'"{options.kernel}" is no one kernel. There are: {", ".join(names)}.')
     # What is told of the search names the target, and not the product that was asked for.
-    wanted = targets_module.named(all_targets, selection.split([options.target]))
+    wanted = targets.named(all_targets, selection.split([options.target]))
     options.target = ",".join(wanted)
     return plan.Plan(
         columns=(),
-        targets=targets_module.choose(all_targets, wanted),
+        targets=targets.choose(all_targets, wanted),
         lanes=plan.check_lanes([options.lane]),
         modes=plan.check_words([options.mode], MODES, "mode"),
         kernels=(options.kernel,),
@@ -83,7 +106,7 @@ def builder(
     nightlies: Mapping[str, str] = {},
 ) -> Callable[[Column, Callable[[str], None]], Prepare]:
     """Makes a new builder for each run, because a run ends by cancelling its own; torch's index is asked once."""
-    table = columns_module.load(options.columns_file or columns_module.DEFAULT_FILE)
+    table = column_table(options)
     folder = (options.work / "envs").absolute()
     last: list[Builder] = []
 

@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 
 from crosswarp.matrix.environments import releases
 from crosswarp.matrix.environments.releases import Release
+from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.facts import columns
 from crosswarp.matrix.facts.columns import Column
+from crosswarp.reports.commands.options import add_files
+from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import fill
+
+HELP = "propose columns for new releases"
+DESCRIPTION = (
+    "Ask the package index (as uv and pip are set up) which releases of Triton the table of columns "
+    "lacks and which torch pins them, and print each as a column to paste."
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--write", action="store_true", help="put them into the table")
+    add_files(parser, "columns")
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    path = options.columns_file or columns.DEFAULT_FILE
+    listed = columns.load(path)
+    found = releases.lacking(listed, Uv())
+    made = proposed(found)
+    if options.write and made:
+        releases.write(path, made, listed)
+    written = escape.terminal(str(path)) if options.write else ""
+    print(text(found, listed, written), end="")
+    return 0
 
 
 def text(found: Sequence[Release], table: Sequence[Column], written: str = "") -> str:

@@ -64,6 +64,14 @@ def show(text: str) -> None:
     print(decorated(text, terminal(sys.stdout, os.environ)), end="")
 
 
+def show_as(form: str, text: str) -> None:
+    """Prints a report of a `--format`: only what is for people has colours and links, and programs read the rest."""
+    if form == "table":
+        show(text)
+    else:
+        print(text, end="")
+
+
 def _line(line: str, able: Terminal) -> str:
     if able.colours:
         style = next((style for pattern, style in _LINE if pattern.match(line)), "")

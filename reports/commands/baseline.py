@@ -1,0 +1,42 @@
+"""`crosswarp baseline`: write a run as a small file, to be committed and compared with."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.results import baseline
+from crosswarp.matrix.results.store import Store
+from crosswarp.reports.commands.options import add_run, add_store
+from crosswarp.reports.text import escape
+
+HELP = "write a run as a file to compare with"
+DESCRIPTION = (
+    "Write a run as a small, sorted text file, to be committed and given to `crosswarp diff`."
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    write = actions.add_parser("write", help="write it", description=DESCRIPTION)
+    write.add_argument("file", type=Path, metavar="FILE")
+    add_run(write)
+    add_store(write)
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    with Store(options.store, must_exist=True) as store:
+        one = store.run(options.run)
+        records = store.records(one.id)
+    if not records:
+        raise UsageError(f"run {one.id} holds no cell. `crosswarp runs` lists others: --run ID.")
+    baseline.write(options.file, records)
+    columns = len({record.column for record in records})
+    name = escape.terminal(str(options.file))
+    print(f"{name}: {len(records)} cells of {columns} columns, run {one.id}")
+    if one.status != "finished":
+        status = escape.line(one.status, 200)
+        print(f"This run is not whole: {status}. What it lacks will be new to every diff.")
+    return 0

@@ -1,0 +1,34 @@
+"""`crosswarp diff`: what regressed between two columns, runs or baselines."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from crosswarp.reports.commands.options import add_files, add_store, known_issues
+from crosswarp.reports.findings import diff
+from crosswarp.reports.text import colour, diff_text
+
+HELP = "compare columns, runs or baselines"
+DESCRIPTION = (
+    "Say what regressed from A to B, one group for each root cause. A and B are each a column "
+    "(triton-3.2.0, of the latest run), a run (its number, or `run` for the latest), a column of a run "
+    "(3:triton-3.2.0), or a baseline file. Exit status: 0 nothing regressed, 1 something did, 2 usage."
+)
+FORMATS = {"table": diff_text.terminal, "markdown": diff_text.markdown, "json": diff_text.export}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", help="what it was")
+    parser.add_argument("b", metavar="B", help="what it is now")
+    parser.add_argument("--format", choices=tuple(FORMATS), default="table")
+    add_files(parser, "issues")
+    add_store(parser)
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    known = known_issues(options)
+    before, after = (diff.side(text, options.store) for text in (options.a, options.b))
+    found = diff.diff(before, after, known)
+    colour.show_as(options.format, FORMATS[options.format](found))
+    return 1 if found.worse else 0

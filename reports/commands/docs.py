@@ -1,0 +1,54 @@
+"""`crosswarp docs`: the pages that are made from the records."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from crosswarp import compat
+from crosswarp.matrix.facts import columns, issue_lints
+from crosswarp.reports.commands.options import add_files, known_issues
+from crosswarp.reports.text import docs, escape
+
+HELP = "make docs/ from the records"
+DESCRIPTION = (
+    "Write what is made from the records: shims.md, api.md, language.md and report.schema.json, and "
+    "issues.md of a baseline."
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, default=Path("docs"), metavar="DIR", help="(docs)")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; exit 1 if a page is out of date or a record of issues.toml cannot be right",
+    )
+    parser.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="(baseline/all.json, where there is one)"
+    )
+    add_files(parser, "issues")
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    there = docs.BASELINE if docs.BASELINE.is_file() else None
+    known = known_issues(options)
+    made = docs.pages(known, options.baseline or there)
+    if not options.check:
+        docs.write(options.out, made)
+        print("\n".join(str(options.out / name) for name in made))
+        return 0
+    # Records of others speak of kernels and shims that are not here.
+    lints = [] if options.issues_file else issue_lints.problems(
+        known, compat.all_shims(), columns.load(), date.today()
+    )  # fmt: skip
+    for problem in lints:
+        print(f"issues.toml: {escape.terminal(problem)}")
+    old = docs.stale(options.out, made)
+    if old:
+        print(
+            f"Out of date in {options.out}: {', '.join(old)}. Run `crosswarp docs --out {options.out}`."
+        )
+    return 1 if old or lints else 0

@@ -1,0 +1,40 @@
+"""`crosswarp range`: the releases that a suite was measured green on, as a version specifier."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from crosswarp.reports.commands.options import add_files, add_run, add_store, column_table
+from crosswarp.reports.findings.range import measured
+from crosswarp.reports.text import colour, range_text
+
+HELP = "the releases a suite is green on"
+DESCRIPTION = (
+    "Print the measured floor, ceiling and holes of a suite as version specifiers of Triton and torch, "
+    "bare and with the shims, and of each kernel. Only what a run measured counts: what it did not run is named."
+)
+FORMATS = {"table": range_text.terminal, "markdown": range_text.markdown, "json": range_text.export}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    for name in ("kernels", "targets", "lanes"):
+        parser.add_argument(
+            f"--{name}",
+            action="append",
+            metavar="GLOB,..",
+            help="(default: all that the run holds)",
+        )
+    parser.add_argument("--format", choices=tuple(FORMATS), default="table")
+    add_run(parser)
+    add_files(parser, "columns")
+    add_store(parser)
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    shown = measured(
+        options.store, options.run, column_table(options), options.kernels or [], options.targets or [],
+        options.lanes or [],
+    )  # fmt: skip
+    colour.show_as(options.format, FORMATS[options.format](shown))
+    return 0

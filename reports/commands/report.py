@@ -1,0 +1,65 @@
+"""`crosswarp report`: a stored run as a table, web pages, Markdown, JSON, JUnit XML or CSV."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import language_table
+from crosswarp.matrix.results.store import Store
+from crosswarp.reports import page
+from crosswarp.reports.commands.options import add_files, add_run, add_store, known_issues
+from crosswarp.reports.findings.view import view
+from crosswarp.reports.text import colour, escape
+from crosswarp.reports.text.comment import comment
+from crosswarp.reports.text.export import export
+from crosswarp.reports.text.junit import junit
+from crosswarp.reports.text.markdown import markdown
+from crosswarp.reports.text.spreadsheet import spreadsheet
+from crosswarp.reports.text.summary import summary
+from crosswarp.reports.text.table import table
+
+HELP = "show a stored run"
+DESCRIPTION = "Show a stored run."
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--format", choices=("table", "html", "markdown", "comment", "json", "junit", "csv"), default="table",
+        help="comment: Markdown for a pull request or a job summary, what is wrong first, under 60,000 bytes",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="where html goes, a folder of pages to open or to publish"
+    )  # fmt: skip
+    parser.add_argument(
+        "--link", default="", metavar="URL", help="where a comment says the whole is"
+    )
+    add_run(parser)
+    add_files(parser, "issues")
+    add_store(parser)
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    if (options.format == "html") != bool(options.out):
+        raise UsageError(
+            "--format html writes a folder of pages, and nothing else does: write --format html --out DIR."
+        )
+    known = known_issues(options)
+    with Store(options.store, must_exist=True) as store:
+        shown = view(store, known, options.run)
+    formats: dict[str, Callable[[], str]] = {
+        "table": lambda: f"{summary(shown)}\n{table(shown)}\n",
+        "markdown": lambda: markdown(shown),
+        "comment": lambda: comment(shown, options.link),
+        "json": lambda: export(shown),
+        "junit": lambda: junit(shown),
+        "csv": lambda: spreadsheet(shown),
+    }
+    if options.format == "html":
+        page.write(options.out, page.site(shown, known, language_table.load()))
+        print(escape.terminal(str(options.out / "index.html")))
+    else:
+        colour.show_as(options.format, formats[options.format]())
+    return 0

@@ -1,0 +1,114 @@
+"""`crosswarp reproduce`: a red cell as one script that needs torch and triton alone, to attach to a report."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running.revision import revision
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_run,
+    add_store,
+    known_issues,
+    target_table,
+)
+from crosswarp.reports.findings.causes import unexpected
+from crosswarp.reports.findings.view import View, view
+from crosswarp.reports.reproducing.reproduce import file_name, suite_of, typical
+from crosswarp.reports.reproducing.reproducer import script
+from crosswarp.reports.text import escape, folder
+
+HELP = "a red cell as one script"
+DESCRIPTION = (
+    "Write a script that shows a red cell with torch and triton alone, to attach to an upstream "
+    "report: the kernel, launcher, reference and the one case. Without CELL: one for each root cause of the run "
+    "that no known issue explains, into --out."
+)
+_OUT = Path(".crosswarp/reproduce")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "cell", nargs="?", metavar="CELL",
+        help="as reports name it: triton-3.2.0/sm_90/compile/bare/KERNEL/CASE/CONFIG",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=Path, metavar="PATH",
+        help="a file for CELL (default: standard output), else a folder (.crosswarp/reproduce)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--suite", type=Path, metavar="DIR", help="where its kernels are (default: where the run had them)"
+    )  # fmt: skip
+    add_run(parser)
+    add_files(parser, "targets", "issues")
+    add_store(parser)
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    known = known_issues(options)
+    table = target_table(options)
+    with Store(options.store, must_exist=True) as store:
+        shown = view(store, known, options.run)
+    suite = options.suite or suite_of(shown)
+    _warn_of_changes(shown, suite)
+    if options.cell is None:
+        files = {
+            file_name(cause): script(typical(cause), suite, table, file_name(cause))
+            for cause in unexpected(shown)
+        }
+        folder.write(options.out or _OUT, files)
+        print("\n".join(escape.terminal(str((options.out or _OUT) / name)) for name in files))
+        if not files:
+            print(f"run {shown.run.id} has nothing red that no known issue explains. Name a cell.")
+        return 0
+    record = _cell(shown, options.cell)
+    text = script(record, suite, table, options.out.name if options.out else "reproduce.py")
+    if options.out is None:
+        print(text, end="")
+        return 0
+    try:
+        options.out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"--out {options.out}: {error.strerror or error}. Name a file that can be written."
+        ) from None
+    print(escape.terminal(str(options.out)))
+    return 0
+
+
+def _cell(shown: View, wanted: str) -> Record:
+    for record in shown.records:
+        # As it is stored, or as reports print it.
+        if wanted in (record.id, escape.line(record.id)) or f"{wanted}/" == record.id:
+            if not record.red:
+                raise UsageError(f"{wanted} is {record.outcome}. Name a red cell.")
+            return record
+    # Of what is endless the beginning tells enough, and to compare the rest takes for ever.
+    red = [escape.line(record.id, 300) for record in shown.records if record.red]
+    near = difflib.get_close_matches(wanted[:300], red, 3, 0)
+    raise UsageError(
+        f'run {shown.run.id} has no cell "{wanted}". '
+        + (
+            f"Near it: {', '.join(near)}."
+            if near
+            else "Nothing in it is red: name another run with --run."
+        )
+    )
+
+
+def _warn_of_changes(shown: View, suite: Path | None) -> None:
+    """A script of what the file is now may not show what it was."""
+    ran = str(shown.run.plan.get("commit") or "")
+    here = revision(suite) if suite else ""
+    if ran and here and ran != here:
+        print(
+            f"The suite has changed since run {shown.run.id}: it was at {escape.line(ran, 12)}, and is at {here[:12]}.",
+            file=sys.stderr,
+        )

@@ -1,0 +1,119 @@
+"""`crosswarp run`: the matrix. Build what is missing, run, record, sum up."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosswarp import kernels
+from crosswarp.matrix.environments import here, resolver
+from crosswarp.matrix.environments.environment import Builder
+from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running.plan import Plan, check_shard, default_jobs, left_out
+from crosswarp.matrix.running.progress import progress
+from crosswarp.matrix.running.revision import revision
+from crosswarp.matrix.running.run import Prepare, Runner
+from crosswarp.reports.commands import asked
+from crosswarp.reports.commands.options import (
+    add_here,
+    add_limits,
+    add_selection,
+    add_store,
+    add_work,
+    check_work,
+    known_issues,
+)
+from crosswarp.reports.findings.view import view
+from crosswarp.reports.text import colour
+from crosswarp.reports.text.summary import summary
+
+HELP = "run the matrix"
+DESCRIPTION = "Run the matrix."
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    what = add_selection(parser)
+    what.add_argument(
+        "--shard", metavar="K/N",
+        help="the K-th of N shares of each column's cases, to be merged: crosswarp merge",
+    )  # fmt: skip
+    add_here(
+        what,
+        "run in the interpreter at hand (or the one named) with whatever Triton it imports; nothing is built",
+    )
+    how = parser.add_argument_group("how")
+    how.add_argument(
+        "--fresh",
+        action="store_true",
+        help="compile everything again, rather than take from Triton's cache what an earlier run compiled",
+    )
+    add_limits(how)
+    where = parser.add_argument_group("where")
+    add_work(where, "environments, caches and logs (.crosswarp)")
+    for name in ("columns", "targets", "issues"):
+        where.add_argument(
+            f"--{name}-file", type=Path, metavar="TOML", help=f"instead of crosswarp's {name}.toml"
+        )
+    add_store(where)
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    known = known_issues(options)
+    wanted = asked.asked(options)
+    lanes = wanted.lanes
+    with progress() as shown:
+        prepare: Prepare
+        if options.here:
+            if options.columns:
+                raise UsageError(
+                    "--here runs one column, the interpreter at hand. Leave out --columns."
+                )
+            prepare = here.look(Path(os.path.abspath(options.here)))
+            chosen = [prepare.column]
+            if prepare.gpu and not options.lanes:
+                lanes = (*lanes, "device")
+                shown.say(f"a GPU is here ({prepare.gpu}): the device lane runs too")
+        else:
+            listed, chosen = asked.chosen_columns(options)
+            if options.main:
+                resolver.check_reference(options.main)
+            prepare = Builder(
+                (options.work / "envs").absolute(), listed, Uv(), options.main, options.nightly_index,
+                shown.say,
+            )  # fmt: skip
+        if options.main and not any(column.resolver for column in chosen):
+            raise UsageError(
+                f"--main names a build for the column main, and what runs is {', '.join(c.id for c in chosen)}. "
+                "Leave it out, or add the column: --columns main."
+            )
+        planned = Plan(
+            columns=tuple(chosen),
+            targets=wanted.targets,
+            lanes=lanes,
+            emulated=wanted.emulated,
+            modes=wanted.modes,
+            kernels=wanted.kernels,
+            jobs=options.jobs or default_jobs(),
+            time_limit=options.time_limit,
+            memory_limit_mb=options.memory_limit,
+            column_limit=options.column_limit,
+            suite=wanted.suite,
+            fresh=options.fresh,
+            shard=check_shard(options.shard),
+            commit=revision(wanted.suite or Path(kernels.__file__).parent),
+        )
+        check_work(options.work)
+        if skipped := left_out(wanted.suite):
+            shown.say(skipped)
+        with Store(options.store) as store:
+            runner = Runner(
+                planned, store, options.work, prepare, shown, known, argv, here=bool(options.here)
+            )
+            result = runner()
+            ended = view(store, known, result.run)
+    colour.show(summary(ended))
+    return result.exit_code

@@ -1,0 +1,57 @@
+"""The commands: one module each with one face, loaded when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crosswarp.reports import cli
+
+FOLDER = Path(cli.__file__).parent / "commands"
+
+
+def test_every_command_is_one_module_with_the_same_face():
+    named = {path.stem for path in FOLDER.glob("*.py") if "\ndef add(" in path.read_text("utf-8")}
+    assert named == set(cli.COMMANDS)
+    for name in cli.COMMANDS:
+        command = cli.load(name)
+        assert command.HELP and command.DESCRIPTION.endswith((".", "..."))
+        parser = argparse.ArgumentParser(exit_on_error=False)
+        command.add(parser)
+        assert list(inspect.signature(command.run).parameters) == ["options", "argv"]
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments", "status"),
+    [
+        ("pydantic", ["columns"], 2),
+        ("tabulate", ["runs"], 2),
+        ("jinja2", ["--help"], 2),
+        ("jinja2", ["report"], 2),
+        ("tomllib", ["doctor"], 2),
+        ("tabulate", ["bisect", "softmax", "--here"], 125),
+    ],
+)
+def test_a_library_that_is_missing_is_named(missing, arguments, status):
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None; from crosswarp.reports import cli; "
+        f"sys.exit(cli.main({arguments}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == status and not done.stdout
+    assert missing in done.stderr and 'pip install "crosswarp[matrix]"' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_command_loads_what_it_needs_and_no_other():
+    code = (
+        "import sys; from crosswarp.reports import cli; cli.main(['columns', '--ids']);"
+        "print([n for n in ('rich', 'jinja2', 'crosswarp.reports.commands.report') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
