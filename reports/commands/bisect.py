@@ -19,6 +19,7 @@ from crosswarp.matrix.errors import Cancelled, CrosswarpError, EnvironmentFailed
 from crosswarp.matrix.facts import columns as columns_module
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.cause import cause_of
 from crosswarp.matrix.results.record import clean
 from crosswarp.matrix.running import bisection
 from crosswarp.matrix.running.bisection import Found, Seen, WrongEnd
@@ -221,7 +222,7 @@ def _conclusion(ids: Sequence[str], found: Found, mended: bool) -> list[str]:
 def _remarks(ids: Sequence[str], found: Found, seen: Mapping[str, Seen]) -> list[str]:
     lines = []
     end, first = seen[ids[-1]], seen[ids[found.first_bad]]
-    causes = [{(r.outcome, r.fingerprint) for r in one.red} for one in (first, end)]
+    causes = [{cause_of(record).symptom for record in one.red} for one in (first, end)]
     if not causes[0] & causes[1]:
         lines.append(f"{ids[-1]} fails in another way: {end.why}. There is more than one cause.")
     tried = {at for at, _ in found.asked}

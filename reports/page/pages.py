@@ -24,7 +24,7 @@ MAX_SEEN = 4
 
 
 def kernel(model: Model, kernel: Kernel) -> dict[str, Any]:
-    mine = [record for record in model.view.records if record.kernel == kernel.name]
+    mine = model.view.by_kernel[kernel.name]
     worst: dict[tuple[str, ...], int] = {}
     for record in mine:
         place = (record.lane, record.target, record.column, record.mode)
@@ -50,7 +50,7 @@ def kernel(model: Model, kernel: Kernel) -> dict[str, Any]:
     return {
         "kernel": kernel,
         "rows": rows,
-        "causes": [cause for cause in model.causes if cause.kernel == kernel.name],
+        "causes": [cause for cause in model.view.regressions if cause.kernel == kernel.name],
         "heavier": heavier,
         "cases": sorted({record.case for record in mine} - {"*"}),
         "command": model.command(kernel.name),
@@ -58,13 +58,12 @@ def kernel(model: Model, kernel: Kernel) -> dict[str, Any]:
 
 
 def column(model: Model, column: Column) -> dict[str, Any]:
-    records = model.records[column.id]
     counts = [
         (
             lane,
             target,
-            _tally(records, lane, target, "bare"),
-            _tally(records, lane, target, "shimmed"),
+            _tally(model, column, lane, target, "bare"),
+            _tally(model, column, lane, target, "shimmed"),
         )
         for lane, target in model.grids
     ]
@@ -201,9 +200,5 @@ def _proof(model: Model, issue: Issue, kernel: str) -> str:
     return model.command(kernel, inside[-1] if inside else "all", issue.lanes[0], targets)
 
 
-def _tally(records: list[Record], lane: str, target: str, mode: str) -> Counter[str]:
-    return Counter(
-        record.outcome
-        for record in records
-        if (record.lane, record.target, record.mode) == (lane, target, mode)
-    )
+def _tally(model: Model, column: Column, lane: str, target: str, mode: str) -> Counter[str]:
+    return model.view.tallies.get((column.id, lane, target, mode), Counter())
