@@ -16,7 +16,7 @@ import re
 import threading
 from typing import Any, Callable, Iterable, Iterator, Tuple
 
-from .. import loop_sums
+from .. import features, loop_sums
 from ..code_generator import key_with_revision, revision_of
 from ..record import Patches, Shim
 from ..versions import in_window
@@ -62,8 +62,7 @@ def _passes() -> Iterator[Tuple[Any, str]]:
 def _backends() -> Iterator[Any]:
     import triton
 
-    # Breakpoint: backends are plugins from Triton 3.0 on.
-    if not hasattr(triton, "backends"):
+    if not features.has_backends():
         from triton.compiler.backends.cuda import CUDABackend
 
         yield CUDABackend

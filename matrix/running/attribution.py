@@ -160,7 +160,9 @@ def side(column: Column, seen: Seen) -> Side:
 
 
 def differing(good: Side, bad: Side) -> tuple[str, ...]:
-    return tuple(axis for axis in AXES if good.versions[axis] != bad.versions[axis])
+    return tuple(
+        axis for axis in AXES if not versions.same(good.versions[axis], bad.versions[axis])
+    )
 
 
 def combined(table: Sequence[Column], good: Side, bad: Side, taken: Combination) -> Column:
@@ -175,7 +177,7 @@ def combined(table: Sequence[Column], good: Side, bad: Side, taken: Combination)
     wanted = {
         axis: version
         for axis, version in wanted.items()
-        if axis in own.column.swapped or version != own.versions[axis]
+        if axis in own.column.swapped or not versions.same(version, own.versions[axis])
     }
     if "python" in wanted and _minor(good) != _minor(bad):
         # Any patch will do, as long as the column was not asked for with one.

@@ -19,8 +19,8 @@ from typing import Literal
 
 from packaging.tags import sys_tags
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
-from packaging.version import Version
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.errors import EXIT_ENVIRONMENT, UsageError
 from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts.columns import Column
@@ -32,6 +32,7 @@ from crosswarp.matrix.running import run as run_module
 from crosswarp.matrix.running.plan import Plan
 from crosswarp.matrix.running.recording import Progress
 from crosswarp.matrix.running.run import Prepare, Runner
+from crosswarp.matrix.versions import Version
 
 Answer = Literal["good", "bad", "cannot say"]
 
@@ -161,7 +162,7 @@ class Trial:
 def published(table: Sequence[Column]) -> list[Column]:
     """The official pairs of the table, oldest first."""
     official = [column for column in table if column.official and column.triton]
-    return sorted(official, key=lambda column: Version(column.triton or "0"))
+    return sorted(official, key=lambda column: versions.exact(column.triton))
 
 
 def wheels(folder: Path, table: Sequence[Column]) -> dict[str, tuple[Column, Path]]:

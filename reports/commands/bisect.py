@@ -10,9 +10,9 @@ import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
 from tabulate import tabulate
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.environments import here, resolver
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import Cancelled, CrosswarpError, EnvironmentFailed, UsageError
@@ -23,6 +23,7 @@ from crosswarp.matrix.results.cause import cause_of
 from crosswarp.matrix.results.record import clean
 from crosswarp.matrix.running import bisection
 from crosswarp.matrix.running.bisection import Found, Seen, WrongEnd
+from crosswarp.matrix.versions import Version
 from crosswarp.reports.commands import trials
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import fill
@@ -90,12 +91,12 @@ def _builds(options: argparse.Namespace) -> list[Version]:
     ends = []
     for option in ("good", "bad"):
         text = getattr(options, option)
-        try:
-            ends.append(Version(re.sub("^(index-)?triton-", "", text)))
-        except InvalidVersion:
+        version = versions.parse(re.sub("^(index-)?triton-", "", text))
+        if version is None:
             raise UsageError(
                 f'--{option} "{text}" is no version. Name a build of the index, such as 3.9.0.dev20261101.'
-            ) from None
+            )
+        ends.append(version)
     return resolver.builds(
         options.index, Uv(), f"{sys.version_info.major}.{sys.version_info.minor}", str(min(ends)), str(max(ends))
     )  # fmt: skip

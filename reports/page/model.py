@@ -31,7 +31,7 @@ class Column:
     @property
     def short(self) -> str:
         """`3.2.0` for triton-3.2.0: what tells the columns of a table apart."""
-        return self.id.removeprefix("triton-").partition("+")[0]
+        return versions.split_id(self.id)[0].removeprefix("triton-")
 
 
 @dataclass(frozen=True)

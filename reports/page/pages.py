@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from packaging.specifiers import SpecifierSet
-
 from crosswarp import compat
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
@@ -115,11 +113,10 @@ def issue(model: Model, issue: Issue) -> dict[str, Any]:
     shims = [
         shim for shim in compat.all_shims() if issue.shim == shim.name or shim.issue == issue.id
     ]
-    window = SpecifierSet(issue.triton)
     by_column = [
         (
             column,
-            versions.within(column.triton or None, window),
+            versions.within(column.triton or None, issue.triton),
             *(
                 sum(1 for record in explained if (record.column, record.mode) == (column.id, mode))
                 for mode in ("bare", "shimmed")
@@ -193,9 +190,7 @@ def _texts(records: list[Record]) -> list[str]:
 
 
 def _proof(model: Model, issue: Issue, kernel: str) -> str:
-    inside = [
-        c.id for c in model.columns if versions.within(c.triton or None, SpecifierSet(issue.triton))
-    ]
+    inside = [c.id for c in model.columns if versions.within(c.triton or None, issue.triton)]
     targets = [] if issue.targets == ("*",) else list(issue.targets)
     return model.command(kernel, inside[-1] if inside else "all", issue.lanes[0], targets)
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from packaging.version import Version
 from tabulate import tabulate
 
 from crosswarp.matrix.results.store import Run
 from crosswarp.matrix.results.supported import Measured, Range, Span, State, Supported
+from crosswarp.matrix.versions import Version
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import fill
 from crosswarp.reports.text.markdown import pipes
