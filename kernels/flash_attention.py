@@ -18,7 +18,7 @@ LOG2_E = 1.4426950408889634
 
 
 @triton.jit
-def _rows(ptr, rows, row_stride, length, D: tl.constexpr, BD: tl.constexpr, EDGE: tl.constexpr):
+def load_rows(ptr, rows, row_stride, length, D: tl.constexpr, BD: tl.constexpr, EDGE: tl.constexpr):
     """Rows [BLOCK, BD] of one head, zeros after the last; EDGE where some may be after the last."""
     cols = tl.arange(0, BD)
     at = ptr + rows[:, None] * row_stride + cols[None, :]
@@ -39,16 +39,16 @@ def _block(
     given, rows, first, col, row_stride, length,
     D: tl.constexpr, BD: tl.constexpr, EDGE: tl.constexpr, DESCRIBED: tl.constexpr,
 ):  # fmt: skip
-    """As `_rows`, or the rows from `first` and the columns from `col` of a descriptor."""
+    """As `load_rows`, or the rows from `first` and the columns from `col` of a descriptor."""
     if DESCRIBED:
         loaded = given.load([first, col])
     else:
-        loaded = _rows(given, rows, row_stride, length, D, BD, EDGE)
+        loaded = load_rows(given, rows, row_stride, length, D, BD, EDGE)
     return loaded
 
 
 @triton.jit
-def _put(ptr, value, rows, row_stride, length, D: tl.constexpr, BD: tl.constexpr):
+def store_rows(ptr, value, rows, row_stride, length, D: tl.constexpr, BD: tl.constexpr):
     cols = tl.arange(0, BD)
     mask = (rows[:, None] < length) & (cols[None, :] < D)
     at = ptr + rows[:, None] * row_stride + cols[None, :]
@@ -174,7 +174,7 @@ def _forward_kernel(
         scale, D, BD, BN, CAUSAL, True, DESCRIBED,
     )  # fmt: skip
     o = total / weight[:, None]
-    _put(o_ptr + begin * o_row + head * o_head, o, rows, o_row, length, D, BD)
+    store_rows(o_ptr + begin * o_row + head * o_head, o, rows, o_row, length, D, BD)
     lse = lse_ptr + head.to(tl.int64) * tokens + begin
     tl.store(lse + rows, top + tl.math.log2(weight), mask=rows < length)
 
@@ -282,18 +282,18 @@ def inputs(case, device, generator):
     }
 
 
-def _shape(lengths, D, H=1, HK=1, causal=0):
+def packed_shape(lengths, D, H=1, HK=1, causal=0):
     named = {f"L{i}": length for i, length in enumerate(lengths)}
     return {"H": H, "HK": HK, "D": D, "causal": causal, **named}
 
 
 # 64 keys to a tile: one sequence longer than a block of 128 queries, an empty one, one of a single token
 SHAPES = {
-    "fp16-d128-causal-gqa": ("fp16", _shape((141, 0, 1, 37), 128, 4, 2, 1)),
-    "bf16-d64-causal-gqa": ("bf16", _shape((200,), 64, 3, 1, 1)),
-    "bf16-d128-causal-gqa": ("bf16", _shape((193, 64), 128, 8, 2, 1)),
-    "fp16-d80": ("fp16", _shape((77, 128, 1), 80, 2, 2)),
-    "fp32-d40-causal": ("fp32", _shape((33, 20), 40, 2, 2, 1)),
+    "fp16-d128-causal-gqa": ("fp16", packed_shape((141, 0, 1, 37), 128, 4, 2, 1)),
+    "bf16-d64-causal-gqa": ("bf16", packed_shape((200,), 64, 3, 1, 1)),
+    "bf16-d128-causal-gqa": ("bf16", packed_shape((193, 64), 128, 8, 2, 1)),
+    "fp16-d80": ("fp16", packed_shape((77, 128, 1), 80, 2, 2)),
+    "fp32-d40-causal": ("fp32", packed_shape((33, 20), 40, 2, 2, 1)),
 }
 
 KERNEL = Kernel(
@@ -303,7 +303,7 @@ KERNEL = Kernel(
         Case(
             "fp16-d64-causal-tuned",
             "fp16",
-            _shape((70, 30), 64, 2, 1, 1),
+            packed_shape((70, 30), 64, 2, 1, 1),
             options={"tuned": True},
             requires=("autotune",),
         ),

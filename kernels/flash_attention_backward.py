@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel, max_shared_memory
-from crosswarp.kernels.flash_attention import LOG2_E, SHAPES, _put, _rows
+from crosswarp.kernels.flash_attention import LOG2_E, SHAPES, load_rows, store_rows
 from crosswarp.kernels.flash_attention import inputs as forward_inputs
 from crosswarp.kernels.flash_attention import launch as forward
 from crosswarp.kernels.flash_attention import reference as forward_reference
@@ -33,8 +33,8 @@ def _delta_kernel(
     """The sum of o * do of each token and head."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM).to(tl.int64)
     head = tl.program_id(1).to(tl.int64)
-    o = _rows(o_ptr + head * o_head, rows, o_row, tokens, D, BD, True).to(tl.float32)
-    do = _rows(do_ptr + head * do_head, rows, do_row, tokens, D, BD, True).to(tl.float32)
+    o = load_rows(o_ptr + head * o_head, rows, o_row, tokens, D, BD, True).to(tl.float32)
+    do = load_rows(do_ptr + head * do_head, rows, do_row, tokens, D, BD, True).to(tl.float32)
     tl.store(delta_ptr + head * tokens + rows, tl.sum(o * do, 1), mask=rows < tokens)
 
 
@@ -63,13 +63,13 @@ def _key_gradients(
     """Add what the queries from `first` to `end` make of dk and dv. All tiles of scores are [keys, queries]."""
     for start in range(first, end, BM):
         rows = start + tl.arange(0, BM)
-        q = _rows(q_ptr, rows, q_row, length, D, BD, True)
+        q = load_rows(q_ptr, rows, q_row, length, D, BD, True)
         # an infinite sum gives a weight of zero to what is no query
         lse = tl.load(lse_ptr + rows, mask=rows < length, other=float("inf"))
         p = tl.math.exp2(tl.dot(k, tl.trans(q), allow_tf32=False) * scale - lse[None, :])
         if EDGE:
             p = tl.where(keys[:, None] <= rows[None, :], p, 0.0)
-        do = _rows(do_ptr, rows, do_row, length, D, BD, True)
+        do = load_rows(do_ptr, rows, do_row, length, D, BD, True)
         dv = tl.dot(p.to(do.dtype), do, dv, allow_tf32=False)
         delta = tl.load(delta_ptr + rows, mask=rows < length, other=0.0)
         ds = p * (tl.dot(v, tl.trans(do), allow_tf32=False) - delta[None, :])
@@ -115,8 +115,8 @@ def _key_kernel(
     begin = tl.load(starts_ptr + tl.program_id(2)).to(tl.int64)
     length = (tl.load(starts_ptr + tl.program_id(2) + 1) - begin).to(tl.int32)
     keys = block * BN + tl.arange(0, BN)
-    k = _rows(k_ptr + begin * k_row + kv_head * k_head, keys, k_row, length, D, BD, True)
-    v = _rows(v_ptr + begin * v_row + kv_head * v_head, keys, v_row, length, D, BD, True)
+    k = load_rows(k_ptr + begin * k_row + kv_head * k_head, keys, k_row, length, D, BD, True)
+    v = load_rows(v_ptr + begin * v_row + kv_head * v_head, keys, v_row, length, D, BD, True)
     dk = tl.zeros([BN, BD], dtype=tl.float32)
     dv = tl.zeros([BN, BD], dtype=tl.float32)
     end = tl.where(block * BN < length, length, 0)
@@ -140,8 +140,10 @@ def _key_kernel(
             dk, dv, k, v, q, do, lse, delta, q_row, do_row, keys, whole, end, length, scale,
             D, BD, BM, False,
         )  # fmt: skip
-    _put(dk_ptr + begin * dk_row + kv_head * dk_head, dk * factor, keys, dk_row, length, D, BD)
-    _put(dv_ptr + begin * dk_row + kv_head * dk_head, dv, keys, dk_row, length, D, BD)
+    store_rows(
+        dk_ptr + begin * dk_row + kv_head * dk_head, dk * factor, keys, dk_row, length, D, BD
+    )
+    store_rows(dv_ptr + begin * dk_row + kv_head * dk_head, dv, keys, dk_row, length, D, BD)
 
 
 @triton.jit
@@ -168,8 +170,8 @@ def _query_gradient(
     """Add what the keys from `first` to `end` make of dq; what is no key is zero and adds nothing."""
     for start in range(first, end, BN):
         keys = start + tl.arange(0, BN)
-        k = _rows(k_ptr, keys, k_row, length, D, BD, True)
-        v = _rows(v_ptr, keys, v_row, length, D, BD, True)
+        k = load_rows(k_ptr, keys, k_row, length, D, BD, True)
+        v = load_rows(v_ptr, keys, v_row, length, D, BD, True)
         p = tl.math.exp2(tl.dot(q, tl.trans(k), allow_tf32=False) * scale - lse[:, None])
         if EDGE:
             p = tl.where(keys[None, :] <= rows[:, None], p, 0.0)
@@ -214,8 +216,8 @@ def _query_kernel(
     begin = tl.load(starts_ptr + tl.program_id(2)).to(tl.int64)
     length = (tl.load(starts_ptr + tl.program_id(2) + 1) - begin).to(tl.int32)
     rows = block * BM + tl.arange(0, BM)
-    q = _rows(q_ptr + begin * q_row + head * q_head, rows, q_row, length, D, BD, True)
-    do = _rows(do_ptr + begin * do_row + head * do_head, rows, do_row, length, D, BD, True)
+    q = load_rows(q_ptr + begin * q_row + head * q_head, rows, q_row, length, D, BD, True)
+    do = load_rows(do_ptr + begin * do_row + head * do_head, rows, do_row, length, D, BD, True)
     at = head.to(tl.int64) * tokens + begin + rows
     lse = tl.load(lse_ptr + at, mask=rows < length, other=float("inf"))
     delta = tl.load(delta_ptr + at, mask=rows < length, other=0.0)
@@ -236,7 +238,7 @@ def _query_kernel(
             dq, q, do, lse, delta, k_ptr, v_ptr, k_row, v_row, rows, whole, end, length, scale,
             D, BD, BN, True,
         )  # fmt: skip
-    _put(dq_ptr + begin * dq_row + head * dq_head, dq * factor, rows, dq_row, length, D, BD)
+    store_rows(dq_ptr + begin * dq_row + head * dq_head, dq * factor, rows, dq_row, length, D, BD)
 
 
 def launch(
@@ -248,7 +250,7 @@ def launch(
     return backward(q, k, v, do, kept["o"], kept["lse"], *sizes, key_tile, query_tile)
 
 
-def _tiles(dtype):
+def tiles_of(dtype):
     """Tiles by blocks of keys and by blocks of queries: one side is kept in registers, the other walked."""
     if dtype == torch.float32:
         keys, queries = (32, 32, 4, 1), (32, 32, 4, 1)
@@ -271,7 +273,7 @@ def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal, key_tile=None,
     delta = torch.empty_like(lse)
     shared = {"D": width, "GROUP": heads // kv_heads, "CAUSAL": causal}
     factor = width**-0.5
-    tiles = _tiles(q.dtype)
+    tiles = tiles_of(q.dtype)
     key_tile, query_tile = key_tile or tiles[0], query_tile or tiles[1]
     sequences = len(cu_seqlens) - 1
 

@@ -11,10 +11,10 @@ import triton
 import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel, max_shared_memory
-from crosswarp.kernels.flash_attention import LOG2_E, _put, _rows, _shape, described
+from crosswarp.kernels.flash_attention import LOG2_E, described, load_rows, packed_shape, store_rows
 from crosswarp.kernels.flash_attention import launch as forward
-from crosswarp.kernels.flash_attention_backward import _tiles as pointer_tiles
 from crosswarp.kernels.flash_attention_backward import inputs, reference
+from crosswarp.kernels.flash_attention_backward import tiles_of as pointer_tiles
 
 
 @triton.jit
@@ -49,8 +49,8 @@ def _start_kernel(
     if tl.program_id(0) * BM >= length + GAP - 4:
         return
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
-    o = _rows(o_ptr + begin * o_row + head * o_head, rows, o_row, length, D, D, True)
-    do = _rows(do_ptr + begin * do_row + head * do_head, rows, do_row, length, D, D, True)
+    o = load_rows(o_ptr + begin * o_row + head * o_head, rows, o_row, length, D, D, True)
+    do = load_rows(do_ptr + begin * do_row + head * do_head, rows, do_row, length, D, D, True)
     lse = tl.load(lse_ptr + head * tokens + begin + rows, mask=rows < length, other=float("inf"))
     at = head * padded + _sums_at(begin, GAP) + rows
     kept = rows < length + GAP - 4
@@ -134,8 +134,8 @@ def _key_kernel(
                 dq_rows.atomic_add([begin + start, head * D], dq)
     dk_ptr += begin.to(tl.int64) * dk_row + kv_head * dk_head
     dv_ptr += begin.to(tl.int64) * dk_row + kv_head * dk_head
-    _put(dk_ptr, dk * factor, key, dk_row, length, D, D)
-    _put(dv_ptr, dv, key, dk_row, length, D, D)
+    store_rows(dk_ptr, dk * factor, key, dk_row, length, D, D)
+    store_rows(dv_ptr, dv, key, dk_row, length, D, D)
 
 
 @triton.jit
@@ -227,7 +227,7 @@ def _query_kernel(
         BN, CAUSAL, True,
     )  # fmt: skip
     dq_ptr += begin.to(tl.int64) * dq_row + head * dq_head
-    _put(dq_ptr, dq * factor, row, dq_row, length, D, D)
+    store_rows(dq_ptr, dq * factor, row, dq_row, length, D, D)
 
 
 def launch(
@@ -360,10 +360,10 @@ def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal, key_tile=None,
 
 # powers of two; one sequence longer than a block of 128, an empty one, one of a single token
 SHAPES = {
-    "fp16-d128-causal-gqa": ("fp16", _shape((141, 0, 1, 37), 128, 4, 2, 1)),
-    "bf16-d128-causal-gqa": ("bf16", _shape((193, 64), 128, 8, 2, 1)),
-    "fp16-d64": ("fp16", _shape((77, 128, 1), 64, 2, 2)),
-    "fp32-d32-causal": ("fp32", _shape((33, 20), 32, 2, 2, 1)),
+    "fp16-d128-causal-gqa": ("fp16", packed_shape((141, 0, 1, 37), 128, 4, 2, 1)),
+    "bf16-d128-causal-gqa": ("bf16", packed_shape((193, 64), 128, 8, 2, 1)),
+    "fp16-d64": ("fp16", packed_shape((77, 128, 1), 64, 2, 2)),
+    "fp32-d32-causal": ("fp32", packed_shape((33, 20), 32, 2, 2, 1)),
 }
 
 KERNEL = Kernel(

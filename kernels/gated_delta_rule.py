@@ -41,7 +41,7 @@ def _running_sum_kernel(x_ptr, y_ptr, T, H, BT: tl.constexpr, BH: tl.constexpr, 
 
 
 @triton.jit
-def _ratios(g, BT: tl.constexpr, STRICT: tl.constexpr):
+def decay_ratios(g, BT: tl.constexpr, STRICT: tl.constexpr):
     """exp(g[i] - g[j]) below the diagonal (and on it, unless STRICT), zero above."""
     at = tl.arange(0, BT)
     lower = at[:, None] >= at[None, :]
@@ -95,7 +95,7 @@ def _inverse_kernel(
         place = (at * K)[:, None] + first + lanes[None, :]
         k = tl.load(k_ptr + place, mask=in_t[:, None], other=0.0)
         A += tl.dot(k, tl.trans(k), allow_tf32=False)
-    inverse = _inverse(A * b[:, None] * _ratios(g, BT, True), BT, TF32)
+    inverse = _inverse(A * b[:, None] * decay_ratios(g, BT, True), BT, TF32)
     place = (at * BT)[:, None] + tl.arange(0, BT)[None, :]
     tl.store(inverse_ptr + place, inverse.to(inverse_ptr.dtype.element_ty), mask=in_t[:, None])
 
@@ -179,7 +179,7 @@ def _output_kernel(
     place = (at * V)[:, None] + cols[None, :]
     mask = in_t[:, None] & in_v
     v = tl.load(v_new_ptr + place, mask=mask, other=0.0)
-    weight = (weight * _ratios(g, BT, False)).to(v.dtype)
+    weight = (weight * decay_ratios(g, BT, False)).to(v.dtype)
     o = (from_state * tl.exp(g)[:, None] + tl.dot(weight, v, allow_tf32=False)) * scale
     tl.store(o_ptr + place, o.to(o_ptr.dtype.element_ty), mask=mask)
 

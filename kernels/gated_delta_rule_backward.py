@@ -20,7 +20,7 @@ from crosswarp.kernels.chunk_gated_delta_rule import CHUNK
 from crosswarp.kernels.gated_delta_rule import (
     LANES,
     SHAPES,
-    _ratios,
+    decay_ratios,
     forward,
     stages,
     sum_in_chunks,
@@ -73,7 +73,7 @@ def _state_gradient_kernel(
         place = (at * V)[:, None] + cols[None, :]
         mask = in_t[:, None] & in_v
         do = tl.load(do_ptr + place, mask=mask, other=0.0)
-        weight = tl.dot(q, tl.trans(k), allow_tf32=False) * _ratios(g, BT, False)
+        weight = tl.dot(q, tl.trans(k), allow_tf32=False) * decay_ratios(g, BT, False)
         weight = tl.trans(weight.to(do.dtype))
         later = tl.dot(k, ds.to(k.dtype), allow_tf32=False)
         dv = tl.dot(weight, do, allow_tf32=False) * scale
@@ -129,7 +129,7 @@ def _state_and_output_kernel(
         do = tl.load(do_ptr + place, mask=mask, other=0.0)
         v = tl.load(v_new_ptr + place, mask=mask, other=0.0)
         weight += tl.dot(do, tl.trans(v), allow_tf32=False)
-    weight = (weight * _ratios(g, BT, False) * scale).to(k_ptr.dtype.element_ty)
+    weight = (weight * decay_ratios(g, BT, False) * scale).to(k_ptr.dtype.element_ty)
 
     dq = tl.zeros([BT, 64], dtype=tl.float32)
     dk = tl.zeros([BT, 64], dtype=tl.float32)
@@ -224,7 +224,7 @@ def _writing_kernel(
     # A, and with it the products of b * k and k that it holds
     d_products = tl.dot(d_inverse.to(inverse.dtype), turned, allow_tf32=False)
     d_products = -tl.dot(turned, d_products.to(inverse.dtype), allow_tf32=False)
-    d_products = (d_products * _ratios(g, BT, True)).to(k_ptr.dtype.element_ty)
+    d_products = (d_products * decay_ratios(g, BT, True)).to(k_ptr.dtype.element_ty)
     for first in range(0, K, 64):
         place = (at * K)[:, None] + first + lanes[None, :]
         k = tl.load(k_ptr + place, mask=in_t[:, None], other=0.0)

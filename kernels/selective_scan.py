@@ -15,7 +15,7 @@ BLOCK_T = 64
 
 
 @triton.jit
-def _softplus(x):
+def softplus(x):
     # above 20 it is x itself to the last bit of fp32
     return tl.where(x > 20.0, x, tl.log(1.0 + tl.exp(tl.minimum(x, 20.0))))
 
@@ -53,7 +53,7 @@ def _sequential_kernel(
     while t < T:
         u = tl.load(u_ptr + t * D + d, mask=d < D, other=0.0).to(tl.float32)
         delta = tl.load(delta_ptr + t * D + d, mask=d < D, other=0.0).to(tl.float32)
-        delta = _softplus(delta)
+        delta = softplus(delta)
         b = tl.load(b_ptr + t * N + n, mask=n < N, other=0.0).to(tl.float32)
         c = tl.load(c_ptr + t * N + n, mask=n < N, other=0.0).to(tl.float32)
         state = tl.exp(delta[:, None] * a) * state + (delta * u)[:, None] * b[None, :]
@@ -98,7 +98,7 @@ def _associative_kernel(
         u = tl.load(u_ptr + row * D + d, mask=now < T, other=0.0).to(tl.float32)
         delta = tl.load(delta_ptr + row * D + d, mask=now < T, other=0.0).to(tl.float32)
         # beyond the last token nothing happens to the state
-        delta = tl.where(now < T, _softplus(delta), 0.0)
+        delta = tl.where(now < T, softplus(delta), 0.0)
         at = row[:, None] * N + n[None, :]
         mask = (now[:, None] < T) & (n[None, :] < N)
         b = tl.load(b_ptr + at, mask=mask, other=0.0).to(tl.float32)

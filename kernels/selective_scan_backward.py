@@ -13,9 +13,9 @@ import triton
 import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
-from crosswarp.kernels.selective_scan import _softplus
 from crosswarp.kernels.selective_scan import inputs as forward_inputs
 from crosswarp.kernels.selective_scan import reference as forward_reference
+from crosswarp.kernels.selective_scan import softplus
 
 CHUNK = 16
 # A program is one warp that walks every token: few channels, for many programs. Fewer make more parts of db and dc.
@@ -29,7 +29,7 @@ def _next_state(state, u_ptr, delta_ptr, b_ptr, a, t, d, n, D, N):
     """The state after token `t`; what is no channel or state stays zero."""
     u = tl.load(u_ptr + t * D + d, mask=d < D, other=0.0).to(tl.float32)
     delta = tl.load(delta_ptr + t * D + d, mask=d < D, other=0.0).to(tl.float32)
-    delta = _softplus(delta)
+    delta = softplus(delta)
     b = tl.load(b_ptr + t * N + n, mask=n < N, other=0.0).to(tl.float32)
     return tl.exp(delta[:, None] * a) * state + (delta * u)[:, None] * b[None, :]
 
@@ -139,7 +139,7 @@ def _gradient_kernel(
             b = tl.load(b_ptr + t * N + n, mask=n < N, other=0.0).to(tl.float32)
             c = tl.load(c_ptr + t * N + n, mask=n < N, other=0.0).to(tl.float32)
             before = tl.load(states_ptr + (t - first) * BLOCK_D * BLOCK_N + aside)
-            delta = _softplus(raw)
+            delta = softplus(raw)
             decayed = tl.exp(delta[:, None] * a)
             tl.store(dc_ptr + t * N + n, tl.sum(state * dy[:, None], axis=0), mask=n < N)
             ds += dy[:, None] * c[None, :]

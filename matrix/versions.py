@@ -1,11 +1,17 @@
-"""Versions as the host meets them: in columns, in records. They are compared in crosswarp.compat.versions."""
+"""Versions as the host meets them: in columns, in records, in windows. The one place of the host that compares them.
+
+Whether one lies in a window, and what passes for what was planned, is decided in crosswarp.compat.versions. Two that
+are spelled differently are one where PEP 440 says so: `3.8.0+git1A2B` is `3.8.0+git1a2b`, and `2.6` is `2.6.0`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion
+from packaging.version import Version as Version
 
 from crosswarp.compat.versions import as_planned as as_planned
 from crosswarp.compat.versions import base_version, in_window
@@ -16,6 +22,36 @@ _IN_COLUMN = re.compile(r"triton-([^+]+)")
 _PART = re.compile(rf"\+({'|'.join(SWAPPED)})-")
 
 
+def parse(text: str | None) -> Version | None:
+    """The version that a text is, to the letter; None for what is none."""
+    try:
+        return Version(text) if text else None
+    except InvalidVersion:
+        return None
+
+
+def exact(version: str | None) -> Version:
+    """The version to the letter, which makes a nightly older than its release; what is none is oldest."""
+    return parse(version) or Version("0")
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two texts name one version, however they are spelled. What is no version is only itself."""
+    versions = parse(one), parse(other)
+    return one == other if None in versions else versions[0] == versions[1]
+
+
+def public(text: str) -> str:
+    """Without the local part (`+cpu`), which names one build of a version."""
+    version = parse(text)
+    return version.public if version else text
+
+
+def minor(version: Version) -> str:
+    """`3.2` of 3.2.1."""
+    return f"{version.major}.{version.minor}"
+
+
 def base(version: str) -> Version | None:
     """The release a version belongs to, or None if it is no version."""
     try:
@@ -24,11 +60,44 @@ def base(version: str) -> Version | None:
         return None
 
 
-def within(version: str | None, window: SpecifierSet) -> bool:
+def is_window(text: str) -> bool:
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        return False
+    return True
+
+
+def within(version: str | Version | None, window: str) -> bool:
     """Whether `version` lies in `window`. An unknown version lies in none but the window of all versions."""
-    if version is None or base(version) is None:
-        return not str(window)
-    return in_window(str(window), version)
+    text = str(version)
+    if version is None or base(text) is None:
+        return not window.strip()
+    return in_window(window, text)
+
+
+def same_window(one: str, other: str) -> bool:
+    """Whether two specifiers say the same, in any order."""
+    return SpecifierSet(one) == SpecifierSet(other)
+
+
+def both(one: str, other: str) -> str:
+    """The window of what lies in both."""
+    return str(SpecifierSet(one) & SpecifierSet(other))
+
+
+def bounds(window: str) -> Iterator[tuple[str, Version]]:
+    """What a window is made of: `>=` with 3.0, `!=` with 3.1 also for `!=3.1.*`."""
+    for part in SpecifierSet(window):
+        yield part.operator, Version(part.version.removesuffix(".*"))
+
+
+def leaves_out(window: str, version: Version) -> tuple[str, Version] | None:
+    """The first part of `window` that `version` is outside of, as `bounds` gives it; None for what lies inside."""
+    for part in SpecifierSet(window):
+        if not in_window(str(part), str(version)):
+            return part.operator, Version(part.version.removesuffix(".*"))
+    return None
 
 
 def of_column(column: str) -> str | None:

@@ -1,4 +1,7 @@
-"""Of the cell side: versions are compared in compat/versions.py, and Triton's generations told apart in features.py."""
+"""Versions are compared in compat/versions.py on the cell side and in matrix/versions.py on the host's.
+
+On the cell side Triton's generations are told apart in compat/features.py.
+"""
 
 import ast
 from pathlib import Path
@@ -6,14 +9,23 @@ from pathlib import Path
 import pytest
 
 from crosswarp.compat.versions import as_planned, numbers, same_public, would_install
+from crosswarp.matrix import versions
 
 ROOT = Path(__file__).parent.parent
 CELL_SIDE = [
     path
-    for folder in ("compat", "kernels", *(f"matrix/{name}" for name in (
-        "cell", "suite", "virtual_gpu", "language_probes", "library_ops")))
+    for folder in ("compat", "kernels", "matrix/cell")
     for path in sorted((ROOT / folder).rglob("*.py"))
-]  # fmt: skip
+]
+HOST_SIDE = [
+    path
+    for folder in ("matrix", "reports")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if path not in CELL_SIDE
+]
+# What a version is called where it is a text: in columns, issues, libraries and environments.
+TEXTS = {"triton", "torch", "fixed_in", "triton_version", "torch_version"}
+ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 # What only some Tritons have, by which their generations are told apart.
 FACTS = {
     *("backends", "create_binder", "function_type", "libdevice_path", "make_tensor_descriptor"),
@@ -50,17 +62,120 @@ def asks_for_generation(tree):
             yield node.lineno
 
 
-@pytest.mark.parametrize(
-    "finds, home",
-    [(compares_versions, "compat/versions.py"), (asks_for_generation, "compat/features.py")],
-)
-def test_in_one_file_only(finds, home):
-    found = {
+def reads_versions(tree):
+    """What the host may do in one place only. The type, for annotations and to sort by, is imported from there."""
+    yield from compares_versions(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = getattr(node.func, "id", None) or getattr(node.func, "attr", "")
+            if called in ("Version", "SpecifierSet", "Specifier"):
+                yield node.lineno
+            # The local part, or what a column has in place of its own.
+            elif called in ("partition", "split", "rpartition", "rsplit"):
+                if [getattr(one, "value", None) for one in node.args[:1]] == ["+"]:
+                    yield node.lineno
+        elif isinstance(node, ast.Compare):
+            sides = (node.left, *node.comparators)
+            texts = [side for side in sides if isinstance(side, ast.Subscript) and names(side)]
+            fields = [side for side in sides if getattr(side, "attr", "") in TEXTS]
+            ordered = any(isinstance(operator, ORDER) for operator in node.ops)
+            if len(texts) > 1 or (texts and ordered) or len(fields) > 1:
+                yield node.lineno
+
+
+def names(side):
+    """Whether it is `versions[...]`, of a record or a side."""
+    return getattr(side.value, "attr", "") == "versions"
+
+
+def places(paths, finds):
+    return {
         str(path.relative_to(ROOT)): lines
-        for path in CELL_SIDE
+        for path in paths
         if (lines := list(finds(ast.parse(path.read_text("utf-8")))))
     }
+
+
+@pytest.mark.parametrize(
+    "paths, finds, home",
+    [
+        (CELL_SIDE, compares_versions, "compat/versions.py"),
+        (CELL_SIDE, asks_for_generation, "compat/features.py"),
+        (HOST_SIDE, reads_versions, "matrix/versions.py"),
+    ],
+)
+def test_in_one_file_only(paths, finds, home):
+    found = places(paths, finds)
     assert list(found) == [home], found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from packaging.version import Version",
+        "import packaging.specifiers",
+        "SpecifierSet(window)",
+        "versions.Version(text)",
+        'text.partition("+")[0]',
+        "good.versions[axis] != bad.versions[axis]",
+        'record.versions["triton"] > other',
+        "column.triton == other.triton",
+    ],
+)
+def test_what_is_found_on_the_host(text):
+    assert list(reads_versions(ast.parse(text)))
+
+
+def test_what_sorts_versions_is_not_found():
+    for text in (
+        "one.triton < two",
+        "from crosswarp.matrix.versions import Version",
+        "a.versions == b",
+    ):
+        assert not list(reads_versions(ast.parse(text)))
+
+
+@pytest.mark.parametrize(
+    "one, other, same",
+    [
+        ("3.8.0+git1a2b", "3.8.0+git1A2B", True),
+        ("3.8.0+git1a2b", "3.8.0+git1a2c", False),
+        ("2.6", "2.6.0", True),
+        ("3.8.0a0", "3.8.0.alpha0", True),
+        ("3.8.0", "3.8.0.dev1", False),
+        ("2.6.0+cpu", "2.6.0", False),
+        ("built here", "built here", True),
+        ("built here", "3.8.0", False),
+    ],
+)
+def test_one_version_however_it_is_spelled(one, other, same):
+    assert versions.same(one, other) == versions.same(other, one) == same
+    # Where a local part is planned, both sides have the one rule.
+    if "+" in other:
+        assert same_public(one, other) == same
+
+
+def test_the_parts_of_a_window():
+    assert {(operator, str(edge)) for operator, edge in versions.bounds(">=3.0,!=3.1.*")} == {
+        (">=", "3.0"),
+        ("!=", "3.1"),
+    }
+    assert versions.leaves_out(">=3.0,<3.3", versions.exact("3.2.1")) is None
+    assert versions.leaves_out(">=3.0", versions.exact("2.3.1")) == (">=", versions.exact("3.0"))
+    assert versions.same_window(">=3.0,<3.3", "<3.3,>=3.0")
+    assert versions.within("3.9", versions.both(">=3.9", "<3.13"))
+    assert not versions.within("3.13", versions.both(">=3.9", "<3.13"))
+    assert versions.within(None, "") and not versions.within(None, ">=3.0")
+
+
+def test_the_order_to_the_letter():
+    told = ["3.10.0", None, "3.9.0", "3.9.0.dev1", "3.9.0+git2"]
+    assert sorted(told, key=versions.exact) == [None, "3.9.0.dev1", "3.9.0", "3.9.0+git2", "3.10.0"]
+
+
+def test_the_local_part_goes_and_what_is_no_version_stays():
+    assert versions.public("2.6.0+cpu") == "2.6.0"
+    assert versions.public("built here") == "built here"
 
 
 def test_a_local_part_counts_where_it_was_planned_however_it_is_spelt():

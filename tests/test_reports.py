@@ -7,7 +7,6 @@ import json
 import pytest
 
 from crosswarp.matrix.results.store import Environment
-from crosswarp.reports.findings.view import regressions
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.export import export
 from crosswarp.reports.text.markdown import markdown
@@ -51,7 +50,7 @@ def founding(make_record, abort):
 
 
 def test_one_regression_for_one_cause(stored, founding, make_issue):
-    (group,) = regressions(stored(founding, [make_issue()]))
+    (group,) = stored(founding, [make_issue()]).regressions
     assert (group.kernel, group.first_column, group.targets) == (
         "chunk",
         "triton-3.2.0",
@@ -62,7 +61,7 @@ def test_one_regression_for_one_cause(stored, founding, make_issue):
 
 def test_the_oldest_bad_column_is_the_first(stored, abort, make_issue):
     records = [abort(column=f"triton-{version}") for version in ("3.10.0", "3.9.0", "3.2.0")]
-    (group,) = regressions(stored(records, [make_issue(triton="")]))
+    (group,) = stored(records, [make_issue(triton="")]).regressions
     assert group.first_column == "triton-3.2.0"
     assert group.columns == ["triton-3.2.0", "triton-3.9.0", "triton-3.10.0"]
 

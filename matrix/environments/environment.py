@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
-from packaging.specifiers import SpecifierSet
-
 from crosswarp.matrix import versions
 from crosswarp.matrix.environments import locks, resolver
 from crosswarp.matrix.environments.uvtool import Answer, Uv
@@ -317,7 +315,7 @@ class Builder:
             return ()
         checked = self._uv(["pip", "check", "--python", str(_python_of(home))])
         against = [line.strip() for line in checked.stderr.splitlines() if " requires " in line]
-        official = column.id.partition("+")[0]
+        official, _ = versions.split_id(column.id)
         text = f"{column.id}: off the versions of {official}"
         if wanted.overrides:
             text += f"; overridden: {', '.join(wanted.overrides)}"
@@ -393,10 +391,9 @@ def _packages_folder() -> Path:
 
 def python_for(column: Column) -> str:
     """This interpreter's version where the column allows it, so that nothing is downloaded; else the column's range."""
-    allowed = SpecifierSet(column.python)
-    if allowed.contains(_here(), prereleases=True):
+    if versions.within(_here(), column.python):
         return _here()
-    return str(allowed & CELL_PYTHON)
+    return versions.both(column.python, CELL_PYTHON)
 
 
 def _python_version(home: Path) -> str:

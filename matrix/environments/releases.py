@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.version import Version
-
+from crosswarp.matrix import versions
 from crosswarp.matrix.environments import resolver
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import ConfigError, EnvironmentFailed, UsageError
 from crosswarp.matrix.facts import columns as columns_module
 from crosswarp.matrix.facts import datafile
 from crosswarp.matrix.facts.columns import Column, published
+from crosswarp.matrix.versions import Version
 
 # A release need not be for the Python that crosswarp runs on: so many minors beyond it are asked about too.
 _OLDEST_PYTHON = 9
@@ -59,7 +59,7 @@ def lacking(table: Sequence[Column], uv: Uv) -> list[Release]:
         if newest != triton:
             releases.append(Release(triton, older_than=known.get(newest, f"triton-{newest}")))
             continue
-        torch = _torch(triton, Version(oldest.torch or "0"), uv, found[triton])
+        torch = _torch(triton, versions.exact(oldest.torch), uv, found[triton])
         replaced = [name for one, name in known.items() if one.release[:2] == triton.release[:2]]
         python = _pythons(triton, torch, uv) if torch else ""
         releases.append(Release(triton, torch, python, "".join(replaced[-1:])))
@@ -97,7 +97,7 @@ def _with(lines: list[str], triton: Version, added: list[str]) -> list[str]:
     """The lines of a table with a column before the first that is newer, or is no release, and its comment."""
     heads = [at for at, line in enumerate(lines) if re.match(r"\[\[ *column *\]\]", line)]
     for at, column in zip(heads, tomllib.loads("".join(lines))["column"]):
-        if "triton" not in column or Version(column["triton"]) > triton:
+        if "triton" not in column or versions.exact(column["triton"]) > triton:
             while at and lines[at - 1].startswith("#"):
                 at -= 1
             return [*lines[:at], *added, "\n", *lines[at:]]
@@ -135,7 +135,7 @@ def _torch(triton: Version, oldest: Version, uv: Uv, python: str) -> Version | N
         # Only a pin forbids every other Triton; a CPU build, which 2.6.0 means as well as 2.6.0+cpu, asks for none.
         this = f"torch=={torch}{left_out}"
         if not _newest([this], uv, python, deps=True, constraints=[f"triton!={triton}"]):
-            return Version(torch.public)
+            return versions.parse(torch.public)
         left_out += f",!={torch}"
 
 
@@ -165,8 +165,8 @@ def _newest(
             "Check the network and the package index (pip's and uv's settings are used), then run again."
         )
     found = resolver.pinned(answer)
-    return {name: Version(found[name]) for name in ("triton", "torch") if name in found}
+    return {name: versions.exact(found[name]) for name in ("triton", "torch") if name in found}
 
 
 def _triton(column: Column) -> Version:
-    return Version(column.triton or "0")
+    return versions.exact(column.triton)

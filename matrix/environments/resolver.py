@@ -18,12 +18,13 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
-from packaging.version import Version
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.environments.uvtool import Answer, Uv
 from crosswarp.matrix.errors import EnvironmentFailed, UsageError
 from crosswarp.matrix.facts import columns
 from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.versions import Version
 
 UPSTREAM = "https://github.com/triton-lang/triton"
 _PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
@@ -155,7 +156,7 @@ def builds(index: str, uv: Uv, python_version: str, oldest: str, newest: str) ->
             )
         if not (version := pinned(answer).get("triton")):
             return sorted(found)
-        found.append(Version(version))
+        found.append(versions.exact(version))
         # Below `<3.9.0` are no builds on the way to 3.9.0; and what is built of one version differs in its local part.
         same = [one for one in found if one.public == found[-1].public]
         bounds = [f">={oldest}", f"<={found[-1].public}", *(f"!={one}" for one in same)]
@@ -208,7 +209,7 @@ def _stand_in(table: Sequence[Column], uv: Uv, python_version: str) -> Resolved:
             f"taking the newest of columns.toml, triton {newest.triton}.",
         )
     # A local part (+cpu) names one build; asking for the public version lets uv take whichever build is chosen later.
-    triton, torch = (found[name].partition("+")[0] for name in ("triton", "torch"))
+    triton, torch = (versions.public(found[name]) for name in ("triton", "torch"))
     return Resolved(
         triton=f"triton=={triton}",
         torch=f"torch=={torch}",
@@ -223,7 +224,7 @@ def _stand_in(table: Sequence[Column], uv: Uv, python_version: str) -> Resolved:
 def _newest_torch(table: Sequence[Column], uv: Uv, python_version: str) -> str:
     answer = ask(["torch"], [], uv, python_version)
     found = pinned(answer)
-    version = found.get("torch", columns.newest(table).torch or "").partition("+")[0]
+    version = versions.public(found.get("torch", columns.newest(table).torch or ""))
     return f"torch=={version}"
 
 

@@ -12,54 +12,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.requirements import Requirement
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.errors import ConfigError, UsageError
-from crosswarp.matrix.facts import datafile, selection
+from crosswarp.matrix.facts import datafile, selection, validators
 
 DEFAULT_FILE = Path(__file__).with_name("columns.toml")
 DEFAULT_PROFILE = "founding"
 # The cell side's own floor.
-CELL_PYTHON = SpecifierSet(">=3.9")
+CELL_PYTHON = ">=3.9"
 _SPELLED = "Write it as triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12, or any part of that."
-
-
-def _version(text: str) -> str:
-    try:
-        Version(text)
-    except InvalidVersion:
-        raise ValueError(f'"{text}" is not a version') from None
-    return text
-
-
-def _specifier(text: str) -> str:
-    try:
-        SpecifierSet(text)
-    except InvalidSpecifier:
-        raise ValueError(f'"{text}" is not a range of versions such as ">=3.9,<3.13"') from None
-    return text
-
-
-def _requirement(text: str) -> str:
-    try:
-        Requirement(text)
-    except InvalidRequirement:
-        raise ValueError(f'"{text}" is not a requirement such as "numpy<2"') from None
-    return text
 
 
 class Column(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._+-]*$")]
-    triton: Annotated[str, AfterValidator(_version)] | None = None
-    torch: Annotated[str, AfterValidator(_version)] | None = None
-    python: Annotated[str, AfterValidator(_specifier)] = ">=3.9"
-    requirements: tuple[Annotated[str, AfterValidator(_requirement)], ...] = ()
+    triton: Annotated[str, AfterValidator(validators.version)] | None = None
+    torch: Annotated[str, AfterValidator(validators.version)] | None = None
+    python: Annotated[str, AfterValidator(validators.specifier)] = ">=3.9"
+    requirements: tuple[Annotated[str, AfterValidator(validators.requirement)], ...] = ()
     profile: tuple[str, ...] = ("all",)
     resolver: Literal["main"] | None = None
     source: tuple[str, ...] = ()
@@ -116,7 +90,7 @@ def load(path: Path = DEFAULT_FILE) -> tuple[Column, ...]:
 def published(table: Sequence[Column]) -> list[Column]:
     """The official pairs of the table, oldest first."""
     official = [column for column in table if column.official and column.triton]
-    return sorted(official, key=lambda column: Version(column.triton or "0"))
+    return sorted(official, key=lambda column: versions.exact(column.triton))
 
 
 def newest(columns: Sequence[Column]) -> Column:
@@ -152,7 +126,7 @@ def choose(columns: Sequence[Column], wanted: Sequence[str]) -> list[Column]:
 def swap(column: Column, **wanted: str) -> Column:
     """`column` with another torch, numpy or python; itself where that is what it has. Raises UsageError."""
     checked = {axis: _checked(column, axis, text) for axis, text in wanted.items()}
-    if "torch" in checked and Version(checked["torch"]) == Version(column.torch or "0"):
+    if "torch" in checked and versions.same(checked["torch"], column.torch or "0"):
         del checked["torch"]
     swapped = {**column.swapped, **checked}
     changes: dict[str, object] = {"torch": swapped.get("torch", column.torch)}
@@ -174,16 +148,13 @@ def _checked(column: Column, axis: str, text: str) -> str:
     if axis == "python":
         if not re.fullmatch(r"3\.\d+(\.\d+)?", text):
             raise UsageError(f'"{text}" is not a version of Python such as 3.12. {_SPELLED}')
-        allowed = SpecifierSet(column.python) & CELL_PYTHON
-        if not allowed.contains(text, prereleases=True):
+        allowed = versions.both(column.python, CELL_PYTHON)
+        if not versions.within(text, allowed):
             raise UsageError(
                 f"{column.id} takes Python {allowed}, not {text}. Name one of those, or another column."
             )
         return text
-    try:
-        version = Version(text)
-    except InvalidVersion:
-        version = None
+    version = versions.parse(text)
     # One spelling of one version: what is released as 2.6.0 is not also 2.6.
     if version is None or version.epoch or len(version.release) != 3:
         raise UsageError(f'"{text}" is not a whole version of {axis}. {_SPELLED}')

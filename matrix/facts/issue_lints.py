@@ -11,8 +11,6 @@ from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from packaging.specifiers import SpecifierSet
-
 from crosswarp import kernels
 from crosswarp.compat.record import Shim
 from crosswarp.matrix import versions
@@ -58,8 +56,8 @@ def _problems(
         column.triton
         for column in table
         if column.triton
-        and versions.within(column.triton, SpecifierSet(issue.triton))
-        and not versions.within(column.triton, SpecifierSet(shim.window))
+        and versions.within(column.triton, issue.triton)
+        and not versions.within(column.triton, shim.window)
     ]
     if bare:
         yield (

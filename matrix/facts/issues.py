@@ -13,26 +13,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.cell.protocol import LANES, RED
-from crosswarp.matrix.facts import datafile
-from crosswarp.matrix.facts.columns import _specifier, _version
+from crosswarp.matrix.facts import datafile, validators
 
 DEFAULT_FILE = Path(__file__).with_name("issues.toml")
 # No expression that says something matches all of these.
 _UNRELATED = ("SIGSEGV", "mismatch: y wrong", "TypeError: f() takes 2 positional arguments")
-
-
-def _regex(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise ValueError(f'"{text}" is not a regular expression: {error}') from None
-    return text
 
 
 def _link(text: str) -> str:
@@ -68,16 +57,16 @@ class Issue(BaseModel):
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
     title: Annotated[str, Field(min_length=1)]
     status: Literal["reproduced", "unverified", "no longer reproduces"]
-    triton: Annotated[str, AfterValidator(_specifier)] = ""
-    torch: Annotated[str, AfterValidator(_specifier)] = ""
+    triton: Annotated[str, AfterValidator(validators.specifier)] = ""
+    torch: Annotated[str, AfterValidator(validators.specifier)] = ""
     targets: tuple[str, ...] = ("*",)
     lanes: tuple[str, ...] = ("compile",)
     kernels: tuple[str, ...] = ("*",)
     configs: tuple[str, ...] = ("*",)
     outcome: tuple[str, ...]
-    fingerprint: Annotated[str, AfterValidator(_regex)] = ""
+    fingerprint: Annotated[str, AfterValidator(validators.regex)] = ""
     links: Annotated[tuple[Annotated[str, AfterValidator(_link)], ...], Field(min_length=1)]
-    fixed_in: Annotated[str, AfterValidator(_version)] | None = None
+    fixed_in: Annotated[str, AfterValidator(validators.version)] | None = None
     workaround: str = ""
     shim: str | None = None
     case: tuple[ProvingCase, ...] = ()
@@ -120,15 +109,13 @@ class Issue(BaseModel):
     def _fixed_after_its_window(self) -> Issue:
         if self.fixed_in is None:
             return self
-        window = SpecifierSet(self.triton)
-        if versions.within(self.fixed_in, window):
+        if versions.within(self.fixed_in, self.triton):
             raise ValueError(
                 f"fixed in {self.fixed_in}, which its window {self.triton or 'of all versions'} holds: close it before"
             )
         fixed = versions.base(self.fixed_in)
-        for part in window:
-            begins = Version(part.version.removesuffix(".*"))
-            if part.operator in (">=", ">", "==", "~=") and fixed is not None and fixed < begins:
+        for operator, begins in versions.bounds(self.triton):
+            if operator in (">=", ">", "==", "~=") and fixed is not None and fixed < begins:
                 raise ValueError(
                     f"fixed in {self.fixed_in}, before its window {self.triton} begins"
                 )
@@ -171,7 +158,7 @@ def _both_claim(one: Issue, other: Issue) -> str:
         (
             version
             for version in (*_about(one.triton), *_about(other.triton))
-            if all(versions.within(version, SpecifierSet(issue.triton)) for issue in (one, other))
+            if all(versions.within(version, issue.triton) for issue in (one, other))
         ),
         None,
     )
@@ -193,8 +180,7 @@ def _both_claim(one: Issue, other: Issue) -> str:
 def _about(window: str) -> list[str]:
     """Versions at the edges of a window, on both sides of each."""
     found = ["0"] if not window else []
-    for part in SpecifierSet(window):
-        edge = Version(part.version.removesuffix(".*"))
+    for _, edge in versions.bounds(window):
         below = f"{edge.major}.{edge.minor - 1}.999" if edge.minor else f"{edge.major - 1}.999"
         found += [str(edge), below, f"{edge.major}.{edge.minor}.999"]
     return found

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from crosswarp.matrix.facts import datafile, selection
-from crosswarp.matrix.facts.columns import _specifier
+from crosswarp.matrix.facts import datafile, selection, validators
 
 DEFAULT_FILE = Path(__file__).with_name("targets.toml")
 DEFAULT_PROFILE = "founding"
@@ -31,7 +30,7 @@ class Target(BaseModel):
     product: str
     # What else it may be called where a target is asked for: products ("H100").
     names: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 -]*$")], ...] = ()
-    triton: Annotated[str, AfterValidator(_specifier)] = ""
+    triton: Annotated[str, AfterValidator(validators.specifier)] = ""
     profile: tuple[str, ...] = ()
     source: Annotated[tuple[str, ...], Field(min_length=1)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ __all__ = [
     "OUTCOMES",
     "RED",
     "Record",
+    "by_column",
     "clean",
     "clean_text",
     "of",
@@ -75,3 +76,11 @@ class Record:
 def of(cell: Cell, column: str) -> Record:
     """The record of a cell that the cell side told of."""
     return Record(column, **{one.name: getattr(cell, one.name) for one in fields(cell)})
+
+
+def by_column(records: Iterable[Record], columns: Iterable[str] = ()) -> dict[str, list[Record]]:
+    """The records of each column: first of `columns`, also where there are none, then of others that have some."""
+    found: dict[str, list[Record]] = {column: [] for column in columns}
+    for record in records:
+        found.setdefault(record.column, []).append(record)
+    return found

@@ -33,12 +33,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
-
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.results.record import LANES, MODES, Record
+from crosswarp.matrix.versions import Version, minor
 
 State = Literal["green", "red", "unsupported", "unknown"]
 # From the one that decides to the one that does not.
@@ -162,16 +160,16 @@ def span(states: Sequence[tuple[Version, State]]) -> Span:
     ]
     older = [version for version in found if version < floor]
     newer = [version for version in found if version > ceiling]
-    series = {_series(version) for version in green}
+    series = {minor(version) for version in green}
     parts = [f">={_plain(floor)}"]
     for hole in holes:
-        left = f"!={hole}" if _series(hole) in series else f"!={_series(hole)}.*"
+        left = f"!={hole}" if minor(hole) in series else f"!={minor(hole)}.*"
         if left not in parts:
             parts.append(left)
     if newer:
         # Of a minor that has nothing green not even the first patch is admitted.
         above = newer[0]
-        parts.append(f"<{_plain(above) if _series(above) == _series(ceiling) else _series(above)}")
+        parts.append(f"<{_plain(above) if minor(above) == minor(ceiling) else minor(above)}")
     specifier = ",".join(parts)
     return Span(
         specifier,
@@ -181,7 +179,7 @@ def span(states: Sequence[tuple[Version, State]]) -> Span:
         inside=tuple(
             version
             for version, state in found.items()
-            if state == "unknown" and versions.within(str(version), SpecifierSet(specifier))
+            if state == "unknown" and versions.within(version, specifier)
         ),
         below=(older[-1], found[older[-1]]) if older else None,
         above=(newer[0], found[newer[0]]) if newer else None,
@@ -252,11 +250,13 @@ def _releases(
 ) -> tuple[list[Release], dict[str, str]]:
     """What was run and what the table knows besides, oldest first; and the columns that name no release."""
     official = {column.id: column for column in table if column.official}
-    pairs = {(column.triton, column.torch) for column in official.values()}
-    found: dict[Version, dict[str, str | None]] = {
-        Version(column.triton): {} for column in official.values() if column.triton
+    torches = {
+        triton: column.torch
+        for column in official.values()
+        if (triton := versions.parse(column.triton))
     }
-    torches = {Version(c.triton): c.torch for c in official.values() if c.triton}
+    pairs = {(triton, versions.parse(torch)) for triton, torch in torches.items()}
+    found: dict[Version, dict[str, str | None]] = {triton: {} for triton in torches}
     left_out: dict[str, str] = {}
     measured = {record.column: record.versions for record in records if record.versions}
     for name in names:
@@ -264,13 +264,13 @@ def _releases(
         if why := _no_release(name, triton, torch, pairs):
             left_out[name] = why
             continue
-        version = Version(triton or "")
+        version = versions.exact(triton)
         found.setdefault(version, {})[name] = torch
         torches.setdefault(version, torch)
     releases = []
     for version in sorted(found):
         torch = torches[version]
-        releases.append(Release(version, Version(torch) if torch else None, tuple(found[version])))
+        releases.append(Release(version, versions.parse(torch), tuple(found[version])))
     return releases, left_out
 
 
@@ -288,17 +288,17 @@ def _pair(
 
 
 def _no_release(
-    name: str, triton: str | None, torch: str | None, pairs: set[tuple[str | None, str | None]]
+    name: str, triton: str | None, torch: str | None, pairs: set[tuple[Version, Version | None]]
 ) -> str:
     """Why the column takes no part, or nothing."""
-    if triton is None or versions.base(triton) is None:
+    version = versions.parse(triton)
+    if version is None:
         return "it did not run, so which Triton it is was not told"
-    version = Version(triton)
     if version.is_prerelease or version.local:
         return f"Triton {triton} is a build of its own, no release"
     swapped = versions.swapped(name)
     by_name = name.startswith("triton-") and "torch" not in swapped
-    if not by_name and (triton, torch) not in pairs:
+    if not by_name and (version, versions.parse(torch)) not in pairs:
         return f"Triton {triton} with torch {torch or 'unknown'} is off the official pair"
     if swapped:
         told = ", ".join(f"{axis} {version}" for axis, version in swapped.items())
@@ -306,13 +306,9 @@ def _no_release(
     return ""
 
 
-def _series(version: Version) -> str:
-    return f"{version.major}.{version.minor}"
-
-
 def _plain(version: Version) -> str:
     """`3.0` for 3.0.0: to a specifier they are the same."""
-    return _series(version) if str(version) == f"{_series(version)}.0" else str(version)
+    return minor(version) if str(version) == f"{minor(version)}.0" else str(version)
 
 
 def _worst_first(entry: tuple[str, Mapping[str, Range]]) -> tuple[list[int], str]:

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from packaging.specifiers import SpecifierSet
-
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue, ProvingCase
 from crosswarp.matrix.results.record import Record
@@ -94,10 +92,10 @@ def proves(issue: Issue, record: Record) -> bool:
 def within(issue: Issue, record: Record, axis: str) -> bool:
     """Whether a record is inside one part of the window: "triton", "torch", "targets" or "lanes"."""
     if axis == "triton":
-        return versions.within(triton_of(record), SpecifierSet(issue.triton))
+        return versions.within(triton_of(record), issue.triton)
     if axis == "torch":
         torch = record.versions.get("torch")
-        return not issue.torch or versions.within(torch, SpecifierSet(issue.torch))
+        return not issue.torch or versions.within(torch, issue.torch)
     return record.lane in issue.lanes if axis == "lanes" else _any(record.target, issue.targets)
 
 
@@ -173,7 +171,7 @@ def _covers(case: ProvingCase, record: Record) -> bool:
 
 
 def _in_window(issue: Issue, record: Record, version: str | None) -> bool:
-    return versions.within(version, SpecifierSet(issue.triton)) and all(
+    return versions.within(version, issue.triton) and all(
         within(issue, record, axis) for axis in ("torch", "targets", "lanes")
     )
 

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from packaging.specifiers import Specifier, SpecifierSet
-from packaging.version import Version
-
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.verdict import Verdict, describes, proves, triton_of, within
+from crosswarp.matrix.versions import Version, minor
 
 Edge = Literal["lower edge", "upper edge", "hole", "middle"]
 # What an issue's window is made of: its field, and what a record has there.
@@ -61,18 +59,18 @@ def measured(
     older = [one for one in greens if one < oldest]
     newer = [one for one in greens if one > newest]
     holes = [one for one in greens if oldest < one < newest]
-    red_minors = {_minor(one) for one in reds}
-    split = {_minor(one) for one in greens} & red_minors
+    red_minors = {minor(one) for one in reds}
+    split = {minor(one) for one in greens} & red_minors
     if newer and (older or not open_below) and len(red_minors) == 1 and not split:
-        return f"=={_minor(oldest)}.*"
+        return f"=={minor(oldest)}.*"
     parts = []
     if older or not open_below:
-        parts.append(f">={oldest if _minor(oldest) in map(_minor, older) else _minor(oldest)}")
+        parts.append(f">={oldest if minor(oldest) in map(minor, older) else minor(oldest)}")
     if newer:
         first = min([newer[0], *(one for one in releases if one > newest)])
-        parts.append(f"<{first if _minor(first) in red_minors else _minor(first)}")
+        parts.append(f"<{first if minor(first) in red_minors else minor(first)}")
     for one in holes:
-        text = f"!={one}" if _minor(one) in split else f"!={_minor(one)}.*"
+        text = f"!={one}" if minor(one) in split else f"!={minor(one)}.*"
         if text not in parts:
             parts.append(text)
     return ",".join(parts)
@@ -80,13 +78,13 @@ def measured(
 
 def edge(window: str, version: Version) -> Edge:
     """Which edge of `window` keeps `version` out of it."""
-    for part in SpecifierSet(window):
-        if part.contains(version, prereleases=True):
-            continue
-        if part.operator == "!=":
-            return "hole"
-        return "lower edge" if version < _bound(part) else "upper edge"
-    raise ValueError(f"{version} is inside {window or 'every window'}")
+    part = versions.leaves_out(window, version)
+    if part is None:
+        raise ValueError(f"{version} is inside {window or 'every window'}")
+    operator, bound = part
+    if operator == "!=":
+        return "hole"
+    return "lower edge" if version < bound else "upper edge"
 
 
 def wrong(records: Sequence[Record], verdict: Verdict, issues: Sequence[Issue]) -> list[Wrong]:
@@ -207,10 +205,10 @@ def _would_be(issue: Issue, records: Sequence[Record], red: Sequence[Record]) ->
         if record.outcome == "pass" and proves(issue, record)
         if (release := versions.base(triton_of(record) or ""))
     }
-    below = versions.within("0", SpecifierSet(issue.triton))
+    below = versions.within("0", issue.triton)
     run = (versions.base(triton_of(record) or "") for record in records)
     made = measured(reds, greens, open_below=below, releases={one for one in run if one})
-    return "" if SpecifierSet(made) == SpecifierSet(issue.triton) else made
+    return "" if versions.same_window(made, issue.triton) else made
 
 
 def _with(text: str, would_be: str = "") -> str:
@@ -239,11 +237,3 @@ def _seen(records: Sequence[Record], axes: Sequence[str]) -> str:
 
 def _case(record: Record) -> tuple[str, str, str]:
     return record.kernel, record.case, record.config
-
-
-def _bound(part: Specifier) -> Version:
-    return Version(part.version.removesuffix(".*"))
-
-
-def _minor(version: Version) -> str:
-    return f"{version.major}.{version.minor}"

@@ -24,6 +24,7 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import columns as columns_module
 from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.results.cause import cause_of, words
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running.bisection import Answer, Seen
 
@@ -123,14 +124,14 @@ def answer(seen: Seen, symptom: Sequence[Record]) -> tuple[Answer, str]:
     not go together at all; nor is green what was declared unsupported instead of run.
     """
     items = {record.item for record in symptom}
-    causes = {_cause(record) for record in symptom}
+    causes = {cause_of(record).symptom for record in symptom}
     here = [record for record in seen.records if record.item in items]
-    shown = [record for record in here if _cause(record) in causes]
+    shown = [record for record in here if cause_of(record).symptom in causes]
     if shown:
-        return "bad", f"{shown[0].outcome}: {_words(shown[0])}"
+        return "bad", f"{shown[0].outcome}: {words(shown[0])}"
     red = [record for record in here if record.red]
     if red:
-        return "cannot say", f"fails in another way: {red[0].outcome}: {_words(red[0])}"
+        return "cannot say", f"fails in another way: {red[0].outcome}: {words(red[0])}"
     if seen.answer == "cannot say":
         return "cannot say", seen.why
     ran = {record.item for record in here if record.ran}
@@ -138,15 +139,6 @@ def answer(seen: Seen, symptom: Sequence[Record]) -> tuple[Answer, str]:
     if missing:
         return "cannot say", f"{missing[0]} was not run"
     return "good", f"green where B is red ({seen.why})" if seen.red else seen.why
-
-
-def _cause(record: Record) -> tuple[str, str]:
-    # Which of the numbers are wrong, and how, differs with what lies in memory.
-    return record.outcome, "" if record.outcome == "mismatch" else _words(record)
-
-
-def _words(record: Record) -> str:
-    return record.fingerprint or record.message or record.reason
 
 
 # The columns
@@ -168,7 +160,9 @@ def side(column: Column, seen: Seen) -> Side:
 
 
 def differing(good: Side, bad: Side) -> tuple[str, ...]:
-    return tuple(axis for axis in AXES if good.versions[axis] != bad.versions[axis])
+    return tuple(
+        axis for axis in AXES if not versions.same(good.versions[axis], bad.versions[axis])
+    )
 
 
 def combined(table: Sequence[Column], good: Side, bad: Side, taken: Combination) -> Column:
@@ -183,7 +177,7 @@ def combined(table: Sequence[Column], good: Side, bad: Side, taken: Combination)
     wanted = {
         axis: version
         for axis, version in wanted.items()
-        if axis in own.column.swapped or version != own.versions[axis]
+        if axis in own.column.swapped or not versions.same(version, own.versions[axis])
     }
     if "python" in wanted and _minor(good) != _minor(bad):
         # Any patch will do, as long as the column was not asked for with one.

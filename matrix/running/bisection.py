@@ -19,18 +19,19 @@ from typing import Literal
 
 from packaging.tags import sys_tags
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
-from packaging.version import Version
 
 from crosswarp.matrix.errors import EXIT_ENVIRONMENT, UsageError
 from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.cause import words
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import run as run_module
 from crosswarp.matrix.running.plan import Plan
 from crosswarp.matrix.running.recording import Progress
 from crosswarp.matrix.running.run import Prepare, Runner
+from crosswarp.matrix.versions import Version
 
 Answer = Literal["good", "bad", "cannot say"]
 
@@ -109,7 +110,7 @@ def judge(records: Sequence[Record], case: str = "*", problems: Sequence[str] = 
         raise UsageError(f'no case of {told[0].kernel} matches "{case}". There are: {names}.')
     red = tuple(record for record in chosen if record.red)
     if red:
-        return Seen("bad", f"{red[0].outcome}: {red[0].fingerprint or red[0].reason}", red)
+        return Seen("bad", f"{red[0].outcome}: {words(red[0])}", red)
     not_run = [
         record
         for record in records

@@ -18,16 +18,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from packaging.specifiers import SpecifierSet
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from crosswarp import compat
 from crosswarp.matrix import versions
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import EnvironmentFailed
-from crosswarp.matrix.facts import datafile, selection
-from crosswarp.matrix.facts.columns import _requirement, _specifier, _version
-from crosswarp.matrix.facts.issues import _regex
+from crosswarp.matrix.facts import datafile, selection, validators
 from crosswarp.matrix.results import verdict as run_verdict
 from crosswarp.matrix.results.record import RED, Record
 
@@ -44,14 +41,16 @@ class Library(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
-    release: Annotated[str, AfterValidator(_version)]
+    release: Annotated[str, AfterValidator(validators.version)]
     # The ops are those of library_ops/<family>_*.py.
     family: Annotated[str, Field(pattern=r"^[a-z0-9]+$")]
     # Installed without their dependencies, so that torch and Triton stay the column's.
-    requires: Annotated[tuple[Annotated[str, AfterValidator(_requirement)], ...], Field(min_length=1)]  # fmt: skip
+    requires: Annotated[
+        tuple[Annotated[str, AfterValidator(validators.requirement)], ...], Field(min_length=1)
+    ]
     # What its own metadata asks for; columns outside are run all the same.
-    triton: Annotated[str, AfterValidator(_specifier)] = ""
-    torch: Annotated[str, AfterValidator(_specifier)] = ""
+    triton: Annotated[str, AfterValidator(validators.specifier)] = ""
+    torch: Annotated[str, AfterValidator(validators.specifier)] = ""
     # Modules that it imports, that take seconds and hold none of its kernels: torch's and those of its dependencies.
     preload: tuple[str, ...] = ()
     source: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -72,10 +71,10 @@ class Cause(BaseModel):
     of: Literal["library", "triton", "target", "virtual gpu", "crosswarp"]
     libraries: tuple[str, ...] = ("*",)
     ops: tuple[str, ...] = ("*",)
-    triton: Annotated[str, AfterValidator(_specifier)] = ""
+    triton: Annotated[str, AfterValidator(validators.specifier)] = ""
     targets: tuple[str, ...] = ("*",)
     outcome: tuple[str, ...]
-    fingerprint: Annotated[str, AfterValidator(_regex), Field(min_length=1)]
+    fingerprint: Annotated[str, AfterValidator(validators.regex), Field(min_length=1)]
     links: tuple[str, ...] = ()
     checked: str
 
@@ -102,7 +101,7 @@ class Cause(BaseModel):
             any(fnmatchcase(cell.library.id, glob) for glob in self.libraries)
             and any(fnmatchcase(cell.op, glob) for glob in self.ops)
             and any(fnmatchcase(cell.target, glob) for glob in self.targets)
-            and versions.within(versions.of_column(cell.column), SpecifierSet(self.triton))
+            and versions.within(versions.of_column(cell.column), self.triton)
         )
 
     def explains(self, cell: Cell, record: Record) -> bool:

@@ -10,17 +10,19 @@ import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
 from tabulate import tabulate
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.environments import here, resolver
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import Cancelled, CrosswarpError, EnvironmentFailed, UsageError
 from crosswarp.matrix.facts.columns import Column, published
 from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.cause import cause_of
 from crosswarp.matrix.results.record import clean
 from crosswarp.matrix.running import bisection
 from crosswarp.matrix.running.bisection import Found, Seen, WrongEnd
+from crosswarp.matrix.versions import Version
 from crosswarp.reports.commands import trials
 from crosswarp.reports.commands.options import add_here, column_table
 from crosswarp.reports.text import escape
@@ -113,12 +115,12 @@ def _builds(options: argparse.Namespace) -> list[Version]:
     ends = []
     for option in ("good", "bad"):
         text = getattr(options, option)
-        try:
-            ends.append(Version(re.sub("^(index-)?triton-", "", text)))
-        except InvalidVersion:
+        version = versions.parse(re.sub("^(index-)?triton-", "", text))
+        if version is None:
             raise UsageError(
                 f'--{option} "{text}" is no version. Name a build of the index, such as 3.9.0.dev20261101.'
-            ) from None
+            )
+        ends.append(version)
     return resolver.builds(
         options.index, Uv(), f"{sys.version_info.major}.{sys.version_info.minor}", str(min(ends)), str(max(ends))
     )  # fmt: skip
@@ -245,7 +247,7 @@ def _conclusion(ids: Sequence[str], found: Found, mended: bool) -> list[str]:
 def _remarks(ids: Sequence[str], found: Found, seen: Mapping[str, Seen]) -> list[str]:
     lines = []
     end, first = seen[ids[-1]], seen[ids[found.first_bad]]
-    causes = [{(r.outcome, r.fingerprint) for r in one.red} for one in (first, end)]
+    causes = [{cause_of(record).symptom for record in one.red} for one in (first, end)]
     if not causes[0] & causes[1]:
         lines.append(f"{ids[-1]} fails in another way: {end.why}. There is more than one cause.")
     tried = {at for at, _ in found.asked}

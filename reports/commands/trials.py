@@ -13,6 +13,7 @@ from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import selection, targets
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.cause import RootCause, cause_of, words
 from crosswarp.matrix.results.record import MODES, Record
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import plan
@@ -123,21 +124,23 @@ def builder(
 
 
 def cause(red: Sequence[Record], known: Sequence[Issue]) -> list[str]:
-    """What is red: each outcome and fingerprint once, with its issue."""
-    causes: dict[tuple[str, str, str], list[Record]] = {}
-    for record in red:
-        causes.setdefault((record.outcome, record.fingerprint, record.issue), []).append(record)
+    """What is red: each root cause once, with its issue."""
     by_id = {issue.id: issue for issue in known}
+    causes: dict[RootCause, list[Record]] = {}
+    for record in red:
+        # An issue that nobody knows any more explains nothing.
+        name = record.issue if record.issue in by_id else ""
+        causes.setdefault(cause_of(record, name), []).append(record)
     lines = []
-    for (outcome, fingerprint, name), records in causes.items():
+    for one, records in causes.items():
         first = records[0]
         where = f"{first.target}: {first.case} {first.config}".strip()
         more = f" and {len(records) - 1} more" if len(records) > 1 else ""
         lines += [
-            row("outcome", f"{outcome}: {fingerprint or first.reason}"),
+            row("outcome", f"{first.outcome}: {words(first)}"),
             row("where", where + more),
         ]
-        issue = by_id.get(name)
+        issue = by_id.get(one.issue)
         if issue is None:
             lines.append(row("known", "no: report it upstream and add it to issues.toml"))
             continue

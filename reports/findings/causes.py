@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.cause import RootCause, cause_of, words
 from crosswarp.matrix.results.record import Record
 from crosswarp.reports.findings.view import View
 
 
 @dataclass
 class Cause:
-    """Cells that are red with one fingerprint, or that one issue's shim did not heal."""
+    """Cells that are red of one root cause, as `cause_of` has it."""
 
     key: str
     records: list[Record] = field(default_factory=list)
@@ -25,9 +26,8 @@ class Cause:
 
     @property
     def fingerprint(self) -> str:
-        """Or what else tells it apart."""
-        first = self.records[0]
-        return first.fingerprint or first.reason or first.message
+        """Or what else is told of it."""
+        return words(self.records[0])
 
     @property
     def kernels(self) -> list[str]:
@@ -60,23 +60,19 @@ def not_healed(view: View) -> list[Cause]:
 
 
 def _grouped(found: Sequence[tuple[Record, Issue | None]]) -> list[Cause]:
-    causes: dict[str, Cause] = {}
+    causes: dict[RootCause, Cause] = {}
     for record, issue in found:
-        key = _key(record, issue)
-        causes.setdefault(key, Cause(key, issue=issue)).records.append(record)
+        cause = cause_of(record, issue.id if issue else "")
+        causes.setdefault(cause, Cause(_key(cause), issue=issue)).records.append(record)
     return list(causes.values())
 
 
-def _key(record: Record, issue: Issue | None) -> str:
+def _key(cause: RootCause) -> str:
     """The same on every machine and in every run, for as long as the cause is the same."""
-    if issue:
-        words = ["not healed", issue.id]
-    else:
-        words = [record.outcome, record.fingerprint]
-        # What says nothing of its cause is one only within a kernel.
-        if not record.fingerprint or record.outcome in ("mismatch", "timeout"):
-            words.append(record.kernel)
-    return hashlib.sha256("\n".join(words).encode("utf-8", "replace")).hexdigest()[:16]
+    told = ["not healed", cause.issue] if cause.issue else [cause.outcome, cause.words]
+    # Only what says nothing of its cause has a kernel.
+    told += [cause.kernel] if cause.kernel else []
+    return hashlib.sha256("\n".join(told).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _names(names: Iterable[str]) -> list[str]:

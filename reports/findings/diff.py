@@ -11,8 +11,9 @@ from pathlib import Path
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import baseline, comparison
+from crosswarp.matrix.results.cause import RootCause, cause_of
 from crosswarp.matrix.results.comparison import Pair
-from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import Run, Store
 from crosswarp.matrix.results.verdict import Healed, Verdict, judge
 from crosswarp.reports.findings.missing import unreached
@@ -48,7 +49,7 @@ class Side:
 
 @dataclass
 class Group:
-    """One root cause: an issue, else an outcome with its fingerprint, else the kernel."""
+    """One root cause; of what was never red, one kernel."""
 
     outcome: str
     issue: Issue | None
@@ -125,7 +126,7 @@ def side(text: str, store: Path) -> Side:
 def _of_run(store: Store, run: Run) -> Side:
     whole = "" if run.status == "finished" else f" ({run.status})"
     records = store.records(run.id)
-    short = unreached(store.planned(run.id), _planned(run), records)
+    short = unreached(store.planned(run.id), by_column(records, _planned(run)))
     return Side(f"run {run.id}{whole}", records, unreached=frozenset(short))
 
 
@@ -180,14 +181,14 @@ def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict]) -> list[Group]:
     healed: Mapping[int, Healed] = {
         id(one.bare): one for verdict in verdicts for one in verdict.healed
     }
-    found: dict[tuple[str, ...], Group] = {}
+    found: dict[tuple[str, RootCause | None], Group] = {}
     for pair in pairs:
         outcome = pair.comparison.outcome
         if outcome == "same":
             continue
         told = _told(pair)
         issue = explained.get(id(told))
-        key = (outcome, *_cause(pair, told, issue))
+        key = (outcome, _cause(pair, told, issue))
         group = found.setdefault(key, Group(outcome, issue))
         group.pairs.append(pair)
         if id(told) in healed:
@@ -207,12 +208,10 @@ def _told(pair: Pair) -> Record:
     return pair.record
 
 
-def _cause(pair: Pair, told: Record, issue: Issue | None) -> tuple[str, ...]:
+def _cause(pair: Pair, told: Record, issue: Issue | None) -> RootCause | None:
     if pair.comparison.outcome in ("gone", "unknown"):
-        return ()
-    if issue:
-        return ("issue", issue.id)
-    if told.red:
-        return (told.outcome, told.fingerprint)
-    # What is new and green is no cause of anything.
-    return () if pair.comparison.outcome == "new" else ("kernel", told.kernel)
+        return None
+    if issue or told.red:
+        return cause_of(told, issue.id if issue else "")
+    # What is new and green is no cause of anything; of what grew heavier all that is known is the kernel.
+    return None if pair.comparison.outcome == "new" else RootCause(kernel=told.kernel)

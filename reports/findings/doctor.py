@@ -11,8 +11,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from packaging.specifiers import SpecifierSet
-
 from crosswarp import compat
 from crosswarp.compat import doctor
 from crosswarp.matrix import versions
@@ -84,11 +82,9 @@ def with_issues(
 def _concerns(issue: Issue, report: dict[str, Any], targets: Sequence[str]) -> bool:
     triton = report["triton"]["version"]
     torch = report["torch"]["version"] if report["torch"] else None
-    if issue.status == "no longer reproduces" or not versions.within(
-        triton, SpecifierSet(issue.triton)
-    ):
+    if issue.status == "no longer reproduces" or not versions.within(triton, issue.triton):
         return False
-    if issue.torch and not versions.within(torch, SpecifierSet(issue.torch)):
+    if issue.torch and not versions.within(torch, issue.torch):
         return False
     if not targets or issue.lanes == ("interpret",):
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crosswarp.matrix.results.record import LANES, Record
@@ -28,20 +28,14 @@ def missing(view: View) -> list[Missing]:
     told = []
     if view.run.status != "finished":
         told.append(Missing("", f"This run is not whole: {view.run.status}."))
-    mine: dict[str, list[Record]] = {column: [] for column in view.columns}
-    for record in view.records:
-        mine[record.column].append(record)
-    for column, records in mine.items():
+    for column, records in view.by_column.items():
         told += [Missing(column, what) for what in of_column(view.planned, column, records)]
     return told
 
 
-def unreached(planned: Planned, columns: Iterable[str], records: Iterable[Record]) -> set[str]:
+def unreached(planned: Planned, by_column: Mapping[str, Sequence[Record]]) -> set[str]:
     """The columns that did not come to all of their cells."""
-    mine: dict[str, list[Record]] = {column: [] for column in columns}
-    for record in records:
-        mine.setdefault(record.column, []).append(record)
-    return {column for column, cells in mine.items() if of_column(planned, column, cells)}
+    return {column for column, cells in by_column.items() if of_column(planned, column, cells)}
 
 
 def not_run(records: Sequence[Record]) -> bool:

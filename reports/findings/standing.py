@@ -7,17 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from crosswarp.matrix.results.record import Record
 from crosswarp.reports.findings.missing import missing, not_run
 from crosswarp.reports.findings.view import View
 
-# What became of one place; of several together, the first of these.
-Mark = Literal["regressed", "known", "not-run", "healed", "ok", "unsupported"]
-MARKS: tuple[Mark, ...] = get_args(Mark)
-# column, target, lane, kernel, case, configuration
-Place = tuple[str, str, str, str, str, str]
 State = Literal["passing", "healed", "known", "regressed", "incomplete", "unsupported", "not-run"]
 
 
@@ -76,11 +71,10 @@ def standing(view: View, column: str | None = None, target: str | None = None) -
     def chosen(record: Record) -> bool:
         return column in (None, record.column) and target in (None, record.target)
 
-    records = [record for record in view.records if chosen(record)]
     lost = tuple(
         name
         for name in ([column] if column else view.columns)
-        if not_run([record for record in records if record.column == name])
+        if not_run([record for record in view.by_column.get(name, ()) if chosen(record)])
     )
     lacking = [one for one in missing(view) if column is None or one.column in ("", column)]
     problems = [
@@ -90,7 +84,7 @@ def standing(view: View, column: str | None = None, target: str | None = None) -
     ]
     counts = Counter(
         mark
-        for place, mark in marks(view).items()
+        for place, mark in view.marks.items()
         if column in (None, place[0]) and target in (None, place[1])
         # What a lost column holds is that it was lost.
         if (mark, place[0] in lost) != ("not-run", True)
@@ -106,27 +100,3 @@ def standing(view: View, column: str | None = None, target: str | None = None) -
         lost=lost,
         whole=not (lacking or problems),
     )
-
-
-def marks(view: View) -> dict[Place, Mark]:
-    """What became of each case and configuration on each column, target and lane, bare and shimmed together."""
-    # Where only the shims ran, theirs are the cells.
-    bare = [record for record in view.records if record.mode == "bare"] or view.records
-    found: dict[Place, Mark] = {_place(record): _mark(record) for record in bare}
-    verdict = view.verdict
-    found.update({_place(one.bare): "healed" for one in verdict.healed})
-    regressed = [*verdict.unexpected_red, *(record for record, _ in verdict.shim_failed)]
-    found.update({_place(record): "regressed" for record in regressed})
-    return found
-
-
-def _mark(record: Record) -> Mark:
-    if record.red:
-        return "known"
-    return {"pass": "ok", "unsupported": "unsupported"}.get(record.outcome, "not-run")  # type: ignore[return-value]
-
-
-def _place(record: Record) -> Place:
-    return (
-        record.column, record.target, record.lane, record.kernel, record.case, record.config,
-    )  # fmt: skip

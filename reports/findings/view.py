@@ -1,7 +1,11 @@
-"""A stored run, read once: what every report is a function of."""
+"""A stored run, read once: what every report is a function of.
+
+What more than one report looks up is grouped here, once: by column, by kernel, by place.
+"""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -10,10 +14,12 @@ from functools import cached_property
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import windows
-from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.cause import RootCause, cause_of
+from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import Environment, Note, Run, Store
 from crosswarp.matrix.results.verdict import Healed, Verdict, judge, triton_of
 from crosswarp.matrix.results.windows import Wrong
+from crosswarp.reports.findings.marks import Mark, Place, marks
 
 
 @dataclass(frozen=True)
@@ -34,16 +40,69 @@ class View:
         ordered = [*self.run.plan.get("columns", ()), *(record.column for record in self.records)]
         return list(dict.fromkeys(ordered))
 
+    @cached_property
+    def _labels(self) -> Mapping[str, str]:
+        # A column's first environment names it.
+        return {one.column: one.label for one in reversed(self.environments)}
+
     def label(self, column: str) -> str:
-        for environment in self.environments:
-            if environment.column == column:
-                return environment.label
-        return column
+        return self._labels.get(column, column)
+
+    @cached_property
+    def by_column(self) -> Mapping[str, Sequence[Record]]:
+        """The records of each column, in the order of `columns`; none for one of which nothing was recorded."""
+        return by_column(self.records, self.columns)
+
+    @cached_property
+    def by_kernel(self) -> Mapping[str, Sequence[Record]]:
+        """The records of each kernel, by name in the order of the alphabet."""
+        found: dict[str, list[Record]] = defaultdict(list)
+        for record in self.records:
+            found[record.kernel].append(record)
+        return {kernel: found[kernel] for kernel in sorted(found)}
+
+    @cached_property
+    def by_place(self) -> Mapping[tuple[str, str], Mapping[tuple[str, str], Sequence[Record]]]:
+        """The records of each lane and target, in the order in which they came, by kernel and column."""
+        found: dict[tuple[str, str], dict[tuple[str, str], list[Record]]] = {}
+        for record in self.records:
+            place = found.setdefault((record.lane, record.target), defaultdict(list))
+            place[record.kernel, record.column].append(record)
+        return {place: dict(cells) for place, cells in found.items()}
+
+    @cached_property
+    def tallies(self) -> Mapping[tuple[str, str, str, str], Counter[str]]:
+        """How often each outcome occurred, by column, lane, target and mode."""
+        found: dict[tuple[str, str, str, str], Counter[str]] = defaultdict(Counter)
+        for record in self.records:
+            place = (record.column, record.lane, record.target, record.mode)
+            found[place][record.outcome] += 1
+        return dict(found)
+
+    @cached_property
+    def issue_of(self) -> Mapping[str, Issue]:
+        """The issue that explains a red cell, by the cell's id."""
+        return {
+            record.id: issue for record, issue in [*self.verdict.known, *self.verdict.shim_failed]
+        }
+
+    @cached_property
+    def healed(self) -> Mapping[str, Healed]:
+        """By the id of the bare cell."""
+        return {one.bare.id: one for one in self.verdict.healed}
+
+    @cached_property
+    def marks(self) -> Mapping[Place, Mark]:
+        return marks(self.records, self.verdict)
+
+    @cached_property
+    def regressions(self) -> Sequence[Regression]:
+        return _regressions(self)
 
 
 @dataclass
 class Regression:
-    """One root cause: an issue, or without one an outcome with its fingerprint."""
+    """One root cause on one kernel."""
 
     kernel: str
     outcome: str
@@ -83,12 +142,9 @@ def view(store: Store, issues: Sequence[Issue], run: int | None = None) -> View:
     )
 
 
-def regressions(view: View) -> list[Regression]:
-    """Each root cause once, known issues first, with the oldest column that shows it."""
-    explained = {
-        record.id: issue for record, issue in [*view.verdict.known, *view.verdict.shim_failed]
-    }
-    healed: Mapping[str, Healed] = {one.bare.id: one for one in view.verdict.healed}
+def _regressions(view: View) -> list[Regression]:
+    """Each root cause once a kernel, known issues first, with the oldest column that shows it."""
+    explained, healed = view.issue_of, view.healed
     order = {column: number for number, column in enumerate(view.columns)}
     red = [record for record in view.records if record.red and record.mode == "bare"]
     red.sort(
@@ -97,14 +153,10 @@ def regressions(view: View) -> list[Regression]:
             order[record.column],
         )
     )
-    groups: dict[tuple[str, ...], Regression] = {}
+    groups: dict[tuple[str, RootCause], Regression] = {}
     for record in red:
         issue = explained.get(record.id)
-        key = (
-            (record.kernel, "issue", issue.id)
-            if issue
-            else (record.kernel, record.outcome, record.fingerprint)
-        )
+        key = (record.kernel, cause_of(record, issue.id if issue else ""))
         group = groups.get(key)
         if group is None:
             group = groups[key] = Regression(

@@ -7,7 +7,7 @@ a set of comparisons with the column before, in the order of `CHANGES`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from crosswarp.matrix.results.comparison import OUTCOMES as COMPARISONS
@@ -98,20 +98,19 @@ def _column(model: Model, column: Column) -> dict[str, str]:
 
 def details(model: Model) -> dict[str, dict[str, Any]]:
     """For each kernel, by its slug: every case and configuration, with what was said of it."""
-    by_kernel: dict[str, list[Record]] = defaultdict(list)
-    for record in model.view.records:
-        by_kernel[record.kernel].append(record)
-    return {kernel.slug: _detail(model, kernel, by_kernel[kernel.name]) for kernel in model.kernels}
+    return {
+        kernel.slug: _detail(model, kernel, model.view.by_kernel[kernel.name])
+        for kernel in model.kernels
+    }
 
 
-def _detail(model: Model, kernel: Kernel, records: list[Record]) -> dict[str, Any]:
+def _detail(model: Model, kernel: Kernel, records: Sequence[Record]) -> dict[str, Any]:
     texts: dict[str, int] = {"": 0}
 
     def text(value: str) -> int:
         return texts.setdefault(value, len(texts))
 
     number = {column.id: n for n, column in enumerate(model.columns)}
-    shims = {one.bare.id: one.shims for one in model.view.verdict.healed}
     cells: dict[str, dict[int, dict[str, Any]]] = {}
     for record in records:
         places = cells.setdefault(f"{record.lane}/{line(record.target)}", {})
@@ -119,14 +118,15 @@ def _detail(model: Model, kernel: Kernel, records: list[Record]) -> dict[str, An
         if place is None:
             command = model.command(kernel.name, record.column, record.lane, [record.target])
             place = places[number[record.column]] = {"command": block(command), "cells": []}
-        place["cells"].append(_row(model, record, text, shims.get(record.id, ())))
+        healed = model.view.healed.get(record.id)
+        place["cells"].append(_row(model, record, text, healed.shims if healed else ()))
     return {"slug": kernel.slug, "texts": list(texts), "cells": cells}
 
 
 def _row(
     model: Model, record: Record, text: Callable[[str], int], healed_by: tuple[str, ...]
 ) -> list[Any]:
-    issue = model.issue_of.get(record.id)
+    issue = model.view.issue_of.get(record.id)
     return [
         text(line(record.case)),
         text(line(record.config)),

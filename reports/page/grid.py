@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from crosswarp.reports.findings.standing import MARKS, Mark, marks, standing
+from crosswarp.reports.findings.marks import MARKS, Mark
+from crosswarp.reports.findings.standing import standing
 from crosswarp.reports.findings.view import View, day
 from crosswarp.reports.page.model import Model
 from crosswarp.reports.text import escape
@@ -80,7 +81,7 @@ def svg(view: View, model: Model) -> str:
 
 def _worst(view: View) -> dict[tuple[str, ...], Mark]:
     found: dict[tuple[str, ...], Mark] = {}
-    for (column, target, lane, kernel, *_), mark in marks(view).items():
+    for (column, target, lane, kernel, *_), mark in view.marks.items():
         place = (lane, target, kernel, column)
         found[place] = min(found.get(place, mark), mark, key=MARKS.index)
     return found

@@ -30,7 +30,7 @@ def of_column(model: Model, column: str) -> list[str]:
         for environment in model.view.environments
         if environment.column == column and environment.state != "ready"
     ]
-    return said + plain.of_column(model.view.planned, column, model.records[column])
+    return said + plain.of_column(model.view.planned, column, model.view.by_column[column])
 
 
 def unsupported(model: Model) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from crosswarp.matrix.results.record import LANES, Record
 from crosswarp.reports.findings import diff as diff_module
 from crosswarp.reports.findings.diff import Diff, Side
 from crosswarp.reports.findings.missing import unreached
-from crosswarp.reports.findings.view import Regression, View, regressions
+from crosswarp.reports.findings.view import View
 from crosswarp.reports.page.text import slugs
 from crosswarp.reports.reproducing import reproduce
 
@@ -32,7 +31,7 @@ class Column:
     @property
     def short(self) -> str:
         """`3.2.0` for triton-3.2.0: what tells the columns of a table apart."""
-        return self.id.removeprefix("triton-").partition("+")[0]
+        return versions.split_id(self.id)[0].removeprefix("triton-")
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,6 @@ class Model:
     def __init__(self, view: View, issues: Sequence[Issue]) -> None:
         self.view = view
         self.issues = issues
-        self.records: dict[str, list[Record]] = defaultdict(list)
-        for record in view.records:
-            self.records[record.column].append(record)
 
     @cached_property
     def columns(self) -> list[Column]:
@@ -59,7 +55,7 @@ class Model:
         environments = {one.column: one.versions for one in self.view.environments}
 
         def column(id: str) -> Column:
-            measured = self.records[id][0] if self.records[id] else None
+            measured = next(iter(self.view.by_column[id]), None)
             said = {**environments.get(id, {}), **(measured.versions if measured else {})}
             triton = said.get("triton") or versions.of_column(id) or ""
             return Column(
@@ -74,7 +70,7 @@ class Model:
     @cached_property
     def kernels(self) -> list[Kernel]:
         """The suite, then the small ones that each show an issue; both by name."""
-        names = sorted({record.kernel for record in self.view.records} - {"*"})
+        names = [name for name in self.view.by_kernel if name != "*"]
         ours = not self.view.run.plan.get("suite")
         found = [
             Kernel(name, slug, ours and name in kernels.KNOWN_ISSUES)
@@ -92,7 +88,7 @@ class Model:
             place = planned.index(target) if target in planned else len(planned)
             return (LANES.index(lane) if lane in LANES else len(LANES), place, target)
 
-        return sorted({(record.lane, record.target) for record in self.view.records}, key=order)
+        return sorted(self.view.by_place, key=order)
 
     @cached_property
     def upgrades(self) -> Mapping[tuple[str, str], Diff]:
@@ -100,13 +96,13 @@ class Model:
         ran = [
             column.id
             for column in self.columns
-            if any(record.outcome != "not-run" for record in self.records[column.id])
+            if any(record.outcome != "not-run" for record in self.view.by_column[column.id])
         ]
-        short = unreached(self.view.planned, ran, self.view.records)
+        short = unreached(self.view.planned, {one: self.view.by_column[one] for one in ran})
         found = {}
         for number, after in enumerate(ran):
             for before in ran[:number]:
-                sides = [Side("", self.records[one], one) for one in (before, after)]
+                sides = [Side("", self.view.by_column[one], one) for one in (before, after)]
                 pairs = comparison.pairs(
                     *(side.records for side in sides),
                     across_columns=True,
@@ -120,16 +116,6 @@ class Model:
         """The column before this one, of those of which anything ran."""
         older = [one for one in self.columns if (one.id, column) in self.upgrades]
         return older[-1] if older else None
-
-    @cached_property
-    def causes(self) -> list[Regression]:
-        return regressions(self.view)
-
-    @cached_property
-    def issue_of(self) -> Mapping[str, Issue]:
-        """The issue that explains a red cell."""
-        verdict = self.view.verdict
-        return {record.id: issue for record, issue in [*verdict.known, *verdict.shim_failed]}
 
     @cached_property
     def explained(self) -> Mapping[str, list[Record]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from packaging.specifiers import SpecifierSet
-
 from crosswarp import compat
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
@@ -24,7 +22,7 @@ MAX_SEEN = 4
 
 
 def kernel(model: Model, kernel: Kernel) -> dict[str, Any]:
-    mine = [record for record in model.view.records if record.kernel == kernel.name]
+    mine = model.view.by_kernel[kernel.name]
     worst: dict[tuple[str, ...], int] = {}
     for record in mine:
         place = (record.lane, record.target, record.column, record.mode)
@@ -50,7 +48,7 @@ def kernel(model: Model, kernel: Kernel) -> dict[str, Any]:
     return {
         "kernel": kernel,
         "rows": rows,
-        "causes": [cause for cause in model.causes if cause.kernel == kernel.name],
+        "causes": [cause for cause in model.view.regressions if cause.kernel == kernel.name],
         "heavier": heavier,
         "cases": sorted({record.case for record in mine} - {"*"}),
         "command": model.command(kernel.name),
@@ -58,13 +56,12 @@ def kernel(model: Model, kernel: Kernel) -> dict[str, Any]:
 
 
 def column(model: Model, column: Column) -> dict[str, Any]:
-    records = model.records[column.id]
     counts = [
         (
             lane,
             target,
-            _tally(records, lane, target, "bare"),
-            _tally(records, lane, target, "shimmed"),
+            _tally(model, column, lane, target, "bare"),
+            _tally(model, column, lane, target, "shimmed"),
         )
         for lane, target in model.grids
     ]
@@ -116,11 +113,10 @@ def issue(model: Model, issue: Issue) -> dict[str, Any]:
     shims = [
         shim for shim in compat.all_shims() if issue.shim == shim.name or shim.issue == issue.id
     ]
-    window = SpecifierSet(issue.triton)
     by_column = [
         (
             column,
-            versions.within(column.triton or None, window),
+            versions.within(column.triton or None, issue.triton),
             *(
                 sum(1 for record in explained if (record.column, record.mode) == (column.id, mode))
                 for mode in ("bare", "shimmed")
@@ -194,16 +190,10 @@ def _texts(records: list[Record]) -> list[str]:
 
 
 def _proof(model: Model, issue: Issue, kernel: str) -> str:
-    inside = [
-        c.id for c in model.columns if versions.within(c.triton or None, SpecifierSet(issue.triton))
-    ]
+    inside = [c.id for c in model.columns if versions.within(c.triton or None, issue.triton)]
     targets = [] if issue.targets == ("*",) else list(issue.targets)
     return model.command(kernel, inside[-1] if inside else "all", issue.lanes[0], targets)
 
 
-def _tally(records: list[Record], lane: str, target: str, mode: str) -> Counter[str]:
-    return Counter(
-        record.outcome
-        for record in records
-        if (record.lane, record.target, record.mode) == (lane, target, mode)
-    )
+def _tally(model: Model, column: Column, lane: str, target: str, mode: str) -> Counter[str]:
+    return model.view.tallies.get((column.id, lane, target, mode), Counter())

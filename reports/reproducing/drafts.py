@@ -10,15 +10,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
-
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts import columns as columns_module
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import windows
 from crosswarp.matrix.results.record import LANES, Record
 from crosswarp.matrix.results.verdict import triton_of
+from crosswarp.matrix.versions import Version
 from crosswarp.reports.findings.causes import Cause, unexpected
 from crosswarp.reports.findings.view import View, day
 from crosswarp.reports.text import escape
@@ -114,7 +112,8 @@ def _window(view: View, red: Sequence[Record]) -> tuple[str, str]:
         and _cell(record) in cells
         and (record.target, record.lane) in places
     )
-    published = {Version(column.triton) for column in columns_module.load() if column.triton}
+    found = (versions.parse(column.triton) for column in columns_module.load())
+    published = {version for version in found if version}
     below = bool(bad) and min(bad) == min(published)
     window = windows.measured(bad, good, below, published | _releases(view.records))
     newer = sorted(one for one in good - bad if one > max(bad)) if bad else []
@@ -150,7 +149,7 @@ def _proof(
             and record.ran
             and record.lane in lanes
             and (not targets or record.target in targets)
-            and versions.within(triton_of(record), SpecifierSet(window))
+            and versions.within(triton_of(record), window)
         ):
             always[_cell(record)] = always.get(_cell(record), True) and record.id in ids
     by_case: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)

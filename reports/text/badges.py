@@ -14,10 +14,9 @@ from datetime import date
 from math import ceil
 from xml.etree import ElementTree
 
-from packaging.version import Version
-
 from crosswarp.matrix import versions
 from crosswarp.matrix.results.verdict import triton_of
+from crosswarp.matrix.versions import Version
 from crosswarp.reports.findings.standing import Standing, standing
 from crosswarp.reports.findings.view import View, day
 from crosswarp.reports.text import escape

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from crosswarp.reports.findings.causes import Cause, not_healed, unexpected
 from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.standing import standing
-from crosswarp.reports.findings.view import Regression, View, day, regressions
+from crosswarp.reports.findings.view import Regression, View, day
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.markdown import pipes, short
 from crosswarp.reports.text.summary import tally
@@ -122,7 +122,7 @@ def _sections(view: View) -> list[Section]:
         sections.append(Section("Missing", rows))
     if view.records:
         sections.append(_cells(view))
-    known = [group for group in regressions(view) if group.issue]
+    known = [group for group in view.regressions if group.issue]
     if known:
         title = f"Known upstream: {len(known)}"
         heads = ["kernel", "issue", "first bad", "outcome", "upstream", "healed by"]

@@ -27,10 +27,7 @@ def junit(view: View) -> str:
     judged = fates(view)
     started = _moment(view.run.started)
     suites = []
-    mine: dict[str, list[Record]] = {column: [] for column in view.columns}
-    for record in view.records:
-        mine[record.column].append(record)
-    for column, records in mine.items():
+    for column, records in view.by_column.items():
         cells = [_cell(record, judged.get(record.id)) for record in records]
         found: Mapping[str, Any] = next((r.versions for r in records if r.versions), {})
         suites.append(

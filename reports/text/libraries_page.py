@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from packaging.specifiers import SpecifierSet
-
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.matrix import versions
 from crosswarp.matrix.results.record import Record
@@ -98,8 +96,8 @@ def _within(library: Library, cells: Sequence[Cell], column: str) -> bool:
         None,
     )
     torch = record.versions.get("torch") if record else None
-    return versions.within(versions.of_column(column), SpecifierSet(library.triton)) and (
-        torch is None or versions.within(torch, SpecifierSet(library.torch))
+    return versions.within(versions.of_column(column), library.triton) and (
+        torch is None or versions.within(torch, library.torch)
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crosswarp.reports.findings.view import Regression, View, regressions
+from crosswarp.reports.findings.view import Regression, View
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.table import grids
 
@@ -33,7 +33,7 @@ def _grids(view: View) -> list[str]:
 
 
 def _regressions(view: View) -> list[str]:
-    known = [group for group in regressions(view) if group.issue]
+    known = [group for group in view.regressions if group.issue]
     if not known:
         return []
     rows = [_regression(group) for group in known]

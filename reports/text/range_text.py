@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from packaging.version import Version
 from tabulate import tabulate
 
 from crosswarp.matrix.results.supported import Measured, Range, Span, State, Supported
+from crosswarp.matrix.versions import Version
 from crosswarp.reports.findings.range import Shown
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import fill

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.results import comparison
+from crosswarp.matrix.results.cause import RootCause, cause_of, words
 from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record
 from crosswarp.matrix.results.verdict import triton_of
 from crosswarp.matrix.running.progress import counts as told
 from crosswarp.reports.findings.missing import missing
-from crosswarp.reports.findings.view import Regression, View, regressions
+from crosswarp.reports.findings.view import Regression, View
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import LONGEST, WIDTH, column_id, fill, row, tight, wrapped
 
@@ -63,8 +64,8 @@ def counts(view: View) -> str:
 def tally(view: View) -> tuple[list[str], list[tuple[str, str, str, Counter[str]]]]:
     """The outcomes that occurred, and how often, by column, lane and mode."""
     mine: dict[tuple[str, str, str], Counter[str]] = {}
-    for record in view.records:
-        mine.setdefault((record.column, record.lane, record.mode), Counter())[record.outcome] += 1
+    for (column, lane, _, mode), found in view.tallies.items():
+        mine.setdefault((column, lane, mode), Counter()).update(found)
     order = {column: number for number, column in enumerate(view.columns)}
     places = sorted(mine, key=lambda place: (order[place[0]], *_lane_order(place[1:])))
     seen = {outcome for found in mine.values() for outcome in found}
@@ -110,8 +111,7 @@ def _missing(view: View) -> list[str]:
 
 
 def _regressions(view: View) -> list[str]:
-    groups = regressions(view)
-    known = [group for group in groups if group.issue]
+    known = [group for group in view.regressions if group.issue]
     if not known:
         return []
     return [
@@ -164,7 +164,7 @@ def _unexpected(view: View) -> list[str]:
     if verdict.unexpected_red:
         parts.append(
             f"UNEXPECTEDLY RED ({len(verdict.unexpected_red)} cells): no known issue explains these.\n"
-            + _cells(verdict.unexpected_red)
+            + _cells((record, "") for record in verdict.unexpected_red)
             + "\n  New: report it upstream and add it to issues.toml. Of each cause:\n"
             + f"    a script to attach  crosswarp reproduce --run {view.run.id}\n"
             + f"    a record to paste   crosswarp issues --run {view.run.id} --new"
@@ -172,7 +172,7 @@ def _unexpected(view: View) -> list[str]:
     if verdict.shim_failed:
         parts.append(
             f"NOT HEALED ({len(verdict.shim_failed)} cells): the issue's shim was not seen to heal these.\n"
-            + _cells([record for record, _ in verdict.shim_failed])
+            + _cells((record, issue.id) for record, issue in verdict.shim_failed)
             + "\n  Mend the shim, or narrow what issues.toml promises of it."
         )
     if verdict.unhealed:
@@ -185,7 +185,7 @@ def _unexpected(view: View) -> list[str]:
                 for one in by_id.values()
             )
             + "\n"
-            + _cells([record for record, _ in verdict.unhealed])
+            + _cells((record, issue.id) for record, issue in verdict.unhealed)
         )
     if verdict.unexpectedly_green:
         issues = {green.issue.id: green.issue for green in verdict.unexpectedly_green}
@@ -195,7 +195,7 @@ def _unexpected(view: View) -> list[str]:
                 fill("  ", f"{one.id}: {escape.line(one.title)}") for one in issues.values()
             )
             + "\n"
-            + _cells([green.record for green in verdict.unexpectedly_green])
+            + _cells((green.record, green.issue.id) for green in verdict.unexpectedly_green)
             + "\n  Close the window of the issue in issues.toml, and see whether its shim can go."
         )
     if view.wrong_windows:
@@ -206,9 +206,7 @@ def _unexpected(view: View) -> list[str]:
 
 def _heavier(view: View) -> list[str]:
     """Where a column needs more resources than the one before, or makes less of the GPU; `diff` has the figures."""
-    mine: dict[str, list[Record]] = {}
-    for record in view.records:
-        mine.setdefault(record.column, []).append(record)
+    mine = {column: records for column, records in view.by_column.items() if records}
     columns = sorted(mine, key=lambda column: versions.sort_key(triton_of(mine[column][0])))
     lines = []
     for before, after in zip(columns, columns[1:]):
@@ -225,17 +223,19 @@ def _heavier(view: View) -> list[str]:
     )
 
 
-def _cells(records: Sequence[Record]) -> str:
+def _cells(found: Iterable[tuple[Record, str]]) -> str:
+    """The first of each root cause; `found` are cells with the id of their issue."""
     lines: list[str] = []
-    causes: dict[tuple[str, str, str], list[Record]] = {}
-    for record in records:
-        causes.setdefault((record.kernel, record.outcome, record.fingerprint), []).append(record)
-    for (_, outcome, fingerprint), group in list(causes.items())[:MAX_LISTED]:
+    causes: dict[RootCause, list[Record]] = {}
+    for record, issue in found:
+        causes.setdefault(cause_of(record, issue), []).append(record)
+    for group in list(causes.values())[:MAX_LISTED]:
+        first, kernels = group[0], len({record.kernel for record in group})
         more = f" and {len(group) - 1} more like it" if len(group) > 1 else ""
-        lines.append(fill("  ", escape.line(group[0].id, LONGEST) + more))
-        what = fingerprint or group[0].reason or group[0].message
-        if outcome != "pass":
-            lines.append(row(outcome, what))
+        more += f", in {kernels} kernels" if kernels > 1 else ""
+        lines.append(fill("  ", escape.line(first.id, LONGEST) + more))
+        if first.outcome != "pass":
+            lines.append(row(first.outcome, words(first)))
     if len(causes) > MAX_LISTED:
         lines.append(
             f"  ... and {len(causes) - MAX_LISTED} more causes: crosswarp report --format json"

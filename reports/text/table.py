@@ -39,18 +39,10 @@ class Grid:
 def grids(view: View) -> list[Grid]:
     """One grid a lane and target; targets whose grids are equal share one."""
     shared: dict[tuple, list[str]] = {}
-    lanes_targets = dict.fromkeys((record.lane, record.target) for record in view.records)
-    for lane, target in lanes_targets:
-        cells = [r for r in view.records if (r.lane, r.target) == (lane, target)]
+    for (lane, target), cells in view.by_place.items():
         rows = tuple(
-            (
-                kernel,
-                tuple(
-                    mark([r for r in cells if (r.kernel, r.column) == (kernel, c)])
-                    for c in view.columns
-                ),
-            )
-            for kernel in sorted({record.kernel for record in cells})
+            (kernel, tuple(mark(cells.get((kernel, column), ())) for column in view.columns))
+            for kernel in sorted({kernel for kernel, _ in cells})
         )
         shared.setdefault((lane, rows), []).append(target)
     return [

@@ -1,0 +1,38 @@
+"""What became of each case with its configuration, bare and shimmed together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from crosswarp.matrix.facts.issues import Verdict
+from crosswarp.matrix.results.record import Record
+
+# What became of one place; of several together, the first of these.
+Mark = Literal["regressed", "known", "not-run", "healed", "ok", "unsupported"]
+MARKS: tuple[Mark, ...] = get_args(Mark)
+# column, target, lane, kernel, case, configuration
+Place = tuple[str, str, str, str, str, str]
+
+
+def marks(records: Sequence[Record], verdict: Verdict) -> dict[Place, Mark]:
+    """By column, target, lane, kernel, case and configuration."""
+    # Where only the shims ran, theirs are the cells.
+    bare = [record for record in records if record.mode == "bare"] or records
+    found: dict[Place, Mark] = {_place(record): _mark(record) for record in bare}
+    found.update({_place(one.bare): "healed" for one in verdict.healed})
+    regressed = [*verdict.unexpected_red, *(record for record, _ in verdict.shim_failed)]
+    found.update({_place(record): "regressed" for record in regressed})
+    return found
+
+
+def _mark(record: Record) -> Mark:
+    if record.red:
+        return "known"
+    return {"pass": "ok", "unsupported": "unsupported"}.get(record.outcome, "not-run")  # type: ignore[return-value]
+
+
+def _place(record: Record) -> Place:
+    return (
+        record.column, record.target, record.lane, record.kernel, record.case, record.config,
+    )  # fmt: skip
