@@ -217,6 +217,19 @@ def test_the_last_group_may_stay_out():
     assert np.array_equal(x.reshape(32, 4)[:, :2], y.reshape(32, 4)[:, :2])
 
 
+@on_machine_only
+def test_the_last_group_does_stay_out():
+    body = (
+        _COPY + "cp.async.ca.shared.global [%r4], [%d2], 4;\ncp.async.commit_group;\n"
+        "cp.async.ca.shared.global [%r4+4], [%d2+4], 4;\ncp.async.commit_group;\ncp.async.wait_group 1;\n"
+        + _BACK
+    )
+    x, y = np.arange(128, dtype=np.uint32), np.zeros(128, np.uint32)
+    execute(kernel(body, shared=_ROOM), (1,), [x, y])
+    assert np.array_equal(y.reshape(32, 4)[:, 0], x.reshape(32, 4)[:, 0])
+    assert (y.reshape(32, 4)[:, 1] == 0xFFFFFFFF).all()
+
+
 def test_what_a_copy_leaves_out_is_zero():
     body = (
         _COPY + "and.b32 %r9, %r0, 3; shl.b32 %r9, %r9, 2; mov.b32 %r10, 16;\n"
