@@ -76,7 +76,7 @@ for operation, function, count in (
     scalar(
         f"{operation}.ftz.sat.f32", flushing(saturating(flushing(function(F32)))), F32, count, 22
     )
-    scalar(f"{operation}.f64" if count == 2 else f"{operation}.f64", function(F64), F64, count, 23)
+    scalar(f"{operation}.f64", function(F64), F64, count, 23)
 scalar("add.f32", _add(F32), F32, 2, 24)
 scalar("sub.f32", _sub(F32), F32, 2, 25)
 scalar("mul.f32", _mul(F32), F32, 2, 26)
