@@ -283,6 +283,25 @@ class TestFaults:
         assert "at the end of buffer 0" in fault.nearest or "behind buffer 0" in fault.nearest
         assert "ld.global.b32" in fault.instruction
 
+    def test_windows_that_overlap_are_one_and_those_that_touch_are_two(self):
+        array = np.zeros(64, np.uint32)
+        start = array.ctypes.data
+        for windows, good in (
+            ([(0, 256), (64, 16)], True),
+            ([(0, 128), (64, 192)], True),
+            ([(0, 130), (130, 126)], False),
+        ):
+            memory = ptx.Memory()
+            for offset, nbytes in windows:
+                memory.add(start + offset, nbytes, "part")
+            body = "mad.wide.u32 %d2, %r0, 8, %d0;\nld.global.b64 %d5, [%d2];"
+            if good:
+                ptx.run(kernel(body), (1,), [start, start], memory=memory)
+                continue
+            with pytest.raises(ptx.Fault) as caught:
+                ptx.run(kernel(body), (1,), [start, start], memory=memory)
+            assert caught.value.address == start + 128
+
     def test_misaligned(self):
         body = "mad.wide.u32 %d2, %r3, 2, %d0;\nst.global.b32 [%d2], %r0;"
         fault = self._fault(body, [np.zeros(100, np.uint64), np.zeros(1, np.uint32)])
