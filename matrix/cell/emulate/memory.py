@@ -1,6 +1,5 @@
 """Which memory a launch may touch: that of its arguments, and what their contents point to."""
 
-import functools
 import gc
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
@@ -27,10 +26,13 @@ def _live() -> List[Window]:
     import torch
 
     # A class is looked at once: there are a few thousand, for half a million objects.
-    tensors = functools.lru_cache(maxsize=None)(lambda kind: issubclass(kind, torch.Tensor))
+    tensors: Dict[type, bool] = {}
     found: Dict[int, int] = {}
     for one in gc.get_objects():
-        if tensors(type(one)):
+        kind = type(one)
+        if kind not in tensors:
+            tensors[kind] = issubclass(kind, torch.Tensor)
+        if tensors[kind]:
             window = _storage(one, "")
             if window is not None:
                 found[window.address] = window.size
