@@ -26,8 +26,8 @@ def apply(patches: Patches) -> None:
     @functools.wraps(own_init)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         names = args[_ARG_NAMES] if len(args) > _ARG_NAMES else kwargs.get("arg_names")
-        key = args[_KEY] if len(args) > _KEY else kwargs.get("key")
-        unknown = [name for name in key or () if name not in names] if names else []
+        key = (args[_KEY] if len(args) > _KEY else kwargs.get("key")) or ()
+        unknown = [name for name in key if name not in names] if names else []
         if unknown:
             _tell(unknown)
             kept = [name for name in key if name not in unknown]

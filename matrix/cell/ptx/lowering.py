@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import numpy as np
 
-from . import floats, integers, types
+from . import floats, integers
 from .errors import Unsupported
 from .syntax import Instruction, Kernel, split_operands
 from .types import RAW, RAW_NAME, f2, f4, f8, i1, i2, i4, i8, type_of, u1, u2, u4, u8
@@ -375,6 +375,3 @@ def check_modifiers(instruction: Instruction, allowed: Tuple[str, ...]) -> Set[s
     for modifier in found.difference(allowed):
         raise instruction.unsupported(f"modifier .{modifier}")
     return found
-
-
-__all__ = ["FAMILIES", "Lowering", "check_modifiers", "lowers", "types"]

@@ -21,7 +21,7 @@ _SHIFT = {1: u8(0), 2: u8(1), 4: u8(2), 8: u8(3), 16: u8(4)}
 class Memory:
     """Windows of the process's memory, by address.
 
-    Two windows may touch; an access must lie in one. What lies in none is a `Fault`.
+    Two windows may touch; an access must lie in one. Windows that overlap are one. What lies in none is a `Fault`.
     """
 
     def __init__(self) -> None:
@@ -56,8 +56,15 @@ class Memory:
         return [(start, *self._windows[start]) for start in sorted(self._windows)]
 
     def _sort(self) -> List[int]:
-        self._starts = sorted(self._windows)
-        self._ends = [start + self._windows[start][0] for start in self._starts]
+        self._starts, self._ends = [], []
+        for start in sorted(self._windows):
+            end = start + self._windows[start][0]
+            if self._ends and start < self._ends[-1]:
+                # A view of what another window holds.
+                self._ends[-1] = max(self._ends[-1], end)
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
         self._start_array = np.array(self._starts, u8)
         self._end_array = np.array(self._ends, u8)
         return self._starts

@@ -1,6 +1,6 @@
 """Loads and stores of a chunk of CTAs in each state space, all checked in one place: `Space.check`."""
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Tuple
 
 import numpy as np
 
@@ -295,6 +295,3 @@ class GenericSpace:
         if len(parts) > 1:
             raise Unsupported("atomic on several spaces at once")
         return parts[0][0], parts[0][1]
-
-
-Condition = Optional[np.ndarray]

@@ -7,7 +7,7 @@ import numpy as np
 
 from .errors import Unsupported
 from .tensor_cores import elements
-from .types import f2, f4, f8, i4, i8, u1, u4, u8
+from .types import f2, f4, f8, i4, i8, u4, u8
 
 _BITS = {"f16": 16, "bf16": 16, "tf32": 32}
 # Bytes of a row by the descriptor's mode; 0 is no swizzle.
@@ -123,6 +123,3 @@ class Warpgroups:
             result = total.astype(f4).view(u4)
         result = result.reshape(ctas, self.shape[1], len(d)).transpose(2, 0, 1)
         return list(np.ascontiguousarray(result))
-
-
-__all__ = ["Warpgroups", "u1"]
