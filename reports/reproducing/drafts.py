@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.facts import columns as columns_module
+from crosswarp.matrix.facts import columns
 from crosswarp.matrix.facts.issues import Issue, triton_of
 from crosswarp.matrix.results import windows
 from crosswarp.matrix.results.record import LANES, Record
@@ -113,7 +113,7 @@ def _window(view: View, red: Sequence[Record]) -> tuple[str, str]:
         and _cell(record) in cells
         and (record.target, record.lane) in places
     )
-    published = {Version(column.triton) for column in columns_module.load() if column.triton}
+    published = {Version(column.triton) for column in columns.load() if column.triton}
     below = bool(bad) and min(bad) == min(published)
     window = windows.measured(bad, good, below, published | _releases(view.records))
     newer = sorted(one for one in good - bad if one > max(bad)) if bad else []

@@ -9,7 +9,7 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import triton_of
 from crosswarp.matrix.results import comparison
 from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record
-from crosswarp.matrix.running.progress import counts as told
+from crosswarp.matrix.running import progress
 from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.view import Regression, View, regressions
 from crosswarp.reports.text import escape
@@ -55,7 +55,7 @@ def counts(view: View) -> str:
         return text
     # So many outcomes, or so long a name, that a column for each is too much: they are told in words.
     return "\n".join(
-        fill(f"{escape.line(column, 24):<24}  {lane:<9}  {mode:<7}  ", told(found))
+        fill(f"{escape.line(column, 24):<24}  {lane:<9}  {mode:<7}  ", progress.counts(found))
         for column, lane, mode, found in lines
     )
 
