@@ -11,7 +11,7 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import comparison
 from crosswarp.matrix.results.record import LANES, Record
-from crosswarp.reports.findings import diff as diff_module
+from crosswarp.reports.findings import diff
 from crosswarp.reports.findings.diff import Diff, Side
 from crosswarp.reports.findings.missing import unreached
 from crosswarp.reports.findings.view import View
@@ -108,7 +108,7 @@ class Model:
                     across_columns=True,
                     unreached=(short & {before}, short & {after}),
                 )
-                groups = diff_module.groups(pairs, [self.view.verdict])
+                groups = diff.groups(pairs, [self.view.verdict])
                 found[before, after] = Diff(sides[0], sides[1], pairs, groups)
         return found
 

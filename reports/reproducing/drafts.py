@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.facts import columns as columns_module
+from crosswarp.matrix.facts import columns
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import windows
 from crosswarp.matrix.results.record import LANES, Record
@@ -112,7 +112,7 @@ def _window(view: View, red: Sequence[Record]) -> tuple[str, str]:
         and _cell(record) in cells
         and (record.target, record.lane) in places
     )
-    found = (versions.parse(column.triton) for column in columns_module.load())
+    found = (versions.parse(column.triton) for column in columns.load())
     published = {version for version in found if version}
     below = bool(bad) and min(bad) == min(published)
     window = windows.measured(bad, good, below, published | _releases(view.records))

@@ -13,7 +13,7 @@ from crosswarp.compat.doctor_text import short_link
 from crosswarp.compat.record import Shim
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.issues import Issue
-from crosswarp.matrix.results import baseline as baseline_module
+from crosswarp.matrix.results.baseline import read
 from crosswarp.reports.findings.proofs import columns_of, proofs
 from crosswarp.reports.text import escape, export, language_page, proofs_text
 from crosswarp.reports.text.api import prose, reference
@@ -82,7 +82,7 @@ def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
 
 
 def _issues_page(issues: Sequence[Issue], baseline: Path) -> str:
-    records = baseline_module.read(baseline)
+    records = read(baseline)
     return proofs_text.markdown(
         proofs(records, issues),
         list(columns_of(records)),

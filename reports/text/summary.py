@@ -10,7 +10,7 @@ from crosswarp.matrix.results import comparison
 from crosswarp.matrix.results.cause import RootCause, cause_of, words
 from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record
 from crosswarp.matrix.results.verdict import triton_of
-from crosswarp.matrix.running.progress import counts as told
+from crosswarp.matrix.running import progress
 from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.view import Regression, View
 from crosswarp.reports.text import escape
@@ -56,7 +56,7 @@ def counts(view: View) -> str:
         return text
     # So many outcomes, or so long a name, that a column for each is too much: they are told in words.
     return "\n".join(
-        fill(f"{escape.line(column, 24):<24}  {lane:<9}  {mode:<7}  ", told(found))
+        fill(f"{escape.line(column, 24):<24}  {lane:<9}  {mode:<7}  ", progress.counts(found))
         for column, lane, mode, found in lines
     )
 
