@@ -283,3 +283,12 @@ def test_a_combination_that_no_column_can_be(sides):
     a, b = sides("triton-2.3.1"), sides("triton-3.9.0+python-3.14", "2.4.1", "3.14.0")
     with pytest.raises(UsageError, match="takes Python"):
         combined(TABLE, a, b, frozenset({"python"}))
+
+
+def test_one_version_spelled_in_two_ways_is_no_difference(sides):
+    good = sides("triton-3.1.0")
+    spelled = replace(good, versions={**good.versions, "triton": "3.1.0+git1A2B", "numpy": "1.26"})
+    other = replace(good, versions={**good.versions, "triton": "3.1.0+git1a2b", "numpy": "1.26.0"})
+    assert differing(spelled, other) == ()
+    built_later = replace(other, versions={**other.versions, "triton": "3.1.0+git1a2c"})
+    assert differing(spelled, built_later) == ("triton",)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from crosswarp.matrix.facts.issues import Verdict
 from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.verdict import Verdict
 
 # What became of one place; of several together, the first of these.
 Mark = Literal["regressed", "known", "not-run", "healed", "ok", "unsupported"]

@@ -19,6 +19,7 @@ from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import Environment, Note, Run, Store
 from crosswarp.matrix.results.verdict import Healed, Verdict, judge, triton_of
 from crosswarp.matrix.results.windows import Wrong
+from crosswarp.matrix.versions import Version
 from crosswarp.reports.findings.marks import Mark, Place, marks
 
 
@@ -78,6 +79,12 @@ class View:
             place = (record.column, record.lane, record.target, record.mode)
             found[place][record.outcome] += 1
         return dict(found)
+
+    @cached_property
+    def releases(self) -> frozenset[Version]:
+        """Of Triton, that the records met; a nightly counts as its release."""
+        met = {issues_module.triton_of(record) for record in self.records}
+        return frozenset(release for one in met if one and (release := versions.base(one)))
 
     @cached_property
     def issue_of(self) -> Mapping[str, Issue]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts import columns
@@ -51,10 +52,12 @@ def draft(view: View, cause: Cause, name: str, link: str = LINK) -> str:
         )
     lanes = sorted({record.lane for record in bare}, key=LANES.index)
     kernels = sorted({record.kernel for record in bare})
-    window, fixed = _window(view, bare)
-    targets = _targets(view, bare)
-    proof = _proof(view, bare, window, targets, lanes)
-    shim = _shim(view, bare)
+    # What other kernels did says nothing of these.
+    mine = [record for kernel in kernels for record in view.by_kernel[kernel]]
+    window, fixed = _window(view, mine, bare)
+    targets = _targets(mine, bare)
+    proof = _proof(mine, bare, window, targets, lanes)
+    shim = _shim(mine, bare)
     fields: list[tuple[str, object]] = [
         ("id", name),
         (
@@ -99,25 +102,30 @@ def _plain(cause: Cause) -> str:
     return cause.fingerprint.removeprefix(f"{cause.outcome}: ")
 
 
-def _window(view: View, red: Sequence[Record]) -> tuple[str, str]:
+def _window(view: View, mine: Sequence[Record], red: Sequence[Record]) -> tuple[str, str]:
     """The specifier of Triton's versions, and the first after it that was green."""
     cells = {_cell(record) for record in red}
     places = {(record.target, record.lane) for record in red}
     bad = _releases(red)
     good = _releases(
         record
-        for record in view.records
+        for record in mine
         if record.mode == "bare"
         and record.outcome == "pass"
         and _cell(record) in cells
         and (record.target, record.lane) in places
     )
-    found = (versions.parse(column.triton) for column in columns.load())
-    published = {version for version in found if version}
+    published = _published()
     below = bool(bad) and min(bad) == min(published)
-    window = windows.measured(bad, good, below, published | _releases(view.records))
+    window = windows.measured(bad, good, below, published | view.releases)
     newer = sorted(one for one in good - bad if one > max(bad)) if bad else []
     return window, str(newer[0]) if newer else ""
+
+
+@cache
+def _published() -> frozenset[Version]:
+    found = (versions.parse(column.triton) for column in columns.load())
+    return frozenset(version for version in found if version)
 
 
 def _releases(records: Iterable[Record]) -> set[Version]:
@@ -125,25 +133,25 @@ def _releases(records: Iterable[Record]) -> set[Version]:
     return {release for release in found if release}
 
 
-def _targets(view: View, red: Sequence[Record]) -> list[str]:
+def _targets(mine: Sequence[Record], red: Sequence[Record]) -> list[str]:
     """None where the cells are red on every target that they ran on."""
     cells = {(record.lane, *_cell(record)) for record in red}
     names = sorted({record.target for record in red})
     elsewhere = {
         record.target
-        for record in view.records
+        for record in mine
         if record.ran and record.mode == "bare" and (record.lane, *_cell(record)) in cells
     } - set(names)
     return names if elsewhere else []
 
 
 def _proof(
-    view: View, red: Sequence[Record], window: str, targets: Sequence[str], lanes: Sequence[str]
+    mine: Sequence[Record], red: Sequence[Record], window: str, targets: Sequence[str], lanes: Sequence[str]
 ) -> list[Mapping[str, object]]:  # fmt: skip
     """Kernels, cases and configurations that are red wherever the window says, and nothing else is needed."""
     ids = {record.id for record in red}
     always: dict[tuple[str, str, str], bool] = {}
-    for record in view.records:
+    for record in mine:
         if (
             record.mode == "bare"
             and record.ran
@@ -169,11 +177,9 @@ def _proof(
     return made[:_MOST_CASES]
 
 
-def _shim(view: View, red: Sequence[Record]) -> str:
+def _shim(mine: Sequence[Record], red: Sequence[Record]) -> str:
     """The one shim with which all of it was green, where there is one."""
-    twins = {
-        (r.column, r.target, r.lane, *_cell(r)): r for r in view.records if r.mode == "shimmed"
-    }
+    twins = {(r.column, r.target, r.lane, *_cell(r)): r for r in mine if r.mode == "shimmed"}
     found = [twins.get((r.column, r.target, r.lane, *_cell(r))) for r in red]
     shims = {twin.shims if twin and twin.outcome == "pass" else () for twin in found}
     (only,) = shims if len(shims) == 1 else ((),)

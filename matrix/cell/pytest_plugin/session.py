@@ -16,7 +16,7 @@ from . import child, judging, outcomes, rewriting, sampling, stubs, ways
 from .options import Settings, settings_of
 
 # Beside this package, in the house's own layout; read without the host's libraries.
-_TARGETS = Path(__file__).parents[2] / "targets.toml"
+_TARGETS = Path(__file__).parents[2] / "facts" / "targets.toml"
 
 
 def start(config: Any) -> None:
