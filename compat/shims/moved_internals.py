@@ -11,6 +11,7 @@ that are gone, `triton.ops` is kernels, and `JITFunction.cache_hook` is there to
 import importlib
 from typing import Any, Callable
 
+from .. import features
 from ..record import Patches, Shim
 
 _KEY_IN = ("triton.compiler.compiler", "triton.runtime.cache")
@@ -23,7 +24,6 @@ _LAUNCH_HOOKS = ("launch_enter_hook", "launch_exit_hook")
 
 
 def apply(patches: Patches) -> None:
-    import triton
     from triton.compiler import CompiledKernel
 
     # Symptom: ImportError: cannot import name 'triton_key' from 'triton.compiler.compiler' (before 3.0, from 3.5 on).
@@ -39,7 +39,7 @@ def apply(patches: Patches) -> None:
     # object 'CompiledKernel' has no attribute 'launch_enter_hook'.
     # Window: Triton 3.4 and later. Link: sgl-project/sglang#7832, unslothai/unsloth#3438, triton-lang/triton#6467.
     # Breakpoint: none. Delete when no library uses the old names.
-    if not hasattr(triton, "knobs"):
+    if features.knobs() is None:
         return
     for name, folder in _DIRS.items():
         patches.set(modules[1], name, _default_dir(folder))

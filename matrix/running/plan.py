@@ -197,10 +197,9 @@ def default_lanes(targets: Mapping[str, Target]) -> tuple[tuple[str, ...], tuple
     for all of a generation; each more would cost as much again.
     """
     nvidia = [name for name, target in targets.items() if target.backend == "cuda"]
-    first = next((name for name in _EMULATED_FIRST if name in nvidia), *nvidia[:1] or [None])
-    if first is None:
+    if not nvidia:
         return tuple(lane for lane in DEFAULT_LANES if lane != "emulate"), None
-    return DEFAULT_LANES, (first,)
+    return DEFAULT_LANES, (next((name for name in _EMULATED_FIRST if name in nvidia), nvidia[0]),)
 
 
 def check_lanes(wanted: Sequence[str]) -> tuple[str, ...]:

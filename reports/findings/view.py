@@ -83,7 +83,7 @@ class View:
     @cached_property
     def releases(self) -> frozenset[Version]:
         """Of Triton, that the records met; a nightly counts as its release."""
-        met = {issues_module.triton_of(record) for record in self.records}
+        met = {triton_of(record) for record in self.records}
         return frozenset(release for one in met if one and (release := versions.base(one)))
 
     @cached_property

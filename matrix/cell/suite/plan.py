@@ -73,7 +73,7 @@ def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
             # Told at once: its cells come when their turn does.
             told = loaded.message.strip().splitlines()[-1]
             text = told if loaded.reason == MALFORMED else f"{name}.py: cannot be imported: {told}"
-            stream.write("note", column=spec["column"], text=text[:MAX_NOTE])
+            stream.write(protocol.Note(text[:MAX_NOTE]))
         items += _items(spec, lane, name, loaded, targets)
     stream.write(protocol.Session(lane, len(items), found))
     return items
