@@ -17,8 +17,8 @@ from typing import (
     Tuple,
 )
 
-from . import features
 from .errors import CompatError
+from .features import backend_and_arch, driver, has_binder
 from .record import Patches
 
 # A block on every GPU that Triton compiles for holds at most 1,024 threads (CUDA C++ Programming Guide, "Technical
@@ -49,7 +49,7 @@ def around_compile(patches: Patches, around: Around) -> None:
     import triton.compiler
     from triton.runtime.jit import JITFunction
 
-    if features.has_binder():
+    if has_binder():
         below = vars(JITFunction).get("compile")
         patches.set(JITFunction, "compile", _CompileAttribute(below, around))
     else:
@@ -178,7 +178,7 @@ def num_warps(block_size: int, target: Any = None) -> int:
 
 def _current_target() -> str:
     try:
-        return _target_name(features.driver().get_current_target())
+        return _target_name(driver().get_current_target())
     except Exception:
         # Each Triton has its own exception for a machine without a GPU.
         return _WITHOUT_GPU
@@ -187,7 +187,7 @@ def _current_target() -> str:
 def _target_name(target: Any) -> str:
     if isinstance(target, str):
         return target
-    arch = features.backend_and_arch(target)[1]
+    arch = backend_and_arch(target)[1]
     return f"sm_{arch}" if isinstance(arch, int) else str(arch).split(":")[0]
 
 

@@ -75,7 +75,7 @@ def test_a_process_that_dies_holds_nothing(tmp_path):
     path = tmp_path / "lock"
     code = (
         "import os, pathlib, sys; from crosswarp.matrix.environments import locks;"
-        "locks.use(pathlib.Path(sys.argv[1]), lambda: None, lambda: False);"
+        "held = locks.use(pathlib.Path(sys.argv[1]), lambda: None, lambda: False);"
         "print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

@@ -28,6 +28,7 @@ from crosswarp.reports.text import escape
 _OURS = {
     "crosswarp.kernels": Path(kernels.__file__).parent,
     "crosswarp.compat.launch": Path(compat.__file__).with_name("launch.py"),
+    "crosswarp.compat.features": Path(compat.__file__).with_name("features.py"),
     "crosswarp.compat.errors": Path(compat.__file__).with_name("errors.py"),
 }
 _THERE = {
