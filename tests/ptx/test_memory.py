@@ -217,6 +217,19 @@ def test_the_last_group_may_stay_out():
     assert np.array_equal(x.reshape(32, 4)[:, :2], y.reshape(32, 4)[:, :2])
 
 
+@on_machine_only
+def test_the_last_group_does_stay_out():
+    body = (
+        _COPY + "cp.async.ca.shared.global [%r4], [%d2], 4;\ncp.async.commit_group;\n"
+        "cp.async.ca.shared.global [%r4+4], [%d2+4], 4;\ncp.async.commit_group;\ncp.async.wait_group 1;\n"
+        + _BACK
+    )
+    x, y = np.arange(128, dtype=np.uint32), np.zeros(128, np.uint32)
+    execute(kernel(body, shared=_ROOM), (1,), [x, y])
+    assert np.array_equal(y.reshape(32, 4)[:, 0], x.reshape(32, 4)[:, 0])
+    assert (y.reshape(32, 4)[:, 1] == 0xFFFFFFFF).all()
+
+
 def test_what_a_copy_leaves_out_is_zero():
     body = (
         _COPY + "and.b32 %r9, %r0, 3; shl.b32 %r9, %r9, 2; mov.b32 %r10, 16;\n"
@@ -269,6 +282,25 @@ class TestFaults:
         assert fault.line == ("1", 42)
         assert "at the end of buffer 0" in fault.nearest or "behind buffer 0" in fault.nearest
         assert "ld.global.b32" in fault.instruction
+
+    def test_windows_that_overlap_are_one_and_those_that_touch_are_two(self):
+        array = np.zeros(64, np.uint32)
+        start = array.ctypes.data
+        for windows, good in (
+            ([(0, 256), (64, 16)], True),
+            ([(0, 128), (64, 192)], True),
+            ([(0, 130), (130, 126)], False),
+        ):
+            memory = ptx.Memory()
+            for offset, nbytes in windows:
+                memory.add(start + offset, nbytes, "part")
+            body = "mad.wide.u32 %d2, %r0, 8, %d0;\nld.global.b64 %d5, [%d2];"
+            if good:
+                ptx.run(kernel(body), (1,), [start, start], memory=memory)
+                continue
+            with pytest.raises(ptx.Fault) as caught:
+                ptx.run(kernel(body), (1,), [start, start], memory=memory)
+            assert caught.value.address == start + 128
 
     def test_misaligned(self):
         body = "mad.wide.u32 %d2, %r3, 2, %d0;\nst.global.b32 [%d2], %r0;"
