@@ -92,7 +92,7 @@ def shows(tmp_path_factory):
         made = crosswarp("reproduce", cell["id"], "--out", str(path), store=store)
         assert made.returncode == 0, made.stderr
         python = WORK / "envs" / cell["column"] / "bin" / "python"
-        virtual = ["--virtual"] if cell["lane"] == "compile" else []
+        virtual = ["--virtual"] if cell["lane"] in ("compile", "emulate") else []
         environ = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache")}
         environ.pop("PYTHONPATH", None)
         if virtual or cell["mode"] == "shimmed":
@@ -112,6 +112,7 @@ def shows(tmp_path_factory):
         ("layer_norm", "triton-2.3.1", "compile", "missing a required argument: 'num_warps'"),
         ("fused_linear_cross_entropy", "triton-3.2.0", "compile", "2048 threads > 1024"),
         ("interpreter", "triton-3.2.0", "interpret", "bf16_dot: wrong"),
+        ("thread_locality", "triton-3.2.0", "emulate", "steps: wrong"),
     ],
 )
 def test_a_script_shows_its_cell(founding, shows, kernel, column, lane, text):
@@ -120,7 +121,7 @@ def test_a_script_shows_its_cell(founding, shows, kernel, column, lane, text):
         cell
         for cell in founding[1]
         if wanted.items() <= cell.items() and cell["outcome"] not in ("pass", "unsupported", "not-run")
-        and (kernel != "interpreter" or cell["case"] == "bf16")
+        and cell["case"] in {"interpreter": ["bf16"], "thread_locality": ["read"]}.get(kernel, [cell["case"]])
     ]  # fmt: skip
     # One configuration alone where there are several.
     cell = max(red, key=lambda one: one["config"])
@@ -317,10 +318,14 @@ def test_a_hostile_suite_is_recorded_whole(tmp_path):
     assert found.pop(("mismatches", "compile")) == ("pass", "")
     # Green without a launch would prove nothing; the interpreter lane compares numbers.
     assert found.pop(("shouts", "compile")) == ("api-error", "launched nothing")
+    assert found.pop(("shouts", "emulate")) == ("api-error", "launched nothing")
     assert found.pop(("shouts", "interpret")) == ("pass", "")
     assert found.pop(("mismatches", "interpret")) == ("mismatch", "nan")
+    assert found.pop(("mismatches", "emulate")) == ("mismatch", "nan")
     assert found == {
-        (name, lane): what for name, what in HOSTILE.items() for lane in ("compile", "interpret")
+        (name, lane): what
+        for name, what in HOSTILE.items()
+        for lane in ("compile", "emulate", "interpret")
     }
     (abort,) = [c for c in cells if (c["kernel"], c["lane"]) == ("aborts", "compile")]
     assert abort["fingerprint"] == "SIGABRT: Layout.cpp: Layout::of: Assertion `rank == 2' failed"
@@ -365,6 +370,8 @@ def test_a_loop_that_keeps_the_value_before_is_red_bare_and_green_shimmed(newest
     assert found == {
         ("bare", "compile", "api-error"),
         ("shimmed", "compile", "pass"),
+        ("bare", "emulate", "mismatch"),
+        ("shimmed", "emulate", "pass"),
         ("bare", "interpret", "pass"),
         ("shimmed", "interpret", "pass"),
     }

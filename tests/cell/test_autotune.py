@@ -1,6 +1,7 @@
 """The autotuner of this column with the arguments of all, without a GPU, and with configurations that fail."""
 
 import inspect
+import warnings
 
 import pytest
 import small_kernels
@@ -22,6 +23,15 @@ VERSION = triton.__version__
 def key_last(x, BLOCK: tl.constexpr, KEY: tl.constexpr):
     at = tl.arange(0, BLOCK)
     tl.store(x + at, at * KEY)
+
+
+@triton.jit
+def optional_sums(x, total, nothing, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    some = tl.load(x + at, mask=at < n, other=0.0)
+    tl.atomic_add(total, tl.sum(some, 0))
+    if nothing is not None:
+        tl.atomic_add(nothing, tl.max(some, 0))
 
 
 def tuned(kernel=small_kernels.scaled, blocks=(64, 128), **arguments):
@@ -196,6 +206,68 @@ def test_wrong_arguments_of_the_class_are_refused(in_fork):
 
     unknown, missing, _ = in_fork(run)
     assert "no_such" in unknown and "arg_names" in missing
+
+
+@pytest.mark.parametrize("way", ["autotune", "by name", "by position"])
+def test_a_key_that_is_no_argument_is_left_out(in_fork, way):
+    def run():
+        compat.install()
+        virtual_gpu.activate(targets.SM_90)
+        kernel, calls = small_kernels.scaled, []
+        configs = [triton.Config({"BLOCK": block}) for block in (64, 128)]
+        names = ["n", "CHUNKS"]
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            if way == "autotune":
+                tuner = triton.autotune(configs, key=names, do_bench=slower_first(calls))(kernel)
+            elif way == "by name":
+                tuner = Derived(kernel, configs=configs, key=names, reset_to_zero=None,
+                                restore_value=None, do_bench=slower_first(calls))  # fmt: skip
+            else:
+                tuner = Derived(kernel, configs, names, None, None, do_bench=slower_first(calls))
+        tuner[(1,)](torch.ones(100), torch.zeros(100), 100)
+        told = [str(one.message) for one in said if "CHUNKS" in str(one.message)]
+        return len(calls), [key[0] for key in tuner.cache], len(told), names
+
+    measured, keys, told, names = in_fork(run)
+    assert (measured, keys, names) == (2, [100], ["n", "CHUNKS"])
+    # 3.2 to 3.8 leave it out by themselves, without a word
+    assert told == (not in_window(">=3.2,<3.9", VERSION))
+
+
+def test_an_unknown_name_to_zero_stays_an_error(in_fork):
+    def run():
+        compat.install()
+        virtual_gpu.activate(targets.SM_90)
+        try:
+            launch(tuned(reset_to_zero=["no_such"]))
+        except (KeyError, ValueError) as error:
+            return str(error)
+
+    assert "no_such" in in_fork(run)
+
+
+def test_of_two_to_zero_and_to_restore_the_one_that_is_there_is(in_fork):
+    def run():
+        compat.install()
+        virtual_gpu.activate(targets.SM_90)
+        x, total, before = torch.ones(100), torch.ones(1), []
+
+        def do_bench(call, quantiles):
+            total.fill_(7)
+            call()
+            before.append(float(total))
+            x.fill_(1)
+            return [1.0] * 3
+
+        lists = ["total", "nothing"], ["x", "nothing"]
+        configs = [triton.Config({"BLOCK": block}) for block in (64, 128)]
+        tuner = Derived(optional_sums, configs, ["n"], *lists, do_bench=do_bench)
+        tuner[(1,)](x, total, None, 100)
+        return before, float(total), float(x.sum()), tuner.reset_to_zero, tuner.restore_value
+
+    expected = [0.0, 0.0], 0.0, 100.0, ["total", "nothing"], ["x", "nothing"]
+    assert in_fork(run) == expected
 
 
 def test_what_a_library_sees_of_autotune_is_tritons_own_signature(in_fork):

@@ -146,6 +146,8 @@ def judged(made, mode="bare"):
 
 
 def tuned(function, configs):
+    # Triton 3.2 asks for a driver to decorate.
+    virtual_gpu.activate(targets.SM_80)
     return triton.autotune(
         configs=[triton.Config(values, num_warps=4) for values in configs], key=["n"]
     )(function)
@@ -223,6 +225,49 @@ def test_a_tuner_that_is_made_anew_each_time_is_asked_all_the_same(in_fork):
 
     whole, configs, _, _ = in_fork(run)
     assert whole[0] == "pass"
+    assert sorted(told[0] for told in configs.values()) == ["mismatch", "pass"]
+
+
+def test_a_launch_that_fails_as_a_whole_says_nothing_of_its_configurations(in_fork):
+    def run():
+        function = tuned(emulate_kernels.plus_one, [{"BLOCK": 64}, {"BLOCK": 32}])
+
+        def launch(x):
+            function[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, x.clone(), 100)
+            raise RuntimeError("not what I wanted")
+
+        return judged(kernel(launch))
+
+    whole, configs, _, _ = in_fork(run)
+    assert whole[:2] == ("api-error", "RuntimeError") and configs == {}
+
+
+@pytest.mark.triton(">=3.2")
+def test_every_go_is_measured_as_the_launcher_wants(in_fork):
+    def run():
+        calls = []
+
+        def do_bench(call, quantiles=None, **more):
+            call()
+            calls.append(1)
+            return [1.0] * len(quantiles)
+
+        def launch(x):
+            function = tuned(
+                emulate_kernels.times, [{"BLOCK": 64, "FACTOR": 3}, {"BLOCK": 32, "FACTOR": 2}]
+            )
+            function.do_bench = do_bench
+            y = torch.empty_like(x)
+            calls.clear()
+            function[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, y, 100)
+            if len(calls) != 2:
+                raise RuntimeError(f"measured {len(calls)} times")
+            return {"y": y}
+
+        return judged(kernel(launch))
+
+    whole, configs, _, _ = in_fork(run)
+    assert whole[0] == "mismatch"
     assert sorted(told[0] for told in configs.values()) == ["mismatch", "pass"]
 
 

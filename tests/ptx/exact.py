@@ -149,7 +149,7 @@ def pairs(form, count=640, seed=1, operands=2):
     edge = edges(form)
     width = np.dtype(form.raw).itemsize * 8
     columns = []
-    for place in range(operands):
+    for _ in range(operands):
         some = random.choice(edge, count)
         wild = random.integers(0, 1 << width, count, np.uint64, endpoint=False).astype(form.raw)
         # Exponents near one, so that sums do not simply forget an operand.
@@ -161,5 +161,4 @@ def pairs(form, count=640, seed=1, operands=2):
         ).astype(form.raw)
         kind = np.arange(count) % 3
         columns.append(np.where(kind == 0, some, np.where(kind == 1, tame, wild)))
-        del place
     return columns

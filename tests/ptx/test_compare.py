@@ -128,7 +128,8 @@ def _tests():
     tiny = 2.0**-126
     meanings = {
         "finite": math.isfinite, "infinite": math.isinf, "notanumber": math.isnan,
-        "number": lambda v: not math.isnan(v), "normal": lambda v: math.isfinite(v) and abs(v) >= tiny, "subnormal": lambda v: 0 < abs(v) < tiny,
+        "number": lambda v: not math.isnan(v),
+        "normal": lambda v: math.isfinite(v) and abs(v) >= tiny, "subnormal": lambda v: 0 < abs(v) < tiny,
     }  # fmt: skip
     for name, function in meanings.items():
         body = f"testp.{name}.f32 %p, %a;\nselp.u32 %x, 1, 0, %p;"

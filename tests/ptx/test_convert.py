@@ -126,6 +126,11 @@ def _integers_to_floats():
     )
 
 
+def _fits(kind, bits, to_kind, to_bits):
+    """Whether every number does: there .sat is no form of cvt."""
+    return to_bits > bits if kind == to_kind else kind == "u" and to_bits > bits
+
+
 def _integers_to_integers():
     for bits in (16, 32, 64):
         for kind in "us":
@@ -149,7 +154,8 @@ def _integers_to_integers():
                                 [np.array(found, _RAW[to_bits])],
                             )
                         )
-                        # Only where a number may not fit is .sat a form of its own.
+                        if _fits(kind, bits, to_kind, to_bits):
+                            continue
                         found = [min(max(value, low), high) % 2**to_bits for value in values]
                         ROWS.append(Row(f"cvt.sat.{name}", f"cvt.sat.{name} %x, %a;", [raw],
                                         [np.array(found, _RAW[to_bits])]))  # fmt: skip

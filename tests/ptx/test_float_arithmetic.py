@@ -76,7 +76,7 @@ for operation, function, count in (
     scalar(
         f"{operation}.ftz.sat.f32", flushing(saturating(flushing(function(F32)))), F32, count, 22
     )
-    scalar(f"{operation}.f64" if count == 2 else f"{operation}.f64", function(F64), F64, count, 23)
+    scalar(f"{operation}.f64", function(F64), F64, count, 23)
 scalar("add.f32", _add(F32), F32, 2, 24)
 scalar("sub.f32", _sub(F32), F32, 2, 25)
 scalar("mul.f32", _mul(F32), F32, 2, 26)
@@ -158,10 +158,13 @@ for form in (F32, F64, F16, BF16):
 scalar("abs.ftz.f32", flushing(abs), F32, 1, 72)
 scalar("copysign.f32", lambda a, b: math.copysign(b, a), F32, 2, 73)
 
-# Sums and products that only a second rounding gets wrong: a tie of float32 beside a trifle.
-_TIE = np.array([0x3F800001, 0x3F800001, 0x3F800000, 0x4B800001, 0x00800001], np.uint32)
-_TO = np.array([0x3F800001, 0x3F800001, 0x33800000, 0x3F800000, 0x3F000000], np.uint32)
-_TRIFLE = np.array([0x1A000000, 0x9A000000, 0x80000001, 0x80000001, 0x00000001], np.uint32)
+# What a second rounding gets wrong: a product that is a tie of float32, and a trifle that decides it. The first falls
+# to even and has to rise, the second rises and has to fall.
+_TIE = np.array([1 + 2.0**-12, 1 + 3 * 2.0**-12, 1 + 2.0**-12, 2.0**-75], np.float32).view(
+    np.uint32
+)
+_TO = np.array([1 + 2.0**-12, 1 + 2.0**-12, -1 - 2.0**-12, 2.0**-75], np.float32).view(np.uint32)
+_TRIFLE = np.array([2.0**-80, -(2.0**-80), -(2.0**-80), 2.0**-149], np.float32).view(np.uint32)
 _lanes = [exact.values_of(array, F32) for array in (_TIE, _TO, _TRIFLE)]
 row("fma ties", "fma.rn.f32 %x, %a, %b, %c;", [_TIE, _TO, _TRIFLE],
     exact.raw_of([exact.fused(*lane, F32) for lane in zip(*_lanes)], F32), "f32")  # fmt: skip

@@ -18,12 +18,11 @@ def columns(bits, count, seed=1):
     """Edges with edges, then anything."""
     random = np.random.default_rng(seed + bits)
     found = []
-    for place in range(count):
+    for _ in range(count):
         some = random.choice(np.array(edges(bits), np.uint64), 384)
         wild = random.integers(0, 1 << bits, 256, np.uint64, endpoint=False)
         small = random.integers(0, 100, 64, np.uint64)
         found.append(np.concatenate([some, wild, small]).astype(_RAW[bits]))
-        del place
     return found
 
 

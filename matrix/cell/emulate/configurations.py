@@ -7,7 +7,7 @@ all other tuners as they were: what is wrong then is that configuration's own.
 
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
-from crosswarp.matrix.cell.suite.tuning import ConfigLog, describe
+from crosswarp.matrix.cell.suite.tuning import ConfigLog, describe, finite
 from crosswarp.matrix.cell.suite.verdict import Verdict
 
 from .machine import PHASE, Machine
@@ -57,6 +57,9 @@ class EveryConfiguration(ConfigLog):
         """
         whole = launch()
         self.closed = True
+        if whole.phase not in _EXECUTED:
+            # Whatever its configuration, the launch as a whole does not come so far.
+            return whole
         chosen = self._chosen()
         verdicts: Dict[Tuple[int, str], Verdict] = {}
         for name, place, config, compiled in self._waiting:
@@ -66,9 +69,6 @@ class EveryConfiguration(ConfigLog):
                 if chosen.get(place) == config:
                     # Its time is that of the whole.
                     verdicts[key] = whole
-                elif whole.phase not in _EXECUTED:
-                    # Whatever its configuration, the launch as a whole does not come so far.
-                    continue
                 else:
                     verdicts[key] = self._with({**chosen, place: config}, launch)
             found = verdicts[key]
@@ -109,11 +109,17 @@ class EveryConfiguration(ConfigLog):
         return len(self._tuners) - 1
 
     def _visit(self, tuner: Any, config: Any, bench: Callable[[], Any]) -> Any:
-        if self.closed:
-            wanted = self._choices.get(self._place(tuner))
-            return [0.0 if describe(config) == wanted else 1.0] * 3
         with self.machine.paused():
-            return super()._visit(tuner, config, bench)
+            if not self.closed:
+                return super()._visit(tuner, config, bench)
+            try:
+                # All of them, since a launcher may count; what fails has been told.
+                measured = bench()
+            except Exception:
+                return [float("inf")] * 3
+        if not finite(measured):
+            return measured
+        return [0.0 if describe(config) == self._choices.get(self._place(tuner)) else 1.0] * 3
 
     def _name(self, tuner: Any, config: Any) -> str:
         name = super()._name(tuner, config)

@@ -84,7 +84,7 @@ class Machine:
         try:
             self._execute(handed)
         except ptx.PTXError as error:
-            self.failed = _verdict(error, handed.function.name, self._seconds)
+            self.failed = _verdict(error, _name(handed), self._seconds)
             raise NotExecuted(str(error), self.failed) from error
         finally:
             self._spent += time.monotonic() - began
@@ -108,7 +108,7 @@ class Machine:
         windows = memory.windows(handed_over)
         for window in windows:
             room.add(window.address, window.size, window.name)
-        self.writers.launching(handed.function.name, windows)
+        self.writers.launching(_name(handed), windows)
         result = ptx.run(
             program,
             (x, y, z),
@@ -121,6 +121,11 @@ class Machine:
             cluster=(cluster, 1, 1) if cluster > 1 else None,
         )
         self._instructions += result.instructions
+
+
+def _name(handed: Handed) -> str:
+    """Of the kernel, as its author calls it; Triton 2.3 adds what its arguments were specialised to."""
+    return getattr(getattr(handed.source, "fn", None), "__name__", handed.function.name)
 
 
 def _verdict(error: Any, kernel: str, seconds: float) -> Verdict:

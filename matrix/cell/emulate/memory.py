@@ -1,6 +1,5 @@
 """Which memory a launch may touch: that of its arguments, and what their contents point to."""
 
-import functools
 import gc
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
@@ -10,6 +9,7 @@ from .arguments import Argument
 
 # A table of pointers is no longer than this; longer tensors of integers are data.
 _LONGEST_TABLE = 1 << 16
+_ADDRESSES = ("torch.int64", "torch.uint64")
 # No tensor lies below on a machine of 64 bits: less is a size, a stride, a seed.
 _LEAST = 1 << 32
 
@@ -27,10 +27,13 @@ def _live() -> List[Window]:
     import torch
 
     # A class is looked at once: there are a few thousand, for half a million objects.
-    tensors = functools.lru_cache(maxsize=None)(lambda kind: issubclass(kind, torch.Tensor))
+    tensors: Dict[type, bool] = {}
     found: Dict[int, int] = {}
     for one in gc.get_objects():
-        if tensors(type(one)):
+        kind = type(one)
+        if kind not in tensors:
+            tensors[kind] = issubclass(kind, torch.Tensor)
+        if tensors[kind]:
             window = _storage(one, "")
             if window is not None:
                 found[window.address] = window.size
@@ -78,7 +81,8 @@ def _table(owner: Any) -> np.ndarray:
 
     tensor = getattr(owner, "base", owner) if not isinstance(owner, torch.Tensor) else owner
     none = np.zeros(0, np.uint64)
-    if not isinstance(tensor, torch.Tensor) or tensor.dtype != torch.int64:
+    # Before PyTorch 2.3 there is no torch.uint64 to compare with.
+    if not isinstance(tensor, torch.Tensor) or str(tensor.dtype) not in _ADDRESSES:
         return none
     if not 0 < tensor.numel() <= _LONGEST_TABLE:
         return none

@@ -37,9 +37,11 @@ def combine(operation, type_name, old, value, compare):
         function = _float_function(operation)
         return floats.to_bf16(function(floats.from_bf16(old), floats.from_bf16(value)))
     if kind == "f":
-        own = _FLOATS[bits]
-        return _float_function(operation)(old.view(own), value.view(own)).astype(own).view(raw)
-    own = {32: i4, 64: i8}[bits] if kind == "s" and operation in ("min", "max") else raw
+        floating = _FLOATS[bits]
+        result = _float_function(operation)(old.view(floating), value.view(floating))
+        return result.astype(floating).view(raw)
+    signed = kind == "s" and operation in ("min", "max")
+    own = np.dtype({32: i4, 64: i8}[bits]) if signed else raw
     function = {"add": np.add, "min": np.minimum, "max": np.maximum}[operation]
     return function(old.view(own), value.view(own)).view(raw)
 

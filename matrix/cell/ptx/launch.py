@@ -65,9 +65,8 @@ class Entry:
             barrier = _barrier(kernel.instructions[first])
             if barrier is not None:
                 self.barriers[number] = barrier
-        # All of it once, so that what is unknown is found before anything runs.
-        for number in range(len(kernel.blocks)):
-            self.function(number, False)
+        # All of it once, so that what is unknown is found before anything runs; compiled when it is reached.
+        self._sources = [self.source(number) for number in range(len(kernel.blocks))]
 
     @property
     def register_bits(self) -> List[int]:
@@ -76,7 +75,8 @@ class Entry:
     def function(self, block: int, masked: bool) -> Callable[..., Any]:
         key = (block, masked)
         if key not in self._functions:
-            self._functions[key] = self._lowering.function(block, masked)
+            source = self.source(block, masked) if masked else self._sources[block]
+            self._functions[key] = self._lowering.function(block, masked, source)
         return self._functions[key]
 
     def source(self, block: int, masked: bool = False) -> str:
@@ -254,7 +254,7 @@ class _Launch:
         self.threads = xyz[0] * xyz[1] * xyz[2]
         if self.threads % 32:
             raise Unsupported(f"{self.threads} threads a CTA", why="not a multiple of 32")
-        self.cluster = tuple(cluster or kernel.cluster or (1, 1, 1))
+        self.cluster = tuple(kernel.cluster or cluster or (1, 1, 1))
         self.cluster_size = self.cluster[0] * self.cluster[1] * self.cluster[2]
         if any(size % part for size, part in zip(self.grid, self.cluster)):
             msg = f"a grid of {self.grid} is no whole number of clusters of {self.cluster}"

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import numpy as np
 
-from . import floats, integers, types
+from . import floats, integers
 from .errors import Unsupported
 from .syntax import Instruction, Kernel, split_operands
 from .types import RAW, RAW_NAME, f2, f4, f8, i1, i2, i4, i8, type_of, u1, u2, u4, u8
@@ -86,19 +86,21 @@ class Lowering:
 
     # ---------------------------------------------------------------- blocks
 
-    def function(self, number: int, masked: bool) -> Callable[..., List[Tuple[int, Any]]]:
-        """The compiled function of a block.
-
-        Raises:
-            Unsupported: an instruction that no family knows.
-        """
-        source = self.source(number, masked)
+    def function(
+        self, number: int, masked: bool, source: str
+    ) -> Callable[..., List[Tuple[int, Any]]]:
+        """The compiled function of a block, of what `source` gave."""
         name = f"<ptx {self.kernel.name} block {number}{' masked' if masked else ''}>"
         space = self.namespace
         exec(compile(source, name, "exec"), space)
         return space.pop("block")
 
     def source(self, number: int, masked: bool) -> str:
+        """The generated code of a block.
+
+        Raises:
+            Unsupported: an instruction that no family knows.
+        """
         first, end = self.kernel.blocks[number]
         instructions = self.kernel.instructions[first:end]
         self._lines, self._defined, self._temporaries = [], set(), 0
@@ -373,6 +375,3 @@ def check_modifiers(instruction: Instruction, allowed: Tuple[str, ...]) -> Set[s
     for modifier in found.difference(allowed):
         raise instruction.unsupported(f"modifier .{modifier}")
     return found
-
-
-__all__ = ["FAMILIES", "Lowering", "check_modifiers", "lowers", "types"]

@@ -9,7 +9,7 @@ from .mbarriers import MBarriers
 from .spaces import GenericSpace, GlobalSpace, LocalSpace, SharedSpace
 from .tensor_cores import TensorCores
 from .tensor_maps import TensorMaps
-from .types import u1, u4, u8
+from .types import u4, u8
 from .warpgroups import Warpgroups
 from .warps import Warps
 
@@ -146,6 +146,3 @@ class Machine:
             program_id=None if lane is None else self.program_id(lane[0]), thread=None if lane is None else lane[1],
             nearest=nearest,
         )  # fmt: skip
-
-
-__all__ = ["Machine", "special", "u1"]

@@ -11,7 +11,8 @@ from .types import BY_BYTES, u8
 # Views of the whole address space, by bytes of an element: only what `Memory` allows is ever indexed. They begin
 # above zero, because numpy takes no array at a null pointer.
 _FIRST = 16
-_SPACE = np.frombuffer((ctypes.c_char * (1 << 48)).from_address(_FIRST), np.uint8)
+_EVERYTHING: Any = (ctypes.c_char * (1 << 48)).from_address(_FIRST)
+_SPACE = np.frombuffer(_EVERYTHING, np.uint8)
 _VIEWS = {size: _SPACE.view(dtype) for size, dtype in BY_BYTES.items()}
 _FIRST_INDEX = {size: u8(_FIRST // size) for size in BY_BYTES}
 _SHIFT = {1: u8(0), 2: u8(1), 4: u8(2), 8: u8(3), 16: u8(4)}
@@ -20,7 +21,7 @@ _SHIFT = {1: u8(0), 2: u8(1), 4: u8(2), 8: u8(3), 16: u8(4)}
 class Memory:
     """Windows of the process's memory, by address.
 
-    Two windows may touch; an access must lie in one. What lies in none is a `Fault`.
+    Two windows may touch; an access must lie in one. Windows that overlap are one. What lies in none is a `Fault`.
     """
 
     def __init__(self) -> None:
@@ -55,8 +56,15 @@ class Memory:
         return [(start, *self._windows[start]) for start in sorted(self._windows)]
 
     def _sort(self) -> List[int]:
-        self._starts = sorted(self._windows)
-        self._ends = [start + self._windows[start][0] for start in self._starts]
+        self._starts, self._ends = [], []
+        for start in sorted(self._windows):
+            end = start + self._windows[start][0]
+            if self._ends and start < self._ends[-1]:
+                # A view of what another window holds.
+                self._ends[-1] = max(self._ends[-1], end)
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
         self._start_array = np.array(self._starts, u8)
         self._end_array = np.array(self._ends, u8)
         return self._starts

@@ -72,8 +72,8 @@ class Chunk:
             machine.polled = False
             jumps = program.function(block, mask is not None)(self._registers, machine, mask)
             self._count(block, mask)
-            limits.check(self)
             self._follow(jumps, mask)
+            limits.check(self)
             if machine.polled:
                 self._asked[block] = self._asked.get(block, 0) + 1
                 if machine.progress == before:

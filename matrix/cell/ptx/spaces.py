@@ -1,6 +1,6 @@
 """Loads and stores of a chunk of CTAs in each state space, all checked in one place: `Space.check`."""
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Tuple
 
 import numpy as np
 
@@ -84,9 +84,7 @@ class Space:
         self.check(at, "load", address, condition, np.dtype(dtype).itemsize * count)
         return self._read(address, count, dtype)
 
-    def store(
-        self, at: int, address: Any, condition: Any, values: Tuple[Any, ...], dtype: Any
-    ) -> None:
+    def store(self, at: int, address: Any, condition: Any, values: Any, dtype: Any) -> None:
         """Store the values behind each other at each lane's address."""
         nbytes = np.dtype(dtype).itemsize * len(values)
         self.machine.progress += 1
@@ -297,6 +295,3 @@ class GenericSpace:
         if len(parts) > 1:
             raise Unsupported("atomic on several spaces at once")
         return parts[0][0], parts[0][1]
-
-
-Condition = Optional[np.ndarray]

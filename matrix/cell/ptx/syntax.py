@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from .errors import Unsupported
 from .types import is_type, type_of
@@ -11,6 +11,7 @@ _PIECE = re.compile(r"[;{}\n]|[^;{}\n]+")
 _LABEL = re.compile(r"\s*([%$\w]+)\s*:(?!:)")
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([a-z][\w]*(?:(?:\.|::)\w+)*)\s*(.*)$", re.S)
 _NAME = re.compile(r"[%\w$]+")
+_OPERAND = re.compile(r"(?:\{[^{}]*\}|\[[^\[\]]*\]|\([^()]*\)|[^,{\[(])+")
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)")
 _FILE = re.compile(r'(?m)^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s*,\s*\d+\s*,\s*\d+)?')
 _DIRECTIVES_OF_A_LINE = (".loc", ".file", ".version", ".target", ".address_size", ".section")
@@ -36,7 +37,7 @@ class Symbol:
     space: str
     bytes: int
     align: int
-    data: Optional[bytes] = None
+    data: Any = None
     address: int = 0
 
 
@@ -99,22 +100,7 @@ class Module:
 
 def split_operands(text: str) -> List[str]:
     """Operands between commas, where brackets of any kind hold together."""
-    if not any(bracket in text for bracket in "{[("):
-        return [part.strip() for part in text.split(",")] if text.strip() else []
-    parts, depth, current = [], 0, []
-    for char in text:
-        if char in "{[(":
-            depth += 1
-        elif char in "}])":
-            depth -= 1
-        if char == "," and depth == 0:
-            parts.append("".join(current).strip())
-            current = []
-        else:
-            current.append(char)
-    if "".join(current).strip():
-        parts.append("".join(current).strip())
-    return parts
+    return [part for part in map(str.strip, _OPERAND.findall(text)) if part]
 
 
 def _without_comments(text: str) -> str:
@@ -225,8 +211,11 @@ class _Reader:
             return
         found = re.search(r"\.entry\s+([\w$]+)\s*(?:\((.*?)\))?(.*)$", head, re.S)
         if found is None:
-            called = re.search(r"\.func\s+(?:\([^)]*\)\s*)?([\w$]+)", head)
-            raise Unsupported(f"function {called.group(1)}" if called else head.split()[0], line)
+            if ".func" not in head:
+                raise Unsupported(head.split()[0], line)
+            # Mathematics that is inlined where it is used is left behind as functions; a call of one is refused.
+            self._skipping = 1
+            return
         name, parameters, rest = found.groups()
         self._kernel = Kernel(
             name,

@@ -4,6 +4,8 @@ Products of 16-bit and 8-bit floats are exact in float32; sums are float32 in BL
 and cuts bits off, so results differ in the last places.
 """
 
+from collections import OrderedDict
+
 import numpy as np
 
 from .errors import Unsupported
@@ -40,7 +42,7 @@ def rounded_sum(product, c, kind):
         return np.ascontiguousarray((product + c.view(f2)).astype(f2))
     if kind == "s32":
         return (product.astype(i8) + c.view(i4)).astype(i8).astype(u4)
-    return (product + c.view(f4)).astype(f4).view(u4)
+    return np.add(product, c.view(f4), order="C").view(u4)
 
 
 class TensorCores:
@@ -48,21 +50,43 @@ class TensorCores:
         self.machine = machine
         self.shape = (machine.ctas, machine.threads)
         self.warps = machine.ctas * machine.threads // 32
+        # Fragments by the registers that they were made of: each is met by many products.
+        self._fragments = OrderedDict()
 
     def registers(self, values):
         """Raw registers as (warps, 8 rows, 4 columns, n)."""
-        stacked = np.stack([np.broadcast_to(value, self.shape) for value in values], -1)
+        stacked = np.empty((*self.shape, len(values)), values[0].dtype)
+        for place, value in enumerate(values):
+            stacked[..., place] = value
         return stacked.reshape(self.warps, 8, 4, len(values))
+
+    def _fragment(self, values, kind, per, left):
+        """A or B as (warps, rows, columns), ready to be multiplied."""
+        key = (kind, left, *map(id, values))
+        found = self._fragments.get(key)
+        if found is not None:
+            return found[1]
+        warps, count = self.warps, len(values)
+        matrix = elements(self.registers(values), kind)
+        if left:
+            matrix = matrix.reshape(warps, 8, 4, count // 2, 2, per).transpose(0, 4, 1, 3, 2, 5)
+            matrix = matrix.reshape(warps, 16, count // 2 * 4 * per)
+        else:
+            matrix = matrix.reshape(warps, 8, 4, count, per).transpose(0, 3, 2, 4, 1)
+            matrix = matrix.reshape(warps, count * 4 * per, 8)
+        # With the registers themselves, so that their ids are not given to others. Nothing changes them in place.
+        self._fragments[key] = (values, matrix)
+        if len(self._fragments) > 48:
+            self._fragments.popitem(last=False)
+        return matrix
 
     def mma(self, shape, kinds, a, b, c, saturate):
         """D = A * B + C; `kinds` are the types of D, A, B and C."""
         d_kind, a_kind, b_kind, c_kind = kinds
         per = FORMS[shape, a_kind]
-        warps, a_pairs, b_count = self.warps, len(a) // 2, len(b)
-        left = elements(self.registers(a), a_kind).reshape(warps, 8, 4, a_pairs, 2, per)
-        left = left.transpose(0, 4, 1, 3, 2, 5).reshape(warps, 16, a_pairs * 4 * per)
-        right = elements(self.registers(b), b_kind).reshape(warps, 8, 4, b_count, per)
-        right = right.transpose(0, 3, 2, 4, 1).reshape(warps, b_count * 4 * per, 8)
+        warps = self.warps
+        left = self._fragment(a, a_kind, per, left=True)
+        right = self._fragment(b, b_kind, per, left=False)
         product = np.matmul(left, right)
         product = product.reshape(warps, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4)
         add = self.registers(c)
@@ -74,11 +98,8 @@ class TensorCores:
             result = np.clip(total, -(2**31), 2**31 - 1).astype(i4).view(u4)
         else:
             result = rounded_sum(product, add.reshape(product.shape), c_kind)
-        result = result.reshape(warps * 32, -1)
-        return [
-            np.ascontiguousarray(result[:, place]).reshape(self.shape)
-            for place in range(result.shape[1])
-        ]
+        result = np.ascontiguousarray(result.reshape(warps * 32, -1).T)
+        return list(result.reshape(-1, *self.shape))
 
     def mma_f64(self, a, b, c):
         """m8n8k4 of float64."""
@@ -91,21 +112,23 @@ class TensorCores:
 
     def _rows(self, at, what, address, condition, count):
         """Flat byte index of each row (CTAs, warps, rows): lane i has the address of row i."""
-        shape = (*self.shape[:1], -1, 32)
-        address = np.broadcast_to(address, self.shape).reshape(shape)
-        active = None
+        shape = (self.shape[0], self.shape[1] // 32, 32)
+        if address.shape != self.shape:
+            address = np.broadcast_to(address, self.shape)
+        rows, active, checked = address.reshape(shape)[:, :, : 8 * count], None, None
         if condition is not None:
-            active = np.broadcast_to(condition, self.shape).reshape(shape)[:, :, : 8 * count]
+            condition = np.broadcast_to(condition, self.shape)
+            active = condition.reshape(shape)[:, :, : 8 * count]
             if not active.any():
                 return None, active
-        rows = address[:, :, : 8 * count]
-        full = np.repeat(rows, 4 // count if count < 4 else 1, 2).reshape(self.shape)
-        if active is not None:
-            place = int(np.broadcast_to(condition, self.shape).argmax())
-            rows = np.where(active, rows, address.flat[place])
-            full = np.where(condition, address.reshape(self.shape), address.flat[place])
+            rows = np.where(active, rows, rows[active][0])
+            # Only the lanes whose addresses are read.
+            checked = np.zeros(shape, bool)
+            checked[:, :, : 8 * count] = active
+            checked = checked.reshape(self.shape)
+        full = np.tile(rows, (1, 1, 4 // count)).reshape(self.shape)
         shared = self.machine.shared
-        shared.check(at, what, full, condition, 16)
+        shared.check(at, what, full, checked, 16)
         if shared.cluster > 1:
             rows = rows & u4(0xFFFFFF)
         return shared.base[:, :, None] + rows.astype(i8), active
@@ -121,9 +144,8 @@ class TensorCores:
             values = np.ascontiguousarray(halves).view(u4).reshape(-1, count, 32)
         else:
             values = rows.view(u4).reshape(-1, count, 32)
-        return [
-            np.ascontiguousarray(values[:, place]).reshape(self.shape) for place in range(count)
-        ]
+        values = np.ascontiguousarray(values.transpose(1, 0, 2))
+        return list(values.reshape(count, *self.shape))
 
     def store_matrices(self, at, address, condition, values, transpose):
         """stmatrix."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from .errors import Unsupported
 from .tensor_cores import elements
-from .types import f2, f4, f8, i4, i8, u1, u4, u8
+from .types import f2, f4, f8, i4, i8, u4, u8
 
 _BITS = {"f16": 16, "bf16": 16, "tf32": 32}
 # Bytes of a row by the descriptor's mode; 0 is no swizzle.
@@ -71,7 +71,7 @@ class Warpgroups:
     def multiply(self, at, shape, kinds, d, a, b, scale_d, signs, transposed, mask):
         """wgmma.mma_async: D = A * B + D, or without D where `scale_d` is false."""
         d_kind, a_kind, b_kind = kinds
-        count, depth = map(int, re.fullmatch(r"m64n(\d+)k(\d+)", shape).groups())
+        count, depth = map(int, re.findall(r"\d+", shape)[1:])
         ctas, groups = self.shape[0], self.groups
         active = None
         if mask is not None:
@@ -80,7 +80,7 @@ class Warpgroups:
                 return [np.zeros((1, 1), u4)] * len(d)
         right = self._operand(at, b, count, depth, b_kind, transposed[1], active)
         if isinstance(a, tuple):
-            stacked = np.stack([np.broadcast_to(value, self.shape) for value in a], -1)
+            stacked = self.machine.tensor_cores.registers(a)
             left = elements(stacked.reshape(ctas, groups, 4, 8, 4, 4), a_kind)
             per = 32 // _BITS.get(a_kind, 8)
             left = left.reshape(ctas, groups, 4, 8, 4, 2, 2, per).transpose(0, 1, 2, 6, 3, 5, 4, 7)
@@ -104,7 +104,7 @@ class Warpgroups:
         if scale is False:
             total = product
         else:
-            raw = np.stack([np.broadcast_to(value, self.shape) for value in d], -1)
+            raw = self.machine.tensor_cores.registers(d)
             if kind == "f16":
                 old = raw.view(f2).reshape(product.shape).astype(f4)
             elif kind == "s32":
@@ -123,6 +123,3 @@ class Warpgroups:
             result = total.astype(f4).view(u4)
         result = result.reshape(ctas, self.shape[1], len(d)).transpose(2, 0, 1)
         return list(np.ascontiguousarray(result))
-
-
-__all__ = ["Warpgroups", "u1"]

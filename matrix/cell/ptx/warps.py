@@ -1,5 +1,7 @@
 """What the threads of a warp tell each other. All 32 lanes of a warp are looked at, inactive ones too."""
 
+from typing import Any
+
 import numpy as np
 
 from .errors import Unsupported
@@ -87,11 +89,12 @@ class Warps:
         if mask is None:
             result = function.reduce(values, 2)
         else:
+            neutral: Any = 0
             if mode in ("min", "max"):
                 bounds = np.iinfo(a.dtype)
                 neutral = bounds.max if mode == "min" else bounds.min
-            else:
-                neutral = np.array(-1).astype(a.dtype)[()] if mode == "and" else 0
+            elif mode == "and":
+                neutral = np.array(-1).astype(a.dtype)[()]
             active = self._by_warp(mask)
             result = function.reduce(np.where(active, values, a.dtype.type(neutral)), 2)
         return np.repeat(result.astype(a.dtype), 32, 1)

@@ -1,4 +1,7 @@
-"""Some of an autotuner's configurations: the first and the last, and what lies between up to a number."""
+"""Some of an autotuner's configurations: the first and the last, and what lies between up to a number.
+
+PYTEST_DONT_REWRITE
+"""
 
 from typing import Any, List, Sequence
 

@@ -89,6 +89,8 @@ def structural(test: ast.expr) -> bool:
 
 def _head(node: Any) -> Optional[str]:
     """The structural attribute that an expression ends in: of ``x.size(0)``, ``x.shape[0]`` or ``x.dtype``."""
+    if isinstance(node, ast.Call) and _called(node) == "len":
+        return "len"
     while isinstance(node, (ast.Call, ast.Subscript)):
         node = node.func if isinstance(node, ast.Call) else node.value
     name = getattr(node, "attr", None)

@@ -4,7 +4,7 @@ PYTEST_DONT_REWRITE
 """
 
 import hashlib
-from typing import Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 
 def rank(name: str) -> str:
@@ -32,3 +32,31 @@ def parameters(function: str, ids: Sequence[str], count: int) -> List[int]:
     """Positions of the parameter sets of one function that a sample of `count` tests can come to hold."""
     order = sorted(range(len(ids)), key=lambda position: rank(f"{function}[{ids[position]}]"))
     return sorted(order[:count])
+
+
+def cut_parameters(metafunc: Any, count: int, tell: Callable[[int], None]) -> None:
+    """Keep the parameter sets of a function to those that a sample of `count` tests can come to hold.
+
+    Decorators multiply: a library has 400,000 sets, of which each would become an item. They are cut after each
+    decorator, before the next one multiplies them. `tell` hears how many items fewer that makes.
+    """
+    own = metafunc.parametrize
+    left_out = 0
+
+    def parametrize(*args: Any, **kwargs: Any) -> None:
+        nonlocal left_out
+        before = len(getattr(metafunc, "_calls", ())) or 1
+        own(*args, **kwargs)
+        calls = getattr(metafunc, "_calls", None)
+        if not calls:
+            return
+        # What was left out earlier would have been multiplied as well.
+        now = left_out * len(calls) // before
+        if len(calls) > count:
+            kept = parameters(metafunc.definition.nodeid, [call.id for call in calls], count)
+            metafunc._calls = [calls[position] for position in kept]
+            now += len(calls) - count
+        tell(now - left_out)
+        left_out = now
+
+    metafunc.parametrize = parametrize

@@ -3,7 +3,6 @@
 PYTEST_DONT_REWRITE
 """
 
-import contextlib
 import json
 import os
 from pathlib import Path
@@ -53,6 +52,8 @@ class Session:
         self.noted: List[str] = []
         self.goes_on = True
         self.collected: Optional[int] = None
+        # Parameter sets that never became an item.
+        self.cut = 0
         self._prepare(patches)
 
     def _prepare(self, patches: Patches) -> None:
@@ -116,22 +117,18 @@ class Session:
             f"crosswarp: virtual {self.target.name}, way {self.way.name}, {self.versions}, {mode}"
         ]
 
-    @pytest.hookimpl(trylast=True)
+    @pytest.hookimpl(tryfirst=True)
     def pytest_generate_tests(self, metafunc: Any) -> None:
-        # 400,000 parameter sets are cut before each becomes an item: no sample can hold more of one function.
-        calls, count = getattr(metafunc, "_calls", None), self.settings.sample
-        if count is None or not calls or len(calls) <= count:
-            return
-        with contextlib.suppress(AttributeError):
-            ids = [call.id for call in calls]
-            kept = sampling.parameters(metafunc.definition.nodeid, ids, count)
-            self.cut = getattr(self, "cut", 0) + len(calls) - len(kept)
-            metafunc._calls = [calls[position] for position in kept]
+        if self.settings.sample is not None:
+            sampling.cut_parameters(metafunc, self.settings.sample, self._cut)
+
+    def _cut(self, number: int) -> None:
+        self.cut += number
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: Any, items: List[Any]) -> None:
         count = self.settings.sample
-        self.collected = len(items) + getattr(self, "cut", 0)
+        self.collected = len(items) + self.cut
         if count is None or len(items) <= count:
             return
         chosen = set(sampling.sample([item.nodeid for item in items], count))

@@ -2,6 +2,8 @@
 
 A reference in torch is sized for a GPU: minutes on a CPU. Shapes come from torch's meta device, values are zeros in
 memory that is never touched. Integers are computed: they steer.
+
+PYTEST_DONT_REWRITE
 """
 
 import importlib

@@ -69,7 +69,7 @@ class ConfigLog:
             # Goes through any autotuner, and ends the launch; what it was in has its verdict first.
             self._note(name, of_error(error))
             raise
-        if not _finite(measured):
+        if not finite(measured):
             new = [shim for shim in acted() if shim not in before] or acted()
             if self._swallowed is None or type(self._swallowed).__name__ == "CompilerCrashed":
                 verdict = Verdict("pass", reason=DROPPED, shims=new)
@@ -160,6 +160,7 @@ def _function_name(tuner: Any) -> str:
     return getattr(function, "__name__", "another kernel")
 
 
-def _finite(measured: Any) -> bool:
+def finite(measured: Any) -> bool:
+    """Whether a benchmark says that its configuration can be launched."""
     first = measured[0] if isinstance(measured, (list, tuple)) else measured
     return first != float("inf")

@@ -37,14 +37,15 @@ def of_gpu(read: Callable[[Any], Any]) -> Callable:
 
 
 def not_here(own: Any, gpu: Any) -> Callable:
-    """A row's maker: a function that says that a test which calls it needs a real GPU."""
+    """A row's maker: a function or class that says that a test which calls it needs a real GPU."""
     name = getattr(own, "__name__", "this")
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         msg = f"torch.cuda.{name} needs a real GPU: the virtual one executes nothing that could be captured"
         raise NotOnVirtualGPU(msg)
 
-    return refuse
+    # A class stays one: annotations say ``CUDAGraph | None``.
+    return type(name, (), {"__init__": refuse}) if isinstance(own, type) else refuse
 
 
 def cpu_tensor_type(own: Any, gpu: Any) -> Any:

@@ -4,7 +4,7 @@ Approximate instructions are computed accurately: kinder than the device, whose 
 """
 
 from ..lowering import check_modifiers, lowers
-from ..types import RAW_NAME, type_of
+from ..types import RAW, RAW_NAME, type_of
 
 _PACKED = {
     "f16x2": ("floats.halves_f16", "floats.pack_f16"),
@@ -152,10 +152,9 @@ def mad(low, instruction):
         raise instruction.unsupported()
     destination, a, b, c = instruction.operands
     if "wide" in found:
-        bare, whole = f"{kind}{2 * bits}", f"b{2 * bits}"
+        whole = f"b{2 * bits}"
         product = f"{_wide_product(low, instruction)}.view({RAW_NAME[2 * bits]})"
         low.write(destination, f"({product} + {low.read(c, whole)})", whole)
-        assert bare
     elif "hi" in found:
         high = f"integers.multiply_high({low.read(a, type_name)}, {low.read(b, type_name)})"
         bare = f"b{bits}"
@@ -256,9 +255,7 @@ def sign(low, instruction):
     mask = 1 << (bits - 1)
     if kind in ("f16x2", "bf16x2"):
         mask |= 1 << 15
-    from numpy import dtype
-
-    whole = dtype(f"u{bits // 8}")
+    whole = RAW[bits]
     if instruction.name == "neg":
         value = f"({raw} ^ {low.constant(mask, whole)})"
     else:

@@ -1,6 +1,6 @@
 """Branches, the end of a thread, barriers."""
 
-from ..errors import Fault
+from ..errors import Fault, Unsupported
 from ..lowering import NAMESPACE, lowers
 
 
@@ -15,6 +15,16 @@ def bra(low, instruction):
 def ret(low, instruction):
     low.emit(f"J.append((-1, {low.guard}))")
     return True
+
+
+@lowers("call")
+def call(low, instruction):
+    """
+    Raises:
+        Unsupported: always, by the function's name.
+    """
+    name = next((part for part in instruction.operands if not part.startswith("(")), "")
+    raise Unsupported(f"call {name}", instruction.line)
 
 
 @lowers("trap")

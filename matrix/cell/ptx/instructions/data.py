@@ -2,7 +2,7 @@
 
 from ..lowering import lowers
 from ..spaces import GENERIC_LOCAL, GENERIC_SHARED
-from ..types import RAW_NAME, i4, type_of, u8
+from ..types import RAW_NAME, type_of, u8
 
 _SPACES = ("global", "shared", "local", "param", "const")
 # None of these changes what is loaded or stored here.
@@ -113,12 +113,17 @@ def atom(low, instruction):
         raise instruction.unsupported()
     space, count = _space_and_count(instruction)
     operation = next(part for part in modifiers if part in _OPERATIONS)
-    bits, kind = type_of(type_name)
+    bits = type_of(type_name).bits
     returns = instruction.name == "atom"
     operands = instruction.operands[1:] if returns else instruction.operands
     address = low.address(operands[0], 32 if space == "shared" else 64)
-    values = low.values(operands[1], f"b{bits}")
-    compare = low.read(operands[2], f"b{bits}") if operation == "cas" else "None"
+    values, compare = operands[1], "None"
+    if operation == "cas":
+        # What is compared stands before what is stored.
+        values, compare = operands[2], low.read(operands[1], f"b{bits}")
+    if len(low.registers(values)) != count:
+        raise instruction.unsupported(f"{len(low.registers(values))} values")
+    values = low.values(values, f"b{bits}")
     call = (
         f"S.atomics.apply({instruction.index}, '{space}', '{operation}', '{type_name}', {address}, {values}, "
         f"{compare}, {low.condition})"
@@ -130,7 +135,6 @@ def atom(low, instruction):
     for place, destination in enumerate(low.registers(instruction.operands[0])):
         if destination != "_":
             low.write(destination, f"{found}[{place}]", f"b{bits}")
-    assert count and kind
 
 
 @lowers("createpolicy")
@@ -181,6 +185,3 @@ def hint(low, instruction):
 @lowers("nanosleep")
 def nanosleep(low, instruction):
     low.emit("S.polled = True")
-
-
-__all__ = ["i4"]

@@ -99,6 +99,8 @@ def test_accelerator():
 
 
 def test_streams_and_events():
+    for name in ("Stream", "Event", "CUDAGraph", "device"):
+        assert isinstance(getattr(torch.cuda, name), type)
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())

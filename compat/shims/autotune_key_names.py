@@ -1,0 +1,61 @@
+"""A tuning key may name what is no argument of the kernel: 3.2 to 3.8 leave that out, 3.9 and 2.3 to 3.1 refuse.
+
+A library whose key names a value that it computes dies when it is imported. With the shim such names are left out
+everywhere, with a warning: the kernel is not tuned anew when they change, and never was. In `reset_to_zero` and
+`restore_value` an unknown name stays an error.
+"""
+
+import functools
+from typing import Any
+
+from ..errors import say_once
+from ..record import Patches, Shim
+
+# Of Autotuner.__init__(self, fn, arg_names, configs, key, …), in every Triton.
+_ARG_NAMES, _KEY = 1, 3
+
+
+def apply(patches: Patches) -> None:
+    from triton.runtime.autotuner import Autotuner
+
+    # Symptom: ValueError: key contains names that are not kernel arguments (3.9); ValueError: '…' is not in list
+    # (before 3.2). Window: Triton before 3.2, and 3.9. Link: triton-lang/triton#11602.
+    # Breakpoint: none yet, 3.9.0 refuses. Delete when no library names such keys.
+    own_init = Autotuner.__init__
+
+    @functools.wraps(own_init)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        names = args[_ARG_NAMES] if len(args) > _ARG_NAMES else kwargs.get("arg_names")
+        key = (args[_KEY] if len(args) > _KEY else kwargs.get("key")) or ()
+        unknown = [name for name in key if name not in names] if names else []
+        if unknown:
+            _tell(unknown)
+            kept = [name for name in key if name not in unknown]
+            if len(args) > _KEY:
+                args = (*args[:_KEY], kept, *args[_KEY + 1 :])
+            else:
+                kwargs["key"] = kept
+        own_init(self, *args, **kwargs)
+
+    patches.set(Autotuner, "__init__", init)
+
+
+def _tell(unknown: list) -> None:
+    from ..install import note_acted
+
+    note_acted(SHIM.name)
+    say_once(
+        f"autotune(key=…) names {', '.join(map(repr, unknown))}, which the kernel has no argument for: it is not tuned"
+        " anew when that changes"
+    )
+
+
+SHIM = Shim(
+    name="autotune_key_names",
+    issue="triton-11602",
+    window=">=2.3,!=3.2.*,!=3.3.*,!=3.4.*,!=3.5.*,!=3.6.*,!=3.7.*,!=3.8.*",
+    symptom="ValueError: key contains names that are not kernel arguments",
+    link="https://github.com/triton-lang/triton/pull/11602",
+    delete_when="no library's tuning key names what is no argument",
+    apply=apply,
+)
