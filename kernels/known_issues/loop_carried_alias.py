@@ -75,11 +75,17 @@ def inputs(case, device, generator):
 KERNEL = Kernel(
     name="loop_carried_alias",
     cases=(
-        Case("for", "fp32", {"rows": 6}, targets=("sm_90", "gfx942")),
+        Case("for", "fp32", {"rows": 6}, targets=("sm_80", "sm_90", "gfx942")),
         # To the interpreter of Triton 2.3 every comparison is true: it would never end.
-        Case("while", "fp32", {"rows": 6}, ("compile", "emulate", "device"), ("sm_90", "gfx942")),
-        Case("if", "fp32", {"rows": 6}, targets=("sm_90", "gfx942")),
-        Case("nested", "fp32", {"rows": 6}, targets=("sm_90", "gfx942")),
+        Case(
+            "while",
+            "fp32",
+            {"rows": 6},
+            ("compile", "emulate", "device"),
+            ("sm_80", "sm_90", "gfx942"),
+        ),
+        Case("if", "fp32", {"rows": 6}, targets=("sm_80", "sm_90", "gfx942")),
+        Case("nested", "fp32", {"rows": 6}, targets=("sm_80", "sm_90", "gfx942")),
     ),
     inputs=inputs,
     launch=launch,
