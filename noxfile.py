@@ -63,7 +63,8 @@ def tests(session: nox.Session) -> None:
             env={"DEBIAN_FRONTEND": "noninteractive"},
         )  # fmt: skip
     # The pytest script, not `python -m pytest`: that puts this folder on the path, and `import kernels` finds ours.
-    session.run("pytest", *session.posargs)
+    # A file on one core: the real columns build their environments once, and fill what the others leave.
+    session.run("pytest", "-n", "auto", "--dist", "loadfile", *session.posargs)
 
 
 @nox.session

@@ -288,7 +288,7 @@ def _add_conversions(table: Dict[str, Callable[..., Any]]) -> None:
     def view(dtype):
         return lambda x: np.ascontiguousarray(x).view(dtype)
 
-    for name, dtype in {
+    for name, same_bits in {
         "float_as_int": np.int32,
         "float_as_uint": np.uint32,
         "int_as_float": np.float32,
@@ -296,7 +296,7 @@ def _add_conversions(table: Dict[str, Callable[..., Any]]) -> None:
         "double_as_longlong": np.int64,
         "longlong_as_double": np.float64,
     }.items():
-        table[name] = view(dtype)
+        table[name] = view(same_bits)
     table["double2hiint"] = lambda x: (view(np.uint64)(x) >> np.uint64(32)).astype(np.int32)
     table["double2loint"] = lambda x: view(np.uint64)(x).astype(np.uint32).view(np.int32)
     table["hiloint2double"] = lambda high, low: (

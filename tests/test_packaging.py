@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -41,3 +42,18 @@ def test_imports_point_down():
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "Contracts: 5 kept, 0 broken." in ran.stdout
+
+
+def test_every_room_stands_in_the_table_of_contributing():
+    told = set(re.findall(r"`([\w.]+(?:/\w+)*)/`", (ROOT / "CONTRIBUTING.md").read_text("utf-8")))
+    rooms = {
+        str(path.parent.relative_to(ROOT))
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("__init__.py")
+    }
+    inner = {
+        "matrix/cell/ptx/arithmetic",
+        "matrix/cell/ptx/instructions",
+        "matrix/cell/pytest_plugin/ways",
+    }
+    assert rooms - inner <= told, sorted(rooms - inner - told)

@@ -8,6 +8,7 @@ everywhere, with a warning: the kernel is not tuned anew when they change, and n
 import functools
 from typing import Any
 
+from ..acts import note_acted
 from ..errors import say_once
 from ..record import Patches, Shim
 
@@ -41,8 +42,6 @@ def apply(patches: Patches) -> None:
 
 
 def _tell(unknown: list) -> None:
-    from ..install import note_acted
-
     note_acted(SHIM.name)
     say_once(
         f"autotune(key=…) names {', '.join(map(repr, unknown))}, which the kernel has no argument for: it is not tuned"

@@ -6,6 +6,7 @@ An optional pointer in `reset_to_zero` or `restore_value` is None where it is no
 import functools
 from typing import Any, Callable, Dict, List
 
+from ..acts import note_acted
 from ..record import Patches, Shim
 
 # What the hooks read: names from Triton 3.2 on, numbers before.
@@ -37,8 +38,6 @@ def apply(patches: Patches) -> None:
 def _for_what_is_there(tuner: Any, hook: Callable) -> Callable:
     @functools.wraps(hook)
     def call(arguments: Any, *args: Any, **kwargs: Any) -> Any:
-        from ..install import note_acted
-
         whole: Dict[str, List] = {
             name: vars(tuner)[name] for name in _LISTS if vars(tuner).get(name)
         }

@@ -3,6 +3,8 @@
 Before Triton 3.3 there are none, and the launcher does without.
 """
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -11,7 +13,7 @@ from crosswarp.kernels.case import Case, Kernel
 
 SIZE = 32
 # Triton 3.3 has them under another name.
-_make = getattr(
+_make: Any = getattr(
     tl, "make_tensor_descriptor", getattr(tl, "_experimental_make_tensor_descriptor", None)
 )
 

@@ -251,12 +251,12 @@ def _releases(
     """What was run and what the table knows besides, oldest first; and the columns that name no release."""
     official = {column.id: column for column in table if column.official}
     torches = {
-        triton: column.torch
+        release: column.torch
         for column in official.values()
-        if (triton := versions.parse(column.triton))
+        if (release := versions.parse(column.triton))
     }
-    pairs = {(triton, versions.parse(torch)) for triton, torch in torches.items()}
-    found: dict[Version, dict[str, str | None]] = {triton: {} for triton in torches}
+    pairs = {(release, versions.parse(torch)) for release, torch in torches.items()}
+    found: dict[Version, dict[str, str | None]] = {release: {} for release in torches}
     left_out: dict[str, str] = {}
     measured = {record.column: record.versions for record in records if record.versions}
     for name in names:

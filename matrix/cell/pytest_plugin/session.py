@@ -13,6 +13,7 @@ import pytest
 from crosswarp.compat.record import Patches
 
 from . import child, judging, outcomes, rewriting, sampling, stubs, ways
+from .environ import set_until_undone
 from .options import Settings, settings_of
 
 # Beside this package, in the house's own layout; read without the host's libraries.
@@ -57,7 +58,7 @@ class Session:
         self._prepare(patches)
 
     def _prepare(self, patches: Patches) -> None:
-        _environment(patches, TORCHDYNAMO_DISABLE="1", TORCH_COMPILE_DISABLE="1")
+        set_until_undone(patches, TORCHDYNAMO_DISABLE="1", TORCH_COMPILE_DISABLE="1")
         self.way.before_import(patches)
         import torch
         import triton
@@ -252,19 +253,6 @@ def target(name: str) -> Any:
         msg = f"{name} is no target: use one of {', '.join(table)}"
         raise ValueError(msg)
     return Target.from_table(name, table[name])
-
-
-def _environment(patches: Patches, **values: str) -> None:
-    for name, value in values.items():
-        before = os.environ.get(name)
-        os.environ[name] = value
-        patches.on_undo(
-            lambda name=name, before=before: (
-                os.environ.pop(name, None)
-                if before is None
-                else os.environ.__setitem__(name, before)
-            )
-        )
 
 
 def _needs_a_gpu(error: BaseException) -> str:

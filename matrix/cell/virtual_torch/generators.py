@@ -7,7 +7,7 @@ import torch
 
 from .devices import CPU, GPU, is_gpu, mapped
 
-_OwnGenerator = torch._C.Generator
+_OwnGenerator: Any = torch._C.Generator
 
 
 class _AnyGenerator(type(_OwnGenerator)):  # type: ignore[misc]

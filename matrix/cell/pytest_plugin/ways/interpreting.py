@@ -4,10 +4,10 @@ PYTEST_DONT_REWRITE
 """
 
 import math
-import os
 from typing import Any, Callable, List
 
 from crosswarp.compat.record import Patches
+from crosswarp.matrix.cell.pytest_plugin.environ import set_until_undone
 
 # Programs in one launch: the interpreter takes about a millisecond for each operation of each.
 PROGRAMS = 4096
@@ -26,15 +26,7 @@ class Interpret:
         self._kernels: set = set()
 
     def before_import(self, patches: Patches) -> None:
-        before = os.environ.get("TRITON_INTERPRET")
-        os.environ["TRITON_INTERPRET"] = "1"
-        patches.on_undo(
-            lambda: (
-                os.environ.pop("TRITON_INTERPRET", None)
-                if before is None
-                else os.environ.update(TRITON_INTERPRET=before)
-            )
-        )
+        set_until_undone(patches, TRITON_INTERPRET="1")
 
     def start(self, target: Any, settings: Any, patches: Patches) -> None:
         import triton
