@@ -205,7 +205,7 @@ class Child:
         except ChildProcessError:
             monitor.note_gone()
             return True, None
-        return bool(done), status
+        return bool(done), status if done else None
 
     def _frames(self, data: bytes, on_message) -> Optional[Outcome]:
         """Take the whole frames out of what came: messages are handed on, a result is returned."""

@@ -30,8 +30,10 @@ def apply(patches: Patches) -> None:
 
     @functools.wraps(put)
     def put_and_keep(self: Any, data: Any, filename: str, binary: bool = True) -> str:
-        # Until the group is written: another process may have replaced the file by then.
-        vars(self).setdefault("_crosswarp_put", {})[filename] = data
+        # Until the group is written: another process may have replaced the file by then. As text, for a module goes on
+        # through the passes.
+        text = data if isinstance(data, bytes) else str(data)
+        vars(self).setdefault("_crosswarp_put", {})[filename] = text
         return put(self, data, filename, binary)
 
     @functools.wraps(put_group)
@@ -69,10 +71,9 @@ def apply(patches: Patches) -> None:
     patches.set(FileCacheManager, "get_group", get_own_group)
 
 
-def _store(data: Any, shared: str, own: str) -> None:
-    """Have `data` at `own`: as a link to what was put at `shared`, if that is still the same."""
-    wanted = data if isinstance(data, bytes) else str(data)
-    mode = "b" if isinstance(data, bytes) else ""
+def _store(wanted: Any, shared: str, own: str) -> None:
+    """Have the text or bytes `wanted` at `own`: as a link to what was put at `shared`, if that is still the same."""
+    mode = "b" if isinstance(wanted, bytes) else ""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         os.link(shared, own)
         with open(own, "r" + mode) as file:

@@ -244,7 +244,7 @@ def _top(record: Record, virtual: Target | None) -> str:
     if record.mode == "shimmed":
         lines += ["from crosswarp import compat", "", "compat.install()", ""]
     if virtual is not None:
-        table = virtual.model_dump(exclude={"product", "source", "profile"})
+        table = virtual.model_dump(exclude={"product", "names", "source", "profile"})
         name = f"sm_{virtual.arch}" if virtual.backend == "cuda" else str(virtual.arch)
         given = ", ".join([_quoted(name), *(f"{field}={_quoted(table[field])}" for field in table)])
         indent = " " * 8

@@ -346,7 +346,8 @@ def test_a_launch_that_takes_too_long_says_where(in_fork, monkeypatch):
     def run():
         def launch(x):
             y = torch.empty_like(x)
-            emulate_kernels.times[(30000,)](x, y, 100, BLOCK=64, FACTOR=2)
+            # The machine has a tenth of a second at least.
+            emulate_kernels.times[(1_000_000,)](x, y, 100, BLOCK=64, FACTOR=2)
             return {"y": y}
 
         return judged(kernel(launch))

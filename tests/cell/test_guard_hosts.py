@@ -116,7 +116,7 @@ def test_without_descriptors_the_launch_ends_as_tritons_own(in_fork, free):
     def run(guard):
         compat.install(guard=guard)
         if guard == "off":
-            virtual_gpu.activate.__globals__["contain"] = lambda: None
+            virtual_gpu.activate.__globals__["contain"] = lambda patches: None
         virtual_gpu.activate(targets.SM_90)
         # What is imported at the first compilation; the child that it left would need no descriptors.
         launch(4)

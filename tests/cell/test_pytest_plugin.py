@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,13 @@ LIBRARY = Path(__file__).parents[1] / "suites" / "a_library"
 # The folder that holds the package crosswarp, installed or as links.
 HOME = Path(cell.__path__[0]).parents[2]
 PLUGIN = "crosswarp.matrix.cell.pytest_plugin"
+# Where crosswarp is installed, pytest knows it already.
+INSTALLED = any(
+    entry.group == "pytest11" and entry.value == PLUGIN
+    for distribution in distributions()
+    for entry in distribution.entry_points
+)
+NAMED = [] if INSTALLED else ["-p", PLUGIN]
 
 LAUNCH = "compiled"
 
@@ -42,7 +50,7 @@ def run(tmp_path_factory):
     def call(*arguments, library=LIBRARY, target="sm_90"):
         records = folder / "records.jsonl"
         records.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", *NAMED, "-p", "no:cacheprovider"]
         command += [
             "-c",
             os.devnull,

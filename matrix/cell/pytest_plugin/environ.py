@@ -1,4 +1,7 @@
-"""Environment variables for as long as the plugin is there."""
+"""Environment variables for as long as the plugin is there.
+
+PYTEST_DONT_REWRITE
+"""
 
 import functools
 import os

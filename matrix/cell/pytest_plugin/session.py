@@ -4,7 +4,6 @@ PYTEST_DONT_REWRITE
 """
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -198,12 +197,16 @@ class Session:
         """Whether a test ended at an assert about values that was not rewritten, in a helper of its own."""
         return not self.way.judges_values and isinstance(error, AssertionError) and self.note(error)
 
+    def pytest_configure(self, config: Any) -> None:
+        # Not PYTEST_XDIST_WORKER, which a pytest that was started by another's worker has too.
+        self._is_worker = hasattr(config, "workerinput")
+
     def pytest_report_teststatus(self, report: Any) -> Any:
         return outcomes.status(report)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         # With xdist every process hears of it; the one that started the others writes.
-        if self.settings.records is None or os.environ.get("PYTEST_XDIST_WORKER"):
+        if self.settings.records is None or self._is_worker:
             return
         line = outcomes.record(report)
         if line is not None:
@@ -229,8 +232,10 @@ class Session:
         noted = sum(len(one["noted"]) for one in told if one and one.get("noted"))
         if noted:
             write(f"{noted} asserts about values were noted, not judged.")
-        if self.settings.sample is not None and self.collected is not None:
-            write(f"A sample of at most {self.settings.sample} of {self.collected} tests.")
+        if self.settings.sample:
+            # With xdist the workers collect, each the same.
+            of = "" if self.collected is None else f" of {self.collected}"
+            write(f"A sample of at most {self.settings.sample}{of} tests.")
         if not self.goes_on:
             write("This pytest cannot be made to go on past an assert: a test ends at its first.")
 
