@@ -182,7 +182,9 @@ def execute(text, grid, buffers, shared=0, cluster=(1, 1, 1)):
         # Clusters are declared in the PTX (.reqnctapercluster), so that a plain launch makes them.
         _check(
             library,
-            library.cuLaunchKernel(function, *grid, threads, 1, 1, shared, None, packed, None),
+            library.cuLaunchKernel(
+                function, *(*grid, 1, 1)[:3], threads, 1, 1, shared, None, packed, None
+            ),
         )
         _check(library, library.cuCtxSynchronize())
         held.fetch(arrays)

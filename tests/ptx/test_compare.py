@@ -129,7 +129,7 @@ def _tests():
     meanings = {
         "finite": math.isfinite, "infinite": math.isinf, "notanumber": math.isnan,
         "number": lambda v: not math.isnan(v),
-        "normal": lambda v: math.isfinite(v) and abs(v) >= tiny,
+        "normal": lambda v: math.isfinite(v) and (abs(v) >= tiny or v == 0),
         "subnormal": lambda v: 0 < abs(v) < tiny,
     }  # fmt: skip
     for name, function in meanings.items():

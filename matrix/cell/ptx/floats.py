@@ -149,6 +149,13 @@ def flush(x):
     return np.where(small, np.copysign(f4(0), x), x) if small.any() else x
 
 
+def flush_exact(x, exact):
+    """float32 `x`, which `exact` (float64) rounds to: zero of its sign where that is below the normal numbers before it
+    is rounded, as seen on an H100."""
+    small = np.abs(exact) < _TINY_F4
+    return np.where(small, np.copysign(f4(0), x), x) if small.any() else x
+
+
 def clamp01(x):
     """`.sat`: into [0, 1]; NaN becomes 0."""
     zero, one = x.dtype.type(0), x.dtype.type(1)

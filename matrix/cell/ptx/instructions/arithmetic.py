@@ -129,6 +129,8 @@ def mul(low, instruction):
         value = _narrowed(low, f"{a}.astype(f8) * {b}", type_name, rounding)
     else:
         value = f"({a} * {b})"
+    if "ftz" in instruction.modifiers and type_name == "f32":
+        value = f"floats.flush_exact({value}, {a}.astype(f8) * {b})"
     _result(low, instruction, type_name, value)
 
 
@@ -176,6 +178,9 @@ def fma(low, instruction):
         value = f"floats.fma_f64({a}, {b}, {c})"
     elif type_name in ("f32", "f32x2") and rounding == "rn":
         value = f"floats.fma_f32({a}, {b}, {c})"
+        if "ftz" in instruction.modifiers:
+            exact = f"floats.sum_to_odd({a}.astype(f8) * {b}, {c}.astype(f8))"
+            value = f"floats.flush_exact({value}, {exact})"
     elif type_name == "f32":
         exact = f"floats.fma_directed({a}, {b}, {c}, '{rounding}')"
         value = _narrowed(low, exact, type_name, rounding)

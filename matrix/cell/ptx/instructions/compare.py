@@ -113,11 +113,12 @@ def testp(low, instruction):
     test, type_name = instruction.modifiers
     value = low.read(instruction.operands[1], type_name)
     if test in ("normal", "subnormal"):
-        normal = f"(np.abs({value}) >= np.finfo({value}.dtype).tiny)"
+        # Zero counts as normal (PTX ISA, testp).
+        normal = f"((np.abs({value}) >= np.finfo({value}.dtype).tiny) | ({value} == 0))"
         text = (
             f"({normal} & np.isfinite({value}))"
             if test == "normal"
-            else f"(~{normal} & ({value} != 0) & ~np.isnan({value}))"
+            else f"(~{normal} & ~np.isnan({value}))"
         )
     else:
         text = _TESTS[test].format(value)
