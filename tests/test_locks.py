@@ -97,6 +97,7 @@ def test_what_a_run_starts_does_not_hold_it(tmp_path):
 
 class Held(locks.Hold):
     def __init__(self):
+        super().__init__(None)  # the base lets go of it when it is collected, wherever that happens
         self.released = False
 
     def release(self):

@@ -21,7 +21,7 @@ class Stopped(Exception):
 class Hold:
     """A lock that is held. `release` may be called twice, and from any thread."""
 
-    def __init__(self, handle: int) -> None:
+    def __init__(self, handle: int | None) -> None:
         self._handle: int | None = handle
 
     def release(self) -> None:
