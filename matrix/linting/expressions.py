@@ -343,6 +343,9 @@ class Expressions:
         if isinstance(function, Function) and not function.kernel and not node.keywords:
             return self.value_of_call(function, arguments)
         self.uncertain += 1
+        if function is UNKNOWN and _called(node) in _PARSERS and len(arguments) == 1:
+            # Of whatever library it is: it makes a version of a text.
+            return values.called("packaging.version.parse", arguments)
         if isinstance(function, Ref):
             rules.arguments(self, node, function.path)
             rules.removed(self, node, function.path)
@@ -449,6 +452,13 @@ class Expressions:
         if self.project.has_module(path):
             return self.project.name_in(path, name, self.release)
         return UNKNOWN
+
+
+_PARSERS = ("Version", "parse_version", "LooseVersion", "StrictVersion")
+
+
+def _called(node: ast.Call) -> str:
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
 
 
 def _of_others(node: ast.expr) -> bool:

@@ -66,12 +66,36 @@ def letters(walk: Any, node: ast.Compare, operation: ast.cmpop, one: Any, other:
     text, against = (one, other) if _spelled(one) else (other, one)
     if not _spelled(text) or not _is_text(against):
         return
+    told = ast.unparse(node)[:100]
+    if _wrong(operation, one, other):
+        walk.noted("version-string", node, told, "wrong already")
+    elif text is not UNKNOWN and (later := _later(text, walk.release)) is not None:
+        sides = (later, against) if text is one else (against, later)
+        if _wrong(operation, *sides):
+            walk.noted("version-string", node, told, f"from {NEXT} on")
+
+
+def _wrong(operation: ast.cmpop, one: Any, other: Any) -> bool:
+    """Whether the letters say something else than the numbers."""
     told = values.compared(operation, one, other)
     right = _by_number(operation, one, other)
-    if right is not None and told is not UNKNOWN and told != right:
-        walk.noted("version-string", node, ast.unparse(node)[:100], "wrong already")
-    else:
-        walk.noted("version-string", node, ast.unparse(node)[:100], f"from {NEXT} on")
+    return right is not None and told is not UNKNOWN and told != right
+
+
+def _later(text: Any, release: str) -> Any:
+    """The same of the next release whose letters lie."""
+    parts = NEXT.split(".")
+    if isinstance(text, (list, tuple)):
+        return (
+            type(text)(parts[: len(text)])
+            if list(text) == release.split(".")[: len(text)]
+            else None
+        )
+    if text == release:
+        return NEXT
+    # A part of it: which one is known where only one is spelled so.
+    now = release.split(".")
+    return parts[now.index(text)] if now.count(text) == 1 else None
 
 
 def _spelled(value: Any) -> bool:

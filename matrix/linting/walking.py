@@ -350,7 +350,8 @@ class Walker(Expressions):
         given = function.node.args
         names = [one.arg for one in (*given.posonlyargs, *given.args)]
         source = function.source or self.source
-        if source.of_triton.isdisjoint(source.names_in(function.node)):
+        about = any(one == "triton" or isinstance(one, (Ref, values.Text)) for one in arguments)
+        if not about and source.of_triton.isdisjoint(source.names_in(function.node)):
             # Nothing in it tells one release from another.
             self.uncertain += 1
             return UNKNOWN
