@@ -17,6 +17,7 @@
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them
     crosswarp language  what triton.language holds in each release: names, options, what compiles
+    crosswarp lint      what a library's files take from Triton that some releases do not have
     crosswarp update    the releases of Triton that the table of columns lacks, as columns to paste
     crosswarp columns / targets / runs    what there is to choose from
 
@@ -40,6 +41,7 @@ from typing import Protocol, cast
 COMMANDS = (
     "run", "report", "diff", "baseline", "range", "bisect", "blame", "reproduce", "issues", "plan", "merge", "github",
     "badge", "columns", "update", "targets", "runs", "doctor", "docs", "language", "libraries",
+    "lint",
 )  # fmt: skip
 
 

@@ -383,7 +383,42 @@ FAKE_TRITON = {
         def exp(x, _builder=None): pass
         def helper(): pass
     """,
+    "triton/runtime/__init__.py": "from .jit import JITFunction",
+    "triton/runtime/jit.py": """
+        import ast
+        from functools import partial, _lru_cache_wrapper
+        class JITFunction:
+            cache_hook = None
+            def run(self, grid): pass
+            def _hidden(self): pass
+        def _own(): pass
+    """,
+    "triton/backends/__init__.py": "",
+    "triton/backends/driver.py": "import nothing_of_the_kind",
+    "triton/backends/data/readme.txt": "no module",
 }  # fmt: skip
+
+
+def test_the_page_has_what_is_beside_the_language(tmp_path):
+    names = {
+        "3.1.0": ["triton", "triton.ops", "triton.ops.matmul", "triton.testing", "triton._own"],
+        "3.2.0": [
+            "triton",
+            "triton.testing",
+            "triton.testing.new",
+            "triton.backends.amd.x",
+            "tl.a",
+        ],
+    }
+    table = {version: release(found) for version, found in names.items()}
+    text = language_page.page(table)
+    rows = text.partition("## The host side")[2].splitlines()
+    assert [row for row in rows if row.startswith("| `")] == [
+        "| `triton.ops` | 3.1.0 |",
+        "| `triton.testing.new` | 3.2.0 |",
+    ]
+    # They are no names of the language.
+    assert "1 names and 0 probes" in text and "| 3.2.0 | `tl.a` |  |" in text
 
 
 def test_names_and_options_are_found_by_introspection(tmp_path):
@@ -399,7 +434,39 @@ def test_names_and_options_are_found_by_introspection(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
     )  # fmt: skip
-    assert json.loads(done.stdout) == {
+    found = json.loads(done.stdout)
+    host = {name: entry for name, entry in found.items() if language_table.of_host(name)}
+    assert {name: entry[0] for name, entry in host.items()} == {
+        "triton": "module",
+        "triton.backends": "module",
+        # Installed, and cannot be imported here: that it is there is known, and nothing of what it holds.
+        "triton.backends.driver": "module",
+        "triton.language": "module",
+        "triton.language.core": "module",
+        "triton.language.math": "module",
+        **{
+            f"triton.language.core.{name}": kind
+            for name, kind in {
+                **{"JIT": "type", "Nan": "type", "_private": "function", "builtin": "function"},
+                **{"constexpr": "type", "dot": "function", "dtype": "type", "float16": "value"},
+                **{"load": "function", "range": "type", "tensor": "type"},
+            }.items()
+        },
+        "triton.language.math.builtin": "function",
+        "triton.language.math.helper": "function",
+        "triton.runtime": "module",
+        "triton.runtime.JITFunction": "type",
+        "triton.runtime.JITFunction.cache_hook": "value",
+        "triton.runtime.JITFunction.run": "method",
+        "triton.runtime.jit": "module",
+        "triton.runtime.jit.JITFunction": "type",
+        "triton.runtime.jit.JITFunction.cache_hook": "value",
+        "triton.runtime.jit.JITFunction.run": "method",
+        "triton.runtime.jit._own": "function",
+    }
+    assert host["triton.runtime.jit.JITFunction.run"][1:] == ["(grid)", ["grid"]]
+    assert host["triton.language.core.load"][1] == ""
+    assert {name: entry for name, entry in found.items() if name not in host} == {
         "tl.JIT": ["type", "(fn)", ["fn"]],
         "tl.Nan": ["type", "", []],
         "tl._private": ["function", "(x)", ["x"]],

@@ -27,6 +27,8 @@ DEFAULT_FILE = Path(__file__).with_name("language.json")
 # An NVIDIA and an AMD target of this time; what a probe says of the interpreter stands beside them.
 TARGETS = ("sm_90", "gfx942")
 INTERPRETER = "interpreter"
+# What libraries take from Triton beside its language goes by its full name.
+HOST = "triton."
 PASS = "pass"
 # Raised when a field changes its meaning or goes away.
 FORMAT = 1
@@ -45,7 +47,10 @@ class Name:
 
 @dataclass(frozen=True)
 class Release:
-    """What one release holds: its names, and for each probe and place `pass` or how it failed."""
+    """What one release holds: its names, and for each probe and place `pass` or how it failed.
+
+    `about` has the versions that were asked; `host`, where the names of the host side were found in another way.
+    """
 
     about: Mapping[str, str]
     names: Mapping[str, Name]
@@ -118,6 +123,11 @@ def _expanded(file: _File) -> Table:
 def name_of(probe: str) -> str:
     """`tl.load` of `tl.load(cache_modifier=".cg")`."""
     return probe.partition("(")[0]
+
+
+def of_host(name: str) -> bool:
+    """Whether it is a name of what is beside the language, such as `triton.testing.do_bench`."""
+    return name == "triton" or name.startswith(HOST)
 
 
 def option_of(probe: str) -> str:

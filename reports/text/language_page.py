@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from crosswarp.matrix.cell.language_probes.names import parameters
+from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.language_table import Table
 from crosswarp.reports.findings import language_view
 from crosswarp.reports.findings.language_view import Row
 from crosswarp.reports.text import escape
 
 _NAMED = 8
+# What follows the language, and is in its tables, or is a compiler of its own.
+_NOT_SHOWN = tuple(
+    f"triton.{one}."
+    for one in (
+        "language",
+        "experimental.gluon",
+        "runtime.interpreter",
+        "backends.amd",
+        "backends.nvidia",
+    )
+)
 
 
 def page(table: Table) -> str:
@@ -18,7 +30,7 @@ def page(table: Table) -> str:
     for one in language_view.sections(table):
         rows = [[_label(row), *(square.sign or " " for square in row.squares)] for row in one.rows]
         parts += [f"## {one.title}", one.told, _table(["", *table], rows)]
-    parts += _signatures(table)
+    parts += [*_host(table), *_signatures(table)]
     parts += _failures(table)
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -28,7 +40,7 @@ def _label(row: Row) -> str:
 
 
 def _head(table: Table) -> list[str]:
-    names = {name for release in table.values() for name in release.names}
+    names = _language({name for release in table.values() for name in release.names})
     probes = {probe for release in table.values() for probe in release.probes}
     dates = sorted(release.about.get("checked", "") for release in table.values())
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
@@ -58,12 +70,16 @@ def _head(table: Table) -> list[str]:
     ]
 
 
+def _language(names: Iterable[str]) -> list[str]:
+    return sorted(name for name in names if not language_table.of_host(name))
+
+
 def _came_and_went(table: Table) -> list[str]:
     releases = list(table.items())
     rows = []
     for (_, before), (version, now) in zip(releases, releases[1:], strict=False):
-        came = sorted(now.names.keys() - before.names.keys())
-        went = sorted(before.names.keys() - now.names.keys())
+        came = _language(now.names.keys() - before.names.keys())
+        went = _language(before.names.keys() - now.names.keys())
         rows.append([escape.markdown(version), _names(came), _names(went)])
     if not rows:
         return []
@@ -86,11 +102,43 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join([*own, *many])
 
 
+def _host(table: Table) -> list[str]:
+    """What is beside the language and not in every release; of a module that comes or goes as a whole, one row."""
+    order = list(table)
+    where: dict[str, list[str]] = {}
+    for version, release in table.items():
+        for name in filter(language_table.of_host, release.names):
+            where.setdefault(name, []).append(version)
+    rows = []
+    for name, found in sorted(where.items()):
+        parent = name.rpartition(".")[0]
+        public = not any(part.startswith("_") for part in name.split("."))
+        if (
+            public
+            and found != order
+            and not name.startswith(_NOT_SHOWN)
+            and where.get(parent) != found
+        ):
+            rows.append([escape.code(name), language_table.runs(found, order)])
+    if not rows:
+        return []
+    asked = {one for release in table.values() if (one := release.about.get("host"))}
+    how = " ".join(
+        f"{', '.join(v for v in table if table[v].about.get('host') == one)}: {escape.markdown(one)}."
+        for one in sorted(asked)
+    )
+    told = (
+        "What libraries import from Triton itself, and not every release has. Of a module that came or went as a whole "
+        f"there is one row; private names, and those of the backends, are in language.json. {how}"
+    )
+    return ["## The host side", told.strip(), _table(["", "Triton"], rows)]
+
+
 def _signatures(table: Table) -> list[str]:
     rows = []
     for name in sorted({name for release in table.values() for name in release.names}):
         # Of functions of tl.math and libdevice only the names of their one to four arguments have ever changed.
-        if name.startswith(("tl.math.", "libdevice.")):
+        if name.startswith(("tl.math.", "libdevice.")) or _inside(name):
             continue
         before: Mapping[str, str] | None = None
         for version, release in table.items():
@@ -104,6 +152,15 @@ def _signatures(table: Table) -> list[str]:
     if not rows:
         return []
     return ["## Signatures that changed", _table(["", "in", "change"], rows)]
+
+
+def _inside(name: str) -> bool:
+    """Whether it is a name of the host side that few call: `triton` and `triton.testing` are for all."""
+    if not language_table.of_host(name):
+        return False
+    return name.rpartition(".")[0] not in ("triton", "triton.testing") or name.startswith(
+        "triton._"
+    )
 
 
 def _parameters(signature: str) -> dict[str, str]:

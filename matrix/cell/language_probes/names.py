@@ -9,6 +9,8 @@ import re
 import types
 from typing import Any, Dict, Iterator, Optional, Tuple
 
+from . import host_names
+
 # How Triton 2.3 to 3.3 and later ones hand their builder to a function: none of a caller's business.
 _HIDDEN = ("_builder", "_generator", "_semantic")
 # Part of how Triton is written; what is in them is public in `triton.language`.
@@ -30,10 +32,11 @@ OPTIONS = (
 
 def found() -> Dict[str, Dict[str, str]]:
     """Name -> kind and signature."""
-    return {
-        name: {"kind": kind, "signature": signature}
-        for name, (kind, signature) in [*_language(), *_modules(), *_methods(), *_launch()]
+    language = {
+        name: {"kind": kind, "signature": told}
+        for name, (kind, told) in [*_language(), *_modules(), *_methods(), *_launch()]
     }
+    return {**language, **host_names.found(signature, language)}
 
 
 def _language() -> "Iterator[Tuple[str, Tuple[str, str]]]":

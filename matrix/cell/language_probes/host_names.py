@@ -1,0 +1,153 @@
+"""Introspection: what libraries import from Triton beside its language, by full name: `triton.testing.do_bench`.
+
+Every module there is, and of those that libraries import from what they hold, their own private names too, and the
+attributes of the classes that libraries reach into. Nothing here is compiled.
+"""
+
+import importlib
+import inspect
+import os
+import types
+from typing import Any, Callable, Container, Dict, Iterator, List, Tuple
+
+ROOT = "triton"
+# Whose names are listed: these modules and what is below those that end with a dot.
+LISTED = (
+    *("triton", "triton.backends", "triton.backends.compiler", "triton.backends.driver"),
+    *("triton.backends.amd.compiler", "triton.backends.amd.driver"),
+    *("triton.backends.nvidia.compiler", "triton.backends.nvidia.driver"),
+    *("triton._utils", "triton.common.", "triton.compiler.", "triton.errors", "triton.knobs"),
+    *("triton.experimental", "triton.ops.", "triton.runtime.", "triton.testing"),
+    *("triton.tools.disasm", "triton.tools.experimental_descriptor", "triton.tools.mxfp"),
+    *("triton.tools.ragged_tma", "triton.tools.tensor_descriptor"),
+    *("triton.language", "triton.language.core", "triton.language.extra."),
+    *("triton.language.math", "triton.language.random", "triton.language.semantic"),
+    "triton.language.standard",
+)
+CLASSES = (
+    *("triton.Config", "triton.compiler.ASTSource", "triton.compiler.CompiledKernel"),
+    *("triton.runtime.Autotuner", "triton.runtime.Heuristics", "triton.runtime.JITFunction"),
+    *("triton.runtime.KernelInterface", "triton.runtime.jit.JITFunction"),
+    *("triton.runtime.autotuner.Autotuner", "triton.runtime.cache.FileCacheManager"),
+    *("triton.backends.compiler.GPUTarget", "triton.tools.tensor_descriptor.TensorDescriptor"),
+)
+
+
+# What is told under a shorter name already.
+SHORT = {
+    "triton.language": "tl",
+    "triton.language.math": "tl.math",
+    "triton.language.extra.libdevice": "libdevice",
+}
+
+
+def found(
+    signature: "Callable[[Any], str]", language: "Container[str]"
+) -> Dict[str, Dict[str, str]]:
+    """Full name -> kind and signature, as `signature` spells it, of what has no name in `language`."""
+    paths = sorted(_modules())
+    names = {path: _entry("module") for path in paths}
+    for path in paths:
+        if _listed(path):
+            short = SHORT.get(path)
+            for name, entry in _in_module(path, signature, set(paths)):
+                if short is None or f"{short}.{name.rpartition('.')[2]}" not in language:
+                    names[name] = entry
+    for path in CLASSES:
+        cls = _thing(path)
+        if isinstance(cls, type):
+            for name, thing in sorted(_attributes(cls).items()):
+                kind = "method" if callable(thing) or isinstance(thing, property) else "value"
+                told = signature(thing) if kind == "method" else ""
+                names[f"{path}.{name}"] = _entry(kind, told)
+    return names
+
+
+def _entry(kind: str, signature: str = "") -> Dict[str, str]:
+    return {"kind": kind, "signature": signature}
+
+
+def _modules() -> "Iterator[str]":
+    """The modules that are installed, found without importing them."""
+    import triton
+
+    top = os.path.dirname(triton.__file__)
+    for folder, below, files in os.walk(top):
+        inside = os.path.relpath(folder, top)
+        parts = [ROOT] if inside == "." else [ROOT, *inside.split(os.sep)]
+        below[:] = [one for one in below if one.isidentifier() and one != "__pycache__"]
+        own = [one.partition(".")[0] for one in files if one.endswith((".py", ".so"))]
+        # A folder of files that are none of Python's is no package, though Python could import it.
+        if own:
+            yield ".".join(parts)
+        for name in own:
+            if name.isidentifier() and not name.startswith("__"):
+                yield ".".join([*parts, name])
+
+
+def _listed(path: str) -> bool:
+    return any(path == one.rstrip(".") or (one.endswith(".") and path.startswith(one)) for one in LISTED)  # fmt: skip
+
+
+def _in_module(
+    path: str, signature: "Callable[[Any], str]", modules: "set[str]"
+) -> "Iterator[Tuple[str, Dict[str, str]]]":
+    try:
+        module = importlib.import_module(path)
+    except Exception:
+        # It needs what is not here: that there is such a module is told above.
+        return
+    for name, thing in sorted(vars(module).items()):
+        whole = f"{path}.{name}"
+        if name.startswith("__") or whole in modules or isinstance(thing, types.ModuleType):
+            continue
+        if not _of_triton(thing, path, name):
+            continue
+        # The functions of the language have theirs under `tl.`.
+        yield whole, _told(thing, _none if path.startswith("triton.language") else signature)
+
+
+def _of_triton(thing: Any, path: str, name: str) -> bool:
+    """Whether a module has a name to give away, and not for itself: `functools.partial` in `triton.runtime.jit`."""
+    home = getattr(getattr(thing, "fn", thing), "__module__", None)
+    if isinstance(home, str) and home.partition(".")[0] == ROOT:
+        return not name.startswith("_") or home == path or path == "triton.language"
+    if isinstance(thing, type) or inspect.isroutine(thing) or isinstance(home, str):
+        return False
+    return not name.startswith("_")
+
+
+def _told(thing: Any, signature: "Callable[[Any], str]") -> Dict[str, str]:
+    if isinstance(thing, type):
+        return _entry("type", signature(thing))
+    if callable(thing) or hasattr(thing, "fn"):
+        return _entry("function", signature(thing))
+    return _entry("value")
+
+
+def _none(thing: Any) -> str:
+    return ""
+
+
+def _thing(path: str) -> Any:
+    """What stands under a full name, or None."""
+    parts = path.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        try:
+            thing: Any = importlib.import_module(".".join(parts[:cut]))
+        except Exception:
+            continue
+        for name in parts[cut:]:
+            thing = getattr(thing, name, None)
+        return thing
+    return None
+
+
+def _attributes(cls: type) -> Dict[str, Any]:
+    """Of the class and those of Triton that it is made of; a field of a dataclass is one, with a default or without."""
+    found: Dict[str, Any] = {}
+    kin: List[type] = [one for one in cls.__mro__ if one.__module__.partition(".")[0] == ROOT]
+    for one in reversed(kin):
+        found.update(dict.fromkeys(getattr(one, "__dataclass_fields__", ())))
+        found.update(vars(one))
+    return {name: thing for name, thing in found.items() if not name.startswith("_")}

@@ -1,0 +1,125 @@
+"""What each release of Triton has under a full name, asked of the language table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+
+from crosswarp.matrix.cell.language_probes.host_names import SHORT
+from crosswarp.matrix.cell.language_probes.names import parameters
+from crosswarp.matrix.facts.language_table import PASS, TARGETS, Name, Table
+
+LANGUAGE = "triton.language"
+# Under which name of it the attributes of a class are told.
+_CLASSES = {
+    "JITFunction": "triton.runtime.jit.JITFunction",
+    "Autotuner": "triton.runtime.autotuner.Autotuner",
+    "CompiledKernel": "triton.compiler.CompiledKernel",
+    "tensor": "tensor",
+}
+_CUDA = f"{LANGUAGE}.extra.cuda", "tl.extra.cuda"
+_HIP = f"{LANGUAGE}.extra.hip", "tl.extra.hip"
+_SHORTER = sorted([*SHORT.items(), _CUDA, _HIP], key=lambda pair: len(pair[0]), reverse=True)
+# A reduction hands its hidden arguments on by these names.
+_HIDDEN = ("_builder", "_generator", "_semantic")
+
+
+class Api:
+    """What is under a full name such as `triton.language.dot`, by release."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.releases = tuple(table)
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(name for release in self.table.values() for name in release.names)
+
+    def _keys(self, path: str) -> Iterator[str]:
+        yield path
+        for long, short in _SHORTER:
+            if path.startswith(f"{long}."):
+                yield short + path[len(long) :]
+                break
+        parent, _, name = path.rpartition(".")
+        whole = _CLASSES.get(parent.rpartition(".")[2])
+        if whole and parent.startswith("triton."):
+            yield f"{whole}.{name}"
+
+    @lru_cache(maxsize=None)  # noqa: B019
+    def has(self, release: str, path: str) -> bool | None:
+        """Whether `release` has `path`; None where no release does, so that it cannot be told."""
+        names = self.table[release].names
+        keys = list(self._keys(path))
+        if any(key in names for key in keys):
+            return True
+        if any(key in self._known for key in keys):
+            return False
+        return None
+
+    def missing(self, release: str, path: str) -> str | None:
+        """The shortest beginning of `path` that `release` is known not to have."""
+        parts = path.split(".")
+        for end in range(1, len(parts) + 1):
+            beginning = ".".join(parts[:end])
+            if self.has(release, beginning) is False:
+                return beginning
+        return None
+
+    def entry(self, release: str, path: str) -> Name | None:
+        names = self.table[release].names
+        return next((names[key] for key in self._keys(path) if key in names), None)
+
+    @lru_cache(maxsize=None)  # noqa: B019
+    def parameters(self, release: str, path: str) -> dict[str, str] | None:
+        """The parameters of a function with their defaults, `*` before those by keyword only; None where unknown."""
+        entry = self.entry(release, path)
+        if entry is None or not entry.signature.startswith("("):
+            return None
+        found = parameters(entry.signature)
+        keyword_only = entry.signature.partition("*, ")[2]
+        if not keyword_only:
+            return found
+        after = parameters(f"({keyword_only}")
+        return {**{k: v for k, v in found.items() if k not in after}, "*": "", **after}
+
+    def parameter_somewhere(self, path: str, name: str) -> bool:
+        """Whether a function has a parameter of that name in any release."""
+        told = (self.parameters(release, path) or {} for release in self.releases)
+        return name not in _HIDDEN and any(name in one for one in told)
+
+    def is_module(self, path: str) -> bool:
+        """Whether it is a module in any release."""
+        return any(
+            entry.kind == "module"
+            for release in self.releases
+            if (entry := self.entry(release, path))
+        )
+
+    @cached_property
+    def launch_options(self) -> dict[str, frozenset[str]]:
+        """By release, the options that a launch takes on any backend."""
+        return {
+            release: frozenset(
+                name.rpartition(".")[2] for name in one.names if name.startswith("launch.")
+            )
+            for release, one in self.table.items()
+        }
+
+    def fails(self, release: str, path: str) -> str:
+        """How a name that is there fails to compile for every target that was tried; empty where it does not."""
+        for key in self._keys(path):
+            places = self.table[release].probes.get(key, {})
+            told = [places[one] for one in TARGETS if one in places]
+            if told and PASS not in told:
+                return told[0]
+        return ""
+
+
+def of_language(path: str) -> bool:
+    return path.startswith(f"{LANGUAGE}.")
+
+
+def short(path: str) -> str:
+    """As people write it: `tl.dot`."""
+    return f"tl.{path[len(LANGUAGE) + 1 :]}" if of_language(path) else path

@@ -1,0 +1,492 @@
+"""What expressions are on one release, and what is found wrong in them on the way."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from crosswarp.matrix.linting import rules, values
+from crosswarp.matrix.linting.rules import Report, Where
+from crosswarp.matrix.linting.values import (
+    UNKNOWN,
+    Builtin,
+    Function,
+    Module,
+    Parameters,
+    Ref,
+    Text,
+    truth,
+)  # fmt: skip
+
+# Of these what is asked is known; of all other libraries nothing is.
+_LIBRARIES = {
+    "packaging", "pkg_resources", "inspect", "importlib", "functools", "contextlib", "sys", "typing",
+    "typing_extensions", "builtins", "operator",
+}  # fmt: skip
+_PYTHON = {
+    "hasattr", "getattr", "isinstance", "bool", "int", "str", "tuple", "list", "len", "any", "all", "map", "set", "min",
+    "max", "exit", "quit",
+}  # fmt: skip
+# Hardware for which no published release of Triton compiles: its vendors have a Triton of their own.
+_OTHERS = re.compile(
+    r"(?:^|_)(?:npu|ascend|xpu|mlu|musa|gcu|cann|maca|corex|iluvatar)(?:_|$)", re.I
+)
+_OTHERS_NAMED = frozenset(("npu", "ascend", "xpu", "mlu", "musa", "gcu", "cann"))
+_VERSION_OF = ("importlib.metadata.version", "importlib_metadata.version", "metadata.version")
+
+
+class Raised(Exception):
+    """An error that a try statement of the file catches."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+class Scope:
+    """Names of a module or a function, over those of what it stands in."""
+
+    def __init__(self, parent: Scope | None = None) -> None:
+        self.names: dict[str, Any] = {}
+        self.parent = parent
+
+    def get(self, name: str) -> Any:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        if name in _PYTHON:
+            return Builtin(name)
+        return UNKNOWN
+
+
+class Expressions:
+    """Expressions of one file on one release.
+
+    Attributes:
+        release: the release of Triton.
+        where: what the code that is walked belongs to, which says what an error ends.
+        silent: whether a function is walked for its value alone, so that everything wrong is raised.
+    """
+
+    def __init__(self, project: Any, release: str, report: Report) -> None:
+        self.project = project
+        self.api = project.api
+        self.release = release
+        self.report = report
+        self.scope = Scope()
+        self.where = Where.IMPORT
+        self.silent = False
+        self.depth = 0
+        # For each try statement around, the errors that it catches.
+        self.caught: list[tuple[str, ...]] = []
+        self.names_checked = True
+        # How much has been met that may fail for reasons of its own.
+        self.uncertain = 0
+
+    # What is found
+
+    def wrong(self, error: str, rule: str, node: ast.AST, subject: str, told: str) -> None:
+        """Something of Triton's raises here. Goes to the try statement that catches it, or into the report."""
+        if self.silent or any(_catches(kinds, error) for kinds in self.caught):
+            raise Raised(error)
+        self.report(rule, node, self.release, self.where, subject, told)
+
+    def noted(self, rule: str, node: ast.AST, subject: str, told: str) -> None:
+        """Something is wrong that raises nothing."""
+        if not self.silent:
+            self.report(rule, node, self.release, self.where, subject, told)
+
+    def reached(self, function: Function) -> None:
+        """A function is named where it may be called."""
+        raise NotImplementedError
+
+    def value_of_call(self, function: Function, arguments: list[Any]) -> Any:
+        raise NotImplementedError
+
+    # Values
+
+    def value(self, node: ast.expr | None) -> Any:
+        if node is None:
+            return UNKNOWN
+        self.depth += 1
+        try:
+            # Of what is nested deeper than people write, nothing is known.
+            if self.depth > 200:
+                return UNKNOWN
+            return getattr(self, f"_{type(node).__name__}", self._other)(node)
+        finally:
+            self.depth -= 1
+
+    def _other(self, node: ast.AST) -> Any:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.value(child)
+            elif isinstance(child, ast.keyword):
+                self.value(child.value)
+        return UNKNOWN
+
+    def _Constant(self, node: ast.Constant) -> Any:
+        return node.value
+
+    def tested(self, node: ast.expr) -> bool | None:
+        """Whether a test holds. Hardware that Triton itself does not compile for is not there."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            known = self.tested(node.operand)
+            return None if known is None else not known
+        if isinstance(node, ast.BoolOp):
+            ends = not isinstance(node.op, ast.And)
+            told: list[bool | None] = []
+            for one in node.values:
+                told.append(self.tested(one))
+                if told[-1] is ends:
+                    return ends
+            return None if None in told else not ends
+        known = truth(self.value(node))
+        return False if known is None and _of_others(node) else known
+
+    def _Name(self, node: ast.Name) -> Any:
+        found = self.scope.get(node.id)
+        if isinstance(found, Function):
+            self.reached(found)
+        return self._known(found)
+
+    def _known(self, found: Any) -> Any:
+        if isinstance(found, Builtin) and found.name.endswith(".TYPE_CHECKING"):
+            return False
+        return found
+
+    def _Attribute(self, node: ast.Attribute) -> Any:
+        return self.attribute(self.value(node.value), node.attr, node)
+
+    def attribute(self, owner: Any, name: str, node: ast.expr) -> Any:
+        if isinstance(owner, Ref):
+            return self._of_triton(owner.path, name, node)
+        if isinstance(owner, Module):
+            return self.project.name_in(owner.name, name, self.release)
+        if isinstance(owner, Builtin):
+            return self._known(Builtin(f"{owner.name}.{name}"))
+        if owner is UNKNOWN or isinstance(owner, Function):
+            self.uncertain += 1
+            return UNKNOWN
+        return values.attribute(owner, name)
+
+    def _of_triton(self, parent: str, name: str, node: ast.expr) -> Any:
+        path = f"{parent}.{name}"
+        if path == "triton.__version__":
+            return Text(self.release)
+        if self.api.has(self.release, path) is False and self.names_checked:
+            if isinstance(getattr(node, "ctx", None), ast.Store):
+                told = f"{path} is set, and nothing looks at it"
+                self.noted(rules.of_name(path), node, path, told)
+            else:
+                self.wrong("AttributeError", rules.of_name(path), node, path, "")
+            return UNKNOWN
+        return Ref(path)
+
+    def _BoolOp(self, node: ast.BoolOp) -> Any:
+        ends = not isinstance(node.op, ast.And)
+        found: Any = UNKNOWN
+        open_ = False
+        for one in node.values:
+            found = self.value(one)
+            known = truth(found)
+            if known is ends:
+                # Whatever the others are.
+                return found
+            open_ = open_ or known is None
+        return UNKNOWN if open_ else found
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> Any:
+        found = self.value(node.operand)
+        if isinstance(node.op, ast.Not):
+            known = truth(found)
+            return UNKNOWN if known is None else not known
+        if isinstance(node.op, ast.USub) and isinstance(found, (int, float)):
+            return -found
+        return UNKNOWN
+
+    def _BinOp(self, node: ast.BinOp) -> Any:
+        one, other = self.value(node.left), self.value(node.right)
+        if isinstance(node.op, ast.Add) and isinstance(one, list) and isinstance(other, list):
+            return one + other if len(one) + len(other) < values.LONGEST else UNKNOWN
+        return UNKNOWN
+
+    def _IfExp(self, node: ast.IfExp) -> Any:
+        known = self.tested(node.test)
+        if known is not None:
+            return self.value(node.body if known else node.orelse)
+        return values.joined([self.value(node.body), self.value(node.orelse)])
+
+    def _Compare(self, node: ast.Compare) -> Any:
+        one, found, unknown = self.value(node.left), True, False
+        for operation, right in zip(node.ops, node.comparators, strict=True):
+            other = self.value(right)
+            if isinstance(operation, values.ORDER):
+                rules.letters(self, node, operation, one, other)
+            told = values.compared(operation, one, other)
+            if told is False:
+                found = False
+            unknown = unknown or told is UNKNOWN
+            one = other
+        return found if not found or not unknown else UNKNOWN
+
+    def _Tuple(self, node: ast.Tuple) -> Any:
+        found = tuple(self.value(one) for one in node.elts)
+        return UNKNOWN if any(isinstance(one, ast.Starred) for one in node.elts) else found
+
+    def _List(self, node: ast.List) -> Any:
+        found = [self.value(one) for one in node.elts]
+        return UNKNOWN if any(isinstance(one, ast.Starred) for one in node.elts) else found
+
+    def _Set(self, node: ast.Set) -> Any:
+        found = [self.value(one) for one in node.elts]
+        return set(found) if values.concrete(found) and not _unhashable(found) else UNKNOWN
+
+    def _Dict(self, node: ast.Dict) -> Any:
+        pairs = [
+            (self.value(key), self.value(value))
+            for key, value in zip(node.keys, node.values, strict=True)
+        ]
+        whole = None not in node.keys and values.concrete([key for key, _ in pairs])
+        return dict(pairs) if whole and not _unhashable(key for key, _ in pairs) else UNKNOWN
+
+    def _Slice(self, node: ast.Slice) -> Any:
+        parts = [
+            None if one is None else self.value(one) for one in (node.lower, node.upper, node.step)
+        ]
+        return (
+            slice(*parts) if all(one is None or isinstance(one, int) for one in parts) else UNKNOWN
+        )
+
+    def _Subscript(self, node: ast.Subscript) -> Any:
+        owner, at = self.value(node.value), self.value(node.slice)
+        if isinstance(owner, Function) and owner.kernel:
+            return owner
+        if at is UNKNOWN or not isinstance(owner, (str, list, tuple, dict)):
+            self.uncertain += 1
+            return UNKNOWN
+        return values.item(owner, at)
+
+    def _NamedExpr(self, node: ast.NamedExpr) -> Any:
+        found = self.value(node.value)
+        self.scope.names[node.target.id] = found
+        return found
+
+    def _Lambda(self, node: ast.Lambda) -> Any:
+        outer, where = self.scope, self.where
+        self.scope = Scope(outer)
+        arguments = node.args
+        for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            self.scope.names[one.arg] = UNKNOWN
+        self.where = Where.KERNEL if where is Where.KERNEL else Where.CALL
+        caught, self.caught = self.caught, []
+        try:
+            if not self.silent:
+                self.value(node.body)
+        finally:
+            self.scope, self.where, self.caught = outer, where, caught
+        return UNKNOWN
+
+    def _comprehension(self, node: Any) -> Any:
+        outer = self.scope
+        self.scope = Scope(outer)
+        try:
+            first = node.generators[0]
+            source = self.value(first.iter)
+            simple = (
+                len(node.generators) == 1 and not first.ifs and isinstance(first.target, ast.Name)
+            )
+            if (
+                simple
+                and isinstance(source, (list, tuple))
+                and len(source) < 50
+                and hasattr(node, "elt")
+            ):
+                made = []
+                for one in source:
+                    self.scope.names[first.target.id] = one
+                    made.append(self.value(node.elt))
+                return made
+            for generator in node.generators:
+                for name in ast.walk(generator.target):
+                    if isinstance(name, ast.Name):
+                        self.scope.names[name.id] = UNKNOWN
+                for test in (*([] if generator is first else [generator.iter]), *generator.ifs):
+                    self.value(test)
+            for part in ("elt", "key", "value"):
+                if hasattr(node, part):
+                    self.value(getattr(node, part))
+            return UNKNOWN
+        finally:
+            self.scope = outer
+
+    _ListComp = _SetComp = _GeneratorExp = _DictComp = _comprehension
+
+    # Calls
+
+    def _Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute):
+            owner = self.value(node.func.value)
+            if isinstance(owner, (str, list, tuple, dict)):
+                arguments = self._arguments(node)
+                return values.method(owner, node.func.attr, arguments)
+            function = self.attribute(owner, node.func.attr, node.func)
+        else:
+            function = self.value(node.func)
+        if isinstance(function, Builtin):
+            return self._builtin(function.name, node)
+        arguments = self._arguments(node)
+        if isinstance(function, Function) and not function.kernel and not node.keywords:
+            return self.value_of_call(function, arguments)
+        self.uncertain += 1
+        if function is UNKNOWN and _called(node) in _PARSERS and len(arguments) == 1:
+            # Of whatever library it is: it makes a version of a text.
+            return values.called("packaging.version.parse", arguments)
+        if isinstance(function, Ref):
+            rules.arguments(self, node, function.path)
+            rules.removed(self, node, function.path)
+            if function.path.rpartition(".")[2] == "constexpr" and len(arguments) == 1:
+                return arguments[0]
+            return UNKNOWN
+        if isinstance(function, Function) and isinstance(node.func, ast.Subscript):
+            rules.launch(self, node, function)
+        return UNKNOWN
+
+    def _arguments(self, node: ast.Call) -> list[Any]:
+        found = [self.value(one) for one in node.args]
+        for one in node.keywords:
+            self.value(one.value)
+        return [*found, *([UNKNOWN] if node.keywords else [])]
+
+    def _builtin(self, name: str, node: ast.Call) -> Any:
+        if name in ("hasattr", "getattr") and len(node.args) >= 2 and not node.keywords:
+            return self._has_or_get(name, node)
+        arguments = self._arguments(node)
+        first = arguments[0] if arguments else UNKNOWN
+        if (
+            name == "map"
+            and isinstance(first, Builtin)
+            and isinstance(arguments[-1], (list, tuple))
+        ):
+            return [values.called(first.name, [one]) for one in arguments[-1]]
+        if name == "inspect.signature" and isinstance(first, Ref):
+            names = self.api.parameters(self.release, first.path)
+            return UNKNOWN if names is None else Parameters(frozenset(names))
+        if name in _VERSION_OF and first == "triton":
+            return Text(self.release)
+        if name in ("importlib.util.find_spec", "importlib.import_module") and isinstance(
+            first, str
+        ):
+            return self._found_spec(name, first, node)
+        found = values.called(name, arguments)
+        if found is UNKNOWN:
+            self.uncertain += 1
+        return found
+
+    def _has_or_get(self, name: str, node: ast.Call) -> Any:
+        owner, wanted = self.value(node.args[0]), self.value(node.args[1])
+        default = self.value(node.args[2]) if len(node.args) > 2 else None
+        if isinstance(owner, Ref) and isinstance(wanted, str):
+            path = f"{owner.path}.{wanted}"
+            has = True if wanted == "__version__" else self.api.has(self.release, path)
+            if name == "hasattr":
+                return UNKNOWN if has is None else has
+            if wanted == "__version__":
+                return Text(self.release)
+            if has is False:
+                if len(node.args) > 2:
+                    return default
+                self.wrong("AttributeError", rules.of_name(path), node, path, "")
+            return Ref(path) if has else UNKNOWN
+        return UNKNOWN
+
+    def _found_spec(self, name: str, path: str, node: ast.Call) -> Any:
+        if path.partition(".")[0] != "triton":
+            self.uncertain += 1
+            return UNKNOWN
+        missing = self.api.missing(self.release, path)
+        if missing is None:
+            return Ref(path)
+        if name.endswith("find_spec"):
+            return None
+        self.wrong("ModuleNotFoundError", rules.of_name(missing), node, missing, "")
+        return UNKNOWN
+
+    # Imports
+
+    def imported(self, path: str, node: ast.AST) -> Any:
+        """What `import path` gives."""
+        top = path.partition(".")[0]
+        if top == "triton":
+            missing = self.api.missing(self.release, path)
+            if missing is not None and self.api.is_module(missing):
+                self.wrong("ModuleNotFoundError", rules.of_name(missing), node, missing, "")
+                return UNKNOWN
+            return Ref(path)
+        if top in _LIBRARIES:
+            return Builtin(path)
+        self.uncertain += 1
+        return Module(path) if self.project.has_module(path) else UNKNOWN
+
+    def imported_from(self, path: str, name: str, node: ast.AST) -> Any:
+        """What `from path import name` gives."""
+        if path.partition(".")[0] == "triton":
+            whole = f"{path}.{name}"
+            if whole == "triton.__version__":
+                return Text(self.release)
+            missing = self.api.missing(self.release, whole)
+            if missing is not None:
+                error = "ImportError" if missing == whole else "ModuleNotFoundError"
+                self.wrong(error, rules.of_name(missing), node, missing, "")
+                return UNKNOWN
+            return Ref(whole)
+        if path.partition(".")[0] in _LIBRARIES:
+            return self._known(Builtin(f"{path}.{name}"))
+        self.uncertain += 1
+        if self.project.has_module(f"{path}.{name}"):
+            return Module(f"{path}.{name}")
+        if self.project.has_module(path):
+            return self.project.name_in(path, name, self.release)
+        return UNKNOWN
+
+
+_PARSERS = ("Version", "parse_version", "LooseVersion", "StrictVersion")
+
+
+def _called(node: ast.Call) -> str:
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
+def _of_others(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
+        return any(
+            isinstance(one, ast.Constant) and one.value in _OTHERS_NAMED
+            for one in (node.left, *node.comparators)
+        )
+    name = getattr(node, "attr", getattr(node, "id", ""))
+    return bool(_OTHERS.search(name))
+
+
+def _catches(kinds: tuple[str, ...], error: str) -> bool:
+    also = {"ModuleNotFoundError": ("ImportError",)}.get(error, ())
+    return any(one in kinds for one in (error, *also, "Exception", "BaseException"))
+
+
+def catches(kinds: tuple[str, ...], error: str) -> bool:
+    """Whether an `except` of these catches an error of that kind."""
+    return _catches(kinds, error)
+
+
+def _unhashable(found: Iterator[Any] | list[Any]) -> bool:
+    try:
+        for one in found:
+            hash(one)
+    except TypeError:
+        return True
+    return False

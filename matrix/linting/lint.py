@@ -1,0 +1,231 @@
+"""A library's files, held against releases of Triton: findings, each with the releases on which it is one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.facts import language_table
+from crosswarp.matrix.facts.language_table import Table
+from crosswarp.matrix.linting import rules, sources
+from crosswarp.matrix.linting.api import Api, short
+from crosswarp.matrix.linting.healing import Healing
+from crosswarp.matrix.linting.rules import Where
+from crosswarp.matrix.linting.sources import Source, Unreadable
+from crosswarp.matrix.linting.values import UNKNOWN
+from crosswarp.matrix.linting.walking import Walker
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong, in one place of a file.
+
+    Attributes:
+        rule: a key of `rules.RULES`.
+        subject: the full name that it is about, such as `triton.language.load(boundary_check)`.
+        releases: on which it is wrong, oldest first.
+        where: what does not happen there.
+        healed: the shim of `crosswarp.compat` that heals it, by release.
+        message: all of that as a sentence.
+    """
+
+    rule: str
+    path: str
+    line: int
+    column: int
+    end_line: int
+    subject: str
+    releases: tuple[str, ...]
+    where: Where
+    told: str
+    healed: Mapping[str, str]
+    message: str
+
+
+@dataclass
+class Result:
+    findings: list[Finding]
+    unreadable: list[Unreadable]
+    files: int
+    releases: tuple[str, ...]
+    ignored: int = 0
+
+
+@dataclass
+class _Place:
+    rule: str
+    source: Source
+    line: int
+    column: int
+    end_line: int
+    subject: str
+    where: Where
+    told: dict[str, str] = field(default_factory=dict)
+
+
+class Project:
+    """The files of a library, which name things of each other."""
+
+    def __init__(self, api: Api, files: Iterable[Source]) -> None:
+        self.api = api
+        self.files = list(files)
+        self._modules = {one.module: one for one in self.files}
+        self._names: dict[tuple[str, str], dict[str, Any]] = {}
+        self._depth = 0
+
+    def has_module(self, name: str) -> bool:
+        return name in self._modules
+
+    def name_in(self, module: str, name: str, release: str) -> Any:
+        """What a module of the library has under a name on a release."""
+        found = self.names_in(module, release).get(name, UNKNOWN)
+        # A function is walked in its own file, where it is seen who calls it.
+        return found
+
+    def names_in(self, module: str, release: str) -> dict[str, Any]:
+        key = (module, release)
+        if key in self._names:
+            return self._names[key]
+        source = self._modules.get(module)
+        if source is None or self._depth > 40:
+            return {}
+        # A ring of imports finds here what there is of it by then.
+        walker = Walker(self, source, release, _nothing)
+        self._names[key] = walker.scope.names
+        self._depth += 1
+        try:
+            walker.block(source.tree.body)
+        except RecursionError:
+            pass
+        finally:
+            self._depth -= 1
+        self._names[key] = walker.scope.names
+        return walker.scope.names
+
+
+def _nothing(*_: Any) -> None:
+    pass
+
+
+def lint(
+    paths: Sequence[Path],
+    releases: Sequence[str],
+    left_out: Sequence[str] = (),
+    table: Table | None = None,
+    healing: Healing | None = None,
+    shown: Callable[[Path], str] = str,
+) -> Result:
+    """What is wrong in the files under `paths` on `releases` of the table.
+
+    Raises:
+        UsageError: one of `paths` does not exist.
+    """
+    api = Api(table if table is not None else language_table.load())
+    healing = healing if healing is not None else Healing.load(api.releases)
+    files, unreadable = [], []
+    for path in sources.found(paths, left_out):
+        one = sources.read(path, shown(path))
+        if isinstance(one, Unreadable):
+            unreadable.append(one)
+        elif one is not None:
+            files.append(one)
+    project = Project(api, files)
+    places: dict[tuple[Any, ...], _Place] = {}
+    for source in files:
+        if "triton" not in source.text and "tl." not in source.text:
+            continue
+        for release in releases:
+            try:
+                Walker(project, source, release, _reporter(source, places)).run()
+            except RecursionError:
+                unreadable.append(Unreadable(source.path, "nested too deep to be walked"))
+                break
+    kept = [
+        one for one in places.values() if not one.source.ignores(one.rule, one.line, one.end_line)
+    ]
+    found = [_finding(one, api, healing) for one in kept]
+    found.sort(key=lambda one: (one.path, one.line, one.column, one.rule, one.subject))
+    return Result(
+        found, unreadable, len(files) + len(unreadable), tuple(releases), len(places) - len(kept)
+    )
+
+
+def _reporter(source: Source, places: dict[tuple[Any, ...], _Place]) -> rules.Report:
+    def report(
+        rule: str, node: ast.AST, release: str, where: Where, subject: str, told: str
+    ) -> None:
+        line = getattr(node, "lineno", 1)
+        column = getattr(node, "col_offset", 0) + 1
+        key = (source.path, rule, line, column, subject, where)
+        place = places.get(key)
+        if place is None:
+            end = min(getattr(node, "end_lineno", line) or line, line + 20)
+            place = places[key] = _Place(rule, source, line, column, end, subject, where)
+        place.told[release] = told
+
+    return report
+
+
+def _finding(place: _Place, api: Api, healing: Healing) -> Finding:
+    releases = tuple(one for one in api.releases if one in place.told)
+    told = next(iter(place.told.values()))
+    healed = {
+        release: shim
+        for release in releases
+        if (shim := healing.shim(release, place.rule, place.subject))
+    }
+    if place.rule == "version-string":
+        wrong = tuple(one for one in releases if place.told[one] == "wrong already")
+        releases = (*wrong, rules.NEXT)
+        told = place.subject
+    message = _message(place, releases, told, healed, api.releases)
+    return Finding(
+        place.rule, place.source.path, place.line, place.column, place.end_line, place.subject, releases, place.where,
+        told, healed, message,
+    )  # fmt: skip
+
+
+def _message(
+    place: _Place,
+    releases: Sequence[str],
+    told: str,
+    healed: Mapping[str, str],
+    order: Sequence[str],
+) -> str:
+    if place.rule == "version-string":
+        said = f'{told} compares letters: "3.10.0" < "3.2.0". Compare packaging.version.Version, or tuples of numbers'
+        before = [one for one in releases if one != rules.NEXT]
+        return f"{said}; wrong on {', '.join([*before, f'{rules.NEXT} and later'])}."
+    runs = language_table.runs(releases, order)
+    name = short(place.subject)
+    if place.rule in ("language-name", "host-name"):
+        said = told or f"{name} is not in Triton"
+    elif place.rule in ("language-argument", "host-argument"):
+        said = f"{told} is not taken by Triton"
+    elif place.rule == "language-removed":
+        said = f"{name} refuses ({told}) in Triton"
+    elif place.rule == "launch-option":
+        said = f"{told} is no launch option of Triton"
+    else:
+        word = "key" if place.rule == "autotune-key" else place.subject.partition("(")[2][:-1]
+        said = f"autotune({word}=…) names {told}, no argument of the kernel, which is refused by Triton"
+    text = f"{said} {runs}: {place.where.value}"
+    return f"{text}; {_healed(releases, healed, order)}."
+
+
+def _healed(releases: Sequence[str], healed: Mapping[str, str], order: Sequence[str]) -> str:
+    if not healed:
+        return "no shim of crosswarp.compat heals it"
+    by_shim: dict[str, list[str]] = {}
+    for release, shim in healed.items():
+        by_shim.setdefault(shim, []).append(release)
+    parts = [
+        f"{shim}"
+        if len(found) == len(releases)
+        else f"{shim} on {language_table.runs(found, order)}"
+        for shim, found in by_shim.items()
+    ]
+    return f"crosswarp.compat heals it ({', '.join(parts)})"

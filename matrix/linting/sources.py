@@ -1,0 +1,270 @@
+"""The files that are checked: found, read, parsed. One that cannot be is told of, and the others go on."""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import re
+import tokenize
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+
+from crosswarp.matrix.errors import UsageError
+
+# Of what people write by hand the longest files of Triton's world have some 300 kB.
+LARGEST = 4_000_000
+# What is nested deeper, nobody wrote; and Python's own parser and walkers would end for it.
+DEEPEST = 150
+_IGNORE = re.compile(r"#\s*crosswarp:\s*ignore(?:\[([\w\s,*-]*)\])?")
+_LEFT_OUT = (
+    ".git",
+    ".venv",
+    "venv",
+    "__pycache__",
+    "node_modules",
+    ".tox",
+    ".nox",
+    "site-packages",
+)
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A file that could not be checked."""
+
+    path: str
+    why: str
+    line: int = 1
+
+
+@dataclass(eq=False)
+class Source:
+    """A file as a tree.
+
+    Attributes:
+        path: as it is shown.
+        module: the name under which it is imported.
+        package: whether it is the `__init__.py` of one.
+    """
+
+    path: str
+    module: str
+    package: bool
+    text: str = field(repr=False)
+    tree: ast.Module = field(repr=False)
+
+    @cached_property
+    def ignored(self) -> dict[int, frozenset[str]]:
+        """By line, the rules that a comment switches off there; `*` is every rule."""
+        found: dict[int, frozenset[str]] = {}
+        if "crosswarp:" not in self.text:
+            return found
+        try:
+            for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
+                match = _IGNORE.search(token.string) if token.type == tokenize.COMMENT else None
+                if match:
+                    names = match[1].split(",") if match[1] is not None else ["*"]
+                    found[token.start[0]] = frozenset(one.strip() for one in names)
+        except (tokenize.TokenError, SyntaxError):
+            pass
+        return found
+
+    def ignores(self, rule: str, first: int, last: int) -> bool:
+        """Whether a comment on one of its lines switches a rule off."""
+        lines = (self.ignored.get(line, frozenset()) for line in range(first, last + 1))
+        return bool(self.ignored) and any("*" in one or rule in one for one in lines)
+
+    @cached_property
+    def lazy_annotations(self) -> bool:
+        """Whether annotations are never looked at."""
+        return any(
+            isinstance(one, ast.ImportFrom)
+            and one.module == "__future__"
+            and any(name.name == "annotations" for name in one.names)
+            for one in self.tree.body
+        )
+
+    @cached_property
+    def _named(self) -> Counter[str]:
+        return _names(self.tree)
+
+    def references(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+        """How often the file names a function outside of it."""
+        found = self._references.get(node)
+        if found is None:
+            everywhere = self._named[node.name]
+            inside = sum(_names(one)[node.name] for one in node.body) if everywhere else 0
+            found = self._references[node] = everywhere - inside
+        return found
+
+    @cached_property
+    def _references(self) -> dict[ast.AST, int]:
+        return {}
+
+    @cached_property
+    def of_triton(self) -> frozenset[str]:
+        """Names that the file may have from Triton: imported, or of a function or class that uses one of those."""
+        found = {"triton", "tl"}
+        used: list[tuple[str, frozenset[str]]] = []
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                taken = [one for one in node.names if one.name.partition(".")[0] == "triton"]
+                found.update(one.asname or "triton" for one in taken)
+            elif isinstance(node, ast.ImportFrom) and (
+                node.level or (node.module or "").startswith("triton")
+            ):
+                # Of the library's own modules it is not known yet what they hand on.
+                found.update(one.asname or one.name for one in node.names)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                used.append((node.name, self.names_in(node)))
+            elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                names = frozenset(_names(node.value))
+                used += [(one.id, names) for one in targets if isinstance(one, ast.Name)]
+        grown = True
+        while grown:
+            grown = False
+            for name, names in used:
+                if name not in found and not found.isdisjoint(names):
+                    found.add(name)
+                    grown = True
+        return frozenset(found)
+
+    def names_in(self, node: ast.AST) -> frozenset[str]:
+        """What a function names, with the roots of what it imports."""
+        known = self._names_in.get(node)
+        if known is None:
+            known = frozenset(
+                name
+                for one in ast.walk(node)
+                for name in (
+                    [one.id]
+                    if isinstance(one, ast.Name)
+                    else [each.name.partition(".")[0] for each in one.names]
+                    if isinstance(one, ast.Import)
+                    else [(one.module or "").partition(".")[0]]
+                    if isinstance(one, ast.ImportFrom)
+                    else [one.value]
+                    if isinstance(one, ast.Constant)
+                    and isinstance(one.value, str)
+                    and len(one.value) < 50
+                    else []
+                )
+            )
+            self._names_in[node] = known
+        return known
+
+    @cached_property
+    def _names_in(self) -> dict[ast.AST, frozenset[str]]:
+        return {}
+
+    def absolute(self, module: str | None, level: int) -> str:
+        """The full name of what a relative import is from."""
+        if not level:
+            return module or ""
+        parts = self.module.split(".")
+        kept = parts[: len(parts) - level + (1 if self.package else 0)]
+        return ".".join([*kept, *([module] if module else [])])
+
+
+def _names(tree: ast.AST) -> Counter[str]:
+    return Counter(
+        one.id
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+    )
+
+
+def found(paths: Sequence[Path], left_out: Sequence[str] = ()) -> list[Path]:
+    """The Python files under `paths`, each once. Raises UsageError for what does not exist.
+
+    Args:
+        left_out: globs of paths below the folder that was named, such as `tests/*`.
+    """
+    kept: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            for one in _below(path):
+                inside = one.relative_to(path).as_posix()
+                if not any(
+                    fnmatchcase(inside, glob) or fnmatchcase(inside, f"{glob}/*")
+                    for glob in left_out
+                ):
+                    kept[one] = None
+        elif path.exists():
+            kept[path] = None
+        else:
+            raise UsageError(
+                f"{path}: there is no such file or folder. Name a library's checkout, or a file."
+            )
+    return list(kept)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for top, folders, files in os.walk(folder):
+        folders[:] = sorted(one for one in folders if one not in _LEFT_OUT)
+        for name in sorted(files):
+            if name.endswith(".py"):
+                yield Path(top, name)
+
+
+def read(path: Path, shown: str) -> Source | Unreadable | None:
+    """The tree of a file; None where it has nothing to do with Triton."""
+    try:
+        if not path.is_file():
+            return Unreadable(shown, "no ordinary file")
+        if path.stat().st_size > LARGEST:
+            return Unreadable(
+                shown, f"longer than {LARGEST // 1_000_000} MB, which no one writes by hand"
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        return Unreadable(shown, f"cannot be read: {error.strerror or error}")
+    if b"\0" in data:
+        return Unreadable(shown, "holds null bytes: no source of Python")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = data.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        return Unreadable(shown, f"not in the encoding that it declares, or UTF-8: {error}")
+    text = text.removeprefix("\ufeff")
+    try:
+        with warnings.catch_warnings():
+            # Escapes in strings of strangers are none of ours.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except SyntaxError as error:
+        return Unreadable(shown, f"syntax error: {error.msg}", error.lineno or 1)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return Unreadable(shown, f"cannot be parsed: {error or type(error).__name__}")
+    if _too_deep(tree):
+        return Unreadable(shown, f"nested more than {DEEPEST} deep, which no one writes by hand")
+    module, package = _module(path)
+    return Source(shown, module, package, text, tree)
+
+
+def _too_deep(tree: ast.AST) -> bool:
+    level: list[ast.AST] = [tree]
+    for _ in range(DEEPEST):
+        level = [child for one in level for child in ast.iter_child_nodes(one)]
+        if not level:
+            return False
+    return True
+
+
+def _module(path: Path) -> tuple[str, bool]:
+    """The name under which it is imported: from the topmost folder that is a package."""
+    path = path.absolute()
+    package = path.name == "__init__.py"
+    parts = [] if package else [path.stem]
+    folder = path.parent
+    while (folder / "__init__.py").exists() and folder != folder.parent:
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return ".".join(parts) or path.stem, package

@@ -1,0 +1,115 @@
+"""`crosswarp lint`: what a library's files take from Triton, held against the releases that its metadata allows."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
+from crosswarp.matrix.facts import columns, language_table, selection
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.linting import lint, metadata, rules
+from crosswarp.reports.commands.options import add_files, column_table
+from crosswarp.reports.text import escape, lint_text
+
+HELP = "what a library's files take from Triton that some releases do not have; nothing is imported"
+DESCRIPTION = (
+    "Read the Python files of a library, as trees, and hold what they take from Triton against each release that the "
+    "library's metadata allows. A comment `# crosswarp: ignore[rule]` switches a rule off on its line. Exit status: "
+    "0 nothing found, 1 something found, or a file could not be checked."
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="PATH",
+        help="folders and files (default: the current folder)",
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--triton",
+        metavar="RANGE",
+        help="such as '>=3.0' (default: what the library's metadata allows)",
+    )
+    which.add_argument(
+        "--columns", action="append", metavar="GLOB,..", help="these columns' releases"
+    )
+    parser.add_argument("--format", choices=lint_text.FORMATS, default="text", help="(text)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write it there instead")
+    parser.add_argument(
+        "--exclude", action="append", default=[], metavar="GLOB,..",
+        help="files to leave out, beside lint-exclude of [tool.crosswarp] in pyproject.toml",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rules", action="append", metavar="RULE,..", help=f"only these: {', '.join(rules.RULES)}"
+    )
+    add_files(parser, "columns")
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    paths = options.paths or [Path(".")]
+    chosen = selection.split(options.rules) if options.rules else list(rules.RULES)
+    if unknown := [one for one in chosen if one not in rules.RULES]:
+        raise UsageError(
+            f"{unknown[0]}: there is no such rule. There are: {', '.join(rules.RULES)}."
+        )
+    releases = _releases(options, paths[0])
+    root = paths[0] if paths[0].is_dir() else Path(".")
+    left_out = [
+        *metadata.left_out(root),
+        *(selection.split(options.exclude) if options.exclude else []),
+    ]
+    result = lint.lint(paths, releases, left_out, shown=_shown)
+    result.findings = [one for one in result.findings if one.rule in chosen]
+    told = lint_text.rendered(result, options.format)
+    if options.out is None:
+        sys.stdout.write(told)
+    else:
+        try:
+            options.out.write_text(told, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"{options.out}: {error.strerror or error}. Name a file that can be written."
+            ) from None
+        print(escape.terminal(lint_text.summary(result)))
+    return EXIT_UNEXPECTED if result.findings or result.unreadable else EXIT_EXPECTED
+
+
+def _shown(path: Path) -> str:
+    """From where the command runs, when it is below."""
+    whole = os.path.abspath(path)
+    inside = os.path.relpath(whole)
+    return whole if inside.startswith("..") else inside
+
+
+def _releases(options: argparse.Namespace, path: Path) -> list[str]:
+    """The releases of the table that were asked for."""
+    known = language_table.load()
+    table = [one for one in columns.published(column_table(options)) if one.triton in known]
+    found: list[Column]
+    if options.columns:
+        wanted = columns.choose(table, selection.split(options.columns))
+        found = [one for one in wanted if one.triton in known]
+        told = ", ".join(options.columns)
+    elif options.triton is not None:
+        if not versions.is_window(options.triton):
+            raise UsageError(f'--triton: "{options.triton}" is no range. Write it as ">=3.0,<3.9".')
+        found = [one for one in table if versions.within(one.triton, options.triton)]
+        told = options.triton
+    else:
+        allowed = metadata.of_library(path)
+        found = [one for one in table if allowed.allows(one)]
+        told = allowed.told()
+        print(escape.line(f"Releases by metadata: {told}", 300), file=sys.stderr)
+    if not found:
+        raise UsageError(
+            f"{told}: none of the releases that are known. Name others: --triton '>=3.0', or --columns 'triton-3.*'."
+        )
+    return sorted({one.triton for one in found if one.triton}, key=versions.sort_key)

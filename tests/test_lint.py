@@ -1,0 +1,462 @@
+"""`crosswarp lint`: each rule, each guard, what is no guard, metadata, hostile files, and the outputs."""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+
+import pytest
+
+from crosswarp.matrix.errors import ConfigError
+from crosswarp.matrix.facts import columns, language_table
+from crosswarp.matrix.linting import lint, metadata, rules
+from crosswarp.matrix.linting.api import Api
+from crosswarp.matrix.linting.rules import Where
+from crosswarp.reports.text import lint_text
+
+TABLE = language_table.load()
+ALL = tuple(TABLE)
+BEFORE_3_4 = ALL[: ALL.index("3.4.0")]
+HEAD = "import triton\nimport triton.language as tl\n"
+
+
+@pytest.fixture
+def check(tmp_path):
+    """`check(text)`: what is found in a file, as (rule, subject, releases)."""
+
+    def look(text, releases=ALL, name="file.py", result=False, **others):
+        for path, content in {name: text, **others}.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(textwrap.dedent(content), encoding="utf-8")
+        told = lint.lint([tmp_path], releases, table=TABLE, shown=lambda path: path.name)
+        if result:
+            return told
+        assert not told.unreadable
+        return [(one.rule, one.subject, one.releases) for one in told.findings]
+
+    return look
+
+
+def kernel(body, head=HEAD, arguments="x, F: tl.constexpr"):
+    return f"{head}@triton.jit\ndef kernel({arguments}):\n{textwrap.indent(textwrap.dedent(body), '    ')}\n"
+
+
+GATHER = ("language-name", "triton.language.gather", ALL[: ALL.index("3.3.1")])
+DESCRIPTOR = ("host-name", "triton.tools.tensor_descriptor", BEFORE_3_4)
+
+
+# Rules
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        (kernel("tl.gather(x, x, 0)"), [GATHER]),
+        (kernel("language.gather(x, x, 0)", HEAD + "from triton import language\n"), [GATHER]),
+        (HEAD + "from triton.language import gather", [GATHER]),
+        (kernel("triton.language.gather(x, x, 0)"), [GATHER]),
+        (
+            "from triton.language.math import tanh",
+            [("language-name", "triton.language.math.tanh", ALL[1:])],
+        ),
+        (
+            "from triton.language.extra import libdevice",
+            [("language-name", "triton.language.extra.libdevice", ("2.3.1",))],
+        ),
+        (kernel("tl.dot(x, x, input_precision='ieee')"), [("language-argument", "triton.language.dot(input_precision)", ("2.3.1",))]),
+        (kernel("tl.load(x, None, None, (), '')"), [("language-argument", "triton.language.load()", ("3.9.0",))]),
+        (kernel("tl.load(x, boundary_check=(0,))"), [("language-argument", "triton.language.load(boundary_check)", ("3.9.0",))]),
+        (kernel("tl.make_block_ptr(x, (), (), (), (), ())"), [("language-removed", "triton.language.make_block_ptr", ("3.9.0",))]),
+        ("from triton.tools.tensor_descriptor import TensorDescriptor", [DESCRIPTOR]),
+        ("import triton.tools.tensor_descriptor", [DESCRIPTOR]),
+        ("import triton.ops.matmul", [("host-name", "triton.ops", ALL[3:])]),
+        (
+            "from triton.runtime.jit import JITFunction\nprint(JITFunction.cache_hook)",
+            [("host-name", "triton.runtime.jit.JITFunction.cache_hook", ALL[ALL.index("3.4.0") :])],
+        ),
+        (
+            "import triton\ntriton.runtime.JITFunction.cache_hook = print",
+            [("host-name", "triton.runtime.JITFunction.cache_hook", ALL[ALL.index("3.4.0") :])],
+        ),
+        (
+            "import triton\ntriton.testing.do_bench(print, fast_flush=True)",
+            [("host-argument", "triton.testing.do_bench(fast_flush)", ALL[3:])],
+        ),
+        (
+            HEAD + "@triton.autotune(configs=[], key=[], cache_results=True)\n@triton.jit\ndef f(x): pass",
+            [("host-argument", "triton.autotune(cache_results)", BEFORE_3_4)],
+        ),
+        (
+            HEAD + "@triton.autotune(configs=[], key=['x', 'BT'])\n@triton.heuristics({})\n@triton.jit\ndef f(x): pass",
+            [("autotune-key", "triton.autotune(key)", (*ALL[:3], "3.9.0"))],
+        ),
+        (
+            HEAD + "@triton.autotune([], ['x'], reset_to_zero=['y'])\n@triton.jit\ndef f(x): pass",
+            [("autotune-argument-name", "triton.autotune(reset_to_zero)", (*ALL[:3], "3.9.0"))],
+        ),
+        (
+            kernel("pass") + "def run(x):\n    kernel[(1,)](x, 1, launch_pdl=True, num_warps=4)\n",
+            [("launch-option", "launch.launch_pdl", BEFORE_3_4)],
+        ),
+    ],
+)  # fmt: skip
+def test_rule(check, text, expected):
+    assert check(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        kernel("tl.load(x)\ntl.no_release_has_this(x)\ntl.dot(x, x, nor_this=1)"),
+        "from triton.experimental.gluon import language as gl"
+        if False
+        else "import gluon as tl\ntl.gather",
+        "from triton_kernels import gather\nimport triton_ascend.ops",
+        # Another decorator stands between, and may have other arguments.
+        HEAD + "@triton.autotune([], ['BT'])\n@mine\n@triton.jit\ndef f(x): pass",
+        # The kernel has an argument of that name.
+        kernel("pass", arguments="x, launch_pdl")
+        + "def run(x):\n    kernel[(1,)](x, launch_pdl=True)\n",
+        # A name of the function itself.
+        HEAD + "def run(tl):\n    return tl.gather\n",
+        # Nothing is known of what comes in by a star.
+        kernel("tl.load(x, *x)"),
+    ],
+)
+def test_no_rule(check, text):
+    assert check(text) == []
+
+
+@pytest.mark.parametrize(
+    "compare, wrong",
+    [
+        ("triton.__version__ >= '3.4'", True),
+        ("'3.4.0' <= triton.__version__", True),
+        ("triton.__version__.split('.')[1] >= '4'", True),
+        ("triton.__version__.split('.')[:2] >= ['3', '4']", True),
+        # Letters and numbers agree, also later.
+        ("triton.__version__ >= '3.1.0'", False),
+        ("triton.__version__ >= '3'", False),
+        ("triton.__version__ == '3.4.0'", False),
+        ("tuple(map(int, triton.__version__.split('.')[:2])) >= (3, 4)", False),
+        ("tuple(int(x) for x in triton.__version__.split('.')[:2]) >= (3, 4)", False),
+        ("Version(triton.__version__) >= Version('3.4')", False),
+        ("torch.__version__ >= '2.4'", False),
+    ],
+)
+def test_versions_as_texts(check, compare, wrong):
+    head = "import torch, triton\nfrom packaging.version import Version\n"
+    found = check(f"{head}X = {compare}", ALL[1:])
+    assert [(rule, releases) for rule, _, releases in found] == [
+        ("version-string", (rules.NEXT,))
+    ] * wrong
+
+
+# Guards
+
+USE = "from triton.language import gather"
+GUARDS = [
+    f"try:\n    {USE}\nexcept ImportError:\n    gather = None",
+    f"try:\n    {USE}\nexcept (AttributeError, ImportError) as error:\n    gather = error",
+    f"try:\n    {USE}\nexcept Exception:\n    pass",
+    "try:\n    gather = tl.gather\nexcept AttributeError:\n    gather = None",
+    f"import contextlib\nwith contextlib.suppress(ImportError):\n    {USE}",
+    f"if hasattr(tl, 'gather'):\n    {USE}",
+    f"HAS = hasattr(triton.language, 'gather')\nif HAS:\n    {USE}",
+    "gather = tl.gather if hasattr(tl, 'gather') else None",
+    "gather = hasattr(tl, 'gather') and tl.gather",
+    "gather = getattr(tl, 'gather', None)",
+    f"if getattr(tl, 'gather', None) is not None:\n    {USE}",
+    f"from packaging.version import parse\nif parse(triton.__version__) >= parse('3.3'):\n    {USE}",
+    f"from packaging import version as v\nOLD = v.Version(triton.__version__) < v.Version('3.3.0')\nif not OLD:\n    {USE}",
+    f"if tuple(map(int, triton.__version__.split('.')[:2])) >= (3, 3):\n    {USE}",
+    f"major, minor = (int(x) for x in triton.__version__.split('.')[:2])\nif (major, minor) >= (3, 3):\n    {USE}",
+    f"from importlib.metadata import version\nfrom packaging.version import Version\nif Version(version('triton')) >= Version('3.3'):\n    {USE}",
+    f"from packaging.version import Version\nif Version(triton.__version__).release >= (3, 3):\n    {USE}",
+    "if not hasattr(tl, 'gather'):\n    raise ImportError('too old')\n" + USE,
+    "assert hasattr(tl, 'gather')\n" + USE,
+    "def f():\n    if not hasattr(tl, 'gather'):\n        return None\n    return tl.gather",
+    f"def has():\n    try:\n        {USE}\n        return True\n    except ImportError:\n        return False\nif has():\n    {USE}",
+    f"def new(name, least):\n    import importlib\n    return Version(importlib.import_module(name).__version__) >= Version(least)\n"
+    f"from packaging.version import Version\nif new('triton', '3.3'):\n    {USE}",
+    f"import functools\n@functools.lru_cache\ndef has():\n    return torch.cuda.is_available() and hasattr(tl, 'gather')\nif has():\n    {USE}",
+    f"import importlib.util\nif importlib.util.find_spec('triton.tools.tensor_descriptor'):\n    {USE}",
+    f"import inspect\nif 'cache_results' in inspect.signature(triton.autotune).parameters:\n    {USE}",
+    f"try:\n    from triton.tools.tensor_descriptor import TensorDescriptor\n    HAS = True\nexcept ImportError:\n    HAS = False\nif HAS:\n    {USE}",
+    # The hardware is none for which a published Triton compiles.
+    f"if is_npu_available():\n    {USE}",
+    f"if device == 'xpu':\n    {USE}",
+    # Only called where there is a guard.
+    "def f():\n    return tl.gather\nif hasattr(tl, 'gather'):\n    f()",
+    "@triton.jit\ndef k(x):\n    tl.gather(x, x, 0)\ndef run(x):\n    if hasattr(tl, 'gather'):\n        k[(1,)](x)",
+    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    " + USE,
+    "from __future__ import annotations\ndef f(x: tl.gather):\n    pass",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_guard(check, guard):
+    assert (
+        check(f"{guard.splitlines()[0]}\n{HEAD}{guard}" if "__future__" in guard else HEAD + guard)
+        == []
+    )
+
+
+NO_GUARDS = [
+    f"try:\n    {USE}\nexcept ValueError:\n    pass",
+    f"try:\n    import numpy\nexcept ImportError:\n    pass\n{USE}",
+    f"if hasattr(tl, 'dot'):\n    {USE}",
+    f"if torch.cuda.is_available():\n    {USE}",
+    f"if torch.__version__ >= '2.6':\n    {USE}",
+    f"if is_hip():\n    {USE}",
+    f"if not hasattr(tl, 'gather'):\n    print('old')\n{USE}",
+    # Whoever imports it may call it.
+    "def f():\n    return tl.gather",
+    "@triton.jit\ndef k(x):\n    tl.gather(x, x, 0)\ndef run(x):\n    k[(1,)](x)",
+]
+
+
+@pytest.mark.parametrize("text", NO_GUARDS)
+def test_no_guard(check, text):
+    assert check(HEAD + text) == [GATHER]
+
+
+@pytest.mark.parametrize("test", ["if F:", "if hasattr(tl, 'gather'):", "if HAS:"])
+def test_a_dead_branch_of_a_kernel_still_fails_before_3_5(check, test):
+    """Measured on all eleven releases: docs/lint.md."""
+    head = f"{HEAD}HAS = tl.constexpr(hasattr(tl, 'gather'))\n"
+    assert check(kernel(f"{test}\n    tl.gather(x, x, 0)", head)) == [GATHER]
+    # Arguments are looked at where the branch is compiled alone; only what is known is left out.
+    never = "NEW = False\n"
+    assert (
+        check(kernel("if NEW:\n    tl.load(x, boundary_check=())", HEAD + never), name="b.py")[1:]
+        == []
+    )
+
+
+def test_a_dead_branch_of_a_kernel_is_a_guard_from_3_5(check):
+    text = kernel(
+        "if HAS:\n    tl.atomic_load(x)", f"{HEAD}HAS = tl.constexpr(hasattr(tl, 'atomic_load'))\n"
+    )
+    assert check(text) == [
+        ("language-name", "triton.language.atomic_load", ALL[: ALL.index("3.5.1")])
+    ]
+
+
+def test_flags_and_functions_of_other_files(check):
+    package = {
+        "lib/__init__.py": "",
+        "lib/flags.py": f"{HEAD}from .more import *\nHAS = hasattr(tl, 'gather')\n",
+        "lib/more.py": f"{HEAD}def new():\n    return hasattr(tl, 'gather')\n",
+    }
+    use = f"{HEAD}from .flags import HAS, new\nfrom . import flags\n"
+    for guard in ("HAS", "flags.HAS", "new()"):
+        assert check(f"{use}if {guard}:\n    {USE}\n", name="lib/use.py", **package) == []
+    assert check(f"{use}if not HAS:\n    {USE}\n", name="lib/use.py", **package) == [GATHER]
+
+
+@pytest.mark.parametrize(
+    "text, where",
+    [
+        (HEAD + USE, Where.IMPORT),
+        (HEAD + "class A:\n    x = tl.gather", Where.IMPORT),
+        (
+            HEAD + "@triton.heuristics({'x': tl.gather})\n@triton.jit\ndef f(x): pass",
+            Where.DECORATE,
+        ),
+        (kernel("tl.gather(x, x, 0)"), Where.KERNEL),
+        (HEAD + "def f():\n    return tl.gather", Where.CALL),
+        (HEAD + "class A:\n    def f(self):\n        return tl.gather", Where.CALL),
+    ],
+)
+def test_what_happens(check, text, where):
+    [found] = check(text, result=True).findings
+    assert (
+        found.where is where and f"is not in Triton 2.3.1..3.2.0: {where.value}; " in found.message
+    )
+
+
+def test_what_a_shim_heals(check):
+    text = kernel("tl.make_tensor_descriptor(x, [], [], [])\ntl.advance(x, ())\ntl.gather(x, x, 0)")
+    healed = {
+        one.subject.rpartition(".")[2]: dict(one.healed)
+        for one in check(text, result=True).findings
+    }
+    assert healed == {
+        "make_tensor_descriptor": {"3.3.1": "descriptor_names"},
+        "advance": {"3.9.0": "block_pointers"},
+        "gather": {},
+    }
+
+
+def test_ignored(check):
+    line = "from triton.language import gather"
+    for comment in (
+        "crosswarp: ignore",
+        "crosswarp: ignore[language-name]",
+        "crosswarp:ignore[x, language-name]",
+    ):
+        told = check(f"{line}  # noqa  # {comment}", result=True)
+        assert (told.findings, told.ignored) == ([], 1)
+    assert check(f"{line}  # crosswarp: ignore[host-name]") == [GATHER]
+    assert check(f'{line}; x = "# crosswarp: ignore"') == [GATHER]
+
+
+# Metadata
+
+PAIRS = {one.triton: one for one in columns.published(columns.load())}
+
+
+@pytest.mark.parametrize(
+    "file, text, first, last",
+    [
+        ("pyproject.toml", '[project]\ndependencies = ["triton>=3.3 ; platform_system == \'Linux\'"]', "3.3.1", "3.9.0"),
+        ("pyproject.toml", '[project.optional-dependencies]\ncuda = ["triton>=3.2,<3.5"]\nrocm = ["triton>=3.0,<3.5"]', "3.0.0", "3.4.0"),
+        ("pyproject.toml", '[project]\ndependencies = ["torch>=2.6", "numpy"]', "3.2.0", "3.9.0"),
+        ("setup.py", "from setuptools import setup\nimport nothing\nneeds = ['torch']\nneeds += ['triton>=3.1']\nsetup()", "3.1.0", "3.9.0"),
+        ("setup.cfg", "[options]\ninstall_requires =\n  triton~=3.4\n", "3.4.0", "3.9.0"),
+        ("x-1.dist-info/METADATA", "Name: x\nRequires-Dist: triton>=3.0.0; extra == 'a'\nRequires-Dist: torch<2.15,>=2.4\n", "3.0.0", "3.8.0"),
+        ("pyproject.toml", "[project]\nname = 'x'", "2.3.1", "3.9.0"),
+        ("setup.py", "(", "2.3.1", "3.9.0"),
+    ],
+)  # fmt: skip
+def test_range_of_the_metadata(tmp_path, file, text, first, last):
+    (tmp_path / "inside").mkdir()
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(text)
+    allowed = metadata.of_library(tmp_path / "inside")
+    found = [version for version, column in PAIRS.items() if allowed.allows(column)]
+    assert (found[0], found[-1]) == (first, last)
+
+
+def test_a_broken_pyproject_says_so(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[project")
+    with pytest.raises(ConfigError, match="cannot be read as TOML.*Correct"):
+        metadata.of_library(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[tool.crosswarp]\nlint-exclude = 3")
+    with pytest.raises(ConfigError, match="lint-exclude is no list of texts. Write"):
+        metadata.left_out(tmp_path)
+
+
+# Hostile files
+
+
+@pytest.mark.parametrize(
+    "data, why",
+    [
+        (b"def f(:\n", "syntax error"),
+        (b"import triton\0\n", "null bytes"),
+        (b"import triton # \xff\n", "UTF-8"),
+        (b"# coding: nonsense\nimport triton\n", "encoding"),
+        (b"x = " + b"(" * 500 + b")" * 500, "cannot be parsed|syntax error"),
+        (b"x = " + b"-" * 300 + b"1\n", "deep|cannot be parsed"),
+        (b"x = 1" + b" + 1" * 3000, "deep|cannot be parsed"),
+        (b"import triton\n" + b"#" * 4_000_001, "longer than 4 MB"),
+    ],
+)
+def test_a_file_that_cannot_be_checked_stops_no_other(tmp_path, data, why):
+    (tmp_path / "bad.py").write_bytes(data)
+    (tmp_path / "good.py").write_text(USE)
+    told = lint.lint([tmp_path], ALL, table=TABLE, shown=lambda path: path.name)
+    [bad] = told.unreadable
+    assert bad.path == "bad.py" and re.search(why, bad.why)
+    assert [one.path for one in told.findings] == ["good.py"] and told.files == 2
+
+
+def test_rings_of_imports_and_functions_come_to_an_end(check):
+    ring = {
+        "lib/__init__.py": "",
+        "lib/b.py": f"{HEAD}from .a import f, X\nX = X\ndef g():\n    return f()\n",
+    }
+    text = f"{HEAD}from .b import g, X\ndef f():\n    return g()\nif f() or X:\n    {USE}\n"
+    assert check(text, name="lib/a.py", **ring) == [GATHER]
+
+
+# Outputs
+
+EVIL = "</script>::error::x\x1b[2J\u202e%0A`|<b>\n.py"
+
+
+@pytest.fixture
+def evil(tmp_path):
+    (tmp_path / "a.py").write_text(USE + "\n" + "from triton.language import gather\n" * 4)
+    (tmp_path / "b.py").write_text("(")
+    return lint.lint([tmp_path], ALL, table=TABLE, shown=lambda path: f"{path.stem}{EVIL}")
+
+
+@pytest.mark.parametrize("form", lint_text.FORMATS)
+def test_what_a_stranger_wrote_is_escaped(evil, form):
+    text = lint_text.rendered(evil, form)
+    assert "\x1b" not in text and "\u202e" not in text
+    lines = text.splitlines()
+    if form == "github":
+        assert all(
+            line.startswith(("::error file=", "::notice file=", "5 found")) for line in lines
+        )
+        assert all(line.count("::error") <= 1 for line in lines) and "%250A" in text
+    else:
+        assert not any(line.startswith("::") for line in lines)
+    if form == "text":
+        assert "    and in 2 more places of this file" in lines
+        assert lines[-1].startswith(
+            "5 found in 2 files, 1 file could not be checked; against Triton 2.3.1, "
+        )
+
+
+def test_json_and_sarif_say_all(evil):
+    found = json.loads(lint_text.as_json(evil))
+    assert found["findings"][0] == {
+        "rule": "language-name", "path": f"a{EVIL}", "line": 1, "column": 1, "subject": "triton.language.gather",
+        "releases": ["2.3.1", "3.0.0", "3.1.0", "3.2.0"], "what_happens": "import fails", "healed": {},
+        "message": found["findings"][0]["message"],
+    }  # fmt: skip
+    [run] = json.loads(lint_text.sarif(evil))["runs"]
+    ids = {one["id"] for one in run["tool"]["driver"]["rules"]}
+    assert ids == {*rules.RULES, "unreadable"} and {one["ruleId"] for one in run["results"]} <= ids
+    [place] = run["results"][0]["locations"]
+    assert place["physicalLocation"]["region"] == {"startLine": 1, "startColumn": 1}
+    assert "\n" not in place["physicalLocation"]["artifactLocation"]["uri"]
+
+
+def test_command(tmp_path, command):
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\ndependencies = ["triton>=3.2"]\n[tool.crosswarp]\nlint-exclude = ["old"]'
+    )
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "x.py").write_text(USE)
+    (tmp_path / "new.py").write_text(USE)
+
+    def run(*arguments):
+        return command("lint", str(tmp_path), *map(str, arguments))
+
+    status, out, err = run()
+    assert status == 1 and "x.py" not in out
+    assert "new.py:1:1: language-name: tl.gather is not in Triton 3.2.0: import fails" in out
+    assert "Releases by metadata: triton >=3.2 (pyproject.toml)" in err
+    assert run("--triton", ">=3.3")[0] == 0
+    assert run("--columns", "triton-3.6.0")[0] == 0
+    assert run("--rules", "host-name")[0] == 0
+    assert run("--exclude", "new.py")[0] == 0
+    assert run("--format", "sarif", "--out", tmp_path / "out.sarif")[0] == 1
+    assert json.loads((tmp_path / "out.sarif").read_text())["version"] == "2.1.0"
+    for wrong, said in (
+        (["--triton", "three"], "is no range"),
+        (["--triton", ">=9"], "none of the releases"),
+        (["--rules", "nothing"], "there is no such rule"),
+    ):
+        status, _, err = run(*wrong)
+        assert status == 2 and said in err
+    status, _, err = command("lint", str(tmp_path / "gone"))
+    assert status == 2 and "no such file or folder" in err
+
+
+def test_every_name_of_the_host_is_found_under_its_full_name():
+    api = Api(TABLE)
+    assert api.has("3.9.0", "triton.language.dot") is True
+    assert api.has("3.2.0", "triton.language.extra.cuda.gdc_wait") is False
+    assert api.has("2.3.1", "triton.language.math.tanh") is True
+    assert api.has("3.9.0", "triton.language.no_release_has_this") is None
+    assert api.parameters("3.9.0", "triton.language.store")["*"] == ""
