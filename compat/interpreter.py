@@ -48,7 +48,7 @@ def _forget(entry: Any) -> None:
         if entry in COMMON.waiting:
             COMMON.waiting.remove(entry)
             if not COMMON.waiting:
-                sys.meta_path.remove(COMMON.finder)
+                sys.meta_path[:] = [one for one in sys.meta_path if one is not COMMON.finder]
                 COMMON.finder = None
 
 
