@@ -1,8 +1,8 @@
 """``python -m crosswarp.matrix.cell.suite.target_probe TARGETS.json``: which targets this Triton compiles for.
 
 TARGETS.json holds the tables of targets.toml and `time_limit`, seconds for one kernel. Prints a JSON line for what this
-environment is, and then one for each target: why the addition and why the dot product cannot be compiled, an empty string
-if it can. Each kernel is compiled anew, in a forked child of its own.
+environment is, and then one for each target: why the addition and why the dot product cannot be compiled, an empty
+string if it can. Each kernel is compiled anew, in a forked child of its own.
 """
 
 import json
