@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import sys
+
 import pytest
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.errors import ConfigError, UsageError
-from crosswarp.matrix.facts import targets
+from crosswarp.matrix.facts import probed_targets, targets
+from crosswarp.matrix.running import target_run
+from crosswarp.reports.commands import targets as commands
+from crosswarp.reports.text import targets_page
 
 GOOD = {
     "backend": '"cuda"', "arch": "90", "family": '"sm_9"', "warp_size": "32", "max_threads_per_block": "1024",
@@ -107,3 +114,99 @@ def test_two_targets_of_one_name_are_refused(tmp_path):
     path.write_text(text)
     with pytest.raises(ConfigError, match=r'both \[sm_90\] and \[sm_80\] are called "h 100"'):
         targets.load(path)
+
+
+def test_the_releases_of_a_target_are_those_that_compiled_for_it():
+    """What targets.toml declares is what `crosswarp targets --probe` measured, on every release that was asked."""
+    measured = probed_targets.load()
+    assert {"2.3.1", "3.2.0", "3.6.0", "3.9.0"} <= measured.keys()
+    wrong = [
+        f"{name} on {version}"
+        for version, release in measured.items()
+        for name, target in targets.load().items()
+        if versions.within(version, target.triton) != release.targets[name].works
+    ]
+    assert wrong == []
+
+
+def test_what_was_measured_is_kept_as_it_is(tmp_path):
+    path = tmp_path / "probed.json"
+    assert probed_targets.load(path) == {}
+    probed_targets.write(path, probed_targets.load())
+    assert path.read_text("utf-8") == probed_targets.DEFAULT_FILE.read_text("utf-8")
+    path.write_text('{"crosswarp_targets": 2, "releases": {}}')
+    with pytest.raises(ConfigError, match="crosswarp targets --probe --write"):
+        probed_targets.load(path)
+
+
+# An environment that compiles for all but sm_75, of which the dot product fails; it dies where it is told to.
+FAKE = """
+import json, sys
+targets = json.load(open(sys.argv[-1]))["targets"]
+print(json.dumps({"triton": VERSION, "triton_build": "b", "ptxas": "12", "torch": "2", "python": "3.11"}))
+for name in targets:
+    if name == DIES: sys.exit(3)
+    print(json.dumps({"target": name, "add": "", "dot": "no mma" if name == "sm_75" else ""}))
+"""
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch, command):
+    """`asked(...)`: `crosswarp targets --probe` of an environment that is no such thing."""
+    script = tmp_path / "probe.py"
+    monkeypatch.setattr(
+        target_run, "argv", lambda python, spec: [sys.executable, str(script), str(spec)]
+    )
+    monkeypatch.setattr(commands.here, "look", lambda python: commands.here.Here(python, {}))
+
+    def call(*arguments, version="3.9.0", dies=""):
+        script.write_text(FAKE.replace("VERSION", repr(version)).replace("DIES", repr(dies)))
+        path = ("--probed-file", str(tmp_path / "probed.json"))
+        return command("targets", "--probe", "--here", "python", *path, *arguments)
+
+    return call
+
+
+def test_asking_and_recording(asked, tmp_path):
+    status, out, _ = asked("--targets", "sm_75,T4,sm_80")
+    assert status == 0 and "3.9.0: compiles for 1 of 2" in out
+    assert re.search(r"sm_75 +no dot", out) and re.search(r"sm_80 +✓", out)
+    assert asked("--targets", "sm_75,sm_80", "--write")[0] == 0
+    # Those that are not asked now keep what they had.
+    assert asked("--targets", "sm_80", "--write", version="3.10.0")[0] == 0
+    assert asked("--targets", "sm_80", "--write")[0] == 0
+    kept = probed_targets.load(tmp_path / "probed.json")
+    assert {version: list(one.targets) for version, one in kept.items()} == {
+        "3.9.0": ["sm_75", "sm_80"],
+        "3.10.0": ["sm_80"],
+    }
+    assert not kept["3.9.0"].targets["sm_75"].works
+
+
+def test_what_is_not_as_recorded_is_said(asked, tmp_path):
+    asked("--targets", "sm_75,sm_80", "--write")
+    path = tmp_path / "probed.json"
+    assert asked("--targets", "sm_75,sm_80")[0] == 0
+    path.write_text(path.read_text().replace("no mma", "another reason"))
+    status, out, _ = asked("--targets", "sm_75,sm_80")
+    assert status == 1 and "3.9.0 sm_75: dot: another reason -> no mma" in out
+
+
+def test_an_environment_that_dies_records_nothing(asked, tmp_path):
+    status, _, err = asked("--targets", "sm_75,sm_80", "--write", dies="sm_80")
+    assert status == 1 and "ended with status 3 before its last target" in err
+    assert not (tmp_path / "probed.json").exists()
+
+
+def test_options_of_asking_are_for_asking(command):
+    assert "add --probe" in command("targets", "--write")[2]
+    assert "name the environments" in command("targets", "--probe")[2]
+
+
+def test_the_page_has_every_target_and_release():
+    listed, measured = targets.load(), probed_targets.load()
+    page = targets_page.page(listed, measured)
+    for name in listed:
+        assert page.count(f"| `{name}` |") == 2 and f"- `{name}`: " in page
+    assert f"| target | {' | '.join(measured)} |" in page.replace("\\", "")
+    assert "## Intel XPU" in page
