@@ -47,6 +47,9 @@ def make_state(make_record):
     def make(state, **changes):
         if state == "absent":
             return None
+        if state == "timeout":
+            # With the machine to itself, and more time.
+            changes["resources"] = {"alone": True}
         return make_record(**{**LEFT_OUT.get(state, {"outcome": state}), **changes})
 
     return make
@@ -86,6 +89,17 @@ def timed(make_record):
 def test_all_pairs_of_outcomes(make_state, before, after):
     old, new = make_state(before, fingerprint="one"), make_state(after, fingerprint="two")
     assert compare(old, new).outcome == _expected(before, after)
+
+
+def test_a_timeout_beside_others_is_no_regression_yet(make_record):
+    before, hurried = make_record(), make_record(outcome="timeout", fingerprint="timeout")
+    found = compare(before, hurried)
+    assert found.outcome == "unknown" and "--time-limit-alone" in found.note
+    again = make_record(outcome="timeout", fingerprint="timeout", resources={"alone": True})
+    assert compare(before, again).outcome == "regressed"
+    # It was red before, whatever of.
+    assert compare(make_record(outcome="crash"), hurried).outcome == "changed-failure"
+    assert compare(hurried, hurried).outcome == "same"
 
 
 @pytest.mark.parametrize("state", [*OUTCOMES, *LEFT_OUT])

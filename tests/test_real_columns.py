@@ -313,7 +313,7 @@ HOSTILE = {
 def test_a_hostile_suite_is_recorded_whole(tmp_path):
     done, cells = run(
         tmp_path, "--columns", "triton-3.2.0", "--targets", "sm_90", "--suite", str(ROOT / "tests/suites/hostile"),
-        "--modes", "bare", "--time-limit", "12", "--memory-limit", "1000",
+        "--modes", "bare", "--time-limit", "12", "--time-limit-alone", "0", "--memory-limit", "1000",
     )  # fmt: skip
     assert done.returncode == 1
     found = {(cell["kernel"], cell["lane"]): (cell["outcome"], cell["reason"]) for cell in cells}

@@ -9,12 +9,12 @@
 | left out       | gone   | same   | same               | regressed       |
 | red            | gone   | fixed  | fixed              | changed-failure |
 
-`not-run` on either side is `unknown`, whatever the other says. `unsupported` counts as absent: a column that comes to
-lack what a case needs, or no longer lacks it, says so by declaration, and that is no verdict on the kernel. "left out"
-is a configuration that an autotuner or a shim passed over: nothing is red, but one survivor less is left to choose
-from. Red twice is `same` when outcome and fingerprint are the same. (*) What passed twice can be `resource-regressed`
-(see `resources`), `slower` (see `slower`), or `changed`, which is told and judged neither way; what became leaner or
-faster is `same`.
+`not-run` on either side is `unknown`, whatever the other says, and so is a timeout after a pass, unless it was run
+again alone with more time. `unsupported` counts as absent: a column that comes to lack what a case needs, or no longer
+lacks it, says so by declaration, and that is no verdict on the kernel. "left out" is a configuration that an autotuner
+or a shim passed over: nothing is red, but one survivor less is left to choose from. Red twice is `same` when outcome
+and fingerprint are the same. (*) What passed twice can be `resource-regressed` (see `resources`), `slower` (see
+`slower`), or `changed`, which is told and judged neither way; what became leaner or faster is `same`.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ _RULES = {
 }
 
 
+HURRIED = "took too long beside other jobs, and was not run again alone with more time (--time-limit-alone)"
 UNREACHED = "the run did not come to them on one side"
 
 # Relative, and in ms: see `slower`. On an H200, 61 cases timed twice: none slower (tests/bench/README.md).
@@ -103,6 +104,8 @@ def compare(before: Record | None, after: Record | None) -> Comparison:
     if "not run" in shown:
         return Comparison("unknown")
     outcome = _RULES[shown]
+    if outcome == "regressed" and after is not None and _was_hurried(after):
+        return Comparison("unknown", note=HURRIED)
     if before is None or after is None:
         return Comparison(outcome)
     if shown == ("red", "red"):
@@ -178,6 +181,11 @@ def slower(before: Record, after: Record) -> tuple[Change | None, str]:
     if new["median"] < beyond or new["low"] <= old["high"]:
         return None, ""
     return Change("time", "a launch", old["median"], new["median"], "ms"), ""
+
+
+def _was_hurried(record: Record) -> bool:
+    """A timeout that others on the same cores may have caused: no verdict on the kernel."""
+    return record.outcome == "timeout" and record.resources.get("alone") is not True
 
 
 def _shows(record: Record | None) -> str:
