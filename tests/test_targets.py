@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from crosswarp.matrix import versions
+from crosswarp.matrix.cell.pytest_plugin import session
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import probed_targets, targets
 from crosswarp.matrix.running import target_run
@@ -101,6 +102,12 @@ def test_what_is_refused(tmp_path, name, changes, named):
 )  # fmt: skip
 def test_a_product_stands_for_its_target(product, name):
     assert list(targets.choose(targets.load(), [product])) == [name]
+
+
+@pytest.mark.parametrize("product", ["h100", "RTX 5090", "rx-7900-xtx", "T4", "sm_90"])
+def test_the_pytest_plugin_takes_the_same_names(product):
+    (name,) = targets.choose(targets.load(), [product])
+    assert session.target(product).name == name
 
 
 def test_every_target_has_a_product_by_name():
