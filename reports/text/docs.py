@@ -61,8 +61,9 @@ def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
         '`install(exclude=["libdevice_paths"])` all but these. Several libraries of one process may each install: what '
         "is active is the union of what they ask for, and an exclusion forbids nothing to the others. "
         "`with compat.installed(…):` takes its own back at its end; `compat.uninstall()` takes everything back, for "
-        "everybody who asked this copy of it ([a library may have vendored one](maintainers.md)). A shim that cannot be "
-        "applied to your Triton is undone, warned of once (`CompatWarning`) and left out, the others are applied; `compat.left_out()` says why.",
+        "everybody who asked this copy of it ([a library may have vendored one](maintainers.md)). A shim that cannot "
+        "be applied to your Triton is undone, warned of once (`CompatWarning`) and left out, the others are applied; "
+        "`compat.left_out()` says why.",
         _table(
             ["what you see", "Triton", "shim"],
             [
