@@ -66,6 +66,7 @@ def test_what_was_late_beside_others_and_passes_alone_is_a_pass_that_says_so(ran
     # Each once, whichever of the two goes told of it.
     assert cells == [("A", "pass"), ("B", "pass"), ("", "pass")]
     assert verdict.resources == {"late": "longer than 0.5 s beside others"}
+    assert verdict.message == "longer than 0.5 s beside others, not alone"
 
 
 def test_what_is_late_alone_as_well_is_a_timeout_that_says_so(ran):

@@ -51,6 +51,8 @@ def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], 
             with turns.alone(spec["records"]):
                 verdict, seconds, _ = _isolated(item, spec, again, told_of, tell)
             verdict.resources["late"] = f"longer than {limit:g} s beside others"
+            # Nothing is tried again without a word.
+            verdict.message = verdict.message or f"{verdict.resources['late']}, not alone"
     tell("", verdict, seconds)
     return verdict
 
