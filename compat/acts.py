@@ -1,15 +1,15 @@
 """Which shims have changed something in this process. They say so themselves: one may be installed and never be met."""
 
-from typing import Dict, List
+from typing import List
 
-_acted: Dict[str, int] = {}
+from .copies import COMMON
 
 
 def acted() -> List[str]:
     """Names of the shims that have acted in this process, sorted."""
-    return sorted(_acted)
+    return sorted(COMMON.acted)
 
 
 def note_acted(name: str) -> None:
     """Notes that the shim `name` has acted. Costs a dictionary's entry: a launch may call it."""
-    _acted[name] = _acted.get(name, 0) + 1
+    COMMON.acted[name] = COMMON.acted.get(name, 0) + 1

@@ -1,19 +1,23 @@
 """What compat raises and how it speaks: once for each thing, as a warning."""
 
 import sys
-import threading
 import warnings
-from typing import Any, Optional, Set, Tuple
+from typing import Any, Optional, Tuple
+
+from .copies import COMMON, the_same_for_all
 
 
+@the_same_for_all
 class CompatError(Exception):
     """An error of crosswarp.compat itself."""
 
 
+@the_same_for_all
 class CompatWarning(UserWarning):
     """A shim changed what a program asked for, and says so once."""
 
 
+@the_same_for_all
 class CompilerCrashed(CompatError):
     """The Triton compiler died (signal, exit, time or memory limit) while it compiled a kernel in a forked child.
 
@@ -43,16 +47,12 @@ class CompilerCrashed(CompatError):
         return type(self), (self.kernel, self.kind, self.reason, self.stderr, self.remembered)
 
 
-_said: Set[str] = set()
-_said_lock = threading.Lock()
-
-
 def say_once(text: str) -> None:
     """Warn with `text`, the first time that it is said in this process."""
-    with _said_lock:
-        if text in _said:
+    with COMMON.said_lock:
+        if text in COMMON.said:
             return
-        _said.add(text)
+        COMMON.said.add(text)
     warnings.warn(text, CompatWarning, stacklevel=3)
 
 

@@ -2,6 +2,9 @@
 
 What is installed is the union of what was asked for: by `install`, until `uninstall`, and by each `installed` block, as
 long as it lasts. A shim that cannot be applied to this Triton is taken back, said once and left out; the others go on.
+
+A process may hold several copies of this library (`copies`). What is installed is then the union over all of them, each
+shim once: any copy works out the whole, and has the copy that is to apply a shim do it.
 """
 
 import contextlib
@@ -9,8 +12,21 @@ import functools
 import importlib.util
 import sys
 import threading
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import (
+    Any,
+    Collection,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Set,
+    Tuple,
+)
 
+from .copies import COMMON, VERSION
 from .errors import CompatError, say_without_raising
 from .record import Patches, Shim, covered_by_others
 from .shims import all_shims
@@ -34,12 +50,45 @@ class _Request(NamedTuple):
         return in_window(shim.window, version)
 
 
-_lock = threading.RLock()
+class _Applied(NamedTuple):
+    """A shim that is in place, its patches, and the copy that made them (`_Here`)."""
+
+    shim: Shim
+    patches: Patches
+    copy: Any
+
+
+_lock = COMMON.lock
 _standing: List[_Request] = []
 _passing: List[_Request] = []
-# Also those that failed later than they were applied, which may lie under others: `_left_out` has their names.
-_applied: List[Tuple[Shim, Patches]] = []
+# Also those that failed later than they were applied, which may lie under others.
 _left_out: Dict[str, str] = {}
+
+
+class _Here:
+    """This copy, as the others see it."""
+
+    version = VERSION
+
+    def shims(self) -> Dict[str, Shim]:
+        return {shim.name: shim for shim in all_shims()}
+
+    def wanted(self, version: str) -> Set[str]:
+        """Names of what is asked of this copy, on this Triton."""
+        requests = [*_standing, *_passing]
+        return {s.name for s in all_shims() if any(r.wants(s, version) for r in requests)}
+
+    def failed(self) -> Collection[str]:
+        """Names of what this copy cannot apply."""
+        return _left_out
+
+    def patches(self, shim: Shim, version: str) -> Optional[Patches]:
+        """Applies it, or says why not."""
+        patches = Patches(functools.partial(_leave_out, shim, version))
+        return patches if patches.attempt(shim.apply, patches) else None
+
+
+_HERE = _Here()
 
 
 def install(
@@ -69,7 +118,10 @@ def install(
 
 
 def uninstall() -> None:
-    """Put Triton's own objects back, whoever has asked for the shims, and stop waiting for Triton's import."""
+    """Put Triton's own objects back, whoever has asked for the shims, and stop waiting for Triton's import.
+
+    What another copy of this library was asked for, one that somebody has vendored, stays: it has an `uninstall` too.
+    """
     with _lock:
         _standing.clear()
         _passing.clear()
@@ -104,9 +156,11 @@ def installed(
 
 
 def active() -> List[Shim]:
-    """The shims that are installed now, in the order in which they were applied."""
+    """The shims that are installed now, by any copy of this library, in the order in which they were applied."""
     with _lock:
-        return [shim for shim, _ in _applied if shim.name not in _left_out]
+        return [
+            one.shim for one in COMMON.applied if one.shim.name not in one.copy.failed()
+        ]  # fmt: skip
 
 
 def left_out() -> Dict[str, str]:
@@ -159,55 +213,83 @@ def _forget(request: _Request) -> None:
 
 def _settle() -> None:
     """Bring what is applied in line with what is asked for. Called with the lock held."""
-    requests = [*_standing, *_passing]
-    if not requests:
+    asked = bool(_standing or _passing)
+    if asked and _HERE not in COMMON.asking:
+        COMMON.asking.append(_HERE)
+    if not asked:
         sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _AfterTriton)]
-        _take_back(0)
-        _left_out.clear()
-        return
+        if _HERE in COMMON.asking:
+            COMMON.asking.remove(_HERE)
     triton = sys.modules.get("triton")
     waiting = any(isinstance(finder, _AfterTriton) for finder in sys.meta_path)
     # Half-imported counts as not yet: torch may be importing Triton in this very call. And where another thread imports
     # it, that one will apply: it holds the lock of the import that we would wait for.
     importing = getattr(getattr(triton, "__spec__", None), "_initializing", False)
-    if triton is None or (importing and (waiting or not hasattr(triton, "jit"))):
-        if not waiting:
+    if not COMMON.asking:
+        _take_back(0)
+    elif triton is None or (importing and (waiting or not hasattr(triton, "jit"))):
+        if asked and not waiting:
             sys.meta_path.insert(0, _AfterTriton())
     # What a library puts there on machines without Triton is no package.
     elif hasattr(triton, "__path__"):
-        _apply(requests)
+        _apply()
+    if not asked:
+        _left_out.clear()
 
 
-def _apply(requests: List[_Request]) -> None:
+def _apply() -> None:
     version = triton_version()
     if version is None:
         return
-    present = [shim.name for shim, _ in _applied]
-    wanted = [
-        shim
-        for shim in all_shims()
-        if any(request.wants(shim, version) for request in requests)
-        # What could not be applied is not tried again.
-        and (shim.name in present or shim.name not in _left_out)
-    ]
-    same = 0
-    while same < min(len(wanted), len(present)) and wanted[same].name == present[same]:
-        same += 1
     # They wrap each other in their order, so what comes in between is put under those that come later. Not where
     # somebody else's patch lies on ours, which would stay below it and wrap twice.
-    grown = set(present) <= {shim.name for shim in wanted}
-    if not (grown and covered_by_others(patches for _, patches in _applied)):
+    covered = covered_by_others(one.patches for one in COMMON.applied)
+    wanted = _chosen(version, stay=covered)
+    present = [(one.shim.name, one.copy) for one in COMMON.applied]
+    same = 0
+    while same < min(len(wanted), len(present)) and present[same] == (
+        wanted[same][0].name,
+        wanted[same][1],
+    ):
+        same += 1
+    if not (covered and set(present) <= {(shim.name, copy) for shim, copy in wanted}):
         _take_back(same)
-    for shim in wanted:
-        if shim.name not in _left_out and all(shim is not applied for applied, _ in _applied):
-            patches = Patches(functools.partial(_leave_out, shim, version))
-            if patches.attempt(shim.apply, patches):
-                _applied.append((shim, patches))
+    in_place = {one.shim.name for one in COMMON.applied}
+    for shim, copy in wanted:
+        if shim.name not in in_place and shim.name not in copy.failed():
+            patches = copy.patches(shim, version)
+            if patches is not None:
+                COMMON.applied.append(_Applied(shim, patches, copy))
+
+
+def _chosen(version: str, stay: bool) -> List[Tuple[Shim, Any]]:
+    """What is asked for of any copy, in order, each with the copy that is to apply it.
+
+    That is the newest of those that have it, and of two of one release the one that has more: shims of one copy know
+    of each other. `stay`: what is applied remains with whoever applied it.
+    """
+    present = {one.shim.name: one for one in COMMON.applied}
+    names = set().union(*(copy.wanted(version) for copy in COMMON.asking))
+    ranked = sorted(COMMON.asking, key=lambda c: (c.version, len(c.shims())), reverse=True)
+    found: Dict[str, Tuple[Shim, Any]] = {}
+    for copy in ranked:
+        for name, shim in copy.shims().items():
+            applied = present.get(name)
+            at_it = applied is not None and applied.copy is copy
+            # What could not be applied is not tried again, by that copy.
+            if name in names and name not in found and (at_it or name not in copy.failed()):
+                found[name] = (shim, copy)
+    if stay:
+        found.update(
+            {name: (one.shim, one.copy) for name, one in present.items() if name in found}
+        )  # fmt: skip
+    # Each copy has its own in the order of their names.
+    return sorted(found.values(), key=lambda one: one[0].order)
 
 
 def _take_back(keep: int) -> None:
-    while len(_applied) > keep:
-        _applied.pop()[1].undo()
+    while len(COMMON.applied) > keep:
+        COMMON.applied.pop().patches.undo()
 
 
 def _leave_out(shim: Shim, version: str, error: Exception) -> None:

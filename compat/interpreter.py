@@ -5,15 +5,13 @@ the 8-bit floats as uint8, as bit patterns.
 """
 
 import sys
-import threading
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable
 
+from .copies import COMMON
 from .install import after_execution
 from .record import Patches
 
 NAME = "triton.runtime.interpreter"
-_lock = threading.RLock()
-_waiting: List[Tuple[Patches, Callable[[Patches, Any], None]]] = []
 
 
 def once_imported(apply: Callable[[Patches, Any], None]) -> Callable[[Patches], None]:
@@ -25,12 +23,14 @@ def once_imported(apply: Callable[[Patches, Any], None]) -> Callable[[Patches], 
 
     def wait_and_apply(patches: Patches) -> None:
         entry = (patches, apply)
-        with _lock:
+        with COMMON.interpreter_lock:
             if not imported():
-                _waiting.append(entry)
+                COMMON.waiting.append(entry)
                 patches.on_undo(lambda: _forget(entry))
-                if len(_waiting) == 1:
-                    sys.meta_path.insert(0, _FINDER)
+                # One for all copies: each would ask the others.
+                if COMMON.finder is None:
+                    COMMON.finder = _AfterInterpreter()
+                    sys.meta_path.insert(0, COMMON.finder)
                 return
         apply(patches, sys.modules[NAME])
 
@@ -44,11 +44,12 @@ def imported() -> bool:
 
 
 def _forget(entry: Any) -> None:
-    with _lock:
-        if entry in _waiting:
-            _waiting.remove(entry)
-            if not _waiting:
-                sys.meta_path.remove(_FINDER)
+    with COMMON.interpreter_lock:
+        if entry in COMMON.waiting:
+            COMMON.waiting.remove(entry)
+            if not COMMON.waiting:
+                sys.meta_path[:] = [one for one in sys.meta_path if one is not COMMON.finder]
+                COMMON.finder = None
 
 
 class _AfterInterpreter:
@@ -69,13 +70,10 @@ class _AfterInterpreter:
 
 
 def _apply_all(module: Any) -> None:
-    with _lock:
-        for patches, apply in list(_waiting):
+    with COMMON.interpreter_lock:
+        for patches, apply in list(COMMON.waiting):
             _forget((patches, apply))
             patches.attempt(apply, patches, module)
-
-
-_FINDER: Any = _AfterInterpreter()
 
 
 def has_type(value: Any, interpreter: Any, dtype: Any) -> bool:

@@ -99,6 +99,7 @@ def run_isolated(
     time_limit: float,
     memory_limit_mb: Optional[int] = None,
     on_message: Optional[Callable[[Any], None]] = None,
+    anew: bool = False,
 ) -> Outcome:
     """Run ``function(send)`` in a forked child and say how that ended.
 
@@ -108,6 +109,7 @@ def run_isolated(
         time_limit: seconds of wall time; then the child and what it started are killed.
         memory_limit_mb: resident memory of the child in MiB, looked at every 50 ms; None for no limit.
         on_message: called in the parent for each message.
+        anew: whether the time limit begins anew with each message: it is then the time for one step of several.
 
     Raises:
         OSError: the fork or a pipe failed. KeyboardInterrupt is passed on after the child is killed.
@@ -115,7 +117,7 @@ def run_isolated(
     started = time.monotonic()
     child = fork(lambda send: [function(send)])
     try:
-        return child.watch(started, time_limit, memory_limit_mb, on_message)
+        return child.watch(started, time_limit, memory_limit_mb, on_message, anew=anew)
     finally:
         child.end()
 
@@ -139,8 +141,18 @@ class Child:
         memory_limit_mb: Optional[int] = None,
         on_message: Optional[Callable[[Any], None]] = None,
         until_result: bool = False,
+        anew: bool = False,
     ) -> Outcome:
         """Wait for the end of the child, or for its next result, and say what came."""
+        since = started
+
+        def heard(message: Any) -> None:
+            nonlocal since
+            if anew:
+                since = time.monotonic()
+            if on_message is not None:
+                on_message(message)
+
         kept = _Kept()
         result: Optional[Outcome] = None
         stopped: Optional[Outcome] = None
@@ -157,7 +169,7 @@ class Child:
                     elif key.fd == self.output_fd:
                         kept.feed(data)
                     else:
-                        result = self._frames(data, on_message) or result
+                        result = self._frames(data, heard) or result
                 if until_result and (result is not None or self._unreadable):
                     break
                 # Both pipes closed: the end is near, wait for it rather than poll. A daemon may hold them open.
@@ -169,7 +181,7 @@ class Child:
                 if ended:
                     break
                 pid = self.pid if self.told is None else self.told.pid
-                stopped = _limits(pid, started, time_limit, memory_limit_mb)
+                stopped = _limits(pid, since, time_limit, memory_limit_mb)
                 if stopped is not None:
                     break
             if status is not None:
@@ -178,7 +190,7 @@ class Child:
             for data in _left(self.output_fd):
                 kept.feed(data)
             for data in _left(self.result_fd) if result is None else ():
-                result = self._frames(data, on_message) or result
+                result = self._frames(data, heard) or result
         outcome = stopped or result or _ended(status)
         # A signal says more.
         if self._unreadable and stopped is None and _ended(status).kind != "signal":

@@ -1,6 +1,6 @@
 """The record that each shim carries, and the patches that it makes and can take back."""
 
-from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from .errors import say_without_raising
 
@@ -89,15 +89,20 @@ class Patches:
                 say_without_raising(f"crosswarp.compat could not take back a patch: {error!r}")
         self._undo += reversed(covered)
 
+    def replaced(self) -> Iterator[Tuple[Any, str, Any]]:
+        """Owner, name and what was set there, in order. Other copies of this library ask, of any age."""
+        for step in self._undo:
+            if isinstance(step, _Replaced):
+                yield step.owner, step.name, step.ours
+
 
 def covered_by_others(stack: Iterable[Patches]) -> bool:
     """Whether somebody has replaced what `stack`, all patches that are in place, in order, had set last."""
     last = {}
     for patches in stack:
-        for step in patches._undo:
-            if isinstance(step, _Replaced):
-                last[id(step.owner), step.name] = step
-    return not all(_holds(vars(step.owner).get(step.name), step.ours) for step in last.values())
+        for owner, name, ours in patches.replaced():
+            last[id(owner), name] = (owner, name, ours)
+    return not all(_holds(vars(owner).get(name), ours) for owner, name, ours in last.values())
 
 
 def _holds(found: Any, ours: Any) -> bool:

@@ -14,6 +14,7 @@
     crosswarp github    the comment on a pull request, and an issue for each new root cause
     crosswarp badge     badges of a stored run, as SVG and for shields.io, and its grid as a picture
     crosswarp doctor    what is installed here, what the shims heal of it, and what is left
+    crosswarp vendor    shims as files inside another package, with licence and version
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them
     crosswarp language  what triton.language holds in each release: names, options, what compiles
@@ -42,6 +43,7 @@ COMMANDS = (
     "run", "report", "diff", "baseline", "range", "bisect", "blame", "reproduce", "issues", "plan", "merge", "github",
     "badge", "columns", "update", "targets", "runs", "doctor", "docs", "language", "libraries",
     "lint",
+    "vendor",
 )  # fmt: skip
 
 

@@ -47,6 +47,9 @@ def make_state(make_record):
     def make(state, **changes):
         if state == "absent":
             return None
+        if state == "timeout":
+            # With the machine to itself, and more time.
+            changes["resources"] = {"alone": True}
         return make_record(**{**LEFT_OUT.get(state, {"outcome": state}), **changes})
 
     return make
@@ -88,6 +91,17 @@ def test_all_pairs_of_outcomes(make_state, before, after):
     assert compare(old, new).outcome == _expected(before, after)
 
 
+def test_a_timeout_beside_others_is_no_regression_yet(make_record):
+    before, hurried = make_record(), make_record(outcome="timeout", fingerprint="timeout")
+    found = compare(before, hurried)
+    assert found.outcome == "unknown" and "--time-limit-alone" in found.note
+    again = make_record(outcome="timeout", fingerprint="timeout", resources={"alone": True})
+    assert compare(before, again).outcome == "regressed"
+    # It was red before, whatever of.
+    assert compare(make_record(outcome="crash"), hurried).outcome == "changed-failure"
+    assert compare(hurried, hurried).outcome == "same"
+
+
 @pytest.mark.parametrize("state", [*OUTCOMES, *LEFT_OUT])
 def test_a_cell_is_the_same_as_itself(make_state, state):
     record = make_state(state, fingerprint="f")
@@ -102,7 +116,8 @@ def test_red_twice_is_the_same_only_with_outcome_and_fingerprint(make_record):
 
 
 def test_every_word_is_known_and_every_worse_word_fails():
-    assert set(comparison._RULES.values()) | {"slower", "unknown"} == set(comparison.OUTCOMES)
+    words = set(comparison._RULES.values()) | {"slower", "changed", "unknown"}
+    assert words == set(comparison.OUTCOMES)
     assert comparison.WORSE == ("regressed", "resource-regressed", "slower")
 
 
@@ -117,9 +132,9 @@ def test_a_stack_that_grows_by_a_third_names_both_figures(launched):
 @pytest.mark.parametrize(
     ("metric", "before", "after", "told"),
     [
-        # From nothing to anything.
-        ("stack", 0, 8, True),
-        ("spills", 0, 1, True),
+        # From nothing to more than nothing much.
+        ("stack", 0, 40, True),
+        ("spills", 0, 9, True),
         ("stack", 48, 64, True),
         ("stack", 100, 124, False),
         # What the compilers of 3.0.0 and 3.1.0 make of the same kernel.
@@ -135,7 +150,7 @@ def test_a_stack_that_grows_by_a_third_names_both_figures(launched):
         ("shared", 9_216, 40_960, True),
         ("shared", 32_768, 65_536, True),
         ("shared", 0, 512, False),
-        ("shared", 8_192, 32_768, False),
+        ("shared", 12_288, 28_000, False),
         ("shared", 40_960, 49_152, False),
         ("code", 20_000, 40_000, True),
         ("code", 40_000, 70_000, False),
@@ -166,7 +181,8 @@ def test_every_threshold_at_its_edge(threshold):
 @pytest.mark.parametrize(
     ("metric", "before", "after", "told"),
     [
-        ("scratch", {}, {"scratch": 2}, (0, 2)),
+        ("scratch", {}, {"scratch": 2}, None),
+        ("scratch", {}, {"scratch": 17}, (0, 17)),
         ("scratch", {"scratch": 38}, {"scratch": 70}, (38, 70)),
         # What the compilers of 3.0.0 and 3.1.0 make of the same kernel.
         ("scratch", {"scratch": 6}, {"scratch": 14}, None),

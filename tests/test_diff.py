@@ -178,7 +178,7 @@ def test_the_worst_changes_come_first_and_the_rest_is_counted(crosswarp, stored,
     def launches(**figures):
         return {"launches": [{"kernel": "_kernel", "num_warps": 4, **figures}]}
 
-    grown = [(0, 8), (100, 150), (100, 900), (100, 300), (100, 200), (64, 80)]
+    grown = [(0, 40), (100, 150), (100, 900), (100, 300), (100, 200), (64, 80)]
     narrowed = [(16.0, 8.0), (16.0, 5.333)]
     for side in (0, 1):
         stored(
@@ -198,7 +198,7 @@ def test_the_worst_changes_come_first_and_the_rest_is_counted(crosswarp, stored,
     _, out, _ = crosswarp("diff", "1", "2")
     rows = out[out.index("softmax (9)") :].splitlines()[1:10]
     assert [re.sub(r":.*", "", row).strip() for row in rows] == [
-        "stack     0 → 8 bytes", "100 → 900 bytes", "100 → 300 bytes", "100 → 200 bytes", "and 2 more",
+        "stack     0 → 40 bytes", "100 → 900 bytes", "100 → 300 bytes", "100 → 200 bytes", "and 2 more",
         "registers 100 → 200",
         "access    16 → 5.333 bytes an access", "16 → 8 bytes an access", "tensor    wgmma → mma",
     ]  # fmt: skip

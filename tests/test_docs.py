@@ -75,6 +75,7 @@ def test_the_command_writes_and_compares(tmp_path, capsys, monkeypatch, make_rec
         "language.md",
         "report.schema.json",
         "shims.md",
+        "targets.md",
     ]
     assert cli.main(["docs", "--out", str(folder), "--check"]) == 0
     (folder / "api.md").write_text("older")

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.compat.install import wanted_shims
+
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -311,7 +313,7 @@ HOSTILE = {
 def test_a_hostile_suite_is_recorded_whole(tmp_path):
     done, cells = run(
         tmp_path, "--columns", "triton-3.2.0", "--targets", "sm_90", "--suite", str(ROOT / "tests/suites/hostile"),
-        "--modes", "bare", "--time-limit", "12", "--memory-limit", "1000",
+        "--modes", "bare", "--time-limit", "12", "--time-limit-alone", "0", "--memory-limit", "1000",
     )  # fmt: skip
     assert done.returncode == 1
     found = {(cell["kernel"], cell["lane"]): (cell["outcome"], cell["reason"]) for cell in cells}
@@ -391,6 +393,40 @@ def test_the_cell_side_on_this_column(founding, newest, column, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert " skipped" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("packages", "shims"),
+    [
+        # Without crosswarp in the process.
+        (("one._compat",), ["all"]),
+        (("two._compat", "one._compat", "crosswarp.compat"), ["one", "all", "all"]),
+    ],
+)
+def test_a_vendored_copy_works_alone_and_beside_others(founding, tmp_path, packages, shims):
+    for name, chosen in (("one", "all"), ("two", "interpreter_nan")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+        into = ("--into", str(tmp_path / name / "_compat"))
+        command = [sys.executable, "-m", "crosswarp.reports.cli", "vendor", chosen, *into]
+        subprocess.run(command, check=True, capture_output=True)
+    if "crosswarp.compat" in packages:
+        (tmp_path / "crosswarp").mkdir()
+        (tmp_path / "crosswarp" / "compat").symlink_to(ROOT / "compat")
+    done = subprocess.run(
+        [WORK / "envs" / COLUMNS[1] / "bin" / "python", ROOT / "tests/data/vendored_column.py", *packages],
+        capture_output=True, text=True, timeout=300, check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    bare, *installed, back, there = done.stdout.splitlines()
+    assert (bare, back) == ("bare False", "taken back True False")
+    assert there == str("crosswarp.compat" in packages)
+    everything = len(wanted_shims("auto", "3.2.0"))
+    assert installed == [
+        f"{name} True {1 if which == 'one' else everything} True"
+        for name, which in zip(packages, shims, strict=True)
+    ]
 
 
 def test_the_language_table_is_what_these_columns_hold():

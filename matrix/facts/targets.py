@@ -27,6 +27,9 @@ class Target(BaseModel):
     shared_memory_optin: Positive
     registers_per_block: Positive
     multiprocessors: Positive
+    threads_per_multiprocessor: Positive
+    blocks_per_multiprocessor: Positive
+    shared_memory_per_multiprocessor: Positive
     product: str
     # What else it may be called where a target is asked for: products ("H100").
     names: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 -]*$")], ...] = ()

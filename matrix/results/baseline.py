@@ -8,7 +8,8 @@ for each kernel, case and lane, and what was found there; columns and targets th
 The last part is mode → configuration → cell ("both": bare and shimmed agree). A cell is its outcome, or an object with
 the outcome unless that is `pass`, and with what a comparison needs: why an autotuner left it out, fingerprint, shims,
 launches (warps, registers, shared memory, stack, spills where the binary tells; then, where instructions were counted,
-those that touch scratch memory, bytes of code, bytes an access moves, and the kind of tensor core) and times.
+those that touch scratch memory, bytes of code, bytes an access moves, the kind of tensor core, barriers, and accesses
+to shared memory) and times.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from crosswarp.matrix.results.record import LANES, MODES, Record
 
 # Raised when a field changes its meaning or goes away; a file of another format is refused, not guessed at.
 FORMAT = 1
-_FIGURES = ("registers", "shared", "stack", "spills", "scratch", "code", "access", "kind")
+_FIGURES = (
+    "registers", "shared", "stack", "spills", "scratch", "code", "access", "kind", "barriers", "exchanges",
+)  # fmt: skip
 # The keys of figures.KINDS.
 Kind = Literal["none", "mma", "mfma", "wmma", "wgmma", "tcgen05"]
 # Warps, registers, shared memory and stack are written even if they are not known.

@@ -9,27 +9,43 @@
 | left out       | gone   | same   | same               | regressed       |
 | red            | gone   | fixed  | fixed              | changed-failure |
 
-`not-run` on either side is `unknown`, whatever the other says. `unsupported` counts as absent: a column that comes to
-lack what a case needs, or no longer lacks it, says so by declaration, and that is no verdict on the kernel. "left out"
-is a configuration that an autotuner or a shim passed over: nothing is red, but one survivor less is left to choose
-from. Red twice is `same` when outcome and fingerprint are the same. (*) What passed twice can be `resource-regressed`
-(see `THRESHOLDS`) or `slower` (see `slower`); what became leaner or faster is `same`.
+`not-run` on either side is `unknown`, whatever the other says, and so is a timeout after a pass, unless it was run
+again alone with more time. `unsupported` counts as absent: a column that comes to lack what a case needs, or no longer
+lacks it, says so by declaration, and that is no verdict on the kernel. "left out" is a configuration that an autotuner
+or a shim passed over: nothing is red, but one survivor less is left to choose from. Red twice is `same` when outcome
+and fingerprint are the same. (*) What passed twice can be `resource-regressed` (see `resources`), `slower` (see
+`slower`), or `changed`, which is told and judged neither way; what became leaner or faster is `same`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from crosswarp.matrix.cell.suite.tuning import DROPPED, LEFT_OUT
-from crosswarp.matrix.results.figures import KINDS, Figures, launches
 from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.resources import METRICS, THRESHOLDS, Change, Threshold, grown
+
+__all__ = [
+    "METRICS",
+    "OUTCOMES",
+    "THRESHOLDS",
+    "WORSE",
+    "Change",
+    "Comparison",
+    "Pair",
+    "Threshold",
+    "compare",
+    "grown",
+    "pairs",
+    "slower",
+]
 
 WORSE = ("regressed", "resource-regressed", "slower")
 # In the order in which a reader wants them.
-OUTCOMES = (*WORSE, "changed-failure", "fixed", "new", "gone", "unknown", "same")
+OUTCOMES = (*WORSE, "changed-failure", "changed", "fixed", "new", "gone", "unknown", "same")
 
 _RULES = {
     ("absent", "absent"): "same",
@@ -51,77 +67,7 @@ _RULES = {
 }
 
 
-@dataclass(frozen=True)
-class Threshold:
-    """Reported when it is `factor` times what it was and now more than `above`.
-
-    What `falls` is worse when it is less: reported when it was `factor` times what it is, and more than `above`.
-    """
-
-    metric: str
-    unit: str
-    factor: float
-    above: int
-    # From nothing to anything is reported as well.
-    appears: bool
-    why: str
-    falls: bool = False
-
-    def passed_by(self, before: float, after: float) -> bool:
-        if self.falls:
-            before, after = after, before
-        if self.appears and before == 0 < after:
-            return True
-        return after > before and after >= before * self.factor and after > self.above
-
-
-# Between Triton 3.0.0 and 3.1.0, which have the same ptxas, 2 of 2,318 launches changed at all: a stack of 16 bytes
-# became one of 32. Between 3.1.0 and 3.2.0 the registers of 591 of 2,290 grew, most of them by less than a quarter.
-# Instructions, on sm_80, sm_90 and gfx942: from 3.0.0 to 3.1.0, 4 of 1,006 launches have others (6 accesses to that
-# stack became 14); from 3.1.0 to 3.2.0, 754 of 993, and no cell is reported that its stack, registers or shared memory
-# would not report as well. From 3.2.0 back to 3.1.0, 3 are: on AMD their accesses are half as wide.
-# The same column twice, compiled anew: all of 184 launches have the same figures, and the time to compile more than
-# doubled for 151 of them, because others used the machine. So it is recorded and drawn and judges nothing. Nor does the
-# size of a binary, which AMD has only since Triton 3.5, and in which names and line numbers may outweigh the code.
-THRESHOLDS = (
-    Threshold(
-        "stack", "bytes", 1.25, 32, True,
-        "a frame is traffic to memory in every thread; up to 32 bytes are eight values, which a cache holds",
-    ),
-    Threshold(
-        "spills", "registers", 1.25, 8, True,
-        "the same, where the binary counts them (AMD)",
-    ),
-    Threshold(
-        "scratch", "instructions", 1.5, 16, True,
-        "that traffic itself, which may move into a loop while the frame stays as it is; up to 16 store and load again "
-        "the eight values above",
-    ),
-    Threshold(
-        "registers", "", 1.5, 64, False,
-        "allocation moves a little with every release; up to 64 a thread leave room for 1,024 threads on a "
-        "multiprocessor of 65,536, beyond that half as many again cost a third of them",
-    ),
-    Threshold(
-        "shared", "bytes", 1.5, 32_768, False,
-        "pipelining trades it for speed; beyond 32 KiB two blocks no longer fit the 64 KiB of a CDNA compute unit",
-    ),
-    Threshold(
-        "code", "bytes", 2.0, 32_768, False,
-        "unrolling trades it for speed; beyond 32 KiB two kernels no longer fit the 64 KiB of instructions that a CDNA "
-        "compute unit caches",
-    ),
-    Threshold(
-        "access", "bytes an access", 2.0, 1, False,
-        "every access to global memory costs an issue and a request; masks and layouts narrow a few of them with every "
-        "release, lost alignment narrows all by half or more",
-        falls=True,
-    ),
-)  # fmt: skip
-
-# Of a change, in the order in which a reader wants them.
-METRICS = (*(threshold.metric for threshold in THRESHOLDS), "tensor", "configs", "time")
-
+HURRIED = "took too long beside other jobs, and was not run again alone with more time (--time-limit-alone)"
 UNREACHED = "the run did not come to them on one side"
 
 # Relative, and in ms: see `slower`. On an H200, 61 cases timed twice: none slower (tests/bench/README.md).
@@ -129,17 +75,6 @@ SLOWER_BY = 0.10
 SLOWER_BY_MS = 0.005
 # An H100 copies at 3.0 TB/s and an H200 at 4.3.
 SAME_BANDWIDTH = 0.10
-
-
-@dataclass(frozen=True)
-class Change:
-    """What a metric was and is; `what` names the kernel, the launch or the configuration."""
-
-    metric: str
-    what: str
-    before: float | str
-    after: float | str
-    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -169,6 +104,8 @@ def compare(before: Record | None, after: Record | None) -> Comparison:
     if "not run" in shown:
         return Comparison("unknown")
     outcome = _RULES[shown]
+    if outcome == "regressed" and after is not None and _was_hurried(after):
+        return Comparison("unknown", note=HURRIED)
     if before is None or after is None:
         return Comparison(outcome)
     if shown == ("red", "red"):
@@ -180,10 +117,12 @@ def compare(before: Record | None, after: Record | None) -> Comparison:
     if shown != ("passed", "passed"):
         return Comparison(outcome)
     changes = grown(before, after)
-    if changes:
+    if any(not change.told for change in changes):
         return Comparison("resource-regressed", changes)
     change, note = slower(before, after)
-    return Comparison("slower", (change,)) if change else Comparison(outcome, note=note)
+    if change:
+        return Comparison("slower", (change, *changes))
+    return Comparison("changed" if changes else outcome, changes, note)
 
 
 def pairs(
@@ -220,28 +159,6 @@ def pairs(
     ]
 
 
-def grown(before: Record, after: Record) -> tuple[Change, ...]:
-    """The resources of its launches that passed their threshold, each launch against the same one before."""
-    old, new = launches(before), launches(after)
-    changes = []
-    for (kernel, warps), now in sorted(new.items()):
-        then = old.get((kernel, warps), [])
-        what = f"{kernel}, {warps} warps"
-        # A configuration more or less: which is which cannot be told, so the worst stand for all.
-        couples = (
-            list(zip(then, now)) if len(then) == len(now) else [(_worst(then), _worst(now))]
-        )  # fmt: skip
-        for was, is_now in couples:
-            for threshold in THRESHOLDS:
-                a, b = was.get(threshold.metric), is_now.get(threshold.metric)
-                if a is not None and b is not None and threshold.passed_by(a, b):
-                    changes.append(Change(threshold.metric, what, a, b, threshold.unit))
-            a, b = was.get("kind"), is_now.get("kind")
-            if a is not None and b is not None and KINDS[b] < KINDS[a]:
-                changes.append(Change("tensor", what, a, b))
-    return tuple(dict.fromkeys(changes))
-
-
 def slower(before: Record, after: Record) -> tuple[Change | None, str]:
     """The median's change when it is beyond noise, and else why two times could not be compared.
 
@@ -266,6 +183,11 @@ def slower(before: Record, after: Record) -> tuple[Change | None, str]:
     return Change("time", "a launch", old["median"], new["median"], "ms"), ""
 
 
+def _was_hurried(record: Record) -> bool:
+    """A timeout that others on the same cores may have caused: no verdict on the kernel."""
+    return record.outcome == "timeout" and record.resources.get("alone") is not True
+
+
 def _shows(record: Record | None) -> str:
     if record is None:
         return "absent"
@@ -276,16 +198,6 @@ def _shows(record: Record | None) -> str:
     if record.reason in (DROPPED, LEFT_OUT):
         return "left out"
     return "absent" if record.outcome == "unsupported" else "passed"
-
-
-def _worst(figures: Sequence[Figures]) -> Figures:
-    worst: Figures = {}
-    for threshold in THRESHOLDS:
-        found = [one[threshold.metric] for one in figures if threshold.metric in one]
-        if found:
-            worst[threshold.metric] = min(found) if threshold.falls else max(found)
-    kinds = [one["kind"] for one in figures if "kind" in one]
-    return {**worst, "kind": min(kinds, key=KINDS.__getitem__)} if kinds else worst
 
 
 def _timing(record: Record) -> dict[str, Any] | None:

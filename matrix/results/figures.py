@@ -5,7 +5,8 @@ The counts of instructions by class are in matrix/cell/virtual_gpu/instructions.
 - `scratch`: instructions that touch a thread's own memory;
 - `access`: bytes that a thread moves with one access to global memory, on average. Not for kernels that move whole
   tiles (TMA): what is left of their accesses are those of single values;
-- `tensor`: instructions for tensor cores, and `kind`: the widest sort of them, or "none".
+- `tensor`: instructions for tensor cores, and `kind`: the widest sort of them, or "none";
+- `barriers`, and `exchanges`: the accesses to shared memory that barriers stand between.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ Figures = dict[str, Any]
 
 # How much of the tensor cores one instruction drives: tcgen05 those of an SM (or of two), wgmma those of four warps.
 KINDS = {"none": 0, "mma": 1, "mfma": 1, "wmma": 1, "wgmma": 2, "tcgen05": 3}
-_COUNTED = ("registers", "shared", "stack", "spills", "code", "scratch", "tensor")
+_COUNTED = (
+    "registers", "shared", "stack", "spills", "code", "scratch", "tensor", "barriers", "exchanges",
+)  # fmt: skip
 _ACCESSES = ("load", "store", "async")
+_EXCHANGES = ("shared.load", "shared.store", "matrix")
 
 # Triton 2.3.1 appends what a kernel was specialised for to its name: `_kernel_0d1d2d34c`.
 _SPECIALISED = re.compile(r"_0[cd]{0,2}(?:\d+[cd]{0,2})*$")
@@ -77,6 +81,11 @@ def _of_instructions(counts: Mapping[str, Any], binary_was_read: bool) -> Figure
             tensor += count
             kind = max(kind, what, key=KINDS.__getitem__)
     found: Figures = {"tensor": tensor, "kind": kind}
+    if is_count(counts.get("barrier", 0)):
+        found["barriers"] = counts.get("barrier", 0)
+    exchanges = [counts.get(name, 0) for name in _EXCHANGES]
+    if all(map(is_count, exchanges)):
+        found["exchanges"] = sum(exchanges)
     if accesses and not counts.get("bulk"):
         found["access"] = round(bytes_moved / accesses, 2)
     # On NVIDIA they are counted in the machine code, of which nothing is known without registers.

@@ -33,8 +33,10 @@ class Plan:
     modes: tuple[str, ...] = MODES
     kernels: tuple[str, ...] = ("*",)
     jobs: int = 1
-    # Seconds for one case, megabytes for the process that compiles it, seconds for a whole column.
+    # Seconds for one configuration of a case, megabytes for the process that compiles it, seconds for a whole column.
     time_limit: int = 120
+    # Seconds for what took longer, when it runs again with nothing beside it; 0: it does not.
+    time_limit_alone: int = 0
     memory_limit_mb: int = 6000
     column_limit: int = 3600
     suite: Path | None = None
@@ -64,6 +66,7 @@ class Plan:
             "kernels": list(self.kernels),
             "jobs": self.jobs,
             "time_limit": self.time_limit,
+            "time_limit_alone": self.time_limit_alone,
             "memory_limit_mb": self.memory_limit_mb,
             "cache": str(cache),
             "suite": str(self.suite) if self.suite else None,

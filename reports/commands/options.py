@@ -59,8 +59,16 @@ def add_limits(group: argparse._ActionsContainer) -> None:
         "--jobs", type=positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
     )
     group.add_argument(
-        "--time-limit", type=positive, default=120, metavar="S", help="for one case (120)"
+        "--time-limit",
+        type=positive,
+        default=120,
+        metavar="S",
+        help="for one configuration of a case (120)",
     )
+    group.add_argument(
+        "--time-limit-alone", type=int, metavar="S",
+        help="for what took longer, run again with nothing beside it (three times --time-limit; 0: not again)",
+    )  # fmt: skip
     group.add_argument(
         "--memory-limit",
         type=positive,
@@ -71,6 +79,12 @@ def add_limits(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--column-limit", type=positive, default=3600, metavar="S", help="for one column (3600)"
     )
+
+
+def alone(options: argparse.Namespace) -> int:
+    """Seconds of `--time-limit-alone`."""
+    given = options.time_limit_alone
+    return 3 * options.time_limit if given is None else max(given, 0)
 
 
 def add_here(group: argparse._ActionsContainer, meaning: str) -> None:

@@ -24,6 +24,7 @@ from crosswarp.reports.commands.options import (
     add_selection,
     add_store,
     add_work,
+    alone,
     check_work,
     known_issues,
 )
@@ -99,6 +100,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             kernels=wanted.kernels,
             jobs=options.jobs or default_jobs(),
             time_limit=options.time_limit,
+            time_limit_alone=alone(options),
             memory_limit_mb=options.memory_limit,
             column_limit=options.column_limit,
             suite=wanted.suite,

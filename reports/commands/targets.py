@@ -1,24 +1,67 @@
-"""`crosswarp targets`: what there is to choose from, of GPUs."""
+"""`crosswarp targets`: what there is to choose from, of GPUs, and which release compiles for them."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from tabulate import tabulate
 
-from crosswarp.reports.commands.options import add_files, target_table
+from crosswarp.matrix.environments import here
+from crosswarp.matrix.environments.environment import Builder
+from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
+from crosswarp.matrix.facts import columns, probed_targets, selection, targets
+from crosswarp.matrix.facts.probed_targets import Release
+from crosswarp.matrix.facts.targets import Target
+from crosswarp.matrix.running import target_run
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_work,
+    check_work,
+    column_table,
+    positive,
+    target_table,
+)
+from crosswarp.reports.text import escape, targets_page
 
-HELP = "list the targets"
-DESCRIPTION = "List the targets."
+HELP = "list the targets, and which release compiles for them"
+DESCRIPTION = (
+    "List the targets. With --probe: have environments compile an addition and a dot product for each, and compare "
+    "with what is recorded (exit 1 where they differ), or record it."
+)
 HEADS = ("target", "products", "triton", "warp", "threads", "shared")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    add_files(parser, "targets")
+    parser.add_argument(
+        "--probe", action="store_true", help="ask compilers: those of --here or of --columns"
+    )
+    parser.add_argument(
+        "--here", type=Path, action="append", metavar="PYTHON", help="with --probe; may be repeated"
+    )
+    parser.add_argument("--columns", action="append", metavar="GLOB,..", help="with --probe")
+    parser.add_argument(
+        "--targets", action="append", metavar="GLOB,..", help="these alone (default: all)"
+    )
+    parser.add_argument("--write", action="store_true", help="with --probe: record what was found")
+    parser.add_argument(
+        "--time-limit", type=positive, default=60, metavar="S", help="for one kernel (60)"
+    )
+    add_work(parser)
+    add_files(parser, "columns", "targets", "probed")
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    table = target_table(options)
+    if options.targets:
+        table = targets.choose(table, selection.split(options.targets))
+    if options.probe:
+        return _probe(options, table)
+    if options.here or options.columns or options.write:
+        raise UsageError("--here, --columns and --write are about asking: add --probe.")
     rows = [
         [
             name,
@@ -28,7 +71,62 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             t.max_threads_per_block,
             t.shared_memory_optin,
         ]
-        for name, t in target_table(options).items()
+        for name, t in table.items()
     ]
     print(tabulate(rows, HEADS, disable_numparse=True))
-    return 0
+    return EXIT_EXPECTED
+
+
+def _probe(options: argparse.Namespace, table: Mapping[str, Target]) -> int:
+    path = options.probed_file or probed_targets.DEFAULT_FILE
+    recorded = probed_targets.load(path)
+    found: dict[str, Release] = {}
+    for python in _pythons(options):
+        version, release = target_run.ask(
+            python, table, options.time_limit, here=bool(options.here)
+        )
+        found[version] = release
+        works = sum(one.works for one in release.targets.values())
+        print(f"{escape.line(version)}: compiles for {works} of {len(release.targets)}")
+        if options.write:
+            # At once: the next may fail.
+            recorded = probed_targets.merged(recorded, version, release)
+            probed_targets.write(path, recorded)
+    if options.write:
+        print(f"{escape.terminal(str(path))}: {len(recorded)} releases")
+        return EXIT_EXPECTED
+    print(escape.terminal(targets_page.terminal(found, table)))
+    differs = list(_differences(recorded, found))
+    if differs:
+        print("\n".join([*differs, "Not as recorded. If that is right: --write."]))
+    return EXIT_UNEXPECTED if differs else EXIT_EXPECTED
+
+
+def _differences(recorded: Mapping[str, Release], found: Mapping[str, Release]) -> Iterator[str]:
+    for version, release in found.items():
+        before = recorded[version].targets if version in recorded else {}
+        for name, probed in release.targets.items():
+            if name in before and before[name] != probed:
+                for kernel, now in probed.model_dump().items():
+                    was = before[name].model_dump()[kernel]
+                    if was != now:
+                        said = " -> ".join(
+                            escape.line(one or "compiles", 100) for one in (was, now)
+                        )
+                        yield f"{escape.line(version)} {name}: {kernel}: {said}"
+
+
+def _pythons(options: argparse.Namespace) -> list[Path]:
+    if options.here:
+        if options.columns:
+            raise UsageError("--here and --columns: name environments in one way.")
+        # Not resolved: an environment's interpreter is a link to another's.
+        pythons = [Path(os.path.abspath(python)) for python in options.here]
+        return [here.look(python).python for python in pythons]
+    if not options.columns:
+        raise UsageError("--probe: name the environments, with --here PYTHON or --columns.")
+    check_work(options.work)
+    table = column_table(options)
+    chosen = columns.choose(table, selection.split(options.columns))
+    prepare = Builder((options.work / "envs").absolute(), table, Uv(), say=print)
+    return [prepare(column).python for column in chosen]

@@ -136,7 +136,8 @@ def _changes(group: Group) -> list[tuple[str, str]]:
         for number, change in enumerate(worst[:MAX_CHANGES]):
             at = _places(changes[change])
             text = f"{_number(change.before)} → {_number(change.after)} {change.unit}".strip()
-            rows.append((metric if number == 0 else "", f"{text}: {change.what} ({at})"))
+            told = f"; {change.told}" if change.told else ""
+            rows.append((metric if number == 0 else "", f"{text}: {change.what} ({at}){told}"))
         if len(worst) > MAX_CHANGES:
             rows.append(("", f"and {len(worst) - MAX_CHANGES} more"))
     return rows

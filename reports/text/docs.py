@@ -11,11 +11,11 @@ from pathlib import Path
 from crosswarp import compat
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.compat.record import Shim
-from crosswarp.matrix.facts import language_table
+from crosswarp.matrix.facts import language_table, probed_targets, targets
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.baseline import read
 from crosswarp.reports.findings.proofs import columns_of, proofs
-from crosswarp.reports.text import escape, export, language_page, proofs_text
+from crosswarp.reports.text import escape, export, language_page, proofs_text, targets_page
 from crosswarp.reports.text.api import prose, reference
 
 # Where a repository keeps it.
@@ -32,6 +32,7 @@ def pages(issues: Sequence[Issue], baseline: Path | None = None) -> dict[str, st
         "shims.md": shims_page(compat.all_shims(), issues),
         "api.md": reference(package, "crosswarp.compat"),
         "language.md": language_page.page(language_table.load()),
+        "targets.md": targets_page.page(targets.load(), probed_targets.load()),
         "report.schema.json": export.schema(),
     }
 
@@ -60,8 +61,9 @@ def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
         '`install(exclude=["libdevice_paths"])` all but these. Several libraries of one process may each install: what '
         "is active is the union of what they ask for, and an exclusion forbids nothing to the others. "
         "`with compat.installed(…):` takes its own back at its end; `compat.uninstall()` takes everything back, for "
-        "everybody. A shim that cannot be applied to your Triton is undone, warned of once (`CompatWarning`) and left "
-        "out, the others are applied; `compat.left_out()` says why.",
+        "everybody who asked this copy of it ([a library may have vendored one](maintainers.md)). A shim that cannot "
+        "be applied to your Triton is undone, warned of once (`CompatWarning`) and left out, the others are applied; "
+        "`compat.left_out()` says why.",
         _table(
             ["what you see", "Triton", "shim"],
             [

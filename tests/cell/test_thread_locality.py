@@ -83,7 +83,7 @@ def bare_and_shimmed(in_fork, names, target):
 
     def shimmed():
         compat.install()
-        made, acted = {}, sys.modules["crosswarp.compat.acts"]._acted
+        made, acted = {}, sys.modules["crosswarp.compat.acts"].COMMON.acted
         for name in names:
             acted.clear()
             asm = compiled(name, target)

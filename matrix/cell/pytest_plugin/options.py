@@ -37,7 +37,7 @@ class Settings(NamedTuple):
 _OPTIONS: Dict[str, Dict[str, Any]] = {
     "--virtual-gpu": dict(
         metavar="TARGET",
-        help="run GPU tests without a GPU: kernels are compiled for this target (sm_80, sm_90, gfx942, …)",
+        help="run GPU tests without a GPU: kernels are compiled for this target (sm_80, gfx942, H100, …)",
     ),
     "--virtual-gpu-way": dict(
         choices=WAYS,

@@ -4,6 +4,7 @@ PYTEST_DONT_REWRITE
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -265,7 +266,7 @@ class Session:
 
 
 def target(name: str) -> Any:
-    """The target of that name in targets.toml.
+    """The target of that name in targets.toml, or of a product's name there ("H100").
 
     Raises:
         ValueError: there is none.
@@ -278,6 +279,13 @@ def target(name: str) -> Any:
     from crosswarp.matrix.cell.virtual_gpu import Target
 
     table = toml.loads(_TARGETS.read_text("utf-8"))
+    if name not in table:
+        # As facts/targets.py, which needs pydantic, has it for the host: in any case, without blanks.
+        plain = re.sub(r"[ _-]", "", name).lower()
+        called = {
+            re.sub(r"[ _-]", "", one).lower(): key for key in table for one in table[key]["names"]
+        }
+        name = called.get(plain, name)
     if name not in table:
         msg = f"{name} is no target: use one of {', '.join(table)}"
         raise ValueError(msg)

@@ -1,8 +1,9 @@
 """One item, run in a forked child: prepare the lane and the mode, launch, compare, and say how it went."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Collection, Dict, List, Optional, Set, Tuple
 
 from crosswarp import compat
 from crosswarp.compat.isolate import run_isolated
@@ -10,7 +11,7 @@ from crosswarp.matrix.cell import virtual_gpu
 from crosswarp.matrix.cell.plain import attribute, text_of
 from crosswarp.matrix.cell.virtual_gpu import Target, contain, launching
 
-from . import device, kernels, language, oracle, probe, versions
+from . import device, kernels, language, oracle, probe, turns, versions
 from .compare import compare, poisoned
 from .plan import Item
 from .tuning import ConfigLog, use_first_configuration
@@ -33,19 +34,70 @@ def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], 
         emit("", verdict, 0.0)
         return verdict
 
+    told_of: Set[str] = set()
+
+    def tell(config: str, verdict: Verdict, seconds: float) -> None:
+        told_of.add(config)
+        emit(config, verdict, seconds)
+
+    limit, again = spec["time_limit"], spec.get("time_limit_alone") or 0
+    if not again:
+        verdict, seconds, _ = _isolated(item, spec, limit, told_of, tell)
+    else:
+        with turns.beside(spec["records"]):
+            verdict, seconds, late = _isolated(item, spec, limit, told_of, tell, keep_back=True)
+        if late:
+            # Others on the same cores, or a limit that is too short: no verdict before it had both to itself.
+            with turns.alone(spec["records"]):
+                verdict, seconds, _ = _isolated(item, spec, again, told_of, tell)
+            verdict.resources["late"] = f"longer than {limit:g} s beside others"
+            # Nothing is tried again without a word.
+            verdict.message = verdict.message or f"{verdict.resources['late']}, not alone"
+    tell("", verdict, seconds)
+    return verdict
+
+
+def _isolated(
+    item: Item,
+    spec: Dict[str, Any],
+    limit: float,
+    told_of: Collection[str],
+    tell: Callable[[str, Verdict, float], None],
+    keep_back: bool = False,
+) -> Tuple[Verdict, float, bool]:
+    """Run it in a child, each configuration within `limit` seconds, and tell of the configurations that are new.
+
+    Returns:
+        The verdict on the whole, its seconds, and whether anything took longer than `limit`. Of that nothing was told
+        with `keep_back`; without it the verdict says that it was alone.
+    """
     visiting: List[str] = []
+    late = False
+    timed = {**spec, "time_limit": limit}
+
+    def judged(config: str, verdict: Verdict, seconds: float) -> None:
+        nonlocal late
+        if verdict.outcome == "timeout":
+            late = True
+            if keep_back:
+                return
+            _had_the_machine(verdict, spec, limit)
+        if config not in told_of:
+            tell(config, verdict, seconds)
 
     def on_message(message: Any) -> None:
         config, verdict, seconds = message
         visiting[:] = [] if verdict is not None else [config]
         if verdict is not None:
-            emit(config, Verdict(**verdict), seconds)
+            judged(config, Verdict(**verdict), seconds)
 
     outcome = run_isolated(
-        lambda send: told(_in_child(item, spec, send)),
-        time_limit=spec["time_limit"],
+        lambda send: told(_in_child(item, timed, send)),
+        time_limit=limit,
         memory_limit_mb=spec.get("memory_limit_mb"),
         on_message=on_message,
+        # The limit is for one configuration, and not for the whole tuning.
+        anew=True,
     )
     if outcome.kind == "returned":
         verdict = Verdict(**outcome.value)
@@ -55,14 +107,24 @@ def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], 
     else:
         verdict = of_death(outcome.kind, outcome.reason, outcome.output)
         if visiting:
-            emit(visiting[0], verdict, outcome.seconds)
-    emit("", verdict, outcome.seconds)
-    return verdict
+            judged(visiting[0], replace(verdict, resources={}), outcome.seconds)
+    if verdict.outcome == "timeout":
+        late = True
+        _had_the_machine(verdict, spec, limit)
+    return verdict, outcome.seconds, late
+
+
+def _had_the_machine(verdict: Verdict, spec: Dict[str, Any], limit: float) -> None:
+    """Note on a timeout whether it was the second, alone and with more time."""
+    if spec.get("time_limit_alone") == limit:
+        verdict.resources["alone"] = True
 
 
 def _in_child(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Verdict:
     import time
 
+    # For the guard, which watches over one compilation.
+    os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec["time_limit"])
     began = time.monotonic()
 
     def finished(config: str, verdict: Verdict) -> None:

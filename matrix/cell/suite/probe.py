@@ -1,7 +1,7 @@
 """Ask a compiler what it can do: two small kernels for each target, in a forked child."""
 
 import os
-from typing import Any, Dict
+from typing import Any, Dict, Iterable
 
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.matrix.cell import virtual_gpu
@@ -10,7 +10,7 @@ from crosswarp.matrix.cell.virtual_gpu import Target
 from . import fingerprint
 
 
-def why_not(target: Target, time_limit: float) -> str:
+def why_not(target: Target, time_limit: float, kernels: Iterable[str] = ("add", "dot")) -> str:
     """Why this Triton cannot compile for `target`, in one line; an empty string if it can."""
 
     def ask(send):
@@ -19,7 +19,8 @@ def why_not(target: Target, time_limit: float) -> str:
 
         from . import probe_kernels
 
-        probe_kernels.run(torch)
+        for name in kernels:
+            probe_kernels.LAUNCHES[name](torch)
 
     outcome = run_isolated(ask, time_limit=time_limit)
     if outcome.kind == "returned":

@@ -26,6 +26,9 @@ class Target:
     shared_memory_optin: int
     registers_per_block: int
     multiprocessors: int
+    threads_per_multiprocessor: int = 2048
+    blocks_per_multiprocessor: int = 32
+    shared_memory_per_multiprocessor: int = 0
     triton: str = ""
 
     @classmethod

@@ -19,8 +19,6 @@ HIP_VERSION = "6.4.0"
 _MEMORY = 64 << 30
 # Of an H100; libraries size the buffer that they clear between timings by it.
 _L2 = 50 << 20
-# CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": resident threads a multiprocessor.
-_FEWER_THREADS = ("sm_86", "sm_89", "sm_120")
 
 
 def stand_in() -> None:
@@ -56,7 +54,11 @@ def stand_in() -> None:
 
 def properties_of(target: Target) -> Any:
     """What `torch.cuda.get_device_properties` says of `target`; bytes, 32-bit registers."""
-    major, minor = divmod(target.arch, 10) if isinstance(target.arch, int) else (9, 4)
+    if isinstance(target.arch, int):
+        major, minor = divmod(target.arch, 10)
+    else:
+        # gfx942 is 9.4 with a stepping of 2, gfx1100 is 11.0.
+        major, minor = int(target.arch[3:-2]), int(target.arch[-2])
     return SimpleNamespace(
         name="NVIDIA H100" if target.name == "sm_90" else f"virtual {target.name}",
         major=major,
@@ -65,7 +67,7 @@ def properties_of(target: Target) -> Any:
         total_memory=_MEMORY,
         warp_size=target.warp_size,
         max_threads_per_block=target.max_threads_per_block,
-        max_threads_per_multi_processor=1536 if target.name in _FEWER_THREADS else 2048,
+        max_threads_per_multi_processor=target.threads_per_multiprocessor,
         L2_cache_size=_L2,
         is_integrated=False,
         is_multi_gpu_board=False,

@@ -1,0 +1,111 @@
+"""`crosswarp vendor`: shims as files inside another package, with licence and version."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosswarp import compat
+from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
+from crosswarp.matrix.facts import selection
+from crosswarp.reports.text import escape
+from crosswarp.reports.vendoring import copies
+
+HELP = "shims as files inside your package"
+DESCRIPTION = (
+    "Copy shims, with what they need, the licence and the version, into a package of your own: `from mylib import "
+    "_compat; _compat.install()`. Beside an installed crosswarp, or another library's copy, each shim is applied once. "
+    "Never overwrites what somebody edited. Exit status of --check: 0 as this crosswarp would write it, 1 not."
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "shims", nargs="*", metavar="SHIM",
+        help="names or globs, or `all` (default: what is there already)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--into",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="the package to write, inside yours: mylib/_compat",
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="for CI: write nothing, say what is not as it should be"
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    folder: Path = options.into
+    _check_place(folder)
+    wanted = copies.content(_chosen(options.shims, folder))
+    if options.check:
+        return _compare(folder, wanted)
+    found = copies.write(folder, wanted)
+    shims = [p for p in wanted if p.startswith("shims/") and p != "shims/__init__.py"]
+    changed = len(found.old) + len(found.missing)
+    print(
+        f"{escape.terminal(str(folder))}: {len(shims)} shims of crosswarp {copies.RELEASE} in {len(wanted)} files: "
+        f"{changed} written, {len(found.surplus)} removed, {len(found.same)} as they were."
+    )
+    return EXIT_EXPECTED
+
+
+def _check_place(folder: Path) -> None:
+    name = folder.resolve().name
+    if not name.isidentifier():
+        raise UsageError(
+            f'--into {folder}: "{name}" is no name of a package. Try {folder}/_compat.'
+        )
+    if not folder.resolve().parent.is_dir():
+        raise UsageError(
+            f"--into {folder}: there is no {folder.parent}. Name a folder inside your package."
+        )
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--into {folder}: this is a file. Name a folder.")
+
+
+def _chosen(given: Sequence[str], folder: Path) -> list[str]:
+    chosen = selection.split(given) if given else copies.chosen_before(folder)
+    if not chosen:
+        raise UsageError(
+            f"{folder} holds nothing vendored yet. Name shims, or `all`: `crosswarp doctor` says which are active "
+            "here, docs/shims.md what each heals."
+        )
+    if copies.EVERYTHING in chosen:
+        return [copies.EVERYTHING]
+    names = [shim.name for shim in compat.all_shims()]
+    return selection.choose(chosen, sorted(names), "shim", "docs/shims.md lists them.")
+
+
+def _compare(folder: Path, wanted: dict[str, str]) -> int:
+    found = copies.look(folder, wanted)
+    said = {
+        "edited, or not of `crosswarp vendor`": found.edited,
+        "missing": found.missing,
+        "not as this crosswarp writes it": found.old,
+        "no longer needed": found.surplus,
+    }
+    for what, paths in said.items():
+        for path in paths:
+            print(f"{escape.terminal(str(folder / path))}: {what}")
+    if not any(said.values()):
+        print(
+            f"{escape.terminal(str(folder))}: as crosswarp {copies.RELEASE} writes it, {len(wanted)} files."
+        )
+        return EXIT_EXPECTED
+    others = [
+        one for one in copies.releases(folder, (*found.old, *found.same)) if one != copies.RELEASE
+    ]
+    if others:
+        print(
+            f"It is of crosswarp {', '.join(map(escape.line, others))}, and this is {copies.RELEASE}: renew it, or "
+            "have CI install that release."
+        )
+    else:
+        print(
+            "`crosswarp vendor --into` writes what is missing or old, and leaves what was edited alone."
+        )
+    return EXIT_UNEXPECTED

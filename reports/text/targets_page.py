@@ -1,0 +1,139 @@
+"""The page of the targets: limits with their sources, and which release compiles for which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tabulate import tabulate
+
+from crosswarp.matrix.facts.probed_targets import Probed, Release
+from crosswarp.matrix.facts.targets import Target
+from crosswarp.reports.text import escape
+
+_WORKS, _NO_DOT, _FAILS = "✓", "no dot", "–"
+_INTEL = """
+## Intel XPU
+
+Not among them. What stands in the way:
+
+- Its compiler is another package: the published wheels of `triton` hold the backends of NVIDIA and AMD alone
+  (`triton/backends` of 3.0.0 to 3.9.0). Intel's is built from a repository of its own
+  (intel-xpu-backend-for-triton) and published under another name (`pytorch-triton-xpu`) beside torch's builds for XPU.
+  A column would need that index, and its versions are Triton's with builds of their own: the window of a known issue
+  would not say which of the two is meant.
+- The stand-in for a driver answers what a launch on CUDA or HIP asks. Intel's backend compiles to SPIR-V and asks a
+  Level Zero driver for a device before it does; sub-group size, registers and shared local memory are decided by that
+  device.
+- What a launch costs is read from cubin and amdgcn here; registers and spills of a SPIR-V module are known only when
+  Intel's graphics compiler has made a binary of it, which comes with the driver.
+
+What needs no target is the lane `interpret`: `crosswarp run --here PYTHON --lanes interpret` in an environment with
+Intel's Triton. Nobody has tried that here.
+"""
+
+
+def page(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> str:
+    """Markdown, with every release that was asked as a column."""
+    heads = [
+        "target",
+        "products",
+        "warp",
+        "threads",
+        "shared memory",
+        "registers",
+        "multiprocessors",
+    ]
+    parts = [
+        "# Targets",
+        "Made from `matrix/facts/targets.toml` and `probed_targets.json` by `crosswarp docs`; change those, not this "
+        "page. A product's name may be written in place of its target: `--targets H100`.",
+        _table([*heads, "on each: threads, blocks, shared memory"], [_limits(*one) for one in targets.items()]),
+        "Threads, shared memory (bytes) and registers (of 32 bits) are those of one block. Multiprocessors are those "
+        "of one product.",
+        "## Which release compiles for which",
+        f"Measured on the published wheels. {_WORKS}: an addition and a dot product in fp16 compile; {_NO_DOT}: the "
+        f"addition alone; {_FAILS}: neither. `crosswarp targets --probe --here PYTHON` asks again. Where a release "
+        "does not compile for a target, its cells are `unsupported`. Compiling says nothing of running: most of these "
+        "GPUs nobody has tried.",
+        _table(
+            ["target", *map(escape.markdown, probed)],
+            [[f"`{name}`", *(_sign(one.targets.get(name)) for one in probed.values())] for name in targets],
+        ),
+        *_asked(probed),
+        *_reasons(targets, probed),
+        "## Sources",
+        "\n".join(f"- `{name}`: {', '.join(map(_source, one.source))}" for name, one in targets.items()),
+    ]  # fmt: skip
+    return "\n\n".join(parts) + "\n" + _INTEL
+
+
+def _asked(probed: Mapping[str, Release]) -> list[str]:
+    """When, and beside which torch: not always the one that pins this Triton."""
+    told = [
+        f"{version}: torch {one.about['torch']}, ptxas {one.about['ptxas']}, {one.about['checked']}"
+        for version, one in probed.items()
+    ]
+    return [f"Asked: {escape.markdown('; '.join(told))}."] if told else []
+
+
+def terminal(probed: Mapping[str, Release], targets: Mapping[str, Target]) -> str:
+    rows = [[name, *(_sign(one.targets.get(name)) for one in probed.values())] for name in targets]
+    return tabulate(rows, ["target", *probed], disable_numparse=True)
+
+
+def _limits(name: str, target: Target) -> list[str]:
+    return [
+        f"`{name}`",
+        escape.markdown(", ".join(target.names)),
+        f"{target.warp_size}",
+        f"{target.max_threads_per_block:,}",
+        f"{target.shared_memory_optin:,}",
+        f"{target.registers_per_block:,}",
+        f"{target.multiprocessors}",
+        f"{target.threads_per_multiprocessor:,}, {target.blocks_per_multiprocessor}, "
+        f"{target.shared_memory_per_multiprocessor:,}",
+    ]
+
+
+def _reasons(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> list[str]:
+    """What the compilers said, each text once."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for version, release in probed.items():
+        for name in targets:
+            one = release.targets.get(name)
+            if one is None or one.works:
+                continue
+            for text in dict.fromkeys(filter(None, (one.add, one.dot))):
+                found.setdefault(text, {}).setdefault(name, []).append(version)
+    rows = [
+        [
+            escape.code(escape.line(text, 160)),
+            "; ".join(
+                f"`{name}`: {escape.markdown(', '.join(found_on))}"
+                for name, found_on in where.items()
+            ),
+        ]
+        for text, where in found.items()
+    ]
+    return [_table(["what it says", "where"], rows)] if rows else []
+
+
+def _sign(probed: Probed | None) -> str:
+    if probed is None:
+        return "?"
+    if probed.works:
+        return _WORKS
+    return _FAILS if probed.add else _NO_DOT
+
+
+def _source(text: str) -> str:
+    return (
+        escape.link(text.partition("://")[2], text)
+        if text.startswith("https://")
+        else escape.markdown(text)
+    )
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,171 @@
+"""A vendored copy: what is written, what lies there, and what somebody has edited.
+
+Each file says at its top where it is from, and has a checksum of the rest: what still has its checksum is ours to
+replace or remove, and everything else is somebody's work. `VENDORED` says what was chosen and keeps the checksum of the
+licence, which is copied as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosswarp import compat
+from crosswarp.compat.copies import VERSION
+from crosswarp.matrix.errors import UsageError
+from crosswarp.reports.vendoring import needs
+
+RECORD, LICENSE = "VENDORED", "LICENSE"
+RELEASE = ".".join(map(str, VERSION))
+EVERYTHING = "all"
+_SUM = "# sha256 of what follows: "
+_FROM = "# From crosswarp "
+_LICENCE_SUM = "LICENSE: sha256 "
+
+
+@dataclass(frozen=True)
+class Found:
+    """What lies in a folder, against what would be written; paths relative to it, sorted.
+
+    Attributes:
+        same: as it would be written.
+        old: written by `crosswarp vendor`, and not what it would write now.
+        missing: not there.
+        surplus: written by it and no longer needed.
+        edited: written by it and changed since, or never written by it.
+    """
+
+    same: tuple[str, ...] = ()
+    old: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    surplus: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
+
+
+def content(chosen: Sequence[str]) -> dict[str, str]:
+    """The files of a copy by their path: of the shims `chosen`, or of `EVERYTHING` in their place."""
+    everything = EVERYTHING in chosen
+    names = [shim.name for shim in compat.all_shims()] if everything else list(chosen)
+    said = (
+        f"{_FROM}{RELEASE} (Apache-2.0, see {LICENSE}) by `crosswarp vendor`: change it there, not here.\n",
+    )
+    made = {
+        path: _with_sum((needs.SOURCE / path).read_text("utf-8"), *said)
+        for path in needs.files(names, everything)
+    }
+    made[LICENSE] = _licence()
+    made[RECORD] = _with_sum(
+        f"shims: {EVERYTHING if everything else ', '.join(sorted(names))}\n{_LICENCE_SUM}{_sum(made[LICENSE])}\n"
+        "\nRenew, after an upgrade of crosswarp:   crosswarp vendor --into THIS_FOLDER\n"
+        "Compare, in CI:                          crosswarp vendor --check --into THIS_FOLDER\n",
+        *said,
+    )
+    return made
+
+
+def chosen_before(folder: Path) -> list[str]:
+    """What the record in `folder` says was chosen; empty where there is none. Raises UsageError for a broken one."""
+    text = _read(folder / RECORD)
+    if text is None:
+        return []
+    line = re.search(r"^shims: *(\S.*)$", text, re.M)
+    if not line:
+        raise UsageError(f"{folder / RECORD} does not say which shims are there. Name them.")
+    return [name.strip() for name in line[1].split(",")]
+
+
+def look(folder: Path, wanted: Mapping[str, str]) -> Found:
+    """Compares `folder` with `wanted` and changes nothing."""
+    sums = re.findall(
+        rf"^{re.escape(_LICENCE_SUM)}([0-9a-f]{{64}})$", _read(folder / RECORD) or "", re.M
+    )
+    kinds: dict[str, list[str]] = {name: [] for name in Found.__dataclass_fields__}
+    for path in sorted({*wanted, *_there(folder)}):
+        text = _read(folder / path)
+        if text is None:
+            kind = "missing"
+        elif text == wanted.get(path):
+            kind = "same"
+        elif path not in wanted and path not in (RECORD, LICENSE) and not text.startswith(_FROM):
+            # A file of the package's own, in nobody's way.
+            continue
+        elif not (_sum(text) in sums if path == LICENSE else _untouched(text)):
+            kind = "edited"
+        else:
+            kind = "old" if path in wanted else "surplus"
+        kinds[kind].append(path)
+    return Found(**{name: tuple(paths) for name, paths in kinds.items()})
+
+
+def write(folder: Path, wanted: Mapping[str, str]) -> Found:
+    """Brings `folder` to `wanted`: all of it, or where anything in it is somebody's own, nothing (UsageError)."""
+    found = look(folder, wanted)
+    if found.edited:
+        raise UsageError(
+            f"{folder}: {', '.join(found.edited)} {'was' if len(found.edited) == 1 else 'were'} not written by "
+            "`crosswarp vendor`, or edited since. Nothing was changed. Take the change to where it belongs, and delete "
+            "what is to be written anew; a formatter is to leave the folder alone."
+        )
+    try:
+        for path in (*found.old, *found.missing):
+            whole = folder / path
+            whole.parent.mkdir(parents=True, exist_ok=True)
+            part = whole.with_name(f".{whole.name}.{os.getpid()}")
+            part.write_text(wanted[path], encoding="utf-8", newline="\n")
+            part.replace(whole)
+        for path in found.surplus:
+            (folder / path).unlink()
+    except OSError as error:
+        raise UsageError(
+            f"--into {folder}: {error.strerror or error}. Name a folder that can be written."
+        ) from None
+    return found
+
+
+def releases(folder: Path, paths: Iterable[str]) -> tuple[str, ...]:
+    """Of which releases of crosswarp these files say that they are."""
+    texts = (_read(folder / path) or "" for path in paths)
+    return tuple(sorted({m[1] for t in texts if (m := re.search(rf"^{_FROM}(\S+) ", t, re.M))}))
+
+
+def _licence() -> str:
+    """Of the installed distribution, or of the checkout."""
+    found = importlib.metadata.distribution("crosswarp")
+    text = found.read_text("licenses/LICENSE") or found.read_text("LICENSE")
+    return text or (needs.SOURCE.parent / "LICENSE").read_text("utf-8")
+
+
+def _there(folder: Path) -> list[str]:
+    """What may be ours: Python files of the folder and its shims, the record and the licence."""
+    paths = [*folder.glob("*.py"), *folder.glob("shims/*.py")]
+    named = [path.relative_to(folder).as_posix() for path in paths]
+    return [*named, *(name for name in (RECORD, LICENSE) if (folder / name).exists())]
+
+
+def _read(path: Path) -> str | None:
+    try:
+        # Whatever a checkout has made of the ends of lines.
+        return path.read_text("utf-8").replace("\r\n", "\n")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}. Name another folder.") from None
+
+
+def _with_sum(text: str, *said: str) -> str:
+    return f"{''.join(said)}{_SUM}{_sum(text)}\n{text}"
+
+
+def _untouched(text: str) -> bool:
+    head, mark, rest = text.partition(f"\n{_SUM}")
+    given, _, body = rest.partition("\n")
+    return bool(mark) and head.startswith(_FROM) and "\n" not in head and given == _sum(body)
+
+
+def _sum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

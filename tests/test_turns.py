@@ -1,0 +1,167 @@
+"""A limit is for one configuration, and what takes longer runs again: alone, with more time, and said."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from crosswarp.compat.isolate import run_isolated
+from crosswarp.matrix.cell.suite import item as runner
+from crosswarp.matrix.cell.suite import turns
+from crosswarp.matrix.cell.suite.plan import Item
+from crosswarp.matrix.cell.suite.verdict import Verdict, told
+
+ITEM = Item("sm_90", "compile", "bare", "softmax", "case")
+FORK = multiprocessing.get_context("fork")
+
+
+def test_a_limit_that_begins_anew_with_each_message():
+    def steps(send):
+        for number in range(4):
+            time.sleep(0.3)
+            send(number)
+        return "done"
+
+    assert run_isolated(steps, time_limit=0.8).kind == "timeout"
+    heard = []
+    assert run_isolated(steps, time_limit=0.8, on_message=heard.append, anew=True).value == "done"
+    assert heard == [0, 1, 2, 3]
+    hangs = run_isolated(lambda send: time.sleep(60), time_limit=0.3, anew=True)
+    assert hangs.kind == "timeout" and hangs.seconds < 30
+
+
+@pytest.fixture
+def ran(tmp_path, monkeypatch):
+    """`ran(child)`: what was told of an item whose child does that, and the verdict on the whole."""
+
+    def call(child, **limits):
+        spec = {"records": str(tmp_path / "records"), "time_limit": 0.5, "time_limit_alone": 5}
+        monkeypatch.setattr(runner, "_in_child", child)
+        cells = []
+        verdict = runner.run(ITEM, {**spec, **limits}, lambda *cell: cells.append(cell))
+        assert cells[-1][0] == "" and cells[-1][1] == verdict
+        return [(config, one.outcome) for config, one, _ in cells], verdict
+
+    return call
+
+
+def finished(send, config, **verdict):
+    send((config, None, 0.0))
+    send((config, told(Verdict(**{"outcome": "pass", **verdict})), 0.1))
+
+
+def test_what_was_late_beside_others_and_passes_alone_is_a_pass_that_says_so(ran, tmp_path):
+    def child(item, spec, send):
+        finished(send, "A")
+        send(("B", None, 0.0))
+        time.sleep(1 if spec["time_limit"] == 0.5 else 0)
+        finished(send, "B")
+        return Verdict("pass")
+
+    cells, verdict = ran(child)
+    # Each once, whichever of the two goes told of it.
+    assert cells == [("A", "pass"), ("B", "pass"), ("", "pass")]
+    assert verdict.resources == {"late": "longer than 0.5 s beside others"}
+    assert verdict.message == "longer than 0.5 s beside others, not alone"
+
+
+def test_what_is_late_alone_as_well_is_a_timeout_that_says_so(ran):
+    def child(item, spec, send):
+        finished(send, "A")
+        send(("B", None, 0.0))
+        time.sleep(60)
+
+    cells, verdict = ran(child, time_limit_alone=1)
+    assert cells == [("A", "pass"), ("B", "timeout"), ("", "timeout")]
+    assert verdict.reason == "longer than 1 s" and verdict.resources["alone"] is True
+
+
+def test_a_compilation_that_the_guard_ended_is_tried_again_as_well(ran):
+    def child(item, spec, send):
+        late = {"outcome": "timeout"} if spec["time_limit"] == 0.5 else {}
+        finished(send, "A", **late)
+        return Verdict("pass")
+
+    cells, verdict = ran(child)
+    assert cells == [("A", "pass"), ("", "pass")] and "late" in verdict.resources
+
+
+def test_without_a_second_limit_it_is_not_run_again(ran):
+    cells, verdict = ran(lambda item, spec, send: time.sleep(60), time_limit_alone=0)
+    assert cells == [("", "timeout")]
+    assert (verdict.reason, verdict.resources) == ("longer than 0.5 s", {})
+
+
+def test_what_dies_is_not_run_again(ran, tmp_path):
+    def child(item, spec, send):
+        with open(tmp_path / "goes", "a") as file:
+            file.write("x")
+        os.abort()
+
+    cells, verdict = ran(child)
+    assert cells == [("", "crash")] and (tmp_path / "goes").read_text() == "x"
+
+
+def _note(path, text):
+    with open(path, "a") as file:
+        file.write(f"{text}\n")
+
+
+def _beside(path, log, seconds):
+    with turns.beside(path):
+        _note(log, "beside begins")
+        time.sleep(seconds)
+        _note(log, "beside ends")
+
+
+def _alone(path, log):
+    with turns.alone(path):
+        _note(log, "alone begins")
+        time.sleep(0.3)
+        _note(log, "alone ends")
+
+
+def _until(log, text, count=1):
+    end = time.monotonic() + 30
+    while not log.exists() or log.read_text().count(text) < count:
+        assert time.monotonic() < end, log.read_text() if log.exists() else "nothing"
+        time.sleep(0.01)
+
+
+def test_who_is_alone_waits_for_the_others_and_they_for_it(tmp_path):
+    path, log = str(tmp_path / "turns"), tmp_path / "log"
+    jobs = [FORK.Process(target=_beside, args=(path, log, 0.5)) for _ in range(2)]
+    for job in jobs:
+        job.start()
+    # Beside each other.
+    _until(log, "beside begins", 2)
+    assert "ends" not in log.read_text()
+    jobs.append(FORK.Process(target=_alone, args=(path, log)))
+    jobs[-1].start()
+    _until(log, "alone begins")
+    jobs.append(FORK.Process(target=_beside, args=(path, log, 0)))
+    jobs[-1].start()
+    for job in jobs:
+        job.join(30)
+        assert job.exitcode == 0
+    said = log.read_text().splitlines()
+    assert said[-4:] == ["alone begins", "alone ends", "beside begins", "beside ends"]
+    assert said.index("alone begins") > max(
+        i for i, text in enumerate(said[:-2]) if text == "beside ends"
+    )
+
+
+def test_a_lock_goes_with_the_process_that_holds_it(tmp_path):
+    path, log = str(tmp_path / "turns"), tmp_path / "log"
+    job = FORK.Process(target=_beside, args=(path, log, 60))
+    job.start()
+    _until(log, "beside begins")
+    job.kill()
+    job.join(30)
+    with turns.alone(path):
+        pass
+    assert Path(f"{path}.room").exists()
