@@ -179,8 +179,7 @@ def run(
         shared: bytes of dynamic shared memory.
         memory: windows that may be touched; none without.
         order: in which CTAs run: "forward", "reversed", or the seed of a shuffle.
-        watch: an object with `access`, `barrier` and `landed`, called from the places of `spaces.Space.check`,
-            `machine.Machine.barrier` and `machine.Machine.landed`.
+        watch: a `Watch`, told of every access, barrier and copy.
         threads: threads of a CTA where the PTX does not say.
         cluster: CTAs of a cluster where the PTX does not say.
         lanes: how many threads are computed together.

@@ -134,6 +134,16 @@ class Machine:
         if self.watch is not None:
             self.watch.landed(self, lanes, index, size, done)
 
+    def group(self, unit, mask):
+        """The threads of `mask` commit a group of what `unit` does for them."""
+        if self.watch is not None:
+            self.watch.group(self, unit, mask)
+
+    def waited_group(self, unit, newest, mask):
+        """The threads of `mask` have waited for all but the `newest` last groups."""
+        if self.watch is not None:
+            self.watch.waited_group(self, unit, newest, mask)
+
     def program_id(self, cta):
         number, (x, y, _) = int(self.numbers[cta]), self.launch.grid
         return number % x, number // x % y, number // (x * y)

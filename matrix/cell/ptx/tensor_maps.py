@@ -184,7 +184,10 @@ class TensorMaps:
                 None if mask is None else mask[mine], ranks, lanes[0][mine]
             ):
                 cta = rank[who]
-                self._deliver(at, tensor, places[who], values[who], barrier[mine][who], cta, lane)
+                issuers = tuple(axis[mine][who] for axis in lanes)
+                self._deliver(
+                    at, tensor, places[who], values[who], barrier[mine][who], cta, issuers
+                )
 
     def _receivers(self, mask, ranks, ctas):
         """(index of the CTA of each lane, which lanes) for each CTA of the clusters that gets a copy."""
@@ -199,12 +202,15 @@ class TensorMaps:
             if who.any():
                 yield first + rank, who
 
-    def _deliver(self, at, tensor, places, values, barrier, cta, lane):
+    def _deliver(self, at, tensor, places, values, barrier, cta, lanes):
         shared = self.machine.shared
+        lane = (int(lanes[0][0]), int(lanes[1][0]))
         shared.check(at, "bulk copy", places, None, tensor.size, lane)
         base = shared.base[cta, 0]
         index = (base[:, None] + places.astype(i8)) // tensor.size
         signal = base + (barrier & u4(0xFFFFFF)).astype(i8)
+        if self.machine.watch is not None:
+            self.machine.watch.copying(self.machine, at, lanes, index, tensor.size, signal // 8)
         self.machine.mbarriers.copy(signal, tensor.size, index, values, tensor.nbytes)
 
     def _check_rank(self, tensor, coordinates):
@@ -229,6 +235,9 @@ class TensorMaps:
             machine.shared.check(at, "bulk store", places, None, tensor.size, lane)
             index = machine.shared.base[lanes[0][mine], 0][:, None] + places.astype(i8)
             values = machine.shared.data[tensor.size][index // tensor.size]
+            if machine.watch is not None:
+                issuers = tuple(axis[mine] for axis in lanes)
+                machine.watch.reading(machine, at, issuers, index // tensor.size, tensor.size)
             found = addresses[inside]
             if not found.size:
                 continue
@@ -281,5 +290,7 @@ class TensorMaps:
             index = base[:, None] + places.astype(i8)[None]
             signal = base + (self._of(barrier, one) & u4(0xFFFFFF)).astype(i8)
             values = memory.read(addresses, 1, u1)[0][None]
+            if machine.watch is not None:
+                machine.watch.copying(machine, at, one, index, 1, signal // 8)
             machine.mbarriers.copy(signal, 1, index, values, size)
             machine.progress += 1
