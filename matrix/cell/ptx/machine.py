@@ -38,6 +38,7 @@ class Machine:
         numbers: linear program id of each CTA, (CTAs,).
         progress: grows whenever something changes that another thread could see.
         polled: an instruction that may be repeated until it succeeds was executed.
+        ended: threads that are done, (CTAs, threads); None while none is.
     """
 
     def __init__(self, launch, numbers):
@@ -48,6 +49,7 @@ class Machine:
         self.backwards = launch.backwards
         self.progress = 0
         self.polled = False
+        self.ended = None
         self._ticks = 0
         self.special = self._special_registers(launch)
         self.lane = self.special["%laneid"]

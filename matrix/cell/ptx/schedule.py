@@ -295,6 +295,7 @@ class Chunk:
     def _end(self, mask: Mask) -> None:
         full = self._full(mask)
         self._ended = full.copy() if self._ended is None else self._ended | full
+        self.machine.ended = self._ended
         if self._waiting:
             # A barrier waits for the living.
             for name in list(self._arrivals):

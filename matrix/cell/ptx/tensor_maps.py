@@ -171,10 +171,9 @@ class TensorMaps:
             self._check_rank(tensor, coordinates)
             addresses, inside = tensor.global_addresses(coordinates[mine])
             values = np.full(addresses.shape, tensor.fill, BY_BYTES[tensor.size])
-            lane = (int(lanes[0][mine[0]]), int(lanes[1][mine[0]]))
             if inside.any():
                 found = addresses[inside]
-                self.machine.global_.check(at, "bulk load", found, None, tensor.size, lane)
+                self._check_each(at, "bulk load", addresses, inside, tensor.size, lanes, mine)
                 values[inside] = memory.read(found, 1, BY_BYTES[tensor.size])[0]
             if tensor.element == "tf32":
                 values = floats.to_tf32(values.view(f4), "rn")
@@ -213,6 +212,18 @@ class TensorMaps:
             self.machine.watch.copying(self.machine, at, lanes, index, tensor.size, signal // 8)
         self.machine.mbarriers.copy(signal, tensor.size, index, values, tensor.nbytes)
 
+    def _check_each(self, at, what, addresses, inside, size, lanes, mine):
+        """Check the elements inside of the tensor: at once, or by copy where somebody wants to know whose they are."""
+        rows = [(mine[0], inside)]
+        watch = self.machine.watch
+        if watch is not None and watch.each_copy:
+            one = np.arange(len(mine))[:, None]
+            rows = [(number, inside & (one == row)) for row, number in enumerate(mine)]
+        for number, part in rows:
+            if part.any():
+                lane = (int(lanes[0][number]), int(lanes[1][number]))
+                self.machine.global_.check(at, what, addresses[part], None, size, lane)
+
     def _check_rank(self, tensor, coordinates):
         if coordinates.shape[1] != tensor.rank:
             msg = f"a tensor map of rank {tensor.rank} with {coordinates.shape[1]} coordinates"
@@ -241,7 +252,7 @@ class TensorMaps:
             found = addresses[inside]
             if not found.size:
                 continue
-            machine.global_.check(at, "bulk store", found, None, tensor.size, lane)
+            self._check_each(at, "bulk store", addresses, inside, tensor.size, lanes, mine)
             if operation is None:
                 memory.write(found, [values[inside]], BY_BYTES[tensor.size])
                 continue

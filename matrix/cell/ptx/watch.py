@@ -8,7 +8,12 @@ class Watch:
 
     `mask` and `condition` say which lanes: None for all, else an array that broadcasts to (CTAs, threads). `at` is the
     index of an instruction of `machine.program.kernel`. `index` are places in `machine.shared.data[size]`.
+
+    Attributes:
+        each_copy: whether `access` is called for each bulk copy of several CTAs, with its own lane; else once for all.
     """
+
+    each_copy = False
 
     def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
         """Before an access: `what` is "load", "store", "atomic", "ldmatrix", "stmatrix", "mbarrier", "mbarrier init",
@@ -31,9 +36,10 @@ class Watch:
         """Threads pass the barrier `at`."""
 
     def copying(self, machine, at, lanes, index, size, barrier=None) -> None:
-        """Copies into shared memory begin, each of (CTA, thread) in `lanes`: `index` is (copies,) or (copies, elements).
+        """Copies into shared memory begin, one for each (CTA, thread) of `lanes`.
 
-        `barrier` holds the index of the mbarrier object that each completes on; None for cp.async.
+        `index` is (copies,) or (copies, elements); `barrier` holds the index of the mbarrier object that each completes
+        on; None for cp.async.
         """
 
     def landed(self, machine, lanes, index, size, done) -> None:
@@ -55,7 +61,7 @@ class Watch:
         """The threads of `active` ask the mbarriers `objects`; the phase is over for those of `done`."""
 
 
-_CALLS = [name for name in vars(Watch) if not name.startswith("_")]
+_CALLS = [name for name, one in vars(Watch).items() if callable(one)]
 
 
 def several(watches: Sequence[Any]) -> Any:
@@ -64,6 +70,7 @@ def several(watches: Sequence[Any]) -> Any:
     if len(watches) == 1:
         return watches[0]
     found = Watch()
+    found.each_copy = any(watch.each_copy for watch in watches)
     for name in _CALLS:
         # Those that are not overridden are left out: most calls are only of interest to one.
         heard = [
