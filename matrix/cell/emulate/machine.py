@@ -41,10 +41,14 @@ class Machine:
         executed: launches since the last `begin`.
         writers: which lines stored what, since the last `begin`.
         allocated: told of each tensor that is allocated without contents, since the last `begin`.
+        order: in which the programs of a launch run, see `ptx.run`. No detector looks on in another than "forward".
+        handed_out: a kernel took tickets or slots from an atomic: `orders` has to look at the case as a whole.
     """
 
     def __init__(self, seconds: float, sanitize: bool = False):
         self._seconds, self.sanitize = seconds, sanitize
+        self.order: Any = "forward"
+        self.handed_out = False
         self._ends = time.monotonic() + seconds * _SHARE
         self._paused = False
         self.failed: Optional[Verdict] = None
@@ -57,6 +61,7 @@ class Machine:
     def begin(self) -> None:
         """Begin another go at the case."""
         self.failed, self.executed, self._instructions, self._spent = None, 0, 0, 0.0
+        self.handed_out = False
         self.writers = Writers()
         self.allocated = sanitizer.Allocations()
 
@@ -118,13 +123,13 @@ class Machine:
             threads=32 * int(handed.metadata["num_warps"]),
             cluster=(cluster, 1, 1) if cluster > 1 else None,
         )
-        if self.sanitize:
+        if self.sanitize and self.order == "forward":
             self._sanitized(handed, program, (x, y, z), handed_over, values, options)
             return
         room = ptx.Memory()
         for window in windows:
             room.add(window.address, window.size, window.name)
-        result = ptx.run(program, (x, y, z), values, memory=room, **options)
+        result = ptx.run(program, (x, y, z), values, memory=room, order=self.order, **options)
         self._instructions += result.instructions
 
     def _sanitized(self, handed, program, grid, handed_over, values, options) -> None:
@@ -133,6 +138,7 @@ class Machine:
             program, grid, values, _tensors(handed_over), unwritten=self.allocated.looked(), result=results, **options
         )  # fmt: skip
         self._instructions += sum(result.instructions for result in results)
+        self.handed_out |= sanitizer.hands_out(program.entry().kernel)
         if found:
             self.failed = _fault(found, _name(handed))
             raise NotExecuted(self.failed.message, self.failed)

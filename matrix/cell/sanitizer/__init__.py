@@ -11,8 +11,18 @@ divergence, order. What each of them proves, and what it cannot see, stands in d
 """
 
 from .findings import Finding
+from .order import hands_out
 from .tensors import Tensor
 from .uninitialised import Allocations, Unwritten
 from .watching import Watching, run, watching
 
-__all__ = ["Allocations", "Finding", "Tensor", "Unwritten", "Watching", "run", "watching"]
+__all__ = [
+    "Allocations",
+    "Finding",
+    "Tensor",
+    "Unwritten",
+    "Watching",
+    "hands_out",
+    "run",
+    "watching",
+]

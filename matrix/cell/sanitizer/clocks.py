@@ -92,7 +92,8 @@ class Clocks:
         return np.array(rows, np.int64)
 
     def signals(self, objects: np.ndarray, cta: np.ndarray, warp: np.ndarray) -> None:
-        np.maximum.at(self._at_object, self._object(objects), self.seen[cta, warp])
+        rows = self._object(objects)
+        np.maximum.at(self._at_object, rows, self.seen[cta, warp])
         warps = np.zeros((self.ctas, self.warps), bool)
         warps[cta, warp] = True
         self._tick(warps)

@@ -81,9 +81,17 @@ class Findings:
 
     def instruction(self, at: int) -> str:
         """An instruction with its line, in words."""
-        one = self._kernel.instructions[at]
-        line = f" in {where(one.loc)}" if one.loc else ""
-        return f"`{one.text}`{line}"
+        line = self.line(at)
+        place = f" in {where(line)}" if line else ""
+        return f"`{self._kernel.instructions[at].text}`{place}"
+
+    def line(self, at: int) -> Line:
+        """The line of the kernel's source. Compilers give line 0 to what belongs to none: the one before counts."""
+        for place in range(at, -1, -1):
+            loc = self._kernel.instructions[place].loc
+            if loc is not None and loc[1] > 0:
+                return loc
+        return None
 
     def add(
         self, kind: str, what: str, at: int, machine: Any = None, lane: Any = None, count: int = 1, **more: Any
@@ -98,7 +106,15 @@ class Findings:
         if machine is not None and lane is not None:
             program, thread = machine.program_id(int(lane[0])), int(lane[1])
         self._found[key] = Finding(
-            kind, self._kernel.name, what, one.loc, one.text, program, thread, count=count, **more
+            kind,
+            self._kernel.name,
+            what,
+            self.line(at),
+            one.text,
+            program,
+            thread,
+            count=count,
+            **more,
         )
 
     def note(self, finding: Finding) -> None:

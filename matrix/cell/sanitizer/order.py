@@ -3,9 +3,14 @@
 A launch is executed again with its programs in reversed order, and shuffled by a seed, from the same memory. Integers
 have to agree bit for bit. So do floats, unless the kernel adds to them with atomics: their sums may differ by what
 rounding explains.
+
+A kernel that uses what an atomic returns may hand out tickets or slots: which program gets which is its own affair, as
+long as nobody sees it in the end. Such a launch is not compared; whoever runs the whole case in several orders compares
+what it returns, with `different`.
 """
 
-from typing import Any, Callable, List, Sequence, Tuple
+import re
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import numpy as np
 
@@ -16,6 +21,8 @@ from .tensors import Tensor
 
 KIND = "order dependence"
 SEED = 20260
+ORDERS = (("reversed", "reversed"), (SEED, f"shuffled by the seed {SEED}"))
+_WORD = re.compile(r"%[\w$]+")
 # Of the largest value of a tensor: what a sum in another order may be off, by format.
 TOLERANCES = {"float64": 1e-12, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -49,6 +56,30 @@ def _bytes(address: int, nbytes: int) -> np.ndarray:
     return np.frombuffer((ctypes.c_char * nbytes).from_address(address), np.uint8)
 
 
+def hands_out(kernel: Any) -> bool:
+    """Whether a kernel uses what an atomic on global memory returns."""
+    words: Dict[str, int] = {}
+    for one in kernel.instructions:
+        for name in {name for operand in one.operands for name in _WORD.findall(operand)}:
+            words[name] = words.get(name, 0) + 1
+        if one.guard:
+            words[one.guard] = words.get(one.guard, 0) + 1
+    return any(
+        words.get(name, 0) > 1
+        for one in kernel.instructions
+        if one.name == "atom" and "shared" not in one.modifiers
+        for name in _WORD.findall(one.operands[0])
+    )
+
+
+def adds(kernel: Any) -> bool:
+    """Whether a kernel has atomics on global memory, whose order rounding shows."""
+    return any(
+        one.name in ("atom", "red") or one.name == "cp" and "reduce" in one.modifiers
+        for one in kernel.instructions
+    )
+
+
 def check(
     findings: Findings, kernel: Any, tensors: Sequence[Tensor], before: Kept, again: Callable[[Any], None]
 ) -> None:  # fmt: skip
@@ -60,11 +91,9 @@ def check(
     """
     after = Kept(tensors)
     line = next((one.loc for one in kernel.instructions if one.loc is not None), None)
-    atomics = any(one.name in ("atom", "red") for one in kernel.instructions) or any(
-        one.name == "cp" and "reduce" in one.modifiers for one in kernel.instructions
-    )
+    atomics = adds(kernel)
     try:
-        for order, words in (("reversed", "reversed"), (SEED, f"shuffled by the seed {SEED}")):
+        for order, words in ORDERS:
             before.restore()
             try:
                 again(order)
@@ -74,7 +103,8 @@ def check(
                 return
             now = Kept(tensors)
             for tensor in tensors:
-                told = _different(tensor, after.of(tensor), now.of(tensor), atomics)
+                first, second = after.of(tensor), now.of(tensor)
+                told = different(first, second, tensor.itemsize, tensor.dtype, atomics)
                 if told:
                     what = f"with its programs {words}, {tensor.name} is another: {told}"
                     findings.note(Finding(KIND, kernel.name, what, line, tensor=tensor.name))
@@ -83,22 +113,28 @@ def check(
         after.restore()
 
 
-def _different(tensor: Tensor, first: Any, second: Any, atomics: bool) -> str:
+def different(
+    first: np.ndarray, second: np.ndarray, itemsize: int, dtype: str, atomics: bool
+) -> str:
+    """How two results of one tensor differ by more than they may, in words; empty where they do not.
+
+    Args:
+        first, second: their bytes.
+        atomics: floats may be sums in another order.
+    """
     if np.array_equal(first, second):
         return ""
-    if len(first) % tensor.itemsize or tensor.itemsize not in _BITS:
+    if len(first) % itemsize or itemsize not in _BITS:
         return "its bytes differ"
-    bits = _BITS[tensor.itemsize]
+    bits = _BITS[itemsize]
     unequal = first.view(bits) != second.view(bits)
-    if not atomics or tensor.dtype not in TOLERANCES:
+    if not atomics or dtype not in TOLERANCES:
         return f"{int(unequal.sum())} of {len(unequal)} elements differ"
-    one, other = _values(first, tensor.dtype), _values(second, tensor.dtype)
+    one, other = _values(first, dtype), _values(second, dtype)
     with np.errstate(all="ignore"):
         off = np.abs(one - other)
         scale = float(np.nanmax(np.abs(one[np.isfinite(one)]), initial=0.0))
-    wrong = (
-        ~(off <= TOLERANCES[tensor.dtype] * scale) & unequal & ~(np.isnan(one) & np.isnan(other))
-    )
+    wrong = ~(off <= TOLERANCES[dtype] * scale) & unequal & ~(np.isnan(one) & np.isnan(other))
     if not wrong.any():
         return ""
     worst = np.nanmax(off[wrong], initial=0.0)
