@@ -57,6 +57,9 @@ class Watch:
     def signals(self, machine, at, objects, active) -> None:
         """The threads of `active` arrive at the mbarriers `objects`, one each."""
 
+    def finished(self, machine) -> None:
+        """All threads of a chunk have ended."""
+
     def waited(self, machine, at, objects, active, done) -> None:
         """The threads of `active` ask the mbarriers `objects`; the phase is over for those of `done`."""
 

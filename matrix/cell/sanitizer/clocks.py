@@ -5,7 +5,7 @@ barriers, mbarriers and cluster barriers pass clocks on; the order in which this
 count. A warp is in order with itself, and its threads with each other.
 
 The units that work beside the warps have a place in the clocks too: bulk copies into shared memory, bulk copies out of
-it, and the tensor cores of a warpgroup (wgmma).
+it, and each warp's tensor core (wgmma), whose products a warp waits for alone.
 """
 
 from typing import Any, Dict, List, Tuple
@@ -29,7 +29,7 @@ class Clocks:
     def __init__(self, machine: Any, beside: bool):
         self.ctas, self.warps = machine.ctas, machine.threads // 32
         self.cluster = machine.shared.cluster
-        self.beside = PRODUCTS + max(1, self.warps // 4) if beside else 0
+        self.beside = PRODUCTS + self.warps if beside else 0
         self.per = self.warps + self.beside
         self.actors = self.per * self.cluster
         self.rank = np.arange(self.ctas) % self.cluster
@@ -114,7 +114,7 @@ class Clocks:
     def begins(
         self, unit: str, cta: np.ndarray, place: np.ndarray, time: np.ndarray, places: int
     ) -> None:
-        """Thread or warpgroup `place` of `cta` has begun what its next group will hold."""
+        """Thread or warp `place` of `cta` has begun what its next group will hold."""
         shape = (self.ctas, places)
         issued = self._issued.setdefault(unit, np.zeros(shape, np.int32))
         np.maximum.at(issued, (cta, place), time)
@@ -143,6 +143,16 @@ class Clocks:
             return nobody, nobody, nobody
         time = np.stack(self._groups[unit])[last[cta, place], cta, place]
         return cta, place, time
+
+    def open(self, unit: str) -> Any:
+        """(CTA, place) whose last group nobody has waited for; None where there is none."""
+        if unit not in self._issued:
+            return None
+        issued = self._issued[unit]
+        own = self.unit(np.arange(self.ctas), OUTGOING)
+        known = self.seen[np.arange(self.ctas), :, own]
+        late = issued > np.repeat(known, 32, 1)
+        return tuple(axis[0] for axis in np.nonzero(late)) if late.any() else None
 
     def learn(self, cta: np.ndarray, warp: np.ndarray, actor: np.ndarray, time: np.ndarray) -> None:
         np.maximum.at(self.seen, (cta, warp, actor), time)

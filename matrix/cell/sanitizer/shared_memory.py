@@ -80,6 +80,9 @@ class Detector:
     def landed(self, room: Room, shadow: Any, units: np.ndarray) -> None:
         """A copy has arrived."""
 
+    def finished(self, room: Room, shadow: Any) -> None:
+        """All programs of the chunk have ended."""
+
 
 class SharedMemory:
     """Turns the calls of a watch into events."""
@@ -221,16 +224,15 @@ class SharedMemory:
         if machine.shared.cluster > 1:
             offset = offset & 0xFFFFFF
         flat = offset + machine.shared.base[cta]
-        clocks.ticks[cta, PRODUCTS + group] += 1
-        time = clocks.ticks[cta, PRODUCTS + group]
-        units = _rows_of(room, flat // nbytes, nbytes)
-        actor = clocks.unit(cta, PRODUCTS + group)
-        self._tell(
-            room,
-            shadows,
-            Event("read", at, units, cta, 4 * group, actor, time, 128 * group, "wgmma"),
-        )
-        clocks.begins("wgmma", cta, group, time, groups)
+        units = np.repeat(_rows_of(room, flat // nbytes, nbytes), 4, 0)
+        cta = np.repeat(cta, 4)
+        warp = np.repeat(4 * group, 4) + np.tile(np.arange(4), len(group))
+        clocks.ticks[cta, PRODUCTS + warp] += 1
+        time = clocks.ticks[cta, PRODUCTS + warp]
+        actor = clocks.unit(cta, PRODUCTS + warp)
+        event = Event("read", at, units, cta, warp, actor, time, 32 * warp, "wgmma")
+        self._tell(room, shadows, event)
+        clocks.begins("wgmma", cta, warp, time, clocks.warps)
 
     # ---------------------------------------------------------------- order
 
@@ -258,18 +260,22 @@ class SharedMemory:
         cta, place, time = clocks.wait(unit, newest, _places(machine, unit, mask))
         if not len(cta):
             return
-        if unit == "bulk":
-            clocks.learn(cta, place >> 5, clocks.unit(cta, OUTGOING), time)
-            return
-        for warp in range(4):
-            clocks.learn(cta, 4 * place + warp, clocks.unit(cta, PRODUCTS + place), time)
+        warp = place >> 5 if unit == "bulk" else place
+        beside = OUTGOING if unit == "bulk" else PRODUCTS + place
+        clocks.learn(cta, warp, clocks.unit(cta, beside), time)
+
+    def finished(self, machine: Any) -> None:
+        """The programs of a chunk have ended: does a copy still read the shared memory that they gave back?"""
+        room, shadows = self.room(machine)
+        for detector, shadow in zip(self._detectors, shadows):
+            detector.finished(room, shadow)
 
 
 def _places(machine: Any, unit: str, mask: Any) -> np.ndarray:
-    """(CTAs, threads) for bulk copies, (CTAs, warpgroups) for products."""
+    """(CTAs, threads) for bulk copies, (CTAs, warps) for products."""
     shape = (machine.ctas, machine.threads)
     full = np.ones(shape, bool) if mask is None else np.broadcast_to(mask, shape)
-    return full if unit == "bulk" else full.reshape(machine.ctas, -1, 128).any(2)
+    return full if unit == "bulk" else full.reshape(machine.ctas, -1, 32).any(2)
 
 
 def _lanes(machine: Any, flat: Any, condition: Any) -> Any:

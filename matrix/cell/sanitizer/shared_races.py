@@ -91,9 +91,9 @@ class SharedRaces(Detector):
         unit = event.units[lane[0], place[0]]
         beside = int(actor[0]) % room.clocks.per - room.clocks.warps
         if beside == 1:
-            what = "a warp writes where a bulk store still reads: no cp.async.bulk.wait_group.read lies between"
+            what = "a warp writes where a bulk store may still read: its wait_group.read, or the barrier behind it, is missing"
         elif beside > 1:
-            what = "a warp writes where a wgmma still reads: no wgmma.wait_group lies between"
+            what = "a warp writes where a wgmma may still read: its wait_group, or the barrier behind it, is missing"
         else:
             what = "a warp writes what another one reads, and no barrier lies between"
         at = int(shadow.read_at[unit])

@@ -14,7 +14,22 @@ KIND = "missing wait"
 
 
 class Waits(Detector):
+    def begin(self, room: Room) -> Any:
+        return {"bulk store": -1}
+
+    def finished(self, room: Room, shadow: Any) -> None:
+        lane = room.clocks.open("bulk")
+        if lane is not None:
+            self.findings.add(
+                KIND,
+                "a program ends while a bulk store may still read its shared memory: a cp.async.bulk.wait_group.read "
+                "is missing behind it",
+                shadow["bulk store"], room.machine, lane,
+            )  # fmt: skip
+
     def event(self, room: Room, shadow: Any, event: Event) -> None:
+        if event.by == "bulk store":
+            shadow["bulk store"] = event.at
         copies = room.under_way[event.units]
         if event.by == "landed" or not copies.any():
             return

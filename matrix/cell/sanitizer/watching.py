@@ -117,6 +117,9 @@ class Watching(ptx.Watch):
     def signals(self, machine, at, objects, active) -> None:
         self._shared.signals(machine, objects, active)
 
+    def finished(self, machine) -> None:
+        self._shared.finished(machine)
+
     def waited(self, machine, at, objects, active, done) -> None:
         self._shared.waited(machine, objects, active, done)
 
