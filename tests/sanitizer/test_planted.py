@@ -76,7 +76,7 @@ def test_a_wait_for_an_mbarrier_that_is_gone():
     )
     assert WAIT in launches.kinds(found)
     told = next(str(finding) for finding in found if finding.kind == WAIT)
-    assert "mbarrier is missing" in told and "the copy is `@%p3 cp.async.bulk.tensor" in told
+    assert "mbarrier is missing" in told and "cp.async.bulk.tensor" in told.split("the copy is")[1]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,10 @@ def test_a_mask_of_a_copy_that_is_gone():
 
 
 @pytest.mark.parametrize("name", ["softmax", "matmul"])
-@pytest.mark.parametrize(("shift", "kind"), [(2, "misaligned"), (1 << 16, "out-of-bounds"), (-4096, "out-of-bounds")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shift", "kind"),
+    [(2, "misaligned"), (1 << 16, "out-of-bounds"), (-4096, "out-of-bounds")],
+)
 def test_an_offset_that_is_shifted(name, shift, kind):
     register = {"softmax": "%rd2", "matmul": "%rd21"}[name]
     text = launches.text_of(name).replace(f"[ {register} + 0 ]", f"[ {register} + {shift} ]")
@@ -151,10 +154,10 @@ def test_a_view_ends_where_it_ends():
 
 
 def test_a_barrier_that_half_a_warp_passes():
-    text = launches.text_of("softmax").replace(
-        "bar.sync 0;", "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p2, %r1, 112;\n@!%p2 bra OVER;\nbar.sync 0;\nOVER:", 1
-    )  # fmt: skip
-    assert "barrier in divergence" in launches.kinds(planted("softmax", text)) or "deadlock" in launches.kinds(planted("softmax", text))  # fmt: skip
+    around = "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p2, %r1, 112;\n@!%p2 bra OVER;\nbar.sync 0;\nOVER:"
+    text = launches.text_of("softmax").replace("bar.sync 0;", around, 1)
+    found = planted("softmax", text)
+    assert {"barrier in divergence", "deadlock"} & {*launches.kinds(found)}
 
 
 def test_a_barrier_that_nobody_else_comes_to_is_a_deadlock_that_names_who_waits_where():

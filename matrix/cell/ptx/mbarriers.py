@@ -75,10 +75,10 @@ class MBarriers:
         state[active] = self.machine.shared.data[8][index]
         if self.machine.watch is not None:
             self.machine.watch.signals(self.machine, at, index, active)
-        self._add(index, self._value(arrivals, active), self._value(nbytes, active), drop)
+        self._add(index, self._value(arrivals, active), self._value(nbytes, active), drop, at)
         return state
 
-    def _add(self, index, arrivals, nbytes, drop=False):
+    def _add(self, index, arrivals, nbytes, drop=False, at=None):
         objects, place = np.unique(index, return_inverse=True)
         arrived = np.bincount(place, weights=arrivals, minlength=len(objects)).astype(i8)
         more = np.bincount(place, weights=nbytes, minlength=len(objects)).astype(i8)
@@ -90,7 +90,11 @@ class MBarriers:
         self._write(objects, pending - now, expected, before + more, phase)
         rest = arrived - now
         if rest.any():
-            self._add(objects[rest > 0], rest[rest > 0], np.zeros(int((rest > 0).sum()), i8))
+            more = rest > 0
+            if at is not None and (self._read(objects[more])[0] == 0).any():
+                what = "an arrival that no phase wants: the one before still waits for its bytes"
+                raise self.machine.fault("mbarrier overflow", what, "", None, None, at)
+            self._add(objects[more], rest[more], np.zeros(int(more.sum()), i8), False, at)
 
     def wait(self, at, address, value, parity, condition):
         """Whether the phase is over: that of the parity `value`, or of the state `value` that an arrival gave."""

@@ -1,6 +1,7 @@
 """What a detector found, and how it is told."""
 
 import os
+import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -61,6 +62,11 @@ class Finding:
         return "; ".join(parts)
 
 
+def shortened(text: str) -> str:
+    """An instruction without the middle of its long lists of registers."""
+    return re.sub(r"\{(%\w+),[^{}]{40,},\s*(%\w+)\s*\}", r"{\1, …, \2}", text)
+
+
 def where(line: Line) -> str:
     return "" if line is None else f"{os.path.basename(line[0])}:{line[1]}"
 
@@ -83,7 +89,7 @@ class Findings:
         """An instruction with its line, in words."""
         line = self.line(at)
         place = f" in {where(line)}" if line else ""
-        return f"`{self._kernel.instructions[at].text}`{place}"
+        return f"`{shortened(self._kernel.instructions[at].text)}`{place}"
 
     def line(self, at: int) -> Line:
         """The line of the kernel's source. Compilers give line 0 to what belongs to none: the one before counts."""
@@ -110,7 +116,7 @@ class Findings:
             self._kernel.name,
             what,
             self.line(at),
-            one.text,
+            shortened(one.text),
             program,
             thread,
             count=count,

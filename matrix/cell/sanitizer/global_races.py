@@ -69,6 +69,8 @@ class GlobalRaces:
         if what == "tensor map":
             return
         kind = {"atomic": "atomic", "store": "write", "bulk store": "write"}.get(what, "read")
+        if what == "bulk store" and "reduce" in self._kernel.instructions[at].modifiers:
+            kind = "atomic"
         if kind == "read" and self._watched is not None and what != "bulk load":
             own = self._pointers.of(at) - {LOADED}
             if own and not own & self._watched:
@@ -223,9 +225,11 @@ class GlobalRaces:
                              "two programs write the same value", BENIGN)  # fmt: skip
         if self._meets == at:
             self._meets = -1
-            self._meeting(machine, at, address, condition, values, nbytes)
+            if not self._meeting(machine, at, address, condition, values, nbytes) and self._benign:
+                what = "several programs write the same value with one instruction"
+                self.findings.add(BENIGN, what, at)
 
-    def _meeting(self, machine, at, address, condition, values, nbytes) -> None:
+    def _meeting(self, machine, at, address, condition, values, nbytes) -> bool:
         """Several programs in one store: is what each wanted there?"""
         from crosswarp.matrix.cell.ptx import memory
 
@@ -249,7 +253,8 @@ class GlobalRaces:
                     unit = int(self._ranges.number(where[lane : lane + 1])[0])
                     self._report(machine, at, (cta[lane], thread[lane]), max(unit, 0), at, int(different.sum()),
                                  "two programs write different values with one instruction")  # fmt: skip
-                    return
+                    return True
+        return False
 
     @staticmethod
     def _between_programs(machine, address, cta, different) -> Optional[int]:

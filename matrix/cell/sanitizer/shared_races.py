@@ -45,6 +45,9 @@ class SharedRaces(Detector):
         other = (writer > 0) & (writer != (event.actor + 1)[:, None])
         if event.kind == "atomic":
             other &= ~shadow.atomic[units]
+        if other.any() and event.by != "landed":
+            # What is still on its way is told by `waits`.
+            other &= room.under_way[units] == 0
         if other.any():
             lane, place = np.nonzero(other)
             unit = units[lane, place]
@@ -91,9 +94,9 @@ class SharedRaces(Detector):
         unit = event.units[lane[0], place[0]]
         beside = int(actor[0]) % room.clocks.per - room.clocks.warps
         if beside == 1:
-            what = "a warp writes where a bulk store may still read: its wait_group.read, or the barrier behind it, is missing"
+            what = "a warp writes where a bulk store may still read: its wait_group.read, or a barrier then, is missing"
         elif beside > 1:
-            what = "a warp writes where a wgmma may still read: its wait_group, or the barrier behind it, is missing"
+            what = "a warp writes where a wgmma may still read: its wait_group, or a barrier after, is missing"
         else:
             what = "a warp writes what another one reads, and no barrier lies between"
         at = int(shadow.read_at[unit])
@@ -119,9 +122,11 @@ class SharedRaces(Detector):
                              "two warps write the same value, and no barrier lies between", BENIGN)  # fmt: skip
         if shadow.meets == at:
             shadow.meets = -1
-            self._meeting(room, at, index, size, values)
+            if not self._meeting(room, at, index, size, values) and self._benign:
+                what = "several warps write the same value with one instruction"
+                self.findings.add(BENIGN, what, at)
 
-    def _meeting(self, room: Room, at: int, index: Any, size: int, values: Any) -> None:
+    def _meeting(self, room: Room, at: int, index: Any, size: int, values: Any) -> bool:
         """Several warps in one store: is what each wanted there?"""
         data = room.machine.shared.data[size]
         for place, value in enumerate(values):
@@ -135,4 +140,5 @@ class SharedRaces(Detector):
                     KIND, "two warps write different values with one instruction", at,
                     count=int(different.sum()), address=room.address(unit or 0),
                 )  # fmt: skip
-                return
+                return True
+        return False

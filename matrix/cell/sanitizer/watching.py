@@ -7,7 +7,7 @@ from crosswarp.matrix.cell import ptx
 from . import accumulators, order
 from .bounds import Bounds
 from .divergence import Divergence
-from .findings import Finding, Findings
+from .findings import Finding, Findings, shortened
 from .global_races import GlobalRaces
 from .pointers import Pointers
 from .shared_memory import SharedMemory
@@ -62,7 +62,7 @@ class Watching(ptx.Watch):
             self.found.note(Finding("deadlock", self.kernel.name, str(error), error.line))
         elif isinstance(error, ptx.Fault):
             if any(
-                one.kind == error.kind and one.instruction == error.instruction
+                one.kind == error.kind and one.instruction == shortened(error.instruction)
                 for one in self.findings
             ):
                 return
