@@ -204,9 +204,13 @@ class TestWaits:
 
     @pytest.mark.parametrize(
         ("wait", "found"),
-        [("cp.async.wait_group 0;", []), ("cp.async.wait_group 1;", ["missing wait"]), ("bar.sync 0;", ["missing wait"]),
-         ("cp.async.wait_all;", [])],
-    )  # fmt: skip
+        [
+            ("cp.async.wait_group 0;", []),
+            ("cp.async.wait_all;", []),
+            ("cp.async.wait_group 1;", ["missing wait"]),
+            ("bar.sync 0;", ["missing wait"]),
+        ],
+    )
     def test_a_group_that_nobody_waits_for(self, wait, found):
         assert (
             kinds(run(small(self.COPY.format(wait), shared=256), [ints(), ints()], orders=False))
