@@ -257,6 +257,18 @@ class TestPrograms:
         )
         assert run(small(body), [np.zeros(1, np.float32), ints()], grid=5) == []
 
+    def test_a_load_that_a_compare_and_swap_follows_is_part_of_it(self):
+        """What LLVM makes of an atomic addition of bfloat16 on sm_80."""
+        body = (
+            "ld.global.u32 %r4, [{}];\nAGAIN:\nadd.u32 %r5, %r4, 1; atom.global.cas.b32 %r6, [%d0], %r4, %r5;\n"
+            "setp.ne.u32 %p0, %r6, %r4; mov.u32 %r4, %r6; @%p0 bra AGAIN;"
+        )
+        x = np.zeros(1, np.int32)
+        assert run(small(body.format("%d0")), [x, ints()], grid=3, lanes=64) == []
+        assert x[0] == 3 * 64
+        alone = small("ld.global.u32 %r4, [%d0]; red.global.add.u32 [%d0], 1;")
+        assert kinds(run(alone, [x, ints()], grid=3)) == ["race between programs"]
+
     def test_a_ticket_orders_the_last_one(self):
         """Each writes its part and takes a ticket; who has the last reads all."""
         body = (

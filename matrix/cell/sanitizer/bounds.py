@@ -31,7 +31,7 @@ class Bounds:
     def allowed(self, at: int) -> Optional[List[Tuple[int, int, Tensor]]]:
         """First byte, end and tensor of each that the access may mean; None where that is not known."""
         if at not in self._allowed:
-            found: Optional[List[Tuple[int, int, Tensor]]] = []
+            found: List[Tuple[int, int, Tensor]] = []
             for parameter in self._pointers.of(at):
                 for tensor in self._of.get(parameter, ()):
                     found.append((*tensor.extents(), tensor))

@@ -58,7 +58,7 @@ class Clocks:
         if mask is None:
             return np.ones((self.ctas, self.warps), bool)
         full = np.broadcast_to(mask, (self.ctas, 32 * self.warps))
-        return full.reshape(self.ctas, self.warps, 32).any(2)
+        return np.any(full.reshape(self.ctas, self.warps, 32), axis=2)
 
     # ---------------------------------------------------------------- barriers
 

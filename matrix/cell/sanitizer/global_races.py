@@ -39,6 +39,12 @@ class GlobalRaces:
         self._watched = self._never_written(tensors, pointers)
         self._pointers = pointers
         self._kernel = kernel
+        # Compilers make atomics that a target lacks of a load and a compare-and-swap, which asks again.
+        self._swapped = {
+            one.operands[1]
+            for one in kernel.instructions
+            if one.name == "atom" and "cas" in one.modifiers
+        }
         self._fences = any(one.name in ("fence", "membar") for one in kernel.instructions)
         # How often each program has passed something on, and what it knows of the others.
         self._time = np.ones(programs, np.int32)
@@ -78,7 +84,10 @@ class GlobalRaces:
         cta, thread, chosen = _lanes(machine, address, condition, lane)
         if not len(cta):
             return
-        modifiers = self._kernel.instructions[at].modifiers
+        one = self._kernel.instructions[at]
+        modifiers = one.modifiers
+        if one.name == "ld" and one.operands[1] in self._swapped:
+            kind = "atomic"
         ordered = what != "atomic" and any(part in _ORDERED for part in modifiers)
         if (what == "atomic" or ordered) and self._passes_on(modifiers):
             self._speak(machine.numbers[cta], chosen)

@@ -53,7 +53,8 @@ class Kept:
 def _bytes(address: int, nbytes: int) -> np.ndarray:
     import ctypes
 
-    return np.frombuffer((ctypes.c_char * nbytes).from_address(address), np.uint8)
+    room: Any = (ctypes.c_char * nbytes).from_address(address)
+    return np.frombuffer(room, np.uint8)
 
 
 def hands_out(kernel: Any) -> bool:

@@ -274,7 +274,7 @@ class SharedMemory:
 def _places(machine: Any, unit: str, mask: Any) -> np.ndarray:
     """(CTAs, threads) for bulk copies, (CTAs, warps) for products."""
     shape = (machine.ctas, machine.threads)
-    full = np.ones(shape, bool) if mask is None else np.broadcast_to(mask, shape)
+    full: Any = np.ones(shape, bool) if mask is None else np.broadcast_to(mask, shape)
     return full if unit == "bulk" else full.reshape(machine.ctas, -1, 32).any(2)
 
 
