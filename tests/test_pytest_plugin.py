@@ -257,6 +257,7 @@ def parsed(**changed):
         crosswarp_time_limit=60.0,
         crosswarp_configurations=2,
         crosswarp_records=None,
+        crosswarp_sanitize=False,
     )
     return SimpleNamespace(**{**base, **changed})
 
@@ -267,6 +268,7 @@ def test_the_interpreter_is_shimmed_unless_told_otherwise():
     assert options.settings_of(parsed(virtual_gpu_way="interpret")).shimmed
     assert not options.settings_of(parsed(virtual_gpu_way="interpret", crosswarp_bare=True)).shimmed
     assert options.settings_of(parsed()).stubs == ["a", "b"]
+    assert options.settings_of(parsed(virtual_gpu_way="emulate", crosswarp_sanitize=True)).sanitize
 
 
 @pytest.mark.parametrize(
@@ -277,6 +279,7 @@ def test_the_interpreter_is_shimmed_unless_told_otherwise():
         dict(crosswarp_time_limit=0.0),
         dict(crosswarp_time_limit=float("nan")),
         dict(crosswarp_configurations=-1),
+        dict(crosswarp_sanitize=True),
     ],
 )
 def test_options_out_of_range_say_what_to_give(changed):

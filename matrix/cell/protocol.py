@@ -19,7 +19,7 @@ LANES = ("compile", "emulate", "interpret", "device")
 # The lanes that run on a target; the others have a place of their own, `cpu` and `gpu`.
 LANES_OF_TARGETS = ("compile", "emulate")
 MODES = ("bare", "shimmed")
-RED = ("mismatch", "api-error", "compile-error", "crash", "limit", "timeout")
+RED = ("mismatch", "api-error", "compile-error", "crash", "fault", "limit", "timeout")
 OUTCOMES = ("pass", *RED, "unsupported", "not-run")
 KINDS = ("function", "type", "value", "module", "method", "option")
 

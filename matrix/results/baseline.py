@@ -43,7 +43,8 @@ _AGAIN = "Take the committed file again, or write it anew: crosswarp baseline wr
 Figure = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)] | Kind | None
 Launch = Annotated[list[Figure], Field(min_length=3, max_length=1 + len(_FIGURES))]
 Outcome = Literal[
-    "pass", "mismatch", "api-error", "compile-error", "crash", "limit", "timeout", "unsupported", "not-run"
+    "pass", "mismatch", "api-error", "compile-error", "crash", "fault", "limit", "timeout", "unsupported",
+    "not-run",
 ]  # fmt: skip
 
 

@@ -30,6 +30,8 @@ class Plan:
     lanes: tuple[str, ...] = DEFAULT_LANES
     # The targets that the lane emulate covers; None: all of them.
     emulated: tuple[str, ...] | None = None
+    # Whether the sanitizer looks on in the lane emulate.
+    sanitize: bool = False
     modes: tuple[str, ...] = MODES
     kernels: tuple[str, ...] = ("*",)
     jobs: int = 1
@@ -72,6 +74,7 @@ class Plan:
             "suite": str(self.suite) if self.suite else None,
             "shard": list(self.shard) if self.shard else None,
             "emulated": None if self.emulated is None else list(self.emulated),
+            "sanitize": self.sanitize,
             **(self.libraries or {}),
         }
 
@@ -86,6 +89,7 @@ class Plan:
             "suite": str(self.suite) if self.suite else None,
             **({"shard": list(self.shard)} if self.shard else {}),
             **({} if self.emulated is None else {"emulated": list(self.emulated)}),
+            **({"sanitize": True} if self.sanitize else {}),
             **({"commit": self.commit} if self.commit else {}),
             **self.about,
         }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import columns, selection, targets
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.targets import Target
@@ -24,6 +25,7 @@ class Asked:
     modes: tuple[str, ...]
     kernels: tuple[str, ...]
     suite: Path | None
+    sanitize: bool = False
 
 
 def asked(options: argparse.Namespace) -> Asked:
@@ -34,6 +36,14 @@ def asked(options: argparse.Namespace) -> Asked:
     lanes, emulated = plan.default_lanes(on)
     if options.lanes:
         lanes, emulated = plan.check_lanes(selection.split(options.lanes)), None
+    if options.sanitize:
+        if not options.lanes:
+            # Targets that were named are all looked at.
+            lanes, emulated = ("emulate",), None if options.targets else emulated
+        elif "emulate" not in lanes:
+            raise UsageError(
+                "--sanitize looks on while the lane emulate executes. Add it to --lanes, or leave --lanes out."
+            )
     return Asked(
         on,
         lanes,
@@ -41,6 +51,7 @@ def asked(options: argparse.Namespace) -> Asked:
         plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode"),
         plan.check_kernels(selection.split(options.kernels or ["*"]), suite),
         suite,
+        options.sanitize,
     )
 
 
@@ -56,7 +67,7 @@ def words(options: argparse.Namespace) -> list[str]:
     found = asked(options)
     chosen = {
         "targets": (options.targets, found.targets),
-        "lanes": (options.lanes, found.lanes),
+        "lanes": (options.lanes or found.sanitize, found.lanes),
         "modes": (options.modes, found.modes),
         # All of a suite stay "*": the list would be long, and is the same.
         "kernels": (found.kernels != ("*",), found.kernels),
@@ -66,4 +77,5 @@ def words(options: argparse.Namespace) -> list[str]:
     for name in ("suite", "main", "nightly_index", "columns_file", "targets_file", "issues_file"):
         if getattr(options, name):
             told[name.replace("_", "-")] = str(getattr(options, name))
-    return [word for name, text in told.items() for word in (f"--{name}", text)]
+    flags = ["--sanitize"] if found.sanitize else []
+    return flags + [word for name, text in told.items() for word in (f"--{name}", text)]

@@ -34,6 +34,12 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     ):
         group.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
     group.add_argument(
+        "--sanitize",
+        action="store_true",
+        help="let the sanitizer look on while the lane emulate executes (docs/sanitizer.md); no other lane runs "
+        "unless --lanes names it",
+    )
+    group.add_argument(
         "--suite",
         type=Path,
         metavar="DIR",

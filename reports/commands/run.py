@@ -96,6 +96,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             targets=wanted.targets,
             lanes=lanes,
             emulated=wanted.emulated,
+            sanitize=wanted.sanitize,
             modes=wanted.modes,
             kernels=wanted.kernels,
             jobs=options.jobs or default_jobs(),

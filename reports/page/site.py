@@ -27,6 +27,7 @@ SIGNS = {
     "api-error": "!",
     "compile-error": "✗",
     "crash": "†",
+    "fault": "‡",
     "limit": "▲",
     "timeout": "∞",
     "unsupported": "–",

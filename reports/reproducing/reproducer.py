@@ -260,7 +260,7 @@ def _top(record: Record, virtual: Target | None) -> str:
                 "    # executed on the CPU; half an hour, for machines of all kinds",
                 "    from crosswarp.matrix.cell.emulate import Machine",
                 "    from crosswarp.matrix.cell.virtual_gpu.launching import run_with",
-                "", "    run_with(Machine(seconds=1800))",
+                "", f"    run_with(Machine(seconds=1800{', sanitize=True' if record.outcome == 'fault' else ''}))",
             ]  # fmt: skip
     else:
         lines.append("VIRTUAL = False")

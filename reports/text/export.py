@@ -18,7 +18,8 @@ FORMAT: Literal[1] = 1
 SCHEMA = f"urn:crosswarp:report:{FORMAT}"
 
 Outcome = Literal[
-    "pass", "mismatch", "api-error", "compile-error", "crash", "limit", "timeout", "unsupported", "not-run"
+    "pass", "mismatch", "api-error", "compile-error", "crash", "fault", "limit", "timeout", "unsupported",
+    "not-run",
 ]  # fmt: skip
 
 

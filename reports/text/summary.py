@@ -17,10 +17,10 @@ from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import LONGEST, WIDTH, column_id, fill, row, tight, wrapped
 
 MAX_LISTED = 10
-# Short enough that all nine fit beside the longest column id.
+# Short enough that all ten fit beside the longest column id.
 _HEADS = {
     "pass": "pass", "mismatch": "mism", "api-error": "api", "compile-error": "compile", "crash": "crash",
-    "limit": "limit", "timeout": "time", "unsupported": "unsup", "not-run": "not-run",
+    "fault": "fault",    "limit": "limit", "timeout": "time", "unsupported": "unsup", "not-run": "not-run",
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ ABSENT = "-"
 WORST = (
     "crash",
     "timeout",
+    "fault",
     "mismatch",
     "compile-error",
     "api-error",

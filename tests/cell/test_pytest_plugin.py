@@ -233,6 +233,7 @@ def test_everything_is_taken_back(in_fork):
             crosswarp_time_limit=60.0,
             crosswarp_configurations=2,
             crosswarp_records=None,
+            crosswarp_sanitize=False,
         )
         session.Session(options.settings_of(wanted), patches)
         assert torch.ones(3, device="cuda").is_cuda

@@ -235,8 +235,8 @@ def test_instructions_are_counted_by_thread():
 def test_the_watch_sees_accesses_and_barriers():
     seen = []
 
-    class Watch:
-        def access(self, machine, at, space, what, address, condition, nbytes, lane):
+    class Watch(ptx.Watch):
+        def access(self, machine, at, space, what, address, condition, nbytes, lane=None):
             seen.append((space, what, nbytes))
 
         def barrier(self, machine, at, mask):

@@ -2,9 +2,9 @@
 
 import contextlib
 import time
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell import ptx, sanitizer
 from crosswarp.matrix.cell.suite import fingerprint
 from crosswarp.matrix.cell.suite.verdict import Verdict
 from crosswarp.matrix.cell.virtual_gpu.launching import Handed
@@ -34,27 +34,36 @@ class Machine:
 
     Args:
         seconds: the time limit of the case, of which the launches together may take the larger part.
+        sanitize: let the detectors of `crosswarp.matrix.cell.sanitizer` look on.
 
     Attributes:
         failed: what the first launch that went wrong said, since the last `begin`.
         executed: launches since the last `begin`.
         writers: which lines stored what, since the last `begin`.
+        allocated: told of each tensor that is allocated without contents, since the last `begin`.
+        order: in which the programs of a launch run, see `ptx.run`. No detector looks on in another than "forward".
+        handed_out: a kernel took tickets or slots from an atomic: `orders` has to look at the case as a whole.
     """
 
-    def __init__(self, seconds: float):
-        self._seconds = seconds
+    def __init__(self, seconds: float, sanitize: bool = False):
+        self._seconds, self.sanitize = seconds, sanitize
+        self.order: Any = "forward"
+        self.handed_out = False
         self._ends = time.monotonic() + seconds * _SHARE
         self._paused = False
         self.failed: Optional[Verdict] = None
         self.executed = 0
         self.writers = Writers()
+        self.allocated = sanitizer.Allocations()
         self._instructions = 0
         self._spent = 0.0
 
     def begin(self) -> None:
         """Begin another go at the case."""
         self.failed, self.executed, self._instructions, self._spent = None, 0, 0, 0.0
+        self.handed_out = False
         self.writers = Writers()
+        self.allocated = sanitizer.Allocations()
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -104,23 +113,63 @@ class Machine:
             )
             raise ValueError(msg)
         handed_over += arguments.scratch(handed, left, x * y * z)
-        room = ptx.Memory()
         windows = memory.windows(handed_over)
-        for window in windows:
-            room.add(window.address, window.size, window.name)
         self.writers.launching(_name(handed), windows)
-        result = ptx.run(
-            program,
-            (x, y, z),
-            [argument.value for argument in handed_over],
+        values = [argument.value for argument in handed_over]
+        options: Dict[str, Any] = dict(
             shared=int(handed.metadata.get("shared") or 0),
-            memory=room,
             limits=ptx.Limits(seconds=max(0.1, self._ends - time.monotonic())),
             watch=self.writers,
             threads=32 * int(handed.metadata["num_warps"]),
             cluster=(cluster, 1, 1) if cluster > 1 else None,
         )
+        if self.sanitize and self.order == "forward":
+            self._sanitized(handed, program, (x, y, z), handed_over, values, options)
+            return
+        room = ptx.Memory()
+        for window in windows:
+            room.add(window.address, window.size, window.name)
+        result = ptx.run(program, (x, y, z), values, memory=room, order=self.order, **options)
         self._instructions += result.instructions
+
+    def _sanitized(self, handed, program, grid, handed_over, values, options) -> None:
+        results: List[Any] = []
+        found = sanitizer.run(
+            program, grid, values, _tensors(handed_over), unwritten=self.allocated.looked(), result=results, **options
+        )  # fmt: skip
+        self._instructions += sum(result.instructions for result in results)
+        self.handed_out |= sanitizer.hands_out(program.entry().kernel)
+        if found:
+            self.failed = _fault(found, _name(handed))
+            raise NotExecuted(self.failed.message, self.failed)
+
+
+def _tensors(handed_over: Sequence[arguments.Argument]) -> List[sanitizer.Tensor]:
+    """The memory of a launch: each argument's own tensor, and whole storages where only an address is known."""
+    found = []
+    for place, argument in enumerate(handed_over):
+        tensor = memory.tensor_of(argument.owner)
+        if tensor is None:
+            continue
+        # What wraps a tensor begins where it says; a tensor map is passed by value, and nothing is added to it.
+        parameter = None if isinstance(argument.value, bytes) else place
+        found.append(sanitizer.Tensor.of_torch(tensor, argument.name, parameter))
+    for window in memory.pointed_to(handed_over):
+        found.append(sanitizer.Tensor.of_bytes(window.address, window.size, window.name))
+    return found
+
+
+def _fault(found: Sequence[sanitizer.Finding], kernel: str) -> Verdict:
+    """The verdict on what the sanitizer found: that of the first, which tells of the others."""
+    kinds = list(dict.fromkeys(finding.kind for finding in found))
+    lines = "\n".join(str(finding) for finding in found)
+    return Verdict(
+        "fault",
+        reason=", ".join(kinds),
+        fingerprint=fingerprint.of_text(f"fault: {kinds[0]} in {kernel}"),
+        message=f"{kernel}: {lines}",
+        phase=PHASE,
+    )
 
 
 def _name(handed: Handed) -> str:

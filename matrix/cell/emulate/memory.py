@@ -47,19 +47,25 @@ def windows(arguments: Sequence[Argument]) -> List[Window]:
     tensors anywhere in this process that they point into.
     """
     found: Dict[Tuple[int, int], Window] = {}
-    addresses: List[np.ndarray] = []
     for argument in arguments:
         window = _storage(argument.owner, argument.name)
         if window is not None:
             found.setdefault(window[:2], window)
+    for window in pointed_to(arguments):
+        found.setdefault(window[:2], window)
+    return list(found.values())
+
+
+def pointed_to(arguments: Sequence[Argument]) -> List[Window]:
+    """The storages that integers among the arguments, and in their tables, point into."""
+    addresses: List[np.ndarray] = []
+    for argument in arguments:
+        if _storage(argument.owner, argument.name) is not None:
             addresses.append(_table(argument.owner))
         elif argument.owner is None and isinstance(argument.value, int) and argument.value > _LEAST:
             addresses.append(np.array([argument.value], np.uint64))
     tables = [table for table in addresses if table.size]
-    if tables:
-        for window in _pointed_to(np.concatenate(tables), _live()):
-            found.setdefault(window[:2], window)
-    return list(found.values())
+    return list(_pointed_to(np.concatenate(tables), _live())) if tables else []
 
 
 def _pointed_to(addresses: np.ndarray, live: List[Window]) -> Iterator[Window]:
@@ -92,6 +98,15 @@ def _table(owner: Any) -> np.ndarray:
 
 def _storage(owner: Any, name: str) -> Any:
     """The memory of a tensor, or of what wraps one (`triton.reinterpret`, a scratch buffer); None if it has none."""
+    tensor = tensor_of(owner)
+    if tensor is None:
+        return None
+    memory = tensor.untyped_storage()
+    return Window(memory.data_ptr(), memory.nbytes(), name)
+
+
+def tensor_of(owner: Any) -> Any:
+    """The tensor that has the memory; None if there is none."""
     for tensor in (owner, getattr(owner, "base", None)):
         storage = getattr(tensor, "untyped_storage", None)
         if storage is None:
@@ -103,5 +118,5 @@ def _storage(owner: Any, name: str) -> Any:
             # A sparse or fake tensor has none.
             continue
         if address and size:
-            return Window(address, size, name)
+            return tensor
     return None

@@ -6,12 +6,14 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from crosswarp.matrix.cell import ptx
+
 # Bytes that share one note: no element of a kernel that stores smaller ones has a writer of its own.
 _UNIT = 4
 _STORES = ("store", "atomic", "bulk store")
 
 
-class Writers:
+class Writers(ptx.Watch):
     """What the PTX machine tells of each access, kept for stores to global memory.
 
     It lives as long as one go at a case, over all its launches: one tensor may have been stored to by several kernels.
@@ -49,12 +51,6 @@ class Writers:
                 self._note(self._window(int(one)), one.reshape(1), nbytes, number)
             return
         self._note(start, address.reshape(-1), nbytes, number)
-
-    def barrier(self, machine, at, mask) -> None:
-        pass
-
-    def landed(self, machine, lanes, index, size, done) -> None:
-        pass
 
     def _note(self, start: Optional[int], address: np.ndarray, nbytes: int, number: int) -> None:
         if start is None:

@@ -12,6 +12,7 @@ from .errors import Deadlock, Fault, OutOfTime, PTXError, Unsupported
 from .launch import Limits, Program, Result, load, run
 from .memory import Memory
 from .tensor_maps import tensor_map
+from .watch import Watch, several
 
 __all__ = [
     "Deadlock",
@@ -23,7 +24,9 @@ __all__ = [
     "Program",
     "Result",
     "Unsupported",
+    "Watch",
     "load",
     "run",
+    "several",
     "tensor_map",
 ]

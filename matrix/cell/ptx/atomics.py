@@ -81,16 +81,23 @@ class Atomics:
         for place, value in enumerate(values):
             value = np.broadcast_to(value, self.shape)[active]
             found = self._rounds(
-                data, index + place if place else index, operation, type_name, value, compare
+                data,
+                index + place if place else index,
+                operation,
+                type_name,
+                value,
+                compare,
+                active,
             )
             results[place][active] = found
         return results
 
-    def _rounds(self, data, index, operation, type_name, values, compare):
+    def _rounds(self, data, index, operation, type_name, values, compare, active):
         order = np.argsort(index, kind="stable")
         if self.machine.backwards:
-            # The same addresses, the lanes from behind: what depends on the order differs.
-            order = len(order) - 1 - np.argsort(index[::-1], kind="stable")
+            # The CTAs come from behind already; so do the threads of each. What depends on the order differs.
+            cta, thread = np.nonzero(active)
+            order = np.lexsort((-thread, cta, index))
         ordered = index[order]
         numbers = np.arange(len(ordered))
         begins = np.r_[True, ordered[1:] != ordered[:-1]]

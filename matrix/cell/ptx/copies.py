@@ -46,6 +46,8 @@ class Copies:
         lanes = np.nonzero(active)
         group = np.broadcast_to(self.group, shape)[active]
         self._pending.append((lanes, index, data, size, group))
+        if machine.watch is not None:
+            machine.watch.copying(machine, at, lanes, index, size)
 
     def _partial(self, at, source, live, active, size):
         rows = np.zeros((int(active.sum()), size), u1)

@@ -179,8 +179,7 @@ def run(
         shared: bytes of dynamic shared memory.
         memory: windows that may be touched; none without.
         order: in which CTAs run: "forward", "reversed", or the seed of a shuffle.
-        watch: an object with `access`, `barrier` and `landed`, called from the places of `spaces.Space.check`,
-            `machine.Machine.barrier` and `machine.Machine.landed`.
+        watch: a `Watch`, told of every access, barrier and copy.
         threads: threads of a CTA where the PTX does not say.
         cluster: CTAs of a cluster where the PTX does not say.
         lanes: how many threads are computed together.
@@ -214,7 +213,7 @@ def _run_chunks(launch: "_Launch", clock: Clock, lanes: int) -> int:
         chunk = Chunk(launch.program, Machine(launch, numbers[start : start + per]), clock)
         if chunk.run():
             total += chunk.instructions
-            clock.finished(chunk.instructions)
+            _finish(launch, clock, chunk)
         else:
             # It waits for CTAs that come later.
             stuck.append(chunk)
@@ -225,7 +224,7 @@ def _run_chunks(launch: "_Launch", clock: Clock, lanes: int) -> int:
             if chunk.run():
                 stuck.remove(chunk)
                 total += chunk.instructions
-                clock.finished(chunk.instructions)
+                _finish(launch, clock, chunk)
                 rounds = 0
         if stuck and sum(chunk.machine.progress for chunk in stuck) == before:
             rounds += 1
@@ -237,6 +236,12 @@ def _run_chunks(launch: "_Launch", clock: Clock, lanes: int) -> int:
                     stuck[0]._line(),
                 )
     return total
+
+
+def _finish(launch: "_Launch", clock: Clock, chunk: Chunk) -> None:
+    clock.finished(chunk.instructions)
+    if launch.watch is not None:
+        launch.watch.finished(chunk.machine)
 
 
 class _Launch:

@@ -38,6 +38,7 @@ class Machine:
         numbers: linear program id of each CTA, (CTAs,).
         progress: grows whenever something changes that another thread could see.
         polled: an instruction that may be repeated until it succeeds was executed.
+        ended: threads that are done, (CTAs, threads); None while none is.
     """
 
     def __init__(self, launch, numbers):
@@ -48,6 +49,7 @@ class Machine:
         self.backwards = launch.backwards
         self.progress = 0
         self.polled = False
+        self.ended = None
         self._ticks = 0
         self.special = self._special_registers(launch)
         self.lane = self.special["%laneid"]
@@ -133,6 +135,16 @@ class Machine:
         """Copies of `size` bytes have arrived at the elements `index` of shared memory."""
         if self.watch is not None:
             self.watch.landed(self, lanes, index, size, done)
+
+    def group(self, unit, mask):
+        """The threads of `mask` commit a group of what `unit` does for them."""
+        if self.watch is not None:
+            self.watch.group(self, unit, mask)
+
+    def waited_group(self, unit, newest, mask):
+        """The threads of `mask` have waited for all but the `newest` last groups."""
+        if self.watch is not None:
+            self.watch.waited_group(self, unit, newest, mask)
 
     def program_id(self, cta):
         number, (x, y, _) = int(self.numbers[cta]), self.launch.grid

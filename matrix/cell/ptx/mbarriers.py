@@ -20,7 +20,7 @@ class MBarriers:
         # (index of the object, of each lane; what to write)
         self._copies = []
 
-    def _lanes(self, at, address, condition):
+    def _lanes(self, at, address, condition, what="mbarrier"):
         """Index of each active lane's object in the 64-bit view of shared memory, and which lanes those are."""
         shape = self.shape
         active = np.ones(shape, bool) if condition is None else np.broadcast_to(condition, shape)
@@ -28,7 +28,7 @@ class MBarriers:
         if not active.any():
             return None, active
         safe = np.where(active, address, address.flat[int(active.argmax())])
-        self.machine.shared.check(at, "mbarrier", safe, active, 8)
+        self.machine.shared.check(at, what, safe, active, 8)
         return self.machine.shared.flat(safe)[active] // 8, active
 
     def _value(self, value, active):
@@ -56,13 +56,13 @@ class MBarriers:
         self.machine.progress += 1
 
     def init(self, at, address, count, condition):
-        index, active = self._lanes(at, address, condition)
+        index, active = self._lanes(at, address, condition, "mbarrier init")
         if index is not None:
             count = self._value(count, active)
             self._write(index, count, count, np.zeros_like(count), np.zeros(len(count), u8))
 
     def invalidate(self, at, address, condition):
-        index, _ = self._lanes(at, address, condition)
+        index, _ = self._lanes(at, address, condition, "mbarrier init")
         if index is not None:
             self.machine.shared.data[8][index] = ~u8(0)
 
@@ -73,10 +73,12 @@ class MBarriers:
         if index is None:
             return state
         state[active] = self.machine.shared.data[8][index]
-        self._add(index, self._value(arrivals, active), self._value(nbytes, active), drop)
+        if self.machine.watch is not None:
+            self.machine.watch.signals(self.machine, at, index, active)
+        self._add(index, self._value(arrivals, active), self._value(nbytes, active), drop, at)
         return state
 
-    def _add(self, index, arrivals, nbytes, drop=False):
+    def _add(self, index, arrivals, nbytes, drop=False, at=None):
         objects, place = np.unique(index, return_inverse=True)
         arrived = np.bincount(place, weights=arrivals, minlength=len(objects)).astype(i8)
         more = np.bincount(place, weights=nbytes, minlength=len(objects)).astype(i8)
@@ -88,7 +90,11 @@ class MBarriers:
         self._write(objects, pending - now, expected, before + more, phase)
         rest = arrived - now
         if rest.any():
-            self._add(objects[rest > 0], rest[rest > 0], np.zeros(int((rest > 0).sum()), i8))
+            more = rest > 0
+            if at is not None and (self._read(objects[more])[0] == 0).any():
+                what = "an arrival that no phase wants: the one before still waits for its bytes"
+                raise self.machine.fault("mbarrier overflow", what, "", None, None, at)
+            self._add(objects[more], rest[more], np.zeros(int(more.sum()), i8), False, at)
 
     def wait(self, at, address, value, parity, condition):
         """Whether the phase is over: that of the parity `value`, or of the state `value` that an arrival gave."""
@@ -104,6 +110,8 @@ class MBarriers:
         if not done.all() and self._copies:
             self._land(np.unique(index[~done]))
             done = self._read(index)[3] != wanted
+        if machine.watch is not None:
+            machine.watch.waited(machine, at, index, active, done)
         result[active] = done
         return result
 

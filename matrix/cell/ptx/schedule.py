@@ -90,8 +90,28 @@ class Chunk:
         for block in sorted({*self._ready, *self._passed, *self._waiting}):
             instruction = kernel.instructions[kernel.blocks[block][0]]
             at = "" if instruction.loc is None else f" ({instruction.loc[0]}:{instruction.loc[1]})"
-            found.append(f"`{instruction.text}` in line {instruction.line} of {kernel.name}{at}")
+            who = self._who(block)
+            found.append(
+                f"{who} at `{instruction.text}` in line {instruction.line} of {kernel.name}{at}"
+            )
         return "; ".join(found) or f"the end of {kernel.name}"
+
+    def _who(self, block: int) -> str:
+        """The lanes at a block, in words: which threads of the first program, and how many programs."""
+        lanes = np.zeros(self._shape, bool)
+        for masks in (self._ready, self._passed, self._waiting):
+            if block in masks:
+                lanes |= self._full(masks[block])
+        ctas = np.flatnonzero(lanes.any(1))
+        if not len(ctas):
+            return "nobody"
+        threads = np.flatnonzero(lanes[ctas[0]])
+        edges = np.flatnonzero(np.diff(threads) > 1)
+        first, last = threads[np.r_[0, edges + 1]], threads[np.r_[edges, len(threads) - 1]]
+        runs = [f"{a}-{b}" if a != b else f"{a}" for a, b in zip(first, last)]
+        more = f" and of {len(ctas) - 1} more" if len(ctas) > 1 else ""
+        shown = ", ".join(runs[:4]) + (" …" if len(runs) > 4 else "")
+        return f"threads {shown} of program {self.machine.program_id(ctas[0])}{more}"
 
     def _line(self):
         kernel = self.program.kernel
@@ -133,8 +153,13 @@ class Chunk:
             return self._cluster(block, barrier, mask)
         if mask is None and not self._waiting and barrier.kind == "sync":
             if barrier.threads in (None, self.machine.threads):
+                if self.machine.watch is not None:
+                    self._tell_arrived(block, barrier, None)
+                    self.machine.watch.released(self.machine, barrier.name, None)
                 return None
         full = self._full(mask)
+        if self.machine.watch is not None:
+            self._tell_arrived(block, barrier, full)
         arrivals = self._arrivals.setdefault(barrier.name, _Arrivals(self.machine.ctas))
         arrivals.count += full.sum(1)
         here = full.any(1)
@@ -155,6 +180,7 @@ class Chunk:
         if not complete.any():
             return
         arrivals.count[complete] = 0
+        everybody = np.zeros(self._shape, bool)
         for block, barrier in self.program.barriers.items():
             waiting = self._waiting.get(block)
             if waiting is None or barrier.name != name:
@@ -166,7 +192,14 @@ class Chunk:
             else:
                 del self._waiting[block]
             if released.any():
+                everybody |= released
                 self._passed[block] = self._merged(self._passed, block, released)
+        if self.machine.watch is not None and everybody.any():
+            self.machine.watch.released(self.machine, name, everybody)
+
+    def _tell_arrived(self, block: int, barrier: Any, mask: Mask) -> None:
+        first = self.program.kernel.blocks[block][0]
+        self.machine.watch.arrived(self.machine, first, barrier.name, mask)
 
     def _cluster(self, block: int, barrier: Any, mask: Mask) -> Any:
         if self._cluster_arrived is None:
@@ -174,6 +207,8 @@ class Chunk:
             self._cluster_waited = np.zeros(self._shape, np.int64)
         full = self._full(mask)
         if barrier.kind == "cluster arrive":
+            if self.machine.watch is not None:
+                self._tell_arrived(block, barrier, full)
             self._cluster_arrived += full
             self.machine.progress += 1
             self._release_cluster()
@@ -209,6 +244,8 @@ class Chunk:
             else:
                 del self._waiting[block]
             self._passed[block] = self._merged(self._passed, block, released)
+            if self.machine.watch is not None:
+                self.machine.watch.released(self.machine, barrier.name, released)
         return found
 
     # ---------------------------------------------------------------- masks
@@ -258,6 +295,7 @@ class Chunk:
     def _end(self, mask: Mask) -> None:
         full = self._full(mask)
         self._ended = full.copy() if self._ended is None else self._ended | full
+        self.machine.ended = self._ended
         if self._waiting:
             # A barrier waits for the living.
             for name in list(self._arrivals):

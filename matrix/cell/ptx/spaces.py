@@ -99,6 +99,10 @@ class Space:
             self.check(at, "store", address, None, nbytes)
             address, *values = np.broadcast_arrays(address, *values)
             self._write(address, None, values, dtype)
+            if self.machine.watch is not None:
+                self.machine.watch.written(
+                    self.machine, at, self.name, address, None, values, nbytes // len(values)
+                )
             return
         shape = (self.machine.ctas, self.machine.threads)
         address = np.broadcast_to(address, shape)
@@ -108,6 +112,10 @@ class Space:
         self.check(at, "store", safe, condition, nbytes)
         values = [np.broadcast_to(value, shape)[condition] for value in values]
         self._write(address, condition, values, dtype)
+        if self.machine.watch is not None:
+            self.machine.watch.written(
+                self.machine, at, self.name, address, condition, values, nbytes // len(values)
+            )
 
     def _read(self, address: Any, count: int, dtype: Any) -> List[Any]:
         raise NotImplementedError

@@ -171,10 +171,9 @@ class TensorMaps:
             self._check_rank(tensor, coordinates)
             addresses, inside = tensor.global_addresses(coordinates[mine])
             values = np.full(addresses.shape, tensor.fill, BY_BYTES[tensor.size])
-            lane = (int(lanes[0][mine[0]]), int(lanes[1][mine[0]]))
             if inside.any():
                 found = addresses[inside]
-                self.machine.global_.check(at, "bulk load", found, None, tensor.size, lane)
+                self._check_each(at, "bulk load", addresses, inside, tensor.size, lanes, mine)
                 values[inside] = memory.read(found, 1, BY_BYTES[tensor.size])[0]
             if tensor.element == "tf32":
                 values = floats.to_tf32(values.view(f4), "rn")
@@ -184,7 +183,10 @@ class TensorMaps:
                 None if mask is None else mask[mine], ranks, lanes[0][mine]
             ):
                 cta = rank[who]
-                self._deliver(at, tensor, places[who], values[who], barrier[mine][who], cta, lane)
+                issuers = tuple(axis[mine][who] for axis in lanes)
+                self._deliver(
+                    at, tensor, places[who], values[who], barrier[mine][who], cta, issuers
+                )
 
     def _receivers(self, mask, ranks, ctas):
         """(index of the CTA of each lane, which lanes) for each CTA of the clusters that gets a copy."""
@@ -199,13 +201,28 @@ class TensorMaps:
             if who.any():
                 yield first + rank, who
 
-    def _deliver(self, at, tensor, places, values, barrier, cta, lane):
+    def _deliver(self, at, tensor, places, values, barrier, cta, lanes):
         shared = self.machine.shared
+        lane = (int(lanes[0][0]), int(lanes[1][0]))
         shared.check(at, "bulk copy", places, None, tensor.size, lane)
         base = shared.base[cta, 0]
         index = (base[:, None] + places.astype(i8)) // tensor.size
         signal = base + (barrier & u4(0xFFFFFF)).astype(i8)
+        if self.machine.watch is not None:
+            self.machine.watch.copying(self.machine, at, lanes, index, tensor.size, signal // 8)
         self.machine.mbarriers.copy(signal, tensor.size, index, values, tensor.nbytes)
+
+    def _check_each(self, at, what, addresses, inside, size, lanes, mine):
+        """Check the elements inside of the tensor: at once, or by copy where somebody wants to know whose they are."""
+        rows = [(mine[0], inside)]
+        watch = self.machine.watch
+        if watch is not None and watch.each_copy:
+            one = np.arange(len(mine))[:, None]
+            rows = [(number, inside & (one == row)) for row, number in enumerate(mine)]
+        for number, part in rows:
+            if part.any():
+                lane = (int(lanes[0][number]), int(lanes[1][number]))
+                self.machine.global_.check(at, what, addresses[part], None, size, lane)
 
     def _check_rank(self, tensor, coordinates):
         if coordinates.shape[1] != tensor.rank:
@@ -229,10 +246,13 @@ class TensorMaps:
             machine.shared.check(at, "bulk store", places, None, tensor.size, lane)
             index = machine.shared.base[lanes[0][mine], 0][:, None] + places.astype(i8)
             values = machine.shared.data[tensor.size][index // tensor.size]
+            if machine.watch is not None:
+                issuers = tuple(axis[mine] for axis in lanes)
+                machine.watch.reading(machine, at, issuers, index // tensor.size, tensor.size)
             found = addresses[inside]
             if not found.size:
                 continue
-            machine.global_.check(at, "bulk store", found, None, tensor.size, lane)
+            self._check_each(at, "bulk store", addresses, inside, tensor.size, lanes, mine)
             if operation is None:
                 memory.write(found, [values[inside]], BY_BYTES[tensor.size])
                 continue
@@ -281,5 +301,7 @@ class TensorMaps:
             index = base[:, None] + places.astype(i8)[None]
             signal = base + (self._of(barrier, one) & u4(0xFFFFFF)).astype(i8)
             values = memory.read(addresses, 1, u1)[0][None]
+            if machine.watch is not None:
+                machine.watch.copying(machine, at, one, index, 1, signal // 8)
             machine.mbarriers.copy(signal, 1, index, values, size)
             machine.progress += 1

@@ -61,7 +61,8 @@ class Warpgroups:
         )
         if mode:
             address = address ^ (((address >> 7) & _MASK[mode]) << 4)
-        machine.shared.check(at, "wgmma", address.astype(u4), None, size, (0, 0))
+        who = None if active is None else active[:, :, None, None]
+        machine.shared.check(at, "wgmma", address.astype(u4), who, size, (0, 0))
         index = (machine.shared.base[:, :, None, None] + address) // size
         raw = machine.shared.data[size][index]
         if kind == "tf32":

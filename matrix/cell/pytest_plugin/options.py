@@ -22,6 +22,7 @@ class Settings(NamedTuple):
         time_limit: seconds of wall time for a test.
         configurations: how many of an autotuner's configurations are compiled; 0 for all.
         records: file that gets a JSON line for each test, or None.
+        sanitize: whether the sanitizer looks on in way emulate.
     """
 
     target: str
@@ -32,6 +33,7 @@ class Settings(NamedTuple):
     time_limit: float
     configurations: int
     records: Optional[str]
+    sanitize: bool = False
 
 
 _OPTIONS: Dict[str, Dict[str, Any]] = {
@@ -76,6 +78,10 @@ _OPTIONS: Dict[str, Dict[str, Any]] = {
         metavar="N",
         help=f"compile N of an autotuner's configurations, 0 for all (default {DEFAULT_CONFIGURATIONS})",
     ),
+    "--crosswarp-sanitize": dict(
+        action="store_true",
+        help="way emulate: what the sanitizer finds (out of bounds, uninitialised, races, missing waits) is red",
+    ),
     "--crosswarp-records": dict(
         metavar="FILE", help="append a JSON line for each test: outcome, launches, cause"
     ),
@@ -106,6 +112,9 @@ def settings_of(options: Any) -> Settings:
     if options.crosswarp_configurations < 0:
         msg = f"--crosswarp-configurations {options.crosswarp_configurations}: give 0 for all, or a number above"
         raise ValueError(msg)
+    if options.crosswarp_sanitize and options.virtual_gpu_way != "emulate":
+        msg = "--crosswarp-sanitize looks on while a launch is executed: give --virtual-gpu-way emulate as well"
+        raise ValueError(msg)
     # The interpreter has bugs of its own, which say nothing about the library: the shims heal most.
     default = options.virtual_gpu_way == "interpret"
     return Settings(
@@ -117,4 +126,5 @@ def settings_of(options: Any) -> Settings:
         time_limit=options.crosswarp_time_limit,
         configurations=options.crosswarp_configurations,
         records=options.crosswarp_records,
+        sanitize=options.crosswarp_sanitize,
     )

@@ -1,7 +1,7 @@
 """Numbers against the reference: relative error of each output, with NaN and infinity told apart."""
 
 import contextlib
-from typing import Any, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping, Optional
 
 from .verdict import Verdict
 
@@ -67,8 +67,13 @@ def _one(out: Any, reference: Any, tolerance: float):
 
 
 @contextlib.contextmanager
-def poisoned(torch: Any, wanted: bool) -> Iterator[None]:
-    """Fill what is allocated uninitialised with NaN (the largest value, for integers) while a kernel is launched."""
+def poisoned(
+    torch: Any, wanted: bool, told: Optional[Callable[[Any], None]] = None
+) -> Iterator[None]:
+    """Fill what is allocated uninitialised with NaN (the largest value, for integers) while a kernel is launched.
+
+    Each such tensor is told of to `told`.
+    """
     if not wanted:
         yield
         return
@@ -81,6 +86,8 @@ def poisoned(torch: Any, wanted: bool) -> Iterator[None]:
                     tensor.fill_(float("nan"))
                 elif tensor.dtype not in (torch.bool,) and not tensor.is_complex():
                     tensor.fill_(torch.iinfo(tensor.dtype).max)
+            if told is not None:
+                told(tensor)
             return tensor
 
         return allocate

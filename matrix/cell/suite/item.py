@@ -171,7 +171,7 @@ def _prepare_lane(item: Item, spec: Dict[str, Any], started, finished) -> Option
     if item.lane == "emulate":
         from crosswarp.matrix.cell import emulate
 
-        machine = emulate.Machine(spec["time_limit"])
+        machine = emulate.Machine(spec["time_limit"], sanitize=bool(spec.get("sanitize")))
         launching.run_with(machine)
         log: ConfigLog = emulate.EveryConfiguration(machine, started, finished)
     else:
@@ -220,20 +220,39 @@ def _emulated(item: Item, kernel: Any, case: Any, machine: Any) -> Verdict:
 
     compared: List[Any] = []
     machine.begin()
-    verdict = _once(item, kernel, case, SEED, compared)
+
+    def again() -> Tuple[Verdict, Any]:
+        machine.begin()
+        others: List[Any] = []
+        return _once(item, kernel, case, SEED, others), others[0] if others else {}
+
+    allocated = machine.allocated.add if machine.sanitize else None
+    verdict = _once(item, kernel, case, SEED, compared, allocated)
     if verdict.outcome == "mismatch" and compared:
         told = emulate.told(machine.writers, *compared)
         verdict.message = f"{verdict.message}\n{told}" if told else verdict.message
     if machine.failed is not None:
         verdict = replace(machine.failed, resources=verdict.resources)
+    elif verdict.outcome == "pass" and machine.handed_out:
+        resources = machine.resources()
+        found = emulate.in_other_orders(machine, compared[0], again)
+        if found is not None:
+            verdict = replace(found, resources=verdict.resources)
+        verdict.resources.update(resources)
+        return verdict
     verdict.resources.update(machine.resources())
     return verdict
 
 
 def _once(
-    item: Item, kernel: Any, case: Any, seed: int, compared: Optional[List[Any]] = None
+    item: Item,
+    kernel: Any,
+    case: Any,
+    seed: int,
+    compared: Optional[List[Any]] = None,
+    allocated: Optional[Callable[[Any], None]] = None,
 ) -> Verdict:
-    """Launch and compare once; what was compared is put into `compared`."""
+    """Launch and compare once; what was compared is put into `compared`, what was allocated is told."""
     import torch
 
     try:
@@ -242,7 +261,7 @@ def _once(
         return of_error(error, phase="inputs")
     reference_inputs = _cloned(inputs)
     try:
-        with poisoned(torch, item.lane != "compile"):
+        with poisoned(torch, item.lane != "compile", allocated):
             outputs = kernel.launch(**inputs, **case.options)
         if item.lane == "device":
             torch.cuda.synchronize()

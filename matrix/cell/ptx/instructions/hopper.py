@@ -12,6 +12,7 @@ def wgmma(low, instruction):
     modifiers = instruction.modifiers
     if modifiers[0] in ("fence", "commit_group", "wait_group"):
         # A product is done when it is issued.
+        _groups(low, instruction, "wgmma")
         return
     shape = next(part for part in modifiers if re.fullmatch(r"m\d+n\d+k\d+", part))
     kinds = tuple(modifiers[-3:])
@@ -35,6 +36,15 @@ def wgmma(low, instruction):
     )
     for place, destination in enumerate(low.registers(d)):
         low.write(destination, f"{found}[{place}]", "b32")
+
+
+def _groups(low, instruction, unit):
+    """Tell whoever watches of groups."""
+    if "commit_group" in instruction.modifiers:
+        low.emit(f"S.group({unit!r}, {low.condition})")
+    elif "wait_group" in instruction.modifiers:
+        newest = low.integer(instruction.operands[0])
+        low.emit(f"S.waited_group({unit!r}, {newest}, {low.condition})")
 
 
 _SCOPES = {
@@ -122,6 +132,7 @@ def bulk(low, instruction):
     at, condition = instruction.index, low.condition
     if "commit_group" in modifiers or "wait_group" in modifiers or "prefetch" in modifiers:
         # Stores are done when they are issued.
+        _groups(low, instruction, "bulk")
         return
     reduces = modifiers[0] == "reduce"
     loads = any(part.startswith("mbarrier") for part in modifiers)

@@ -28,6 +28,7 @@ class Emulate(Compile):
         self._machine: Any = None
         # Launches of machines before this one.
         self._executed = 0
+        self._sanitize = False
 
     def start(self, target: Any, settings: Any, patches: Patches) -> None:
         if target.backend != "cuda":
@@ -39,7 +40,7 @@ class Emulate(Compile):
         super().start(target, settings, patches)
         from crosswarp.matrix.cell.virtual_gpu import launching
 
-        self._seconds = settings.time_limit
+        self._seconds, self._sanitize = settings.time_limit, settings.sanitize
         patches.on_undo(lambda: launching.run_with(None))
         # What is launched while tests are collected is executed as well, without a limit.
         self._new_machine(math.inf)
@@ -73,7 +74,7 @@ class Emulate(Compile):
 
         if self._machine is not None:
             self._executed += self._machine.executed
-        self._machine = emulate.Machine(seconds)
+        self._machine = emulate.Machine(seconds, sanitize=self._sanitize)
         launching.run_with(self._machine)
 
     def _execute_no_benchmark(self, patches: Patches) -> None:

@@ -1,0 +1,93 @@
+"""Whoever looks on while a program runs: the calls that the machine makes, all of them doing nothing."""
+
+from typing import Any, Sequence
+
+
+class Watch:
+    """Base of what `run(watch=…)` takes.
+
+    `mask` and `condition` say which lanes: None for all, else an array that broadcasts to (CTAs, threads). `at` is the
+    index of an instruction of `machine.program.kernel`. `index` are places in `machine.shared.data[size]`.
+
+    Attributes:
+        each_copy: whether `access` is called for each bulk copy of several CTAs, with its own lane; else once for all.
+    """
+
+    each_copy = False
+
+    def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
+        """Before an access: `what` is "load", "store", "atomic", "ldmatrix", "stmatrix", "mbarrier", "mbarrier init",
+        "tensor map", "cp.async", "cp.async load", "bulk load", "bulk copy", "bulk store" or "wgmma".
+
+        `lane` is the (CTA, thread) in charge where `address` is not by lane. The address of a "wgmma" is by CTA,
+        warpgroup, row and column.
+        """
+
+    def written(self, machine, at, space, address, condition, values, nbytes) -> None:
+        """After a store by lane: `values` are of `nbytes` bytes each, behind each other at the address."""
+
+    def arrived(self, machine, at, name, mask) -> None:
+        """Threads have come to the barrier `name`, and wait there or go on."""
+
+    def released(self, machine, name, mask) -> None:
+        """Threads that waited at the barrier `name` go on."""
+
+    def barrier(self, machine, at, mask) -> None:
+        """Threads pass the barrier `at`."""
+
+    def copying(self, machine, at, lanes, index, size, barrier=None) -> None:
+        """Copies into shared memory begin, one for each (CTA, thread) of `lanes`.
+
+        `index` is (copies,) or (copies, elements); `barrier` holds the index of the mbarrier object that each completes
+        on; None for cp.async.
+        """
+
+    def landed(self, machine, lanes, index, size, done) -> None:
+        """Copies into shared memory have arrived: those of `done`, None for all; `lanes` is None for bulk copies."""
+
+    def reading(self, machine, at, lanes, index, size) -> None:
+        """A bulk copy out of shared memory begins; nobody may write there until the thread has waited for it."""
+
+    def group(self, machine, unit, mask) -> None:
+        """Threads commit what they began: `unit` is "bulk" or "wgmma"."""
+
+    def waited_group(self, machine, unit, newest, mask) -> None:
+        """Threads have waited for all but the `newest` last groups."""
+
+    def signals(self, machine, at, objects, active) -> None:
+        """The threads of `active` arrive at the mbarriers `objects`, one each."""
+
+    def finished(self, machine) -> None:
+        """All threads of a chunk have ended."""
+
+    def waited(self, machine, at, objects, active, done) -> None:
+        """The threads of `active` ask the mbarriers `objects`; the phase is over for those of `done`."""
+
+
+_CALLS = [name for name, one in vars(Watch).items() if callable(one)]
+
+
+def several(watches: Sequence[Any]) -> Any:
+    """One watch that passes every call on to each of `watches`."""
+    watches = [watch for watch in watches if watch is not None]
+    if len(watches) == 1:
+        return watches[0]
+    found = Watch()
+    found.each_copy = any(watch.each_copy for watch in watches)
+    for name in _CALLS:
+        # Those that are not overridden are left out: most calls are only of interest to one.
+        heard = [
+            getattr(watch, name)
+            for watch in watches
+            if getattr(type(watch), name, None) is not getattr(Watch, name)
+        ]
+        setattr(found, name, heard[0] if len(heard) == 1 else _all(heard))
+    return found
+
+
+def _all(functions: Sequence[Any]) -> Any:
+    def call(*args: Any, **options: Any) -> None:
+        for function in functions:
+            function(*args, **options)
+
+    return call

@@ -1,0 +1,28 @@
+"""The sanitizer: faults of a kernel that its numbers need not show, found while the PTX machine executes it.
+
+    x = np.zeros(1024, np.float32)
+    tensors = [sanitizer.Tensor.of_array(x, "x", parameter=0)]
+    found = sanitizer.run(text, grid=(8,), arguments=[x.ctypes.data, 1024], tensors=tensors)
+    for finding in found:
+        print(finding)
+
+One file a detector: bounds, uninitialised, global_races, shared_races, shared_uninitialised, waits, accumulators,
+divergence, order. What each of them proves, and what it cannot see, stands in docs/sanitizer.md.
+"""
+
+from .findings import Finding
+from .order import hands_out
+from .tensors import Tensor
+from .uninitialised import Allocations, Unwritten
+from .watching import Watching, run, watching
+
+__all__ = [
+    "Allocations",
+    "Finding",
+    "Tensor",
+    "Unwritten",
+    "Watching",
+    "hands_out",
+    "run",
+    "watching",
+]

@@ -1,0 +1,122 @@
+"""Which arguments the address of each access can come from: a static look at the PTX.
+
+A pointer of an argument plus anything is a pointer into that argument. So an access that lands in another tensor's
+memory is out of bounds, however near the two lie.
+"""
+
+import re
+from typing import Any, Dict, FrozenSet, List, Optional, Set
+
+_WORD = re.compile(r"[%\w$]+(?:\.[xyz])?")
+# What these give is no address of an argument, whatever goes in.
+_NUMBERS = (
+    "setp",
+    "set",
+    "testp",
+    "popc",
+    "clz",
+    "bfind",
+    "vote",
+    "activemask",
+    "elect",
+    "mma",
+    "wgmma",
+    "ldmatrix",
+)
+_LOADS = ("ld", "ldu", "atom")
+# Memory is read through a pointer that is no argument's.
+LOADED = -1
+
+
+class Pointers:
+    """Where the addresses of a kernel come from.
+
+    Attributes:
+        stores: parameters that stores, atomics and bulk copies may write through; None where one is not known.
+    """
+
+    def __init__(self, kernel: Any):
+        self._kernel = kernel
+        self._numbers = {one.name: place for place, one in enumerate(kernel.parameters)}
+        self._of: Dict[str, Set[int]] = {}
+        self._follow()
+        self._cache: Dict[int, Optional[FrozenSet[int]]] = {}
+        self.stores = self._stores()
+
+    def _registers(self, text: str) -> List[str]:
+        return [name for name in _WORD.findall(text) if name in self._kernel.widths]
+
+    def _follow(self) -> None:
+        """Grow the sets until nothing changes: registers are written in loops."""
+        steps = []
+        for one in self._kernel.instructions:
+            if one.name in _NUMBERS or not one.operands:
+                continue
+            targets = self._registers(one.operands[0]) if "[" not in one.operands[0] else []
+            if not targets:
+                continue
+            if one.name in _LOADS:
+                found = {LOADED}
+                if "param" in one.modifiers:
+                    name = one.operands[1].strip()[1:-1].partition("+")[0].strip()
+                    found = {self._numbers[name]} if name in self._numbers else set()
+                    # A size or a stride is told apart by whoever knows the arguments.
+                for target in targets:
+                    self._of.setdefault(target, set()).update(found)
+                continue
+            steps.append((targets, self._registers(" ".join(one.operands[1:]))))
+        changed = True
+        while changed:
+            changed = False
+            for targets, sources in steps:
+                found = set().union(*(self._of.get(source, ()) for source in sources))
+                for target in targets:
+                    own = self._of.setdefault(target, set())
+                    if not found <= own:
+                        own |= found
+                        changed = True
+
+    def of(self, at: int) -> FrozenSet[int]:
+        """Parameters that the address of an instruction may be made of, `LOADED` among them for what memory held."""
+        if at not in self._cache:
+            one = self._kernel.instructions[at]
+            found: Set[int] = set()
+            for operand in one.operands:
+                if operand.strip().startswith("["):
+                    for register in self._registers(operand):
+                        found |= self._of.get(register, set())
+                    if "cp" != one.name:
+                        break
+            self._cache[at] = frozenset(found)
+        return self._cache[at] or frozenset()
+
+    def _stores(self) -> Optional[FrozenSet[int]]:
+        found: Set[int] = set()
+        for one in self._kernel.instructions:
+            if one.name == "tensormap" or one.name == "cp" and "bulk" in one.modifiers:
+                return None
+            if one.name in ("st", "atom", "red") and "shared" not in " ".join(one.modifiers):
+                if "local" in one.modifiers:
+                    continue
+                own = self.of(one.index)
+                if not own - {LOADED}:
+                    return None
+                found |= own
+        return frozenset(found - {LOADED})
+
+
+def unit_shift(kernel: Any, space: str) -> int:
+    """log2 of the smallest access to a state space, at most 4 bytes: what one unit of a shadow stands for."""
+    smallest = 4
+    spaces = ("global", "shared", "local", "param", "const")
+    for one in kernel.instructions:
+        if one.name not in ("ld", "ldu", "st", "atom", "red"):
+            continue
+        said = next(
+            (part.split("::")[0] for part in one.modifiers if part.split("::")[0] in spaces), ""
+        )
+        if said in ("", space):
+            bits = re.search(r"(\d+)(x2)?$", one.modifiers[-1])
+            if bits:
+                smallest = min(smallest, int(bits.group(1)) * (2 if bits.group(2) else 1) // 8)
+    return {1: 0, 2: 1}.get(smallest, 2)

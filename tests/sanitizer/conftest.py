@@ -1,0 +1,6 @@
+"""The folder's modules can be imported by each other."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
