@@ -11,6 +11,7 @@ from pathlib import Path
 from crosswarp import compat
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.compat.record import Shim
+from crosswarp.matrix.checkout import settings
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.baseline import read
@@ -33,6 +34,7 @@ def pages(issues: Sequence[Issue], baseline: Path | None = None) -> dict[str, st
         "api.md": reference(package, "crosswarp.compat"),
         "language.md": language_page.page(language_table.load()),
         "report.schema.json": export.schema(),
+        "settings.schema.json": settings.schema(),
     }
 
 
