@@ -1,6 +1,7 @@
 """The command line.
 
     crosswarp run       the matrix: build what is missing, run, record, sum up
+    crosswarp test      a library's own GPU tests on every column and target
     crosswarp init      settings for testing your library, from what its checkout says
     crosswarp report    a stored run as a table, web pages, Markdown, JSON, JUnit XML or CSV
     crosswarp diff      what regressed between two columns, runs or baselines
@@ -39,8 +40,8 @@ from typing import Protocol, cast
 
 # Each is a module of crosswarp.reports.commands; in the order of `crosswarp --help`.
 COMMANDS = (
-    "run", "init", "report", "diff", "baseline", "range", "bisect", "blame", "reproduce", "issues", "plan", "merge",
-    "github", "badge", "columns", "update", "targets", "runs", "doctor", "docs", "language", "libraries",
+    "run", "test", "init", "report", "diff", "baseline", "range", "bisect", "blame", "reproduce", "issues", "plan",
+    "merge", "github", "badge", "columns", "update", "targets", "runs", "doctor", "docs", "language", "libraries",
 )  # fmt: skip
 
 

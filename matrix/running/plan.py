@@ -16,6 +16,7 @@ from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.record import LANES, MODES, Record
+from crosswarp.matrix.running.library_tests import LibraryTests
 
 # Without a GPU nothing is executed in the device lane, so a plan holds it only where one was found.
 DEFAULT_LANES = ("compile", "emulate", "interpret")
@@ -46,6 +47,8 @@ class Plan:
     commit: str = ""
     # What a suite of library ops is told (libraries.settings), and what the store keeps of it.
     libraries: Mapping[str, Any] | None = None
+    # A library's own tests, in place of a suite.
+    tests: LibraryTests | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def spec(
@@ -70,7 +73,14 @@ class Plan:
             "shard": list(self.shard) if self.shard else None,
             "emulated": None if self.emulated is None else list(self.emulated),
             **(self.libraries or {}),
+            **({"tests": self.tests.spec(column)} if self.tests else {}),
         }
+
+    def parts(self, lane: str) -> list[str]:
+        """What a lane begins in: the whole, or, of a library's tests, each target and mode by itself."""
+        if self.tests is None:
+            return [""]
+        return [f"{target}/{mode}" for target in self.targets_of(lane) for mode in self.modes]
 
     def describe(self) -> dict[str, Any]:
         """What the store keeps of it."""
@@ -84,6 +94,7 @@ class Plan:
             **({"shard": list(self.shard)} if self.shard else {}),
             **({} if self.emulated is None else {"emulated": list(self.emulated)}),
             **({"commit": self.commit} if self.commit else {}),
+            **({"library": self.tests.about()} if self.tests else {}),
             **self.about,
         }
 
@@ -91,7 +102,8 @@ class Plan:
         """One record for each kernel that a column was to run and did not; its cases are known only inside a cell."""
         kernels = [
             name
-            for name in kernel_names(self.suite)
+            # Which tests a library has is known where they are collected.
+            for name in ([] if self.tests else kernel_names(self.suite))
             if any(fnmatchcase(name, glob) for glob in self.kernels)
         ]
         return [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from crosswarp.matrix.errors import UsageError
@@ -24,6 +24,8 @@ class Shown:
     targets: Sequence[str]
     lanes: Sequence[str]
     found: supported.Supported
+    # What the metadata of the library whose tests these are says of "triton" and "torch".
+    declares: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def of(self) -> str:
@@ -68,7 +70,19 @@ def measured(
         found=supported.supported(
             records, table, columns if isinstance(columns, (list, tuple)) else (), short
         ),
+        declares=_declares(one),
     )
+
+
+def _declares(run: Run) -> Mapping[str, str]:
+    """A stranger's store may hold anything there."""
+    library = run.plan.get("library")
+    found = library.get("declares") if isinstance(library, Mapping) else None
+    return {
+        name: text
+        for name, text in (found if isinstance(found, Mapping) else {}).items()
+        if name in ("triton", "torch") and isinstance(text, str)
+    }
 
 
 def _chosen(

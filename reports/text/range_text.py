@@ -25,6 +25,8 @@ _LANE_OF = {"cpu": "the interpret lane", "gpu": "the device lane"}
 def terminal(shown: Shown) -> str:
     found = shown.found
     parts = [fill("", escape.line(_head(shown)))]
+    if shown.declares:
+        parts.append("\n".join(fill("", line) for line in declared(shown)))
     for mode, of in found.suite.items():
         lines = [f"{mode:<10}{_pasted('triton', of.triton)}"]
         if of.triton.specifier:
@@ -55,7 +57,7 @@ def markdown(shown: Shown) -> str:
         f"**{escape.markdown(_head(shown))}**",
         pipes(["mode", "Triton", "torch", "ends"], ranges),
         _pipes(_releases(found), escape.markdown),
-        *(escape.markdown(line) for line in _remarks(shown)),
+        *(escape.markdown(line) for line in (*declared(shown), *_remarks(shown))),
         pipes(
             ["kernel", *(f"{mode}: Triton" for mode in found.suite)],
             [
@@ -81,8 +83,19 @@ def export(shown: Shown) -> str:
             for kernel, modes in found.kernels.items()
         },
         "left_out": dict(found.left_out),
+        **({"declares": dict(shown.declares)} if shown.declares else {}),
     }
     return escape.document(document)
+
+
+def declared(shown: Shown) -> list[str]:
+    """What the library's metadata says, beside what was measured: a line for Triton and one for torch."""
+    lines = []
+    for name, says in shown.declares.items():
+        spans = [(mode, getattr(of, name)) for mode, of in shown.found.suite.items()]
+        parts = [f"{span.specifier or 'no release is green'} {mode}" for mode, span in spans]
+        lines.append(escape.line(f"Your metadata says {says}; measured: {', '.join(parts)}."))
+    return lines
 
 
 def _head(shown: Shown) -> str:

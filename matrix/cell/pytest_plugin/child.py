@@ -78,7 +78,10 @@ def _died(item: Any, outcome: Outcome) -> Any:
         duration=outcome.seconds,
     )
     why = text.splitlines()[0]
-    setattr(report, outcomes.ATTRIBUTE, {"outcome": outcomes.RED, "launches": 0, "why": why})
+    told = {"outcome": outcomes.RED, "launches": 0, "why": why}
+    if outcome.raised is None:
+        told["death"] = [outcome.kind, outcome.reason, output[-8000:]]
+    setattr(report, outcomes.ATTRIBUTE, told)
     return report
 
 

@@ -65,7 +65,7 @@ def shared_plan(spec: Dict[str, Any], lane: str) -> List[Item]:
 def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
     stream = Stream(spec["records"])
     found = versions.found()
-    targets = _targets(spec, lane, found["triton"], stream)
+    on = targets(spec, lane, found["triton"], stream)
     items: List[Item] = []
     for name in kernels.names(spec.get("suite"), spec["kernels"]):
         loaded = _cases(spec, lane, name)
@@ -74,7 +74,7 @@ def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
             told = loaded.message.strip().splitlines()[-1]
             text = told if loaded.reason == MALFORMED else f"{name}.py: cannot be imported: {told}"
             stream.write(protocol.Note(text[:MAX_NOTE]))
-        items += _items(spec, lane, name, loaded, targets)
+        items += _items(spec, lane, name, loaded, on)
     stream.write(protocol.Session(lane, len(items), found))
     return items
 
@@ -113,7 +113,7 @@ def _share(cases: List[str], of: str, shard: Optional[Sequence[int]]) -> List[st
     return [case for place, case in enumerate(cases) if (first + place) % shards == number - 1]
 
 
-def _targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Dict[str, str]:
+def targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Dict[str, str]:
     """Names of the targets, each with why it is unsupported, or an empty string."""
     if lane == "interpret":
         return {"cpu": ""}
