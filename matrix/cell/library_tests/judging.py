@@ -7,7 +7,7 @@ Its outcome `pass` says that launches went the way of the lane and nothing was r
 import re
 from typing import Any, Dict, List, Optional
 
-from crosswarp.matrix.cell.plain import clean
+from crosswarp.matrix.cell.plain import clean, text_of, type_name
 from crosswarp.matrix.cell.pytest_plugin import outcomes
 from crosswarp.matrix.cell.suite import fingerprint
 from crosswarp.matrix.cell.suite.stream import shortened
@@ -32,6 +32,9 @@ def of_call(error: Optional[BaseException], phase: str) -> Dict[str, Any]:
         verdict = of_error(error, phase=phase)
         if isinstance(error, AssertionError) and verdict.outcome == "api-error":
             verdict.outcome, verdict.phase = "mismatch", "compare"
+            # What it says first is what was asserted; pytest explains below.
+            first = next(iter(text_of(error).strip().splitlines()), "")
+            verdict.fingerprint = fingerprint.of_text(f"{type_name(error)}: {first}")
         found["verdict"] = told(verdict)
     return clean(found)
 

@@ -72,9 +72,7 @@ class Cells:
         Path(self.part.items).write_text(json.dumps(items), "utf-8")
         for nodeid, report in self.not_collected.items():
             kernel = names.module(nodeid, self.part.tests)
-            self.part.tell(
-                self.stream, kernel, names.IMPORT, judging.of_collection(report), report.duration
-            )
+            self.part.tell(self.stream, kernel, names.IMPORT, judging.of_collection(report))
 
     def _first(self) -> bool:
         try:
