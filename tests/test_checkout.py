@@ -150,6 +150,7 @@ setup(name="computed", install_requires=needs(), ext_modules=[CUDAExtension("com
     assert found.name == "computed" and "the text of setup.py" in found.range_of("triton")
     assert names(folder)[0] == "triton-3.0.0"
     assert metadata.modules_of_extensions(folder) == ["computed._C", "computed_cpu"]
+    assert {wish.name for wish in found.wishes} == {"triton", "torch"}
     # What is read outright is believed instead.
     project = {"pyproject.toml": '[project]\nname="x"\ndependencies = ["triton>=3.9"]\n'}
     folder = checkout({"setup.py": script, **project}, "both")
@@ -205,6 +206,20 @@ def test_init_writes_what_it_finds(checkout, command):
     status, out, err = command("init", str(folder))
     assert status == 2 and "holds settings already" in err
     assert (folder / "crosswarp.toml").read_text() == before
+
+
+def test_init_reads_what_a_setup_py_may_ask_for(checkout, command):
+    script = 'def more():\n    return ["transformers>=4.5", "scipy>=1", "triton>=3.2", "black"]\nsetup(name="lib")\n'
+    files = {
+        "setup.py": script, "test/__init__.py": "", "test/transformers/test_a.py": "import transformers, other\n",
+    }  # fmt: skip
+    folder = checkout(files)
+    status, out, err = command("init", str(folder))
+    assert status == 0, err
+    found = settings.load(folder).settings
+    assert found.requires == ("transformers>=4.5",) and "import other:" in out
+    # Which branch is taken is not known, so that the columns are written down.
+    assert found.columns[0] == "triton-3.2.0" and "the text of setup.py" in out
 
 
 def test_init_beside_settings_in_pyproject_writes_nothing(checkout, command):

@@ -103,9 +103,13 @@ def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Fou
     taken: dict[str, str] = {}
     passed: list[str] = []
     for wish in declared.wishes:
-        if wish.name in _THERE or not wish.sure or wish.name == canonicalize_name(declared.name):
+        if wish.name in _THERE or wish.name == canonicalize_name(declared.name):
             continue
-        if not wish.extra or _used(wish, imported):
+        if not wish.sure:
+            # Anything in the text of a setup.py: what a test imports is meant.
+            if _module(wish.name) in imported:
+                taken.setdefault(wish.name, _plain(wish))
+        elif not wish.extra or _used(wish, imported):
             taken.setdefault(wish.name, _plain(wish))
         elif _TESTING.search(wish.extra):
             passed.append(wish.name)
@@ -135,10 +139,14 @@ def _module(name: str) -> str:
 
 
 def _own(folder: Path, tests: Sequence[str]) -> Iterator[Path]:
-    """Packages and modules of the checkout itself, wherever it keeps them."""
-    for place in (folder, folder / "src", folder / "python", *(folder / name for name in tests)):
+    """Packages and modules of the checkout itself, wherever it keeps them, and helpers beside tests."""
+    for place in (folder, folder / "src", folder / "python"):
         if place.is_dir():
             yield from place.iterdir()
+    for name in tests:
+        # A folder of tests may be named for what it tests.
+        yield from (folder / name).glob("*.py")
+        yield from (path.parent for path in (folder / name).glob("*/__init__.py"))
 
 
 def _plain(wish: Wish) -> str:

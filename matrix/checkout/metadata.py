@@ -185,7 +185,7 @@ def _in_text(script: ast.AST) -> Iterator[Wish]:
     for node in ast.walk(script):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found = requirement(node.value)
-            if found is not None and canonicalize_name(found.name) in OF_A_COLUMN[:2]:
+            if found is not None and found.specifier:
                 yield Wish(found, "the text of setup.py", sure=False)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -31,6 +32,8 @@ from crosswarp.matrix.facts.columns import Column
 # Never part of what is built, whatever git thinks of them.
 _NOT_COPIED = (".crosswarp", ".venv", "venv", "__pycache__", ".tox", ".nox", "build", "dist")
 _GIT_TIMEOUT = 60
+# How uv says that an index lacks a version that is held.
+_NOT_THERE = re.compile(r"there is no version of ([A-Za-z0-9._-]+?)==")
 
 
 class Prepare(Protocol):
@@ -155,22 +158,18 @@ class Beside:
         self, column: Column, environment: Environment, there: Mapping[str, str]
     ) -> list[str]:
         """What is to be installed: pinned, without what the column has."""
-        with tempfile.TemporaryDirectory() as folder:
-            wanted, held, forced = (
-                Path(folder, name) for name in ("wanted.txt", "held.txt", "forced.txt")
-            )
-            wanted.write_text("\n".join(self._requires) + "\n")
-            # A build's local part is on no index.
-            pins = [f"{name}=={versions.public(version)}" for name, version in there.items()]
-            held.write_text("\n".join(pins) + "\n")
-            # Off the official pair torch asks for another Triton than there is.
-            forced.write_text("\n".join(p for p in pins if p.startswith("triton==")) + "\n")
-            done = self._uv(
-                [
-                    "pip", "compile", "--python", str(environment.python), "--no-header", "--no-annotate",
-                    "--constraints", str(held), "--overrides", str(forced), str(wanted),
-                ]
-            )  # fmt: skip
+        # A build's local part is on no index.
+        pins = {name: f"{name}=={versions.public(version)}" for name, version in there.items()}
+        # Off the official pair torch asks for another Triton than there is.
+        forced = {"triton": pins["triton"]} if "triton" in pins else {}
+        done = self._resolve(environment, pins, forced)
+        while not done.ok:
+            # A nightly, a build of one's own: what no index has is there, and is asked for nothing.
+            gone = {name for name in _NOT_THERE.findall(done.why) if name in pins}
+            if not gone - forced.keys():
+                break
+            forced |= {name: f"{name}; python_version < '0'" for name in gone}
+            done = self._resolve(environment, pins, forced)
         if not done.ok:
             raise _failed(
                 column,
@@ -180,6 +179,24 @@ class Beside:
             )
         found = [_requirement(line) for line in done.stdout.splitlines()]
         return [str(one) for one in found if one and canonicalize_name(one.name) not in there]
+
+    def _resolve(
+        self, environment: Environment, pins: Mapping[str, str], forced: Mapping[str, str]
+    ) -> Answer:
+        with tempfile.TemporaryDirectory() as folder:
+            words = []
+            for option, lines in (("--constraints", pins), ("--overrides", forced)):
+                path = Path(folder, f"{option[2:]}.txt")
+                path.write_text("".join(f"{line}\n" for line in lines.values()))
+                words += [option, str(path)] if lines else []
+            wanted = Path(folder, "requires.txt")
+            wanted.write_text("".join(f"{line}\n" for line in self._requires))
+            return self._uv(
+                [
+                    "pip", "compile", "--python", str(environment.python), "--no-header", "--no-annotate", *words,
+                    str(wanted),
+                ]
+            )  # fmt: skip
 
     def _installed(self, column: Column, environment: Environment) -> dict[str, str]:
         listed = self._uv(["pip", "list", "--format", "json", "--python", str(environment.python)])
