@@ -13,8 +13,8 @@ from crosswarp.matrix.facts import targets
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import plan
 from crosswarp.matrix.running.plan import Plan
-from crosswarp.reports.reproducing import reproduce
 from crosswarp.reports.reproducing.reproducer import script
+from crosswarp.reports.text import again
 
 
 def of(*names):
@@ -165,6 +165,6 @@ def test_what_is_red_can_be_reproduced_and_ranged(ran, command, tmp_path):
 def test_the_command_of_a_square_names_lane_and_target(ran):
     with Store(Path(ran)) as store:
         run = store.run()
-    assert "--targets sm_80 --lanes emulate" in reproduce.command(
+    assert "--targets sm_80 --lanes emulate" in again.command(
         run, "softmax", "triton-3.2.0", "emulate", ["sm_80"]
     )

@@ -73,6 +73,7 @@ def plan(row: sqlite3.Row, name: str) -> dict[str, Any]:
         all(_all_text(found.get(one, [])) for one in _LISTS)
         and isinstance(found.get("suite"), (str, type(None)))
         and isinstance(found.get("commit", ""), str)
+        and isinstance(found.get("library", {}), dict)
         and isinstance(shard, list)
         and [type(part) for part in shard] == [int, int]
         and 1 <= shard[0] <= shard[1]
