@@ -76,7 +76,7 @@ class Cells:
 
     def _first(self) -> bool:
         try:
-            os.close(os.open(f"{self.part.items}.told", os.O_CREAT | os.O_EXCL))
+            os.close(os.open(f"{self.part.items}.told", os.O_CREAT | os.O_EXCL, 0o644))
         except FileExistsError:
             return False
         return True
