@@ -82,6 +82,23 @@ def test_what_the_metadata_says_stands_beside_what_was_measured(crosswarp, store
     assert "Your metadata says" in crosswarp("--format", "markdown")[1]
 
 
+def test_a_sample_is_not_missing_what_a_broken_column_drew_instead(crosswarp, stored, make_record):
+    def cells(sample):
+        def cell(column, kernel, **changes):
+            return make_record(column=f"triton-{column}", kernel=kernel, **changes)
+
+        stored(
+            cell("3.1.0", "test_a", case="import", outcome="api-error"),
+            cell("3.1.0", "test_b::test_other"), cell("3.2.0", "test_a::test_one"),
+            library={"name": "lib", **({"sample": 1} if sample else {})},
+        )  # fmt: skip
+        return crosswarp()[1]
+
+    assert "bare      triton>=3.2,<3.3" in cells(True)
+    # Without a sample every column has the same tests.
+    assert "no release is green" in cells(False)
+
+
 @pytest.mark.parametrize("library", [{}, {"declares": "triton"}, {"declares": {"triton": HOSTILE}}])
 def test_a_library_in_a_strangers_store_says_what_it_likes(
     crosswarp, stored, make_releases, library

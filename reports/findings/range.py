@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from crosswarp.matrix.cell.library_tests.names import IMPORT
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts import targets as targets_module
@@ -52,6 +53,7 @@ def measured(
     if not records:
         raise UsageError(f"run {one.id} holds no cell. `crosswarp runs` lists others: --run ID.")
     short = supported.short(records, planned)
+    records = _comparable(records, one)
     records = _chosen(records, lanes, "lane", lambda record: record.lane, one.id)
     # Two lanes have targets to choose from: `cpu` and `gpu` are not named when a run is asked for either.
     compiled = [record for record in records if record.lane in LANES_OF_TARGETS]
@@ -72,6 +74,25 @@ def measured(
         ),
         declares=_declares(one),
     )
+
+
+def _comparable(records: Sequence[Record], run: Run) -> Sequence[Record]:
+    """The records of a library's tests, of which every column tells by itself which there are.
+
+    What could not be imported stands for all tests in it, and is none that another column lacks. A column that has
+    such files is red, and a sample was drawn there from fewer tests: what was drawn instead of others is left out.
+    """
+    library = run.plan.get("library")
+    if not isinstance(library, Mapping):
+        return records
+    lacking = {(r.column, r.lane) for r in records if r.red and r.case == IMPORT}
+    whole = {r.item for r in records if (r.column, r.lane) not in lacking}
+    drawn = library.get("sample") and whole
+    return [
+        replace(r, case="*") if r.red and r.case == IMPORT else r
+        for r in records
+        if r.red or not drawn or r.item in whole or (r.column, r.lane) not in lacking
+    ]
 
 
 def _declares(run: Run) -> Mapping[str, str]:

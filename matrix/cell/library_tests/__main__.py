@@ -57,10 +57,9 @@ def main(arguments: List[str]) -> int:
 
 def _lane(spec: Dict[str, Any], lane: str, stream: Stream) -> int:
     reasons = plan.targets(spec, lane, versions.found()["triton"], stream)
-    folder = Path(spec["records"]).parent
     known: List[List[str]] = []
     status = SUITE_DONE
-    every = parts(spec, lane, str(folder))
+    every = parts(spec, lane)
     for part in every:
         if not reasons[part.target]:
             status = max(status, _run(part, spec, stream))

@@ -1,6 +1,7 @@
 """The parts of a lane: a pytest for each target and mode, and how the cells of one are told."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
 from crosswarp.matrix.cell import protocol
@@ -60,8 +61,10 @@ class Part:
         stream.write(protocol.End(self.item(kernel, case), 1))
 
 
-def parts(spec: Dict[str, Any], lane: str, folder: str) -> List[Part]:
+def parts(spec: Dict[str, Any], lane: str) -> List[Part]:
     """The parts of a lane, modes of a target side by side: what one compiled, the next finds in Triton's cache."""
+    # Beside the records, whose name is the column's: other columns of a run keep theirs in the same folder.
+    beside = Path(spec["records"]).with_suffix("")
     first = next(iter(spec["targets"]))
     virtual = {"cpu": first} if lane == "interpret" else {name: name for name in spec["targets"]}
     tests = spec["tests"]
@@ -74,7 +77,7 @@ def parts(spec: Dict[str, Any], lane: str, folder: str) -> List[Part]:
             tests["folders"],
             tests["cases"],
             spec["records"],
-            f"{folder}/{lane}-{target}-{mode}.items.json",
+            f"{beside}.{lane}-{target}-{mode}.json",
         )
         for target, claimed in virtual.items()
         for mode in spec["modes"]
