@@ -28,7 +28,7 @@ _PLUGIN = "crosswarp.matrix.cell.pytest_plugin"
 # it imports.
 _WORKER_DEATHS = 8
 # `python -m pytest` would import the library from its folder, and not as it is installed.
-_START = "import sys; sys.path.remove(''); import pytest; sys.exit(pytest.console_main())"
+_START = "import sys; sys.path.remove(''); import pytest; sys.exit(pytest.main())"
 # What stands for tests that pytest never came to collect.
 COLLECTION = "collection"
 
