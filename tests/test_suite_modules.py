@@ -200,6 +200,25 @@ def test_only_the_compile_lane_needs_no_tolerance():
     assert kernel_check.problems(case(dtype="bf16", lanes=("compile",))) == []
 
 
+def test_only_the_compile_lane_needs_no_reference():
+    compiled = dataclasses.replace(CASE, lanes=("compile",))
+    least = Kernel("made", (compiled,), launch=dict)
+    assert kernel_check.problems(least) == []
+    (told,) = kernel_check.problems(dataclasses.replace(GOOD, reference=None))
+    assert told == 'reference: it is None: give a function, or its cases lanes=("compile",)'
+    (told,) = kernel_check.problems(dataclasses.replace(least, reference=3))
+    assert told.startswith("reference: 3 is a int")
+    # A launcher may make its own tensors, in any lane.
+    assert kernel_check.problems(dataclasses.replace(GOOD, inputs=None)) == []
+    assert kernel_check.problems(Kernel("made", (compiled,)))[0].startswith("launch: it is None")
+
+
+def test_a_kernel_is_named_for_its_file():
+    assert kernel_check.problems(GOOD, name="made") == []
+    (told,) = kernel_check.problems(GOOD, name="other")
+    assert "'made'" in told and "other.py" in told
+
+
 def test_many_problems_are_shortened():
     cases = tuple(dataclasses.replace(CASE, id=number) for number in range(30))
     found = kernel_check.problems(dataclasses.replace(GOOD, cases=cases))

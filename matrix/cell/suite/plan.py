@@ -166,7 +166,8 @@ def _cases(spec: Dict[str, Any], lane: str, name: str) -> Any:
     def ask(send):
         probe.prepare_import(lane, spec)
         kernel = kernels.load(spec.get("suite"), name)
-        wrong = kernel_check.problems(kernel, may_be_empty=bool(spec.get("libraries")))
+        library = bool(spec.get("libraries"))
+        wrong = kernel_check.problems(kernel, may_be_empty=library, name="" if library else name)
         return (wrong, []) if wrong else ([], kernel_check.cases_in(kernel, lane))
 
     limit = min(IMPORT_SECONDS, spec["time_limit"])
