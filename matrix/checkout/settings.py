@@ -71,47 +71,47 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_alias)
 
     requires: tuple[Annotated[str, AfterValidator(validators.requirement)], ...] = Field(
-        (),
+        default=(),
         description="what the library and its tests need besides Triton and torch; installed beside each column, with "
         "its dependencies. Triton, torch and what they bring stay the column's",
     )
     targets: tuple[Annotated[str, AfterValidator(_target)], ...] = Field(
-        ("sm_90",),
+        default=("sm_90",),
         min_length=1,
         description="what to compile for: names, globs, products or a profile; `crosswarp targets` lists them",
     )
     columns: tuple[Annotated[str, AfterValidator(_column)], ...] = Field(
-        (),
+        default=(),
         description="ids, globs or profiles of columns; `crosswarp columns` lists them. Empty: all published pairs "
         "that the library's metadata allows, by its dependencies and extras. Name them where setup.py computes those",
     )
     tests: tuple[Annotated[str, AfterValidator(_inside)], ...] = Field(
-        (),
+        default=(),
         description="files and folders of tests, from the checkout's root. Empty: what pytest's own settings name, "
         "else `tests` or `test`",
     )
     sample: Annotated[int, Field(ge=1)] | None = Field(
-        None,
+        default=None,
         description="run so many tests, spread over the test functions, the same ones each time. Without it: all",
     )
     stub: tuple[Module, ...] = Field(
-        (),
+        default=(),
         description="compiled extensions that a machine without a GPU lacks; tests that call them do not apply",
     )
     env: dict[Name, Annotated[str, AfterValidator(_value)]] = Field(
-        {},
+        default={},
         description="environment variables of the library's build and of its tests",
     )
     cases: tuple[Glob, ...] = Field(
-        (),
+        default=(),
         description="globs of the tests to run, as reports name them: FILE::FUNCTION, or FILE::FUNCTION/PARAMETERS. "
         "One that begins with ! leaves tests out. Empty: all",
     )
     time_limit: Annotated[int, Field(ge=1)] = Field(
-        120, description="seconds of wall time for one test"
+        default=120, description="seconds of wall time for one test"
     )
     lint_exclude: tuple[Glob, ...] = Field(
-        (), description="globs of files that `crosswarp lint` leaves out"
+        default=(), description="globs of files that `crosswarp lint` leaves out"
     )
 
     @model_validator(mode="before")

@@ -202,7 +202,9 @@ class Beside:
         listed = self._uv(["pip", "list", "--format", "json", "--python", str(environment.python)])
         if not listed.ok:
             raise _failed(column, listed, "what it holds cannot be told", "Build it anew.")
-        packages = {canonicalize_name(one["name"]): one["version"] for one in json.loads(listed.stdout)}  # fmt: skip
+        packages: dict[str, str] = {
+            canonicalize_name(one["name"]): one["version"] for one in json.loads(listed.stdout)
+        }
         packages.pop("crosswarp", None)
         return dict(sorted(packages.items()))
 

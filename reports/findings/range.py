@@ -76,7 +76,7 @@ def measured(
     )
 
 
-def _comparable(records: Sequence[Record], run: Run) -> Sequence[Record]:
+def _comparable(records: list[Record], run: Run) -> list[Record]:
     """The records of a library's tests, of which every column tells by itself which there are.
 
     What could not be imported stands for all tests in it, and is none that another column lacks. A column that has
