@@ -74,11 +74,11 @@ def test_a_target_without_ptx_is_unsupported(monkeypatch, tmp_path):
         "c", {}, tmp_path / "r", tmp_path
     )
     stream = suite_plan.Stream(spec["records"])
-    found = suite_plan._targets(spec, "emulate", "3.9.0", stream)
+    found = suite_plan.targets(spec, "emulate", "3.9.0", stream)
     assert found["sm_90"] == "" and "none" in found["gfx942"]
     spec["emulated"] = ["sm_90"]
-    assert list(suite_plan._targets(spec, "emulate", "3.9.0", stream)) == ["sm_90"]
-    assert list(suite_plan._targets(spec, "compile", "3.9.0", stream)) == ["sm_90", "gfx942"]
+    assert list(suite_plan.targets(spec, "emulate", "3.9.0", stream)) == ["sm_90"]
+    assert list(suite_plan.targets(spec, "compile", "3.9.0", stream)) == ["sm_90", "gfx942"]
 
 
 def test_a_case_for_other_targets_alone_is_not_emulated():

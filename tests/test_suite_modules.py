@@ -213,6 +213,28 @@ def test_only_the_compile_lane_needs_no_reference():
     assert kernel_check.problems(Kernel("made", (compiled,)))[0].startswith("launch: it is None")
 
 
+@pytest.mark.parametrize(
+    ("globs", "chosen"),
+    [
+        (None, ["fp16-7", "fp16-64", "bf16-7"]), (["fp16*"], ["fp16-7", "fp16-64"]), (["x"], []),
+        (["*-64", "bf*"], ["fp16-64", "bf16-7"]),
+    ],
+)  # fmt: skip
+def test_cases_are_chosen_by_globs_and_dealt_after_that(globs, chosen):
+    from crosswarp.matrix.cell.suite import plan as suite_plan
+
+    loaded = [(name, ("*",)) for name in ("fp16-7", "fp16-64", "bf16-7")]
+    spec = {"modes": ["bare"], "cases": globs}
+
+    def cases(**more):
+        items = suite_plan._items({**spec, **more}, "compile", "k", loaded, {"sm_90": ""})
+        return [item.case for item in items]
+
+    assert cases() == chosen
+    # No share holds another case, and together they hold each once.
+    assert sorted(cases(shard=[1, 2]) + cases(shard=[2, 2])) == sorted(chosen)
+
+
 def test_a_kernel_is_named_for_its_file():
     assert kernel_check.problems(GOOD, name="made") == []
     (told,) = kernel_check.problems(GOOD, name="other")

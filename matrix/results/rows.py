@@ -11,7 +11,7 @@ from typing import Any
 from crosswarp.matrix.results.record import clean
 
 # What a plan says, where it says it; the rest of it is for people.
-_LISTS = ("columns", "targets", "lanes", "modes", "kernels")
+_LISTS = ("columns", "targets", "lanes", "modes", "kernels", "cases")
 # SQLite's own whole numbers.
 _LARGEST = 2**63
 

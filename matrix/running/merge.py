@@ -22,7 +22,7 @@ from crosswarp.matrix.results.verdict import judge
 from crosswarp.matrix.running import jobs, run
 
 INCOMPLETE = "incomplete"
-_SELECTION = ("targets", "lanes", "emulated", "modes", "kernels", "suite", "library")
+_SELECTION = ("targets", "lanes", "emulated", "modes", "kernels", "cases", "suite", "library")
 _WHOLE = (1, 1)
 
 

@@ -33,6 +33,8 @@ class Plan:
     emulated: tuple[str, ...] | None = None
     modes: tuple[str, ...] = MODES
     kernels: tuple[str, ...] = ("*",)
+    # Globs of the cases of these kernels.
+    cases: tuple[str, ...] = ("*",)
     jobs: int = 1
     # Seconds for one case, megabytes for the process that compiles it, seconds for a whole column.
     time_limit: int = 120
@@ -65,6 +67,7 @@ class Plan:
                 name: target.model_dump(mode="json") for name, target in self.targets.items()
             },
             "kernels": list(self.kernels),
+            "cases": list(self.cases),
             "jobs": self.jobs,
             "time_limit": self.time_limit,
             "memory_limit_mb": self.memory_limit_mb,
@@ -91,6 +94,7 @@ class Plan:
             "modes": list(self.modes),
             "kernels": list(self.kernels),
             "suite": str(self.suite) if self.suite else None,
+            **({} if self.cases == ("*",) else {"cases": list(self.cases)}),
             **({"shard": list(self.shard)} if self.shard else {}),
             **({} if self.emulated is None else {"emulated": list(self.emulated)}),
             **({"commit": self.commit} if self.commit else {}),

@@ -32,6 +32,7 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         ),
         ("modes", "bare, shimmed (default: both)"),
         ("kernels", "names of kernels (default: all)"),
+        ("cases", "ids of cases of these kernels (default: all)"),
     ):
         group.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
     group.add_argument(

@@ -97,6 +97,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             emulated=wanted.emulated,
             modes=wanted.modes,
             kernels=wanted.kernels,
+            cases=wanted.cases,
             jobs=options.jobs or default_jobs(),
             time_limit=options.time_limit,
             memory_limit_mb=options.memory_limit,

@@ -95,6 +95,7 @@ def _items(
         cases = [
             case
             for case, globs in loaded
+            if any(fnmatch.fnmatchcase(case, glob) for glob in spec.get("cases") or ("*",))
             if lane not in ("compile", "emulate")
             or any(fnmatch.fnmatchcase(target, glob) for glob in globs)
         ]
