@@ -95,6 +95,19 @@ def test_the_library_and_what_it_needs(made, checkout, local_index, make_wheel):
     assert changed.folders["triton-3.2.0"][0] != library
 
 
+def test_what_a_suite_requires_needs_no_library(
+    tmp_path, local_index, make_wheel, fake_prepare, fake_run
+):
+    make_wheel(local_index.wheels, "einops", "1.0")
+    prepare = beside.Beside(fake_prepare(), None, ["einops"], {}, tmp_path / "beside", local_index)
+    prepare(column())
+    (needed,) = prepare.folders["triton-3.2.0"]
+    assert (needed / "einops.py").is_file()
+    plan = fake_run.plan(beside=prepare.folders)
+    assert plan.spec("triton-3.2.0", {}, tmp_path, tmp_path)["beside"] == [str(needed)]
+    assert "beside" not in plan.spec("triton-3.9.0", {}, tmp_path, tmp_path)
+
+
 def test_nothing_is_needed(made):
     prepare = made()
     prepare(column())

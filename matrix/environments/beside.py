@@ -16,7 +16,6 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -47,7 +46,7 @@ class Beside:
 
     Args:
         prepare: what prepares the column itself.
-        checkout: the library's folder.
+        checkout: the library's folder; None where nothing is built, and only what is required is installed.
         requires: requirements of the library and its tests.
         env: environment variables of the library's build.
         folder: where wheels and folders are kept.
@@ -59,7 +58,7 @@ class Beside:
     def __init__(
         self,
         prepare: Prepare,
-        checkout: Path,
+        checkout: Path | None,
         requires: Sequence[str],
         env: Mapping[str, str],
         folder: Path,
@@ -82,8 +81,10 @@ class Beside:
         environment = self._prepare(column)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            found, notes = self._needed(column, environment)
-            self.folders[column.id] = (self._library(column, environment), *found)
+            found = self._needed(column, environment)
+            if self._checkout is not None:
+                found = [self._library(column, environment, self._checkout.resolve()), *found]
+            self.folders[column.id] = tuple(found)
         except OSError as error:
             environment.release()
             raise EnvironmentFailed(
@@ -93,7 +94,7 @@ class Beside:
         except BaseException:
             environment.release()
             raise
-        return replace(environment, notes=(*environment.notes, *notes))
+        return environment
 
     def cancel(self) -> None:
         self._uv.cancel()
@@ -101,25 +102,25 @@ class Beside:
 
     # The library
 
-    def _library(self, column: Column, environment: Environment) -> Path:
-        wheel = self._wheel(column, environment)
+    def _library(self, column: Column, environment: Environment, checkout: Path) -> Path:
+        wheel = self._wheel(column, environment, checkout)
         home = self._folder / f"library-{_digest(wheel)}"
         if not home.is_dir():
             self._install(column, environment, home, [str(wheel)])
         return home
 
-    def _wheel(self, column: Column, environment: Environment) -> Path:
+    def _wheel(self, column: Column, environment: Environment, checkout: Path) -> Path:
         python = environment.versions.get("python", "")
         minor = versions.parse(python)
         number = versions.minor(minor) if minor else python
         if number in self._wheels:
             return self._wheels[number]
-        self._say(f"building {self._checkout.resolve().name}")
+        self._say(f"building {checkout.name}")
         out = Path(tempfile.mkdtemp(prefix="wheel-", dir=self._folder))
         with tempfile.TemporaryDirectory() as copied:
-            source = Path(copied) / self._checkout.resolve().name
+            source = Path(copied) / checkout.name
             # Builds leave folders behind, and the checkout stays as it is.
-            copy(self._checkout.resolve(), source)
+            copy(checkout, source)
             done = self._uv(
                 ["build", "--wheel", "--python", str(environment.python), "--out-dir", str(out), str(source)],
                 environ=self._env,
@@ -138,11 +139,9 @@ class Beside:
 
     # What it needs
 
-    def _needed(
-        self, column: Column, environment: Environment
-    ) -> tuple[list[Path], tuple[str, ...]]:
+    def _needed(self, column: Column, environment: Environment) -> list[Path]:
         if not self._requires:
-            return [], ()
+            return []
         there = self._installed(column, environment)
         wanted = json.dumps([sorted(self._requires), there, environment.versions.get("python", "")])
         home = self._folder / f"requires-{hashlib.sha256(wanted.encode()).hexdigest()[:16]}"
@@ -150,9 +149,9 @@ class Beside:
             self._say(f"{column.id}: installing what the library needs")
             lacking = self._resolved(column, environment, there)
             if not lacking:
-                return [], ()
+                return []
             self._install(column, environment, home, lacking)
-        return [home], ()
+        return [home]
 
     def _resolved(
         self, column: Column, environment: Environment, there: Mapping[str, str]

@@ -41,6 +41,8 @@ class Plan:
     memory_limit_mb: int = 6000
     column_limit: int = 3600
     suite: Path | None = None
+    # By column, folders that come before its own packages on the suite's path; filled as columns are prepared.
+    beside: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     # Whether what an earlier run compiled is forgotten first.
     fresh: bool = False
     # Which share of each column's cases, and of how many; None: all of them.
@@ -76,6 +78,7 @@ class Plan:
             "shard": list(self.shard) if self.shard else None,
             "emulated": None if self.emulated is None else list(self.emulated),
             **(self.libraries or {}),
+            **({"beside": list(map(str, self.beside[column]))} if column in self.beside else {}),
             **({"tests": self.tests.spec(column)} if self.tests else {}),
         }
 
