@@ -134,6 +134,10 @@ def test_every_report_knows_the_lane(ran, command, tmp_path):
     assert status == 0, err
     page = (tmp_path / "s" / "kernels" / "softmax.html").read_text()
     assert "emulate" in page
+    # and says what the lane cannot see
+    index = (tmp_path / "s" / "index.html").read_text()
+    assert "<b>emulate</b>" in index and "what ptxas and the chip make of it" in index
+    assert "<b>device</b>" not in index
     status, out, _ = command("badge", "--store", ran, "--out", str(tmp_path / "b"))
     assert status == 0 and (tmp_path / "b" / "targets" / "sm_80.svg").exists()
 

@@ -52,6 +52,27 @@ def test_outside_of_it_nothing_is_explained(crash, make_issue, changes, version)
     assert classify(crash(**changes), [make_issue()], version) is None
 
 
+def test_of_two_that_look_alike_the_one_whose_case_it_is(make_record, make_issue):
+    like = {
+        "kernels": ("sums",),
+        "configs": ("*",),
+        "outcome": "mismatch",
+        "fingerprint": "mismatch: y wrong",
+    }
+    first = make_issue(**like, id="first", case={"kernel": "sums", "case": "branch"})
+    second = make_issue(**like, id="second", case={"kernel": "sums", "case": "minus"})
+
+    def explained(case):
+        record = make_record(
+            kernel="sums", case=case, outcome="mismatch", fingerprint="mismatch: y wrong"
+        )
+        return classify(record, [first, second], "3.2.0").id
+
+    assert [explained("branch"), explained("minus"), explained("another")] == [
+        "first", "second", "first",
+    ]  # fmt: skip
+
+
 def test_targets_are_part_of_the_window(crash, make_issue):
     issue = make_issue(targets=["gfx9*"])
     assert classify(crash(target="gfx942"), [issue], "3.2.0") is issue

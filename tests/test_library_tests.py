@@ -314,6 +314,29 @@ def test_a_test_without_reports_is_no_pass():
     assert judging.of_reports([strict]).outcome == "mismatch"
 
 
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"outcome": "not applicable"}, "not applicable"), ({"outcome": "timeout"}, "timeout"),
+        ({"outcome": "unsupported", "opcode": "wgmma.sp"}, "unsupported wgmma.sp"),
+        ({"outcome": "no launch"}, "skipped"),
+    ],
+)  # fmt: skip
+def test_what_says_nothing_of_the_library_is_unsupported(told, reason):
+    report = SimpleNamespace(failed=False, skipped=True, when="call", longrepr=("f", 1, "said"))
+    report.crosswarp = told
+    verdict = judging.of_reports([report])
+    assert (verdict.outcome, verdict.reason, verdict.message) == ("unsupported", reason, "said")
+
+
+def test_a_launch_that_was_not_carried_out_is_red_whatever_the_test_made_of_it():
+    report = SimpleNamespace(failed=True, skipped=False, when="call", longrepr="it went on")
+    report.crosswarp = {"outcome": "red", "why": "a store out of bounds at line 7"}
+    verdict = judging.of_reports([report])
+    assert (verdict.outcome, verdict.reason) == ("crash", "launch failed")
+    assert "out of bounds" in verdict.fingerprint
+
+
 def test_a_specification_that_cannot_be_read(tmp_path, capsys):
     path = tmp_path / "spec.json"
     path.write_text("{}")

@@ -357,3 +357,55 @@ def test_pytest_does_not_rewrite_the_plugin():
     for path in FOLDER.rglob("*.py"):
         text = path.read_text("utf-8")
         assert "PYTEST_DONT_REWRITE" in (ast.get_docstring(ast.parse(text)) or ""), path
+
+
+# Way emulate
+
+
+def test_a_target_without_ptx_is_refused():
+    from crosswarp.matrix.cell.pytest_plugin import ways
+
+    with pytest.raises(RuntimeError, match="gfx942.*--virtual-gpu-way compile"):
+        ways.make("emulate").start(
+            SimpleNamespace(backend="hip", name="gfx942"), SimpleNamespace(), Patches()
+        )
+
+
+def machine_that_failed(**verdict):
+    from crosswarp.matrix.cell.pytest_plugin import ways
+
+    way = ways.make("emulate")
+    way._machine = SimpleNamespace(failed=SimpleNamespace(message="k: at a line", **verdict))
+    return way.ended()
+
+
+def test_what_ended_a_launch_before_its_time():
+    unknown = machine_that_failed(outcome="unsupported", reason="ptx: wgmma.mma_async.sp")
+    assert unknown == (outcomes.UNSUPPORTED, "k: at a line", "wgmma.mma_async.sp")
+    slow = machine_that_failed(outcome="timeout", reason="longer than 4 s")
+    assert slow.outcome == outcomes.TIMEOUT
+    # A device would hang, or lose its context.
+    assert machine_that_failed(outcome="timeout", reason="deadlock").outcome == outcomes.RED
+    assert machine_that_failed(outcome="crash", reason="fault").outcome == outcomes.RED
+
+
+def untold(outcome, **more):
+    told = {"outcome": outcome, "launches": 0, **more}
+    return SimpleNamespace(
+        crosswarp=told, nodeid="t.py::t", when="call", duration=0.5, failed=False, skipped=True,
+        passed=False, longrepr=("t.py", 1, f"{outcome}: why"),
+    )  # fmt: skip
+
+
+def test_what_says_nothing_of_the_library_is_no_failure():
+    unknown = [untold("unsupported", opcode=name) for name in ("a.b", "c.d", "c.d")]
+    assert outcomes.status(unknown[0])[::2] == (
+        "unsupported",
+        ("UNSUPPORTED a.b", {"yellow": True}),
+    )
+    assert outcomes.record(unknown[0])["outcome"] == "unsupported"
+    stats = {"unsupported": unknown, "timeout": [untold("timeout")]}
+    assert outcomes.summary(stats, "computed").startswith(
+        "0 computed (0 launches), 3 unsupported, 1 timeout"
+    )
+    assert outcomes.unknown(stats) == "c.d (2), a.b (1)"

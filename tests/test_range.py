@@ -99,6 +99,11 @@ def test_a_sample_is_not_missing_what_a_broken_column_drew_instead(crosswarp, st
     assert "no release is green" in cells(False)
 
 
+def test_a_librarys_missing_release_is_run_by_its_own_command(crosswarp, stored, make_releases):
+    stored(*make_releases("g?gg"), library={"name": "lib"})
+    assert "crosswarp test --columns triton-3.0.0" in " ".join(crosswarp()[1].split())
+
+
 @pytest.mark.parametrize("library", [{}, {"declares": "triton"}, {"declares": {"triton": HOSTILE}}])
 def test_a_library_in_a_strangers_store_says_what_it_likes(
     crosswarp, stored, make_releases, library

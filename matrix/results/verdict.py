@@ -62,10 +62,14 @@ def classify(record: Record, issues: Sequence[Issue], column_version: str | None
     """The issue that explains a red record, or None."""
     if not record.red:
         return None
-    for issue in issues:
-        if _in_window(issue, record, column_version) and describes(issue, record):
-            return issue
-    return None
+    found = [
+        issue
+        for issue in issues
+        if _in_window(issue, record, column_version) and describes(issue, record)
+    ]
+    # Wrong numbers look alike: of several records the one that this very case proves.
+    proved = (issue for issue in found if any(_covers(case, record) for case in issue.case))
+    return next(proved, found[0] if found else None)
 
 
 def describes(issue: Issue, record: Record) -> bool:

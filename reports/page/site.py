@@ -34,12 +34,26 @@ SIGNS = {
 }
 
 
+# What the numbers of a lane are worth, and what it cannot see.
+LANES_SHOW = {
+    "compile": "a real launch through the real compiler; nothing is executed, so wrong numbers stay out of sight",
+    "emulate": (
+        "the same, and the PTX is executed on the CPU and compared with PyTorch; what ptxas and the chip make of it "
+        "stays out of sight"
+    ),
+    "interpret": "Triton's interpreter compared with PyTorch; no compiler is asked",
+    "device": "a real GPU, compared with PyTorch and timed",
+}
+
+
 def site(view: View, issues: Sequence[Issue], language: Table | None = None) -> dict[str, str]:
     """Path and text of every file; the language table has a page where it is given."""
     model = Model(view, issues)
     render = _Renderer(model, with_language=bool(language))
     files = {
-        "index.html": render("index.html", "", "Grid", unsupported=unsupported(model)),
+        "index.html": render(
+            "index.html", "", "Grid", unsupported=unsupported(model), lanes=_lanes(model)
+        ),
         "data/grid.js": f"var crosswarp={script({**cells.grid(model), 'signs': SIGNS})};\n",
         "columns/index.html": render(
             "columns.html", "../", "Upgrades", table=pages.upgrade_table(model)
@@ -80,6 +94,12 @@ def site(view: View, issues: Sequence[Issue], language: Table | None = None) -> 
     for path in sorted((HERE / "assets").iterdir()):
         files[f"assets/{path.name}"] = path.read_text("utf-8")
     return files
+
+
+def _lanes(model: Model) -> list[tuple[str, str]]:
+    """The lanes of the run, and what each shows."""
+    held = dict.fromkeys(lane for lane, _ in model.grids)
+    return [(lane, LANES_SHOW[lane]) for lane in held if lane in LANES_SHOW]
 
 
 def _square_class(sign: str) -> str:

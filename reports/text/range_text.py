@@ -31,7 +31,7 @@ def terminal(shown: Shown) -> str:
         lines = [f"{mode:<10}{_pasted('triton', of.triton)}"]
         if of.triton.specifier:
             lines.append(f"{'':<10}{_pasted('torch', of.torch)}")
-        parts.append("\n".join([*lines, *(fill("  ", line) for line in _ends(of.triton))]))
+        parts.append("\n".join([*lines, *(fill("  ", line) for line in _ends(of.triton, shown))]))
     parts.append(_table(_releases(found)))
     parts += [fill("", escape.line(line)) for line in _remarks(shown)]
     rows = [
@@ -49,7 +49,7 @@ def markdown(shown: Shown) -> str:
         [
             mode,
             *(escape.code(_pasted(name, each)) for name, each in (("triton", of.triton), ("torch", of.torch))),
-            " ".join(map(escape.markdown, _ends(of.triton))),
+            " ".join(map(escape.markdown, _ends(of.triton, shown))),
         ]
         for mode, of in found.suite.items()
     ]  # fmt: skip
@@ -107,7 +107,7 @@ def _pasted(name: str, span: Span) -> str:
     return f"{name}{span.specifier}" if span.specifier else f"{name}: no release is green"
 
 
-def _ends(span: Span) -> list[str]:
+def _ends(span: Span, shown: Shown) -> list[str]:
     """What the ends and the inside of a range rest on."""
     if not span.specifier:
         return []
@@ -126,7 +126,7 @@ def _ends(span: Span) -> list[str]:
         one = len(span.inside) == 1
         lines.append(
             f"UNKNOWN: {_list(span.inside)} {'lies' if one else 'lie'} inside and {'was' if one else 'were'} not "
-            f"run (or not whole): {_how(span.inside)}"
+            f"run (or not whole): {_how(span.inside, shown)}"
         )
     return lines
 
@@ -136,9 +136,10 @@ def _is(beyond: tuple[Version, State]) -> str:
     return f"{version} " + ("was not run, or not whole" if state == "unknown" else f"is {state}")
 
 
-def _how(releases: Sequence[Version]) -> str:
+def _how(releases: Sequence[Version], shown: Shown) -> str:
+    command = "test" if shown.run.plan.get("library") else "run"
     names = ",".join(f"triton-{version}" for version in releases)
-    return f"crosswarp run --columns {names if len(releases) < 3 else 'all'}"
+    return f"crosswarp {command} --columns {names if len(releases) < 3 else 'all'}"
 
 
 def _releases(found: Supported) -> list[list[str]]:

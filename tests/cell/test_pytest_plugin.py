@@ -1,83 +1,21 @@
 """The pytest plugin on this column's Triton and torch: a library's unchanged GPU tests, compiled and interpreted."""
 
-import json
 import os
-import subprocess
 import sys
-from importlib.metadata import distributions
-from pathlib import Path
 
 import pytest
 import torch
 import triton
+from plugin_runs import LIBRARY, Runs
 
-import crosswarp.matrix.cell as cell
 from crosswarp.compat.versions import in_window
-
-LIBRARY = Path(__file__).parents[1] / "suites" / "a_library"
-# The folder that holds the package crosswarp, installed or as links.
-HOME = Path(cell.__path__[0]).parents[2]
-PLUGIN = "crosswarp.matrix.cell.pytest_plugin"
-# Where crosswarp is installed, pytest knows it already.
-INSTALLED = any(
-    entry.group == "pytest11" and entry.value == PLUGIN
-    for distribution in distributions()
-    for entry in distribution.entry_points
-)
-NAMED = [] if INSTALLED else ["-p", PLUGIN]
 
 LAUNCH = "compiled"
 
 
-class Run:
-    """What one run of pytest said: exit code, output, records by test."""
-
-    def __init__(self, done, records):
-        self.code, self.text = done.returncode, done.stdout + done.stderr
-        lines = records.read_text().splitlines() if records.exists() else []
-        self.lines = {}
-        for line in map(json.loads, lines):
-            self.lines[line["test"].rpartition("::")[2]] = line
-
-    def outcomes(self):
-        return {name: line["outcome"] for name, line in self.lines.items()}
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("plugin")
-
-    def call(*arguments, library=LIBRARY, target="sm_90"):
-        records = folder / "records.jsonl"
-        records.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "pytest", *NAMED, "-p", "no:cacheprovider"]
-        command += [
-            "-c",
-            os.devnull,
-            "--rootdir",
-            str(library),
-            "--crosswarp-records",
-            str(records),
-        ]
-        command += [] if target is None else ["--virtual-gpu", target]
-        environment = dict(
-            os.environ,
-            PYTHONPATH=os.pathsep.join((str(library), str(HOME))),
-            TRITON_CACHE_DIR=str(folder / "triton"),
-            CROSSWARP_CACHE_DIR=str(folder / "crosswarp"),
-        )
-        done = subprocess.run(
-            [*command, *arguments],
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd=library,
-            timeout=900,
-            check=False,
-        )
-        return Run(done, records)
-
-    return call
+    return Runs(tmp_path_factory.mktemp("plugin"))
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,12 @@
-"""Kernels on a real GPU through the CUDA driver: assembled by ptxas, loaded and launched by ctypes."""
+"""Kernels on a real GPU: assembled by ptxas here, launched by a process of their own (`device_process.py`)."""
 
-import ctypes
+import atexit
 import importlib.util
 import os
+import pickle
+import select
 import subprocess
+import sys
 import tempfile
 from functools import lru_cache
 from pathlib import Path
@@ -11,43 +14,65 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-_SUCCESS = 0
-# CU_TENSOR_MAP_DATA_TYPE of each element type.
-_TENSOR_TYPES = {"u8": 0, "u16": 1, "u32": 2, "s32": 3, "u64": 4, "s64": 5, "f16": 6, "f32": 7, "f64": 8, "bf16": 9,
-                 "tf32": 11}  # fmt: skip
-_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+# A kernel of these tests takes microseconds; one that waits for ever is ended with its process.
+SECONDS = 30
+
+
+class Process:
+    """A `device_process`, made when it is first asked, and again after one that failed.
+
+    `seconds` is how long it may take to answer.
+    """
+
+    def __init__(self, script="device_process.py"):
+        self._script, self.seconds = Path(__file__).parent / script, SECONDS
+        self._running = None
+
+    def ask(self, method, *arguments):
+        """
+        Raises:
+            RuntimeError: the driver's words, or that there was no answer. What was held is lost.
+        """
+        if self._running is None:
+            self._running = subprocess.Popen(
+                [sys.executable, str(self._script)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            )  # fmt: skip
+        running = self._running
+        try:
+            pickle.dump((method, arguments), running.stdin)
+            running.stdin.flush()
+            if not select.select([running.stdout], [], [], self.seconds)[0]:
+                raise RuntimeError(f"no answer to {method} within {self.seconds} s")
+            good, answer = pickle.load(running.stdout)
+        except (EOFError, OSError) as error:
+            good, answer = False, f"the process of the GPU died: {error}"
+        except BaseException:
+            self.end()
+            raise
+        if not good:
+            # Whatever it was, the context may be lost.
+            self.end()
+            raise RuntimeError(f"{method}: {answer}")
+        return answer
+
+    def end(self):
+        running, self._running = self._running, None
+        if running is not None:
+            running.kill()
+            running.wait()
+            running.stdin.close()
+            running.stdout.close()
+
+
+_process = Process()
+atexit.register(_process.end)
 
 
 @lru_cache(maxsize=None)
-def _driver():
-    library = ctypes.CDLL("libcuda.so.1")
-    _check(library, library.cuInit(0))
-    device, context = ctypes.c_int(), ctypes.c_void_p()
-    _check(library, library.cuDeviceGet(ctypes.byref(device), 0))
-    _check(library, library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
-    _check(library, library.cuCtxSetCurrent(context))
-    return library
-
-
-def _check(library, status):
-    if status != _SUCCESS:
-        words = ctypes.c_char_p()
-        library.cuGetErrorString(status, ctypes.byref(words))
-        msg = f"CUDA driver: {status} {(words.value or b'').decode()}"
-        raise RuntimeError(msg)
-
-
-@lru_cache(maxsize=None)
-def architecture():
-    """Compute capability as a number, such as 90."""
-    library, device = _driver(), ctypes.c_int(0)
-    parts = []
-    # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR.
-    for attribute in (75, 76):
-        value = ctypes.c_int()
-        _check(library, library.cuDeviceGetAttribute(ctypes.byref(value), attribute, device))
-        parts.append(value.value)
-    return 10 * parts[0] + parts[1]
+def described():
+    """Compute capability as a number, such as 90, and the name of the GPU."""
+    return _process.ask("describe")
 
 
 @lru_cache(maxsize=None)
@@ -90,104 +115,42 @@ def assemble(text, target):
 def _target(text):
     wanted = next(line.split()[1] for line in text.splitlines() if line.startswith(".target"))
     number = int("".join(char for char in wanted if char.isdigit()))
-    own = architecture()
+    own = described()[0]
     # A target with an `a` runs on that architecture alone; the others on every later one.
     if wanted.endswith("a") and number != own or number > own:
         pytest.skip(f"the GPU is sm_{own}, and the row is for {wanted}")
     return wanted if wanted.endswith("a") else f"sm_{own}"
 
 
-class _Buffers:
-    """Device copies of arrays, with a guard of 256 bytes behind each."""
-
-    def __init__(self, library, arrays):
-        self._library = library
-        self.addresses = {}
-        for place, array in arrays.items():
-            address = ctypes.c_uint64()
-            _check(
-                library,
-                library.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(array.nbytes + 256)),
-            )
-            self.addresses[place] = address
-            _check(library, library.cuMemcpyHtoD_v2(address, ctypes.c_void_p(array.ctypes.data),
-                                                    ctypes.c_size_t(array.nbytes)))  # fmt: skip
-
-    def fetch(self, arrays):
-        for place, array in arrays.items():
-            _check(self._library, self._library.cuMemcpyDtoH_v2(
-                ctypes.c_void_p(array.ctypes.data), self.addresses[place], ctypes.c_size_t(array.nbytes)))  # fmt: skip
-
-    def free(self):
-        for address in self.addresses.values():
-            self._library.cuMemFree_v2(address)
-
-
-def _tensor_map(library):
-    """The driver's own encoder, with the arguments of `ptx.tensor_map`."""
-
-    def encode(address, element_type, shape, strides, box, swizzle=0, fill_nan=False):
-        rank = len(shape)
-        # The driver wants it aligned to 64 bytes.
-        room = (ctypes.c_uint8 * 192)()
-        start = -ctypes.addressof(room) % 64
-        place = ctypes.c_void_p(ctypes.addressof(room) + start)
-        _check(library, library.cuTensorMapEncodeTiled(
-            place, _TENSOR_TYPES[element_type], ctypes.c_uint32(rank), ctypes.c_void_p(address),
-            (ctypes.c_uint64 * 5)(*shape), (ctypes.c_uint64 * 5)(*strides), (ctypes.c_uint32 * 5)(*box),
-            (ctypes.c_uint32 * 5)(*[1] * rank), 0, _SWIZZLES[swizzle], 0, int(fill_nan)))  # fmt: skip
-        return bytes(room)[start : start + 128]
-
-    return encode
+def _threads(text):
+    for line in text.splitlines():
+        if line.strip().startswith(".reqntid"):
+            return int(line.split()[1].rstrip(","))
+    return 1
 
 
 def execute(text, grid, buffers, shared=0, cluster=(1, 1, 1)):
-    """As `running.execute`, on the GPU."""
-    library = _driver()
+    """As `running.execute`, on the GPU. An array that is given twice is one there, too."""
     cubin = assemble(text, _target(text))
-    module, function = ctypes.c_void_p(), ctypes.c_void_p()
-    name = text.split(".entry", 1)[1].split("(", 1)[0].strip().encode()
-    threads = 1
-    for line in text.splitlines():
-        if line.strip().startswith(".reqntid"):
-            threads = int(line.split()[1].rstrip(","))
-    _check(library, library.cuModuleLoadData(ctypes.byref(module), ctypes.c_char_p(cubin)))
-    arrays = {
-        place: buffer for place, buffer in enumerate(buffers) if isinstance(buffer, np.ndarray)
+    name = text.split(".entry", 1)[1].split("(", 1)[0].strip()
+    arrays = list({id(one): one for one in buffers if isinstance(one, np.ndarray)}.values())
+    held = _process.ask("hold", [array.tobytes() for array in arrays])
+    of_array = {id(array): address for array, address in zip(arrays, held)}
+    addresses = {
+        place: of_array[id(one)] for place, one in enumerate(buffers) if id(one) in of_array
     }
-    held = _Buffers(library, arrays)
-    try:
-        _check(library, library.cuModuleGetFunction(ctypes.byref(function), module, name))
-        if shared > 48 * 1024:
-            # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            _check(library, library.cuFuncSetAttribute(function, 8, shared))
-        addresses = {place: address.value for place, address in held.addresses.items()}
-        values, pointers = [], []
-        for place, buffer in enumerate(buffers):
-            if place in addresses:
-                value = held.addresses[place]
-            elif callable(buffer):
-                raw = buffer(_tensor_map(library), addresses)
-                room = (ctypes.c_uint8 * (len(raw) + 64))()
-                start = -ctypes.addressof(room) % 64
-                ctypes.memmove(ctypes.addressof(room) + start, raw, len(raw))
-                values.append(room)
-                pointers.append(ctypes.c_void_p(ctypes.addressof(room) + start))
-                continue
-            else:
-                value = ctypes.c_uint64(buffer)
-            values.append(value)
-            pointers.append(ctypes.c_void_p(ctypes.addressof(value)))
-        packed = (ctypes.c_void_p * len(pointers))(*pointers)
-        # Clusters are declared in the PTX (.reqnctapercluster), so that a plain launch makes them.
-        _check(
-            library,
-            library.cuLaunchKernel(
-                function, *(*grid, 1, 1)[:3], threads, 1, 1, shared, None, packed, None
-            ),
-        )
-        _check(library, library.cuCtxSynchronize())
-        held.fetch(arrays)
-    finally:
-        held.free()
-        library.cuModuleUnload(module)
+    parameters = []
+    for place, buffer in enumerate(buffers):
+        if callable(buffer):
+            parameters.append(buffer(_encode, addresses))
+        else:
+            # Parameters of fewer bytes are the first of these.
+            parameters.append(int(addresses.get(place, buffer)).to_bytes(8, "little"))
+    size = tuple(int(one) for one in (*grid, 1, 1)[:3])
+    _process.ask("launch", cubin, name, size, _threads(text), shared, parameters)
+    for array, raw in zip(arrays, _process.ask("release", [array.nbytes for array in arrays])):
+        array[...] = np.frombuffer(raw, array.dtype).reshape(array.shape)
+
+
+def _encode(*arguments, **named):
+    return _process.ask("encode", *arguments, *named.values())

@@ -10,9 +10,16 @@ import pytest
 from crosswarp.matrix.cell import ptx
 
 ON_DEVICE = os.environ.get("CROSSWARP_PTX_DEVICE") == "1"
+# Whether the figures are printed at the end of the run.
+TOLD = ON_DEVICE or os.environ.get("CROSSWARP_PTX_FIGURES") == "1"
 _INPUTS, _OUTPUTS = "abcd", "xyzw"
 
 on_machine_only = pytest.mark.skipif(ON_DEVICE, reason="a GPU does not survive it")
+
+
+# What is to be told at the end of the run: (instruction, numbers, how many of them are the nearest to the truth,
+# largest error in units of the last place, what is allowed).
+FIGURES: List[Tuple[str, int, int, float, str]] = []
 
 
 @dataclass
@@ -42,6 +49,11 @@ class Row:
     def __post_init__(self):
         self.lanes = len(self.inputs[0])
 
+    @property
+    def threads(self):
+        """Of a CTA: those that a CTA cannot hold go to further ones."""
+        return min(-(-self.lanes // 32) * 32, 1024)
+
 
 def _load(register, array, place):
     bits = 8 * array.dtype.itemsize
@@ -55,13 +67,14 @@ def kernel_of(row):
     lines = [
         f".version {row.version}", f".target {row.target}", ".address_size 64", "",
         ".visible .entry row(" + ", ".join(f".param .u64 p{place}" for place in range(len(names))) + ")",
-        f".reqntid {-(-row.lanes // 32) * 32}", "{",
+        f".reqntid {row.threads}", "{",
         "    .reg .pred %p, %q, %p9; .reg .b16 %h<10>; .reg .b32 %r<92>; .reg .b64 %rd<92>;",
     ]  # fmt: skip
     for name, array in names:
         # 8 bits live in a register of 16.
         lines.append(f"    .reg .b{max(16, 8 * array.dtype.itemsize)} %{name};")
-    lines.append("    mov.u32 %r90, %tid.x;")
+    lines.append("    mov.u32 %r90, %ctaid.x; mov.u32 %r91, %tid.x;")
+    lines.append(f"    mad.lo.u32 %r90, %r90, {row.threads}, %r91;")
     for place, (name, array) in enumerate(names[: len(row.inputs)]):
         lines += _load(name, array, place)
     lines += ["    " + line for line in row.body.strip().split("\n")]
@@ -73,9 +86,9 @@ def kernel_of(row):
     return "\n".join([*lines, "    ret;", "}", ""])
 
 
-def check(row):
-    """Run the row and compare."""
-    padded = -(-row.lanes // 32) * 32
+def outputs_of(row):
+    """Run the row; its outputs, one array each."""
+    padded = -(-row.lanes // row.threads) * row.threads
 
     def whole(array):
         return np.concatenate([array, np.repeat(array[-1:], padded - len(array))])
@@ -84,16 +97,16 @@ def check(row):
     outputs = [
         np.full(padded, 0x5A, np.uint8).repeat(e.dtype.itemsize).view(e.dtype) for e in row.expected
     ]
-    execute(kernel_of(row), (1, 1, 1), [*inputs, *outputs])
-    for place, (got, wanted) in enumerate(zip(outputs, row.expected)):
+    execute(kernel_of(row), (padded // row.threads, 1, 1), [*inputs, *outputs])
+    return [output[: row.lanes] for output in outputs]
+
+
+def check(row):
+    """Run the row and compare."""
+    for place, (got, wanted) in enumerate(zip(outputs_of(row), row.expected)):
         kind = row.floats[place] if place < len(row.floats) else ""
         compare(
-            row.name,
-            got[: row.lanes],
-            wanted,
-            kind,
-            row.ulps if ON_DEVICE else min(row.ulps, 1),
-            row.inputs,
+            row.name, got, wanted, kind, row.ulps if ON_DEVICE else min(row.ulps, 1), row.inputs
         )
 
 
@@ -123,6 +136,15 @@ def compare(name, got, wanted, kind="", ulps=0, inputs=()):
             f"{name}: {len(bad)} of {len(good)} lanes wrong; lane {first}: ({of}) gave {int(got[first]):#x}, "
             f"expected {int(wanted[first]):#x}"
         )
+
+
+def where():
+    """What the numbers come from, in words."""
+    if not ON_DEVICE:
+        return "the PTX machine"
+    import device
+
+    return "%s, sm_%d" % device.described()[::-1]
 
 
 def execute(

@@ -225,7 +225,9 @@ def _swizzled(box, span):
 
 
 @pytest.mark.parametrize("span", [0, 32, 64, 128])
-@pytest.mark.parametrize("corner", [(0, 0), (16, 3), (-5, -2), (40, 10)])
+@pytest.mark.parametrize(
+    "corner", [(0, 0), (16, 3), (40, 10), (3, 1), (0, -2), (-8, 0), (-8, -2), (-5, 0), (-5, -2)]
+)
 def test_tma_loads_boxes_and_fills_with_zeros(span, corner):
     tensor = np.arange(13 * 48, dtype=np.float16).reshape(13, 48)
     width = span // 2 if span else 24

@@ -15,6 +15,8 @@ from crosswarp.matrix.cell.suite.verdict import Verdict, of_death, of_error, tol
 
 # Attribute of a pytest report: what is known where the test ran, as plain data.
 ATTRIBUTE = "crosswarp_cell"
+# What says nothing of the library: its test needs more than there is.
+_UNTOLD = (outcomes.NOT_APPLICABLE, outcomes.UNSUPPORTED, outcomes.TIMEOUT)
 # In a traceback as pytest prints it.
 _RAISED = re.compile(
     r"^(?:E\s+)?(?P<name>[A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit|Interrupt)): (?P<what>.*)$",
@@ -81,19 +83,24 @@ def _red(report: Any) -> Verdict:
     known = (getattr(report, ATTRIBUTE, None) or {}).get("verdict")
     if known:
         return Verdict(**known)
-    # Strictly expected to fail, and green: no exception was raised.
     why = (getattr(report, outcomes.ATTRIBUTE, None) or {}).get("why") or _text(report)
-    return Verdict("mismatch", why[:200], why[:200], shortened(why), report.when)
+    if _text(report).startswith("[XPASS"):
+        # Strictly expected to fail, and green: no exception was raised.
+        return Verdict("mismatch", "expected to fail", "expected to fail", shortened(why), "call")
+    # A launch was not carried out, and the test did not notice.
+    return Verdict("crash", "launch failed", fingerprint.of_text(why), shortened(why), "launch")
 
 
 def _skipped(report: Any) -> Verdict:
-    if hasattr(report, "wasxfail"):
+    saying = getattr(report, outcomes.ATTRIBUTE, None) or {}
+    # (file, line, text)
+    why = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else _text(report)
+    if saying.get("outcome") in _UNTOLD:
+        reason = f"{saying['outcome']} {saying.get('opcode', '')}".strip()
+    elif hasattr(report, "wasxfail"):
         reason, why = "expected to fail", str(report.wasxfail)
     else:
-        # (file, line, text)
-        why = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else _text(report)
-        not_applicable = why.startswith(outcomes.NOT_APPLICABLE)
-        reason = outcomes.NOT_APPLICABLE if not_applicable else outcomes.SKIPPED
+        reason = outcomes.SKIPPED
     return Verdict("unsupported", reason, message=shortened(why), phase=report.when)
 
 

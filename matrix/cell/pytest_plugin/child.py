@@ -35,7 +35,7 @@ def run(item: Any, way: Any, begin: Callable[[], None], time_limit: float) -> Li
             config.hook.pytest_report_from_serializable(config=config, data=data)
             for data in outcome.value
         ]
-    return [_died(item, outcome)]
+    return [_died(item, way, outcome)]
 
 
 def run_here(item: Any, way: Any, begin: Callable[[], None]) -> List[Any]:
@@ -54,7 +54,7 @@ def _capture_here(config: Any) -> None:
         manager.resume_global_capture()
 
 
-def _died(item: Any, outcome: Outcome) -> Any:
+def _died(item: Any, way: Any, outcome: Outcome) -> Any:
     """The report of a test whose child ended without reports of its own."""
     import pytest
 
@@ -78,8 +78,11 @@ def _died(item: Any, outcome: Outcome) -> Any:
         duration=outcome.seconds,
     )
     why = text.splitlines()[0]
-    told = {"outcome": outcomes.RED, "launches": 0, "why": why}
-    if outcome.raised is None:
+    became = way.too_slow if outcome.kind == "timeout" else outcomes.RED
+    told = {"outcome": became, "launches": 0, "why": why}
+    if became != outcomes.RED:
+        outcomes.untold(report, became, why)
+    elif outcome.raised is None:
         told["death"] = [outcome.kind, outcome.reason, output[-8000:]]
     setattr(report, outcomes.ATTRIBUTE, told)
     return report

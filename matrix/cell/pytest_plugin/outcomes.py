@@ -1,21 +1,47 @@
-"""What became of a test: compiled, no launch, red, not applicable. Never "passed": that is for a GPU to say.
+"""What became of a test: compiled, computed, no launch, red, not applicable. Never "passed": that is for a GPU to say.
 
 PYTEST_DONT_REWRITE
 """
 
-from typing import Any, Dict, List, Optional, Tuple
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 NO_LAUNCH = "no launch"
 RED = "red"
 NOT_APPLICABLE = "not applicable"
 SKIPPED = "skipped"
+# Of way emulate: its machine does not know an instruction, or is too slow. Neither says anything about the library.
+UNSUPPORTED = "unsupported"
+TIMEOUT = "timeout"
 # Attribute of a pytest report: what `outcome_of` needs, as plain data that goes through xdist.
 ATTRIBUTE = "crosswarp"
+# What is shown of those that end without a word about the library: the letter, and the word.
+_UNTOLD = {NOT_APPLICABLE: "n", UNSUPPORTED: "u", TIMEOUT: "t"}
+
+
+class Ended(NamedTuple):
+    """That a launch was not carried out to its end, whatever the test made of it.
+
+    Attributes:
+        outcome: RED, UNSUPPORTED or TIMEOUT.
+        why: what the machine said.
+        opcode: the instruction that it does not know.
+    """
+
+    outcome: str
+    why: str
+    opcode: str = ""
 
 
 def done(word: str, launches: int) -> str:
     """The outcome of a test that is not red: it has launched, or nothing is known of it."""
     return word if launches else NO_LAUNCH
+
+
+def untold(report: Any, outcome: str, why: str) -> None:
+    """Make it the report of a test that says nothing about the library: pytest's own word for that is skipped."""
+    report.outcome = "skipped"
+    report.longrepr = (*report.location[:2], f"{outcome}: {why}")
 
 
 def launches_text(count: int) -> str:
@@ -32,8 +58,9 @@ def status(report: Any) -> Optional[Tuple[str, str, Any]]:
         # pytest shows tracebacks of its own categories alone.
         category = "failed" if report.when == "call" else "error"
         return category, "R", ("RED", {"red": True})
-    if outcome == NOT_APPLICABLE:
-        return NOT_APPLICABLE, "n", ("NOT APPLICABLE", {"yellow": True})
+    if outcome in _UNTOLD:
+        word = f"{outcome.upper()} {told.get('opcode', '')}".rstrip()
+        return outcome, _UNTOLD[outcome], (word, {"yellow": True})
     if report.when != "call" or report.skipped or hasattr(report, "wasxfail"):
         return None
     if outcome == NO_LAUNCH:
@@ -50,12 +77,20 @@ def summary(reports: Dict[str, List[Any]], word: str) -> str:
     for name, number in (
         (NO_LAUNCH, len(reports.get(NO_LAUNCH, []))),
         (RED, red),
-        (NOT_APPLICABLE, len(reports.get(NOT_APPLICABLE, []))),
+        *((outcome, len(reports.get(outcome, []))) for outcome in _UNTOLD),
         ("skipped by the tests themselves", len(reports.get(SKIPPED, []))),
     ):
         if number:
             parts.append(f"{number} {name}")
     return ", ".join(parts)
+
+
+def unknown(reports: Dict[str, List[Any]]) -> str:
+    """Which instructions kept tests from being executed: ``wgmma.mma_async.sp (3 tests), …``; empty if none did."""
+    counts = Counter(
+        getattr(report, ATTRIBUTE)["opcode"] for report in reports.get(UNSUPPORTED, [])
+    )
+    return ", ".join(f"{opcode} ({number})" for opcode, number in counts.most_common())
 
 
 def record(report: Any) -> Optional[Dict[str, Any]]:
@@ -66,7 +101,7 @@ def record(report: Any) -> Optional[Dict[str, Any]]:
     outcome = told["outcome"]
     if report.failed:
         outcome = RED
-    elif report.skipped and outcome != NOT_APPLICABLE:
+    elif report.skipped and outcome not in _UNTOLD:
         outcome = "xfailed" if hasattr(report, "wasxfail") else SKIPPED
     line = {"test": report.nodeid, "when": report.when, "seconds": round(report.duration, 3)}
     return {**line, **told, "outcome": outcome, "why": told.get("why") or _why(report)}

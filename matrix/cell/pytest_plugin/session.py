@@ -49,6 +49,8 @@ class Session:
         self.target = target(settings.target)
         self.way = ways.make(settings.way)
         self.launched_before = self.left_out_before = 0
+        # Whether a report of the test at hand has told that a launch was not carried out.
+        self.said_so = False
         self.noted: List[str] = []
         self.goes_on = True
         self.collected: Optional[int] = None
@@ -93,7 +95,7 @@ class Session:
 
     def begin(self) -> None:
         self.launched_before, self.left_out_before = self.way.launches(), self.way.left_out()
-        self.noted = []
+        self.noted, self.said_so = [], False
 
     def launches(self) -> int:
         return self.way.launches() - self.launched_before
@@ -176,11 +178,13 @@ class Session:
             "left_out": self.way.left_out() - self.left_out_before,
         }
         error = None if excinfo is None else excinfo.value
-        if report.failed and error is not None:
+        ended = self.way.ended()
+        if ended is not None and (report.failed or report.when == "call"):
+            self._not_carried_out(report, ended, told)
+        elif report.failed and error is not None:
             reason = _needs_a_gpu(error)
             if reason:
-                report.outcome = "skipped"
-                report.longrepr = (*report.location[:2], f"{outcomes.NOT_APPLICABLE}: {reason}")
+                outcomes.untold(report, outcomes.NOT_APPLICABLE, reason)
                 told.update(outcome=outcomes.NOT_APPLICABLE, why=reason)
             elif self._never_computed(error):
                 report.outcome, report.longrepr = "passed", None
@@ -192,6 +196,23 @@ class Session:
         setattr(report, outcomes.ATTRIBUTE, told)
         if report.when == "call":
             report.user_properties.append(("crosswarp", f"{told['outcome']}, {launches} launched"))
+
+    def _not_carried_out(self, report: Any, ended: outcomes.Ended, told: Dict[str, Any]) -> None:
+        """Whatever the test says of a launch that was not carried out came of numbers that are not there."""
+        told.update(outcome=ended.outcome, why=ended.why)
+        if ended.opcode:
+            told["opcode"] = ended.opcode
+        if self.said_so:
+            # It is in the report of an earlier phase.
+            report.outcome, report.longrepr = "passed", None
+        elif ended.outcome != outcomes.RED:
+            outcomes.untold(report, ended.outcome, ended.why)
+        elif not report.failed and not hasattr(report, "wasxfail"):
+            report.outcome, report.longrepr = (
+                "failed",
+                f"the test went on after a launch failed: {ended.why}",
+            )
+        self.said_so = True
 
     def _never_computed(self, error: BaseException) -> bool:
         """Whether a test ended at an assert about values that was not rewritten, in a helper of its own."""
@@ -221,6 +242,9 @@ class Session:
         write(
             f"{self.versions}, {'shimmed' if self.settings.shimmed else 'bare'}: {self.way.proves}."
         )
+        unknown = outcomes.unknown(stats)
+        if unknown:
+            write(f"Not known to the emulator: {unknown}.")
         # A test's last phase knows all that it noted.
         reports = [
             report

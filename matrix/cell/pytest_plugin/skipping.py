@@ -6,7 +6,8 @@ memory that is never touched. Integers are computed: they steer.
 PYTEST_DONT_REWRITE
 """
 
-import importlib
+import importlib.abc
+import importlib.util
 import math
 import sys
 from typing import Any, Dict, List, NamedTuple, Tuple
@@ -56,6 +57,9 @@ def start() -> None:
 
 
 class SkipLargeWork(TorchDispatchMode):
+    # torch 2.9 and later hand a mode the operators through which `torch.library.triton_op` launches.
+    supports_higher_order_operators = True
+
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         # To be left alone by a compiler that is off, torch 2.15 would import it: five seconds in each child.
@@ -66,6 +70,8 @@ class SkipLargeWork(TorchDispatchMode):
     ) -> Any:
         global skipped
         kwargs = kwargs or {}
+        if isinstance(func, torch._ops.HigherOrderOperator):
+            return func(*args, **kwargs)
         kind = _kind(func)
         if kind.view or func.namespace != "aten" or not _worth_it(kind, args, kwargs):
             return func(*args, **kwargs)
@@ -151,23 +157,34 @@ def _untouched(part: Any) -> Any:
     return memory.view(part.dtype).as_strided(part.size(), part.stride())
 
 
-def _let_kernels_through() -> None:
-    """`torch.library.triton_op` launches through operators that ask each mode what to do.
+class _Registered(importlib.abc.MetaPathFinder):
+    """Before torch 2.9 each operator that launches asks for a rule for this mode, and is there when `_WRAP` is.
 
-    Their module takes seconds to import: nothing is done before another has imported it, or makes such an operator.
+    That takes seconds to import, so the rules are made when somebody else has imported it.
     """
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != _WRAP:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        own = spec.loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            own(module)
+            _register(module)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def _let_kernels_through() -> None:
     if _WRAP in sys.modules:
         _register(sys.modules[_WRAP])
-        return
-    own = getattr(torch.library, "triton_op", None)
-    if own is None:
-        return
-
-    def triton_op(*args: Any, **kwargs: Any) -> Any:
-        _register(importlib.import_module(_WRAP))
-        return own(*args, **kwargs)
-
-    torch.library.triton_op = triton_op
+    else:
+        sys.meta_path.insert(0, _Registered())
 
 
 def _register(wrap: Any) -> None:
@@ -175,7 +192,7 @@ def _register(wrap: Any) -> None:
         operator = getattr(wrap, name, None)
         if operator is not None and SkipLargeWork not in operator.python_key_table:
 
-            def launch(mode: Any, _operator: Any = operator, **kwargs: Any) -> Any:
-                return _operator(**kwargs)
+            def launch(mode: Any, *args: Any, _operator: Any = operator, **kwargs: Any) -> Any:
+                return _operator(*args, **kwargs)
 
             operator.py_impl(SkipLargeWork)(launch)

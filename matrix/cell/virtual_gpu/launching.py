@@ -127,9 +127,9 @@ class Handed:
 _executors: List[Callable[[Handed], None]] = []
 
 
-def run_with(executor: Callable[[Handed], None]) -> None:
-    """Call `executor` for every launch from here on, in place of running nothing."""
-    _executors[:] = [executor]
+def run_with(executor: Optional[Callable[[Handed], None]]) -> None:
+    """Call `executor` for every launch from here on, in place of running nothing; None for nothing again."""
+    _executors[:] = [] if executor is None else [executor]
 
 
 class Utils:

@@ -161,10 +161,11 @@ ROWS: Tuple[Row, ...] = (
 
 
 def apply(target: Target, zeroed: bool) -> Patches:
-    """Replace what the table names; if that fails, nothing stays replaced."""
+    """Replace what the table names, and what autocast casts; if that fails, nothing stays replaced."""
     gpu = Gpu(target, properties_of(target), zeroed)
     patches = Patches()
     try:
+        autocast.cast_as_cuda(patches)
         for row in ROWS:
             owner = _find(row.owner)
             if owner is None:

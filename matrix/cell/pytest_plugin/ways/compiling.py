@@ -4,9 +4,10 @@ PYTEST_DONT_REWRITE
 """
 
 import os
-from typing import Any, List
+from typing import Any, List, Optional
 
 from crosswarp.compat.record import Patches
+from crosswarp.matrix.cell.pytest_plugin import outcomes
 
 
 class Compile:
@@ -14,12 +15,14 @@ class Compile:
     Attributes:
         done: the outcome of a test that has launched and is not red.
         judges_values: whether what a test asserts about numbers can be believed.
+        too_slow: the outcome of a test past its time limit.
         proves: what a run says, for the summary.
     """
 
     name = "compile"
     done = "compiled"
     judges_values = False
+    too_slow = outcomes.RED
     proves = (
         "every launch went through the compiler and the target's limits; no number was computed"
     )
@@ -51,6 +54,10 @@ class Compile:
         from crosswarp.matrix.cell.virtual_gpu import launching
 
         return launching.asked
+
+    def ended(self) -> Optional[outcomes.Ended]:
+        """What ended the launches of the test at hand before their time, where the way knows of it."""
+        return None
 
     def left_out(self) -> int:
         """How much of the test's own work was not done."""

@@ -1,21 +1,98 @@
 """Way emulate: the PTX that was compiled is executed on the CPU, and the test judges its numbers.
 
+The machine is that of the suite's lane emulate. It executes some ten million instructions of a thread in a second, a
+GPU a million times as many: a launch that is not done within its part of the test's time limit is given up, and the
+test says neither yes nor no.
+
 PYTEST_DONT_REWRITE
 """
 
-from typing import Any
+import contextlib
+import math
+from typing import Any, Optional
 
 from crosswarp.compat.record import Patches
+from crosswarp.matrix.cell.pytest_plugin import outcomes
 
 from .compiling import Compile
 
 
 class Emulate(Compile):
     name = "emulate"
-    done = "emulated"
+    done = "computed"
     judges_values = True
-    proves = "the compiled code was executed by the emulator and the tests judged its numbers"
+    too_slow = outcomes.TIMEOUT
+    proves = "the compiled PTX was executed on the CPU and the tests judged its numbers"
+
+    def __init__(self) -> None:
+        self._machine: Any = None
+        # Launches of machines before this one.
+        self._executed = 0
 
     def start(self, target: Any, settings: Any, patches: Patches) -> None:
-        msg = "--virtual-gpu-way emulate is not built yet: use compile or interpret"
-        raise RuntimeError(msg)
+        if target.backend != "cuda":
+            msg = (
+                f"--virtual-gpu-way emulate executes PTX, which is not what {target.name} gets: "
+                "use a target sm_*, or --virtual-gpu-way compile"
+            )
+            raise RuntimeError(msg)
+        super().start(target, settings, patches)
+        from crosswarp.matrix.cell.virtual_gpu import launching
+
+        self._seconds = settings.time_limit
+        patches.on_undo(lambda: launching.run_with(None))
+        # What is launched while tests are collected is executed as well, without a limit.
+        self._new_machine(math.inf)
+        self._execute_no_benchmark(patches)
+
+    def in_child(self) -> None:
+        self._new_machine(self._seconds)
+
+    def launches(self) -> int:
+        """How many launches were executed."""
+        return self._executed + self._machine.executed
+
+    def left_out(self) -> int:
+        return 0
+
+    def ended(self) -> Optional[outcomes.Ended]:
+        verdict = self._machine.failed
+        if verdict is None:
+            return None
+        if verdict.outcome == "unsupported":
+            opcode = verdict.reason.partition(": ")[2]
+            return outcomes.Ended(outcomes.UNSUPPORTED, verdict.message, opcode)
+        if verdict.outcome == "timeout" and verdict.reason != "deadlock":
+            return outcomes.Ended(outcomes.TIMEOUT, verdict.message)
+        # An access out of bounds, or threads that wait for ever: on a device the test would have failed, or hung.
+        return outcomes.Ended(outcomes.RED, verdict.message)
+
+    def _new_machine(self, seconds: float) -> None:
+        from crosswarp.matrix.cell import emulate
+        from crosswarp.matrix.cell.virtual_gpu import launching
+
+        if self._machine is not None:
+            self._executed += self._machine.executed
+        self._machine = emulate.Machine(seconds)
+        launching.run_with(self._machine)
+
+    def _execute_no_benchmark(self, patches: Patches) -> None:
+        """Nothing can be timed here: what is launched to be timed is compiled and checked, and not executed."""
+        import triton.runtime.autotuner as autotuner
+        import triton.testing as testing
+
+        for module in (autotuner, testing):
+            for name in ("do_bench", "do_bench_cudagraph"):
+                own = getattr(module, name, None)
+                if own is not None:
+                    patches.set(module, name, self._paused(own))
+        patches.set(autotuner.Autotuner, "_bench", self._paused(autotuner.Autotuner._bench))
+
+    def _paused(self, own: Any) -> Any:
+        def benchmark(*args: Any, **kwargs: Any) -> Any:
+            with self._machine.paused():
+                return own(*args, **kwargs)
+
+        with contextlib.suppress(AttributeError):
+            benchmark.__name__ = own.__name__
+        return benchmark

@@ -4,9 +4,10 @@ PYTEST_DONT_REWRITE
 """
 
 import math
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Optional
 
 from crosswarp.compat.record import Patches
+from crosswarp.matrix.cell.pytest_plugin import outcomes
 from crosswarp.matrix.cell.pytest_plugin.environ import set_until_undone
 
 # Programs in one launch: the interpreter takes about a millisecond for each operation of each.
@@ -17,6 +18,7 @@ class Interpret:
     name = "interpret"
     done = "interpreted"
     judges_values = True
+    too_slow = outcomes.RED
     proves = (
         "Triton's interpreter computed the numbers and the tests judged them; nothing was compiled"
     )
@@ -52,6 +54,9 @@ class Interpret:
 
     def launches(self) -> int:
         return self._launches
+
+    def ended(self) -> Optional[outcomes.Ended]:
+        return None
 
     def left_out(self) -> int:
         return 0

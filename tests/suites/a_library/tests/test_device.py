@@ -229,3 +229,15 @@ def test_triton_op():
         return y
 
     assert traced(torch.ones(8, device="cuda")).shape == (8,)
+
+
+def test_wrapped_kernel():
+    """Without an operator around it, as flash-attention does."""
+    if not hasattr(torch.library, "wrap_triton"):
+        pytest.skip("torch 2.6 brought it")
+    from small_ops.kernels import scale_kernel
+
+    x = torch.ones(8, device="cuda")
+    y = torch.empty_like(x)
+    torch.library.wrap_triton(scale_kernel)[(1,)](x, y, 2.0, x.numel(), BLOCK=64)
+    assert y.shape == (8,)
