@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Callable, Dict, FrozenSet, Mapping, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, FrozenSet, Mapping, Optional, Tuple
 
 if TYPE_CHECKING:
     import torch
@@ -54,15 +54,21 @@ class Case:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A Triton kernel with its launcher, its PyTorch reference and its cases."""
+    """A Triton kernel with its launcher, its PyTorch reference and its cases.
 
+    What runs in the lane compile alone needs no reference and no tolerance, because nothing is computed there, and a
+    launcher that makes its own tensors needs no inputs.
+    """
+
+    # that of its file
     name: str
     cases: Tuple[Case, ...]
-    inputs: Callable[[Case, "torch.device", "torch.Generator"], Dict[str, object]]
-    launch: Callable[..., Dict[str, "torch.Tensor"]]
-    reference: Callable[..., Dict[str, "torch.Tensor"]]
+    inputs: Optional[Callable[[Case, "torch.device", "torch.Generator"], Dict[str, object]]] = None
+    # without one there is nothing to run
+    launch: Optional[Callable[..., Dict[str, "torch.Tensor"]]] = None
+    reference: Optional[Callable[..., Dict[str, "torch.Tensor"]]] = None
     # dtype -> the largest ||output - reference|| / ||reference|| that is accepted of any output
-    tolerance: Mapping[str, float]
+    tolerance: Mapping[str, float] = field(default_factory=dict)
     # target family ("gfx9") -> dtype -> tolerance, where a platform needs another one
     tolerance_on: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     # of FEATURES, what every case of it uses

@@ -1,6 +1,8 @@
 """The command line.
 
     crosswarp run       the matrix: build what is missing, run, record, sum up
+    crosswarp test      a library's own GPU tests on every column and target
+    crosswarp init      settings for testing your library, from what its checkout says
     crosswarp report    a stored run as a table, web pages, Markdown, JSON, JUnit XML or CSV
     crosswarp diff      what regressed between two columns, runs or baselines
     crosswarp baseline  write a run as a small file, to be committed and compared with
@@ -40,10 +42,9 @@ from typing import Protocol, cast
 
 # Each is a module of crosswarp.reports.commands; in the order of `crosswarp --help`.
 COMMANDS = (
-    "run", "report", "diff", "baseline", "range", "bisect", "blame", "reproduce", "issues", "plan", "merge", "github",
-    "badge", "columns", "update", "targets", "runs", "doctor", "docs", "language", "libraries",
-    "lint",
-    "vendor",
+    "run", "test", "init", "lint", "report", "diff", "baseline", "range", "bisect", "blame", "reproduce", "issues",
+    "plan", "merge", "github", "badge", "columns", "update", "targets", "runs", "doctor", "vendor", "docs", "language",
+    "libraries",
 )  # fmt: skip
 
 

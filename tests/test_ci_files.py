@@ -210,7 +210,8 @@ class Github:
 
 CONTEXT = {
     "inputs.options": "--suite my_kernels --columns triton-3.2.0,triton-3.9.0 --lanes compile --shards 2",
-    "inputs.crosswarp": "", "inputs.report": "crosswarp-report", "inputs.comment": "7", "inputs.python-version": "3.11",
+    "inputs.command": "run", "inputs.crosswarp": "",
+    "inputs.report": "crosswarp-report", "inputs.comment": "7", "inputs.python-version": "3.11",
     "github.server_url": "https://example.org", "github.repository": "owner/name", "github.run_id": "11",
     "github.token": "token", "github.event_name": "pull_request", "github.event.pull_request.number": "7",
     "github.event.pull_request.head.repo.full_name": "owner/name",
@@ -310,6 +311,17 @@ def test_the_action_in_one_job(desk):
         assert (kept / name).is_file()
     assert "1 regressed" in (home / "summary").read_text("utf-8")
     assert f"-m pip install {ROOT}[matrix]" in Path(desk.environ["PIP_LOG"]).read_text()
+
+
+def test_the_action_tests_a_library(desk):
+    """The command is one of crosswarp's own, whatever it is given, and its options are its."""
+    (step,) = [s for s in loaded(ACTION)["runs"]["steps"] if s.get("name") == "Run"]
+    home = desk.job("library")
+    environ = {"COMMAND": "test", "OPTIONS": "--help", "REPORT": "report"}
+    assert desk.shell(f"{step['run'].rstrip()} > told", home, environ) == 0
+    assert "own GPU tests, unchanged" in " ".join((home / "told").read_text().split())
+    assert desk.shell(step["run"], home, {**environ, "COMMAND": "test; touch gone"}) == 2
+    assert not (home / "gone").exists()
 
 
 def test_gitlab(desk):

@@ -53,6 +53,26 @@ def test_numpy_and_setuptools_where_the_old_ones_need_them():
             assert "setuptools" in names
 
 
+def test_a_patch_release_needs_no_entry():
+    (found,) = columns.choose(columns.load(), ["triton-3.5.0"])
+    (entry,) = columns.choose(columns.load(), ["triton-3.5.1"])
+    assert (found.id, found.triton, found.torch) == ("triton-3.5.0", "3.5.0", entry.torch)
+    assert found.requirements == entry.requirements and found.patch_of == "triton-3.5.1"
+    # Its torch pins the other patch.
+    assert found.overrides == ("triton==3.5.0", f"torch=={entry.torch}") and entry.overrides == ()
+    (swapped,) = columns.choose(columns.load(), ["triton-3.5.0+python-3.12"])
+    assert swapped.id == "triton-3.5.0+python-3.12" and swapped.overrides == found.overrides
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["triton-3.5", "triton-3.5.0.1", "triton-3.05.0", "triton-3.99.0", "triton-3.5.0rc1", "triton-v3.5.0", "3.5.0"],
+)  # fmt: skip
+def test_what_is_no_patch_release_of_the_table(text):
+    with pytest.raises(UsageError, match="no column matches"):
+        columns.choose(columns.load(), [text])
+
+
 @pytest.mark.parametrize(
     ("wanted", "chosen"),
     [

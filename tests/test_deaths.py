@@ -147,6 +147,20 @@ def test_modules_that_die_at_import(die, fake_run, tmp_path):
     assert result.exit_code == 1
 
 
+def test_what_is_installed_beside_a_column_is_imported(die, fake_run, tmp_path):
+    suite, there = tmp_path / "suite", tmp_path / "there"
+    for folder in (suite, there):
+        folder.mkdir()
+    for helper in ("_kinds.py", "_kernel.py"):
+        (suite / helper).symlink_to(SUITE / helper)
+    (there / "made_up_helper.py").write_text("NAMES = ['passes']\n")
+    (suite / "good.py").write_text(
+        "from _kernel import kernel\nfrom made_up_helper import NAMES\n\nKERNEL = kernel('good', NAMES)\n"
+    )
+    assert die(suite=suite, beside={"triton-3.2.0": [there]}).exit_code == 0
+    assert {record.outcome for record in whole(fake_run)} == {"pass"}
+
+
 @pytest.mark.parametrize("cells", [0, 2])
 def test_a_bug_beside_the_child_is_told(tmp_path, monkeypatch, cells):
     """What `runner.run` raises is a verdict; planned cells do not vanish with it."""

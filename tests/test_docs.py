@@ -74,6 +74,7 @@ def test_the_command_writes_and_compares(tmp_path, capsys, monkeypatch, make_rec
         "api.md",
         "language.md",
         "report.schema.json",
+        "settings.schema.json",
         "shims.md",
         "targets.md",
     ]

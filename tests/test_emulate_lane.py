@@ -13,8 +13,8 @@ from crosswarp.matrix.facts import targets
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import plan
 from crosswarp.matrix.running.plan import Plan
-from crosswarp.reports.reproducing import reproduce
 from crosswarp.reports.reproducing.reproducer import script
+from crosswarp.reports.text import again
 
 
 def of(*names):
@@ -74,11 +74,11 @@ def test_a_target_without_ptx_is_unsupported(monkeypatch, tmp_path):
         "c", {}, tmp_path / "r", tmp_path
     )
     stream = suite_plan.Stream(spec["records"])
-    found = suite_plan._targets(spec, "emulate", "3.9.0", stream)
+    found = suite_plan.targets(spec, "emulate", "3.9.0", stream)
     assert found["sm_90"] == "" and "none" in found["gfx942"]
     spec["emulated"] = ["sm_90"]
-    assert list(suite_plan._targets(spec, "emulate", "3.9.0", stream)) == ["sm_90"]
-    assert list(suite_plan._targets(spec, "compile", "3.9.0", stream)) == ["sm_90", "gfx942"]
+    assert list(suite_plan.targets(spec, "emulate", "3.9.0", stream)) == ["sm_90"]
+    assert list(suite_plan.targets(spec, "compile", "3.9.0", stream)) == ["sm_90", "gfx942"]
 
 
 def test_a_case_for_other_targets_alone_is_not_emulated():
@@ -169,6 +169,6 @@ def test_what_is_red_can_be_reproduced_and_ranged(ran, command, tmp_path):
 def test_the_command_of_a_square_names_lane_and_target(ran):
     with Store(Path(ran)) as store:
         run = store.run()
-    assert "--targets sm_80 --lanes emulate" in reproduce.command(
+    assert "--targets sm_80 --lanes emulate" in again.command(
         run, "softmax", "triton-3.2.0", "emulate", ["sm_80"]
     )

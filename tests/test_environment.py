@@ -125,6 +125,19 @@ def test_a_pair_off_the_official_one_is_overridden(builder):
     assert builder()(choose("triton-3.2.0")).overrides == ()
 
 
+def test_a_patch_release_is_installed_beside_its_neighbours_torch(builder, local_index, make_wheel):
+    make_wheel(local_index.wheels, "triton", "3.2.1")
+    found = builder()(choose("triton-3.2.1"))
+    assert found.expect == {"triton": "3.2.1", "torch": "2.6.0"}
+    assert ask(found.python, "import triton; print(triton.__version__)") == "3.2.1"
+    (note,) = found.notes
+    assert note.startswith(
+        "triton-3.2.1: off the versions of triton-3.2.0; overridden: triton==3.2.1"
+    )
+    with pytest.raises(EnvironmentFailed, match="triton==3.2.2"):
+        builder()(choose("triton-3.2.2"))
+
+
 def test_a_numpy_and_a_python_of_its_own(builder, local_index, make_wheel):
     make_wheel(local_index.wheels, "numpy", "2.4.1")
     make_wheel(local_index.wheels, "torch", "2.6.1", ["triton==3.2.0", "numpy<2"])

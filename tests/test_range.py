@@ -22,9 +22,10 @@ def crosswarp(tmp_path, monkeypatch, command):
 
 @pytest.fixture
 def stored(tmp_path):
-    def make(*records, status="finished", planned=()):
+    def make(*records, status="finished", planned=(), **plan):
         with Store(tmp_path / "store.db") as store:
-            run = store.begin(["run"], {"columns": list(dict.fromkeys(r.column for r in records))})
+            columns = list(dict.fromkeys(r.column for r in records))
+            run = store.begin(["run"], {"columns": columns, **plan})
             store.cells(run, records)
             for record in records:
                 store.session(run, record.column, record.lane, record.versions, 0)
@@ -62,6 +63,56 @@ def test_what_is_pasted_stands_by_itself(crosswarp, five):
     ):  # fmt: skip
         assert said in out
     assert max(map(len, lines)) <= 80
+
+
+def test_what_the_metadata_says_stands_beside_what_was_measured(crosswarp, stored, make_releases):
+    declares = {"triton": "triton>=2.3.1", "torch": "torch>=2.1", "numpy": "x", "other": 3}
+    library = {"name": "lib", "declares": declares}
+    stored(*make_releases("rggr"), *make_releases("gggg", mode="shimmed"), library=library)
+    status, out, _ = crosswarp()
+    assert status == 0 and max(map(len, out.splitlines())) <= 80
+    out = " ".join(out.split())
+    assert (
+        "Your metadata says triton>=2.3.1; measured: >=3.0,<3.2 bare, >=2.3.1,<3.3 shimmed." in out
+    )
+    assert "Your metadata says torch>=2.1; measured: >=2.4.1,<2.6" in out and "numpy" not in out
+    assert json.loads(crosswarp("--format", "json")[1])["declares"] == {
+        "triton": "triton>=2.3.1", "torch": "torch>=2.1"
+    }  # fmt: skip
+    assert "Your metadata says" in crosswarp("--format", "markdown")[1]
+
+
+def test_a_sample_is_not_missing_what_a_broken_column_drew_instead(crosswarp, stored, make_record):
+    def cells(sample):
+        def cell(column, kernel, **changes):
+            return make_record(column=f"triton-{column}", kernel=kernel, **changes)
+
+        stored(
+            cell("3.1.0", "test_a", case="import", outcome="api-error"),
+            cell("3.1.0", "test_b::test_other"), cell("3.2.0", "test_a::test_one"),
+            library={"name": "lib", **({"sample": 1} if sample else {})},
+        )  # fmt: skip
+        return crosswarp()[1]
+
+    assert "bare      triton>=3.2,<3.3" in cells(True)
+    # Without a sample every column has the same tests.
+    assert "no release is green" in cells(False)
+
+
+def test_a_librarys_missing_release_is_run_by_its_own_command(crosswarp, stored, make_releases):
+    stored(*make_releases("g?gg"), library={"name": "lib"})
+    assert "crosswarp test --columns triton-3.0.0" in " ".join(crosswarp()[1].split())
+
+
+@pytest.mark.parametrize("library", [{}, {"declares": "triton"}, {"declares": {"triton": HOSTILE}}])
+def test_a_library_in_a_strangers_store_says_what_it_likes(
+    crosswarp, stored, make_releases, library
+):
+    stored(*make_releases("gggg"), library=library)
+    for form in FORMATS:
+        status, out, _ = crosswarp("--format", form)
+        assert status == 0 and "\x1b" not in out
+        assert form != "markdown" or "<script" not in out
 
 
 def test_an_open_ceiling_is_only_above_the_newest_that_is_known(crosswarp, stored, make_releases):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -333,6 +334,34 @@ def test_a_hostile_suite_is_recorded_whole(tmp_path):
     assert abort["fingerprint"] == "SIGABRT: Layout.cpp: Layout::of: Assertion `rank == 2' failed"
     # What strangers print reaches no terminal as it is.
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_librarys_own_tests_beside_a_column(tmp_path):
+    """Built and installed beside 3.2.0, run there on the virtual GPU, and told as cells with their figures."""
+    library = tmp_path / "small-ops"
+    shutil.copytree(ROOT / "tests/suites/a_library", library)
+    (library / "pyproject.toml").write_text(
+        '[project]\nname = "small-ops"\nversion = "1"\ndependencies = ["triton>=2.3.1"]\n'
+        '[tool.setuptools]\npackages = ["small_ops"]\n'
+        '[tool.crosswarp]\nstub = ["small_ops_cuda"]\n'
+    )
+    store = tmp_path / "store.db"
+    done = crosswarp(
+        "test", str(library), "--columns", "triton-3.2.0", "--modes", "bare", "--work", str(WORK), "--jobs", "2",
+        "--cases", "test_ops::test_scale,test_ops::test_no_launch,test_failures::test_limit", store=store,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Your metadata says triton>=2.3.1; measured: no release is green bare." in done.stdout
+    cells = json.loads(crosswarp("report", "--format", "json", store=store).stdout)["cells"]
+    found = {cell["kernel"]: cell for cell in cells}
+    assert {name: cell["outcome"] for name, cell in found.items()} == {
+        "test_ops::test_scale": "pass",
+        "test_ops::test_no_launch": "unsupported",
+        "test_failures::test_limit": "limit",
+    }
+    (launch,) = found["test_ops::test_scale"]["resources"]["launches"]
+    assert launch["registers"] > 0
+    assert not list(library.glob("build")) and not list(library.rglob("__pycache__"))
 
 
 def test_what_triton_3_9_took_away_is_red_bare_and_green_shimmed(newest):

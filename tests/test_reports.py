@@ -76,6 +76,35 @@ def test_the_summary_says_it_all_in_80_columns(stored, founding, make_issue):
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
+LIBRARY = {"library": {"name": "lib", "declares": {"triton": "triton>=2.3.1"}}}
+
+
+@pytest.mark.parametrize(
+    ("plan", "said", "unsaid"),
+    [
+        ({}, ["report it upstream and add it to issues.toml", "crosswarp reproduce"], []),
+        ({"suite": "mine"}, ["mend the kernel", "--issues-file", "crosswarp reproduce"], []),
+        (
+            LIBRARY,
+            [
+                "mend it in the library",
+                "crosswarp test --columns triton-3.2.0",
+                "--cases test_a::test_1",
+            ],
+            ["crosswarp reproduce"],
+        ),
+    ],
+)
+def test_the_advice_fits_whose_kernels_they_are(stored, make_record, plan, said, unsaid):
+    red = make_record(outcome="crash", fingerprint="SIGABRT", kernel="test_a::test_1")
+    text = summary(stored([red], **plan))
+    assert max(map(len, text.splitlines())) <= 80
+    text = " ".join(text.split())
+    for part in (*said, "crosswarp issues --run 1 --new"):
+        assert part in text
+    assert not [part for part in unsaid if part in text]
+
+
 def test_the_summary_of_what_nobody_expected(stored, make_record, abort, make_issue):
     records = [
         make_record(outcome="mismatch", fingerprint="out: 3 of 9 differ"),

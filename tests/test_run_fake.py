@@ -273,7 +273,7 @@ def test_the_spec_is_what_the_contract_says(fake_run):
     (path,) = (fake_run.work / "runs").glob("*/triton-3.2.0.spec.json")
     spec = json.loads(path.read_text())
     assert spec.keys() == {
-        "column", "expect", "records", "lanes", "modes", "targets", "kernels", "jobs", "time_limit",
+        "column", "expect", "records", "lanes", "modes", "targets", "kernels", "cases", "jobs", "time_limit",
         "time_limit_alone", "memory_limit_mb", "cache", "suite", "shard", "emulated",
     }  # fmt: skip
     assert spec["expect"] == {"triton": "3.2.0"}

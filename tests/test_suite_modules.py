@@ -200,6 +200,47 @@ def test_only_the_compile_lane_needs_no_tolerance():
     assert kernel_check.problems(case(dtype="bf16", lanes=("compile",))) == []
 
 
+def test_only_the_compile_lane_needs_no_reference():
+    compiled = dataclasses.replace(CASE, lanes=("compile",))
+    least = Kernel("made", (compiled,), launch=dict)
+    assert kernel_check.problems(least) == []
+    (told,) = kernel_check.problems(dataclasses.replace(GOOD, reference=None))
+    assert told == 'reference: it is None: give a function, or its cases lanes=("compile",)'
+    (told,) = kernel_check.problems(dataclasses.replace(least, reference=3))
+    assert told.startswith("reference: 3 is a int")
+    # A launcher may make its own tensors, in any lane.
+    assert kernel_check.problems(dataclasses.replace(GOOD, inputs=None)) == []
+    assert kernel_check.problems(Kernel("made", (compiled,)))[0].startswith("launch: it is None")
+
+
+@pytest.mark.parametrize(
+    ("globs", "chosen"),
+    [
+        (None, ["fp16-7", "fp16-64", "bf16-7"]), (["fp16*"], ["fp16-7", "fp16-64"]), (["x"], []),
+        (["*-64", "bf*"], ["fp16-64", "bf16-7"]),
+    ],
+)  # fmt: skip
+def test_cases_are_chosen_by_globs_and_dealt_after_that(globs, chosen):
+    from crosswarp.matrix.cell.suite import plan as suite_plan
+
+    loaded = [(name, ("*",)) for name in ("fp16-7", "fp16-64", "bf16-7")]
+    spec = {"modes": ["bare"], "cases": globs}
+
+    def cases(**more):
+        items = suite_plan._items({**spec, **more}, "compile", "k", loaded, {"sm_90": ""})
+        return [item.case for item in items]
+
+    assert cases() == chosen
+    # No share holds another case, and together they hold each once.
+    assert sorted(cases(shard=[1, 2]) + cases(shard=[2, 2])) == sorted(chosen)
+
+
+def test_a_kernel_is_named_for_its_file():
+    assert kernel_check.problems(GOOD, name="made") == []
+    (told,) = kernel_check.problems(GOOD, name="other")
+    assert "'made'" in told and "other.py" in told
+
+
 def test_many_problems_are_shortened():
     cases = tuple(dataclasses.replace(CASE, id=number) for number in range(30))
     found = kernel_check.problems(dataclasses.replace(GOOD, cases=cases))

@@ -5,6 +5,7 @@ decides what makes no sense: such a line becomes `Senseless`, which the host cou
 believes. What a line holds beyond its event's fields is ignored, so that an older crosswarp's records can be read.
 
     suite              session, target, note; then for each item start, cell.., end
+    library tests      the same; a session for each part of a lane, which is a target and a mode
     language probes    session, name.., probe.., done
 """
 
@@ -30,12 +31,17 @@ def _is(reader: Any, **options: Any) -> Any:
 
 @dataclass(frozen=True)
 class Session:
-    """A lane begins: the versions that it has imported, and how many items (or probes) it is going to run."""
+    """A lane begins: the versions that it has imported, and how many items (or probes) it is going to run.
+
+    Attributes:
+        part: of a lane that begins in parts, ``target/mode`` of this one; empty for a lane as a whole.
+    """
 
     EVENT = "session"
     lane: str = _is(read_as.one_of(LANES))
     planned: int = _is(read_as.count)
     versions: Dict[str, str] = _is(read_as.versions)
+    part: str = _is(read_as.text, default="")
 
 
 @dataclass(frozen=True)

@@ -311,11 +311,11 @@ class Builder:
 
     def _swapped(self, column: Column, home: Path, wanted: Wanted) -> tuple[str, ...]:
         """That it is no published pair, and which wishes of its packages were overridden."""
-        if not column.swapped:
+        if not (column.swapped or column.patch_of):
             return ()
         checked = self._uv(["pip", "check", "--python", str(_python_of(home))])
         against = [line.strip() for line in checked.stderr.splitlines() if " requires " in line]
-        official, _ = versions.split_id(column.id)
+        official = column.patch_of or versions.split_id(column.id)[0]
         text = f"{column.id}: off the versions of {official}"
         if wanted.overrides:
             text += f"; overridden: {', '.join(wanted.overrides)}"

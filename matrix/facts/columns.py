@@ -2,7 +2,8 @@
 
 A column off its official versions needs no entry: `triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12`, or any part of
 it, takes the rest from `triton-3.2.0`. torch and numpy are then installed with an override, because torch pins its
-Triton exactly.
+Triton exactly. Nor does another patch release of a minor that the table has need one: `triton-3.5.0` takes the rest
+from `triton-3.5.1`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class Column(BaseModel):
     requirements: tuple[Annotated[str, AfterValidator(validators.requirement)], ...] = ()
     profile: tuple[str, ...] = ("all",)
     resolver: Literal["main"] | None = None
+    # Of a patch release: the one in the table that the rest is taken from, whose torch pins that one.
+    patch_of: str | None = None
     source: tuple[str, ...] = ()
 
     @model_validator(mode="after")
@@ -64,7 +67,8 @@ class Column(BaseModel):
     @property
     def overrides(self) -> tuple[str, ...]:
         """What is installed whatever its packages ask for; torch asks for one Triton and no other."""
-        pair = [f"triton=={self.triton}", f"torch=={self.torch}"] if "torch" in self.swapped else []
+        off_pair = "torch" in self.swapped or self.patch_of is not None
+        pair = [f"triton=={self.triton}", f"torch=={self.torch}"] if off_pair else []
         numpy = [f"numpy=={self.swapped['numpy']}"] if "numpy" in self.swapped else []
         return (*pair, *numpy)
 
@@ -116,6 +120,8 @@ def choose(columns: Sequence[Column], wanted: Sequence[str]) -> list[Column]:
         elif text not in by_id and "+" in text and not any(char in text for char in "*?["):
             one = _off_table(text, by_id)
             swapped[one.id] = one
+        elif text not in by_id and (patch := _patch(text, by_id)) is not None:
+            swapped[text] = patch
         else:
             names.update(selection.choose([text], list(by_id), "column", listing))
     names.update(swapped.keys() & by_id)
@@ -143,6 +149,20 @@ def swap(column: Column, **wanted: str) -> Column:
     return column.model_copy(update={**changes, "id": identifier, "profile": ()})
 
 
+def _patch(text: str, by_id: dict[str, Column]) -> Column | None:
+    """The column that `triton-3.5.0` names, where the table has another patch of that minor; None for anything else."""
+    version = versions.parse(text.removeprefix("triton-"))
+    if version is None or text != f"triton-{version}" or len(version.release) != 3:
+        return None
+    if version.is_prerelease or version.local:
+        return None
+    for column in published(list(by_id.values())):
+        if versions.minor(versions.exact(column.triton)) == versions.minor(version):
+            changes = {"id": text, "triton": str(version), "profile": (), "patch_of": column.id}
+            return column.model_copy(update=changes)
+    return None
+
+
 def _checked(column: Column, axis: str, text: str) -> str:
     """The version that `text` names, spelled as it is in ids."""
     if axis == "python":
@@ -167,7 +187,7 @@ def _off_table(text: str, by_id: dict[str, Column]) -> Column:
     axes = [axis for axis, _ in parts]
     if not parts or len(set(axes)) < len(axes):
         raise UsageError(f'column "{text}": what is in place of its own cannot be read. {_SPELLED}')
-    base = by_id.get(name)
+    base = by_id.get(name) or _patch(name, by_id)
     if base is None:
         raise UsageError(
             f'column "{text}": the table holds no "{name}". `crosswarp columns` lists what it holds, and '

@@ -18,8 +18,11 @@ Model = TypeVar("Model", bound=BaseModel)
 MAX_PROBLEMS = 5
 
 
-def load(path: Path, model: type[Model], wrap: str | None = None) -> Model:
-    """Validate `path` against `model`; `wrap` puts the whole document under that key (for files keyed by name)."""
+def load(
+    path: Path, model: type[Model], wrap: str | None = None, todo: str = "Correct these entries."
+) -> Model:
+    """Validate `path` against `model`; `wrap` puts the whole document under that key (for files keyed by name), and
+    `todo` ends the message when it is none."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -37,7 +40,7 @@ def load(path: Path, model: type[Model], wrap: str | None = None) -> Model:
         raise ConfigError(
             f"{path}: cannot be read as TOML ({str(error)[:100]}). Correct it, or take the committed file again."
         ) from None
-    return validated(path, {wrap: data} if wrap else data, model, "Correct these entries.")
+    return validated(path, {wrap: data} if wrap else data, model, todo)
 
 
 def validated(path: Path, document: Any, model: type[Model], todo: str) -> Model:

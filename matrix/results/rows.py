@@ -11,7 +11,7 @@ from typing import Any
 from crosswarp.matrix.results.record import clean
 
 # What a plan says, where it says it; the rest of it is for people.
-_LISTS = ("columns", "targets", "lanes", "modes", "kernels")
+_LISTS = ("columns", "targets", "lanes", "modes", "kernels", "cases")
 # SQLite's own whole numbers.
 _LARGEST = 2**63
 
@@ -73,6 +73,7 @@ def plan(row: sqlite3.Row, name: str) -> dict[str, Any]:
         all(_all_text(found.get(one, [])) for one in _LISTS)
         and isinstance(found.get("suite"), (str, type(None)))
         and isinstance(found.get("commit", ""), str)
+        and isinstance(found.get("library", {}), dict)
         and isinstance(shard, list)
         and [type(part) for part in shard] == [int, int]
         and 1 <= shard[0] <= shard[1]

@@ -6,7 +6,7 @@ import shlex
 import signal
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from crosswarp.matrix import versions
@@ -52,6 +52,8 @@ class ColumnRun:
         self._work = work
         self._log = log
         self._planned: dict[str, int] = {}
+        # Lane and part of the sessions that were told.
+        self._begun: set[tuple[str, str]] = set()
         # The items that the stream has told of, in that order; those that it said are done; those with their cell.
         self._known: dict[str, None] = {}
         self._ended: set[str] = set()
@@ -106,7 +108,11 @@ class ColumnRun:
             if isinstance(event, End) and (item not in self._known or item in self._ended):
                 return "end: of an item that was not begun"
         elif isinstance(event, Session):
-            if event.lane not in self._plan.lanes or event.lane in self._planned:
+            if (
+                event.lane not in self._plan.lanes
+                or event.part not in self._plan.parts(event.lane)
+                or (event.lane, event.part) in self._begun
+            ):
                 return f"session: {event.lane} was not planned, or was begun before"
         elif not isinstance(event, (Target, Note)):
             return f"{event.EVENT}: not of a suite"
@@ -123,13 +129,15 @@ class ColumnRun:
             self._to.progress.cell(cell)
 
     def _session(self, event: Session) -> None:
-        self._to.store.session(self._to.run, self.column, event.lane, event.versions, event.planned)
+        self._begun.add((event.lane, event.part))
+        planned = self._planned.get(event.lane, 0) + event.planned
+        self._to.store.session(self._to.run, self.column, event.lane, event.versions, planned)
         self._to.measured[self.column] = event.versions.get("triton")
         for name, expected in self._expect.items():
             actual = str(event.versions.get(name))
             if not versions.as_planned(name, actual, expected):
                 self.wrong = f"{name} {actual} was imported, planned was {expected}"
-        self._planned[event.lane] = event.planned
+        self._planned[event.lane] = planned
         self._to.progress.planned(self.column, event.lane, event.planned)
 
     def account(self, status: int | None, out_of_time: bool) -> None:
@@ -163,6 +171,9 @@ class ColumnRun:
         self._without_record()
         if not out_of_time:
             self._missing(status, bool(died))
+        elif self._plan.tests:
+            # A target of which nothing is known would pass for one that nobody asked for.
+            self._parts_not_begun("column limit", "The column's time limit came before its turn.")
         if self._senseless:
             count = len(self._senseless)
             self._to.problem(
@@ -201,7 +212,14 @@ class ColumnRun:
                     cells = self._plan.not_run(column, "lane did not start", message)
                     self._to.not_run([cell for cell in cells if cell.lane == lane])
                 self._to.problem(column, f"{column}: {message} See {self._log}, and run again.")
-            elif planned > seen[lane]:
+                continue
+            message = f"The {lane} lane did not say what it was going to run there ({how})."
+            if self._plan.tests and (
+                parts := self._parts_not_begun("lane did not start", message, [lane])
+            ):
+                where = ", ".join(parts)
+                self._to.problem(column, f"{column}, {where}: {message} See {self._log}.")
+            if planned > seen[lane]:
                 self._to.problem(
                     column,
                     f"{column}: {planned - seen[lane]} of {planned} planned cases did not run in the {lane} lane "
@@ -215,6 +233,21 @@ class ColumnRun:
                 )
         if status and not died:
             self._to.problem(column, f"{column}: the suite ended with {how}. See {self._log}.")
+
+    def _parts_not_begun(self, reason: str, message: str, lanes: Sequence[str] = ()) -> list[str]:
+        """Stores that the parts of these lanes (of all, without any) which were never begun did not run; names them."""
+        parts = {
+            (lane, part)
+            for lane in lanes or self._plan.lanes
+            for part in self._plan.parts(lane)
+            if (lane, part) not in self._begun
+        }
+        self._to.not_run([
+            cell
+            for cell in self._plan.not_run(self.column, reason, message)
+            if (cell.lane, f"{cell.target}/{cell.mode}") in parts
+        ])  # fmt: skip
+        return [part for _, part in sorted(parts)]
 
     def _build_again(self) -> str:
         """What helps where a file of the environment is gone. What we have not built is not to be deleted."""

@@ -22,7 +22,9 @@ from crosswarp.matrix.results.verdict import judge
 from crosswarp.matrix.running import jobs, run
 
 INCOMPLETE = "incomplete"
-_SELECTION = ("targets", "lanes", "emulated", "sanitize", "modes", "kernels", "suite")
+_SELECTION = (
+    "targets", "lanes", "emulated", "sanitize", "modes", "kernels", "cases", "suite", "library",
+)  # fmt: skip
 _WHOLE = (1, 1)
 
 

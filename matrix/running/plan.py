@@ -16,6 +16,7 @@ from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.record import LANES, MODES, Record
+from crosswarp.matrix.running.library_tests import LibraryTests
 
 # Without a GPU nothing is executed in the device lane, so a plan holds it only where one was found.
 DEFAULT_LANES = ("compile", "emulate", "interpret")
@@ -34,6 +35,8 @@ class Plan:
     sanitize: bool = False
     modes: tuple[str, ...] = MODES
     kernels: tuple[str, ...] = ("*",)
+    # Globs of the cases of these kernels.
+    cases: tuple[str, ...] = ("*",)
     jobs: int = 1
     # Seconds for one configuration of a case, megabytes for the process that compiles it, seconds for a whole column.
     time_limit: int = 120
@@ -42,6 +45,8 @@ class Plan:
     memory_limit_mb: int = 6000
     column_limit: int = 3600
     suite: Path | None = None
+    # By column, folders that come before its own packages on the suite's path; filled as columns are prepared.
+    beside: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     # Whether what an earlier run compiled is forgotten first.
     fresh: bool = False
     # Which share of each column's cases, and of how many; None: all of them.
@@ -50,6 +55,8 @@ class Plan:
     commit: str = ""
     # What a suite of library ops is told (libraries.settings), and what the store keeps of it.
     libraries: Mapping[str, Any] | None = None
+    # A library's own tests, in place of a suite.
+    tests: LibraryTests | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def spec(
@@ -66,6 +73,7 @@ class Plan:
                 name: target.model_dump(mode="json") for name, target in self.targets.items()
             },
             "kernels": list(self.kernels),
+            "cases": list(self.cases),
             "jobs": self.jobs,
             "time_limit": self.time_limit,
             "time_limit_alone": self.time_limit_alone,
@@ -76,7 +84,15 @@ class Plan:
             "emulated": None if self.emulated is None else list(self.emulated),
             "sanitize": self.sanitize,
             **(self.libraries or {}),
+            **({"beside": list(map(str, self.beside[column]))} if column in self.beside else {}),
+            **({"tests": self.tests.spec(column)} if self.tests else {}),
         }
+
+    def parts(self, lane: str) -> list[str]:
+        """What a lane begins in: the whole, or, of a library's tests, each target and mode by itself."""
+        if self.tests is None:
+            return [""]
+        return [f"{target}/{mode}" for target in self.targets_of(lane) for mode in self.modes]
 
     def describe(self) -> dict[str, Any]:
         """What the store keeps of it."""
@@ -87,10 +103,12 @@ class Plan:
             "modes": list(self.modes),
             "kernels": list(self.kernels),
             "suite": str(self.suite) if self.suite else None,
+            **({} if self.cases == ("*",) else {"cases": list(self.cases)}),
             **({"shard": list(self.shard)} if self.shard else {}),
             **({} if self.emulated is None else {"emulated": list(self.emulated)}),
             **({"sanitize": True} if self.sanitize else {}),
             **({"commit": self.commit} if self.commit else {}),
+            **({"library": self.tests.about()} if self.tests else {}),
             **self.about,
         }
 
@@ -98,7 +116,8 @@ class Plan:
         """One record for each kernel that a column was to run and did not; its cases are known only inside a cell."""
         kernels = [
             name
-            for name in kernel_names(self.suite)
+            # Which tests a library has is known where they are collected.
+            for name in ([] if self.tests else kernel_names(self.suite))
             if any(fnmatchcase(name, glob) for glob in self.kernels)
         ]
         return [

@@ -24,6 +24,7 @@ class Asked:
     emulated: tuple[str, ...] | None
     modes: tuple[str, ...]
     kernels: tuple[str, ...]
+    cases: tuple[str, ...]
     suite: Path | None
     sanitize: bool = False
 
@@ -50,6 +51,8 @@ def asked(options: argparse.Namespace) -> Asked:
         emulated,
         plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode"),
         plan.check_kernels(selection.split(options.kernels or ["*"]), suite),
+        # Which cases there are is known inside a cell.
+        tuple(selection.split(options.cases or ["*"])),
         suite,
         options.sanitize,
     )
@@ -71,6 +74,7 @@ def words(options: argparse.Namespace) -> list[str]:
         "modes": (options.modes, found.modes),
         # All of a suite stay "*": the list would be long, and is the same.
         "kernels": (found.kernels != ("*",), found.kernels),
+        "cases": (options.cases, found.cases),
     }
     told = {name: ",".join(names) for name, (given, names) in chosen.items() if given}
     # As they were written: another machine has its checkout elsewhere.

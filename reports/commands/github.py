@@ -27,9 +27,10 @@ from crosswarp.reports.commands.options import (
 from crosswarp.reports.findings.causes import Cause, unexpected
 from crosswarp.reports.findings.view import View, view
 from crosswarp.reports.reproducing.drafts import drafts
-from crosswarp.reports.reproducing.reproduce import command, suite_of, typical
+from crosswarp.reports.reproducing.reproduce import suite_of, typical
 from crosswarp.reports.reproducing.reproducer import script
 from crosswarp.reports.text import escape, folder
+from crosswarp.reports.text.again import command
 from crosswarp.reports.text.comment import comment
 
 HELP = "comment on a pull request, open issues"
@@ -125,8 +126,7 @@ def body(view: View, cause: Cause, link: str = "", record: str = "", script: str
         f"To see it again:\n\n{escape.block(again, LONGEST_MESSAGE)}",
         f"Measured with {_code(', '.join(found), 1000)}" if found else "",
         escape.link("The whole report", link) if link else "",
-        _folded("A script that shows it with torch and triton alone", "python", script)
-        or f"A script that shows it with torch and triton alone:\n\n{escape.block(_script_command(view), 400)}",
+        _script(view, script),
         "If it is known upstream, its record belongs into issues.toml. Closed or open, this issue is not opened again.",
         _folded("The record, but for its link", "toml", record),
     ]
@@ -140,8 +140,13 @@ def _folded(title: str, language: str, text: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{block}\n\n</details>"
 
 
-def _script_command(view: View) -> str:
-    return f"crosswarp reproduce --run {view.run.id}"
+def _script(view: View, script: str) -> str:
+    if view.run.plan.get("library"):
+        # A library's test is no one script.
+        return ""
+    title = "A script that shows it with torch and triton alone"
+    told = escape.block(f"crosswarp reproduce --run {view.run.id}", 400)
+    return _folded(title, "python", script) or f"{title}:\n\n{told}"
 
 
 def _comment(options: argparse.Namespace, shown: View) -> int:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from crosswarp.matrix.checkout.settings import own_issues
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import columns, issues, targets
 from crosswarp.matrix.facts.columns import Column
@@ -31,6 +32,7 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         ),
         ("modes", "bare, shimmed (default: both)"),
         ("kernels", "names of kernels (default: all)"),
+        ("cases", "ids of cases of these kernels (default: all)"),
     ):
         group.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
     group.add_argument(
@@ -127,8 +129,13 @@ def positive(text: str) -> int:
     return number
 
 
-def known_issues(options: argparse.Namespace) -> tuple[Issue, ...]:
-    return issues.load(options.issues_file or issues.DEFAULT_FILE)
+def known_issues(options: argparse.Namespace, checkout: Path = Path()) -> tuple[Issue, ...]:
+    """Those of `--issues-file`, else crosswarp's; and those of the library in whose `checkout` we stand."""
+    own = own_issues(checkout)
+    return (
+        *issues.load(options.issues_file or issues.DEFAULT_FILE),
+        *(issues.load(own) if own else ()),
+    )
 
 
 def column_table(options: argparse.Namespace) -> tuple[Column, ...]:

@@ -56,6 +56,11 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     table = target_table(options)
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
+    if shown.run.plan.get("library"):
+        raise UsageError(
+            f"run {shown.run.id} is of a library's own tests, and none of them is one script. Its reports name the "
+            "command that runs a test again: crosswarp test --cases FILE::FUNCTION."
+        )
     suite = options.suite or suite_of(shown)
     _warn_of_changes(shown, suite)
     if options.cell is None:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from crosswarp import kernels
 from crosswarp.matrix.environments import here, resolver
+from crosswarp.matrix.environments.beside import Beside
 from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import validators
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running.plan import Plan, check_shard, default_jobs, left_out
 from crosswarp.matrix.running.progress import progress
@@ -42,6 +44,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--shard", metavar="K/N",
         help="the K-th of N shares of each column's cases, to be merged: crosswarp merge",
     )  # fmt: skip
+    what.add_argument(
+        "--requires", action="append", default=[], type=_requirement, metavar="REQUIREMENT",
+        help="what the suite's modules import besides Triton and torch, installed beside each column (repeatable)",
+    )  # fmt: skip
     add_here(
         what,
         "run in the interpreter at hand (or the one named) with whatever Triton it imports; nothing is built",
@@ -62,13 +68,26 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_store(where)
 
 
+def _requirement(text: str) -> str:
+    try:
+        return validators.requirement(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues(options)
     wanted = asked.asked(options)
     lanes = wanted.lanes
     with progress() as shown:
         prepare: Prepare
+        beside: Beside | None = None
         if options.here:
+            if options.requires:
+                raise UsageError(
+                    "--here runs the interpreter at hand as it is. Leave out --requires, and install there what it "
+                    "names."
+                )
             if options.columns:
                 raise UsageError(
                     "--here runs one column, the interpreter at hand. Leave out --columns."
@@ -86,6 +105,11 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                 (options.work / "envs").absolute(), listed, Uv(), options.main, options.nightly_index,
                 shown.say,
             )  # fmt: skip
+            if options.requires:
+                folder = (options.work / "libraries-beside").absolute()
+                prepare = beside = Beside(
+                    prepare, None, options.requires, {}, folder, Uv(), shown.say
+                )
         if options.main and not any(column.resolver for column in chosen):
             raise UsageError(
                 f"--main names a build for the column main, and what runs is {', '.join(c.id for c in chosen)}. "
@@ -99,6 +123,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             sanitize=wanted.sanitize,
             modes=wanted.modes,
             kernels=wanted.kernels,
+            cases=wanted.cases,
             jobs=options.jobs or default_jobs(),
             time_limit=options.time_limit,
             time_limit_alone=alone(options),
@@ -107,6 +132,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             suite=wanted.suite,
             fresh=options.fresh,
             shard=check_shard(options.shard),
+            beside=beside.folders if beside else {},
+            about={"requires": options.requires} if options.requires else {},
             commit=revision(wanted.suite or Path(kernels.__file__).parent),
         )
         check_work(options.work)

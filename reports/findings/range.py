@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from crosswarp.matrix.cell.library_tests.names import IMPORT
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts import targets as targets_module
@@ -24,6 +25,8 @@ class Shown:
     targets: Sequence[str]
     lanes: Sequence[str]
     found: supported.Supported
+    # What the metadata of the library whose tests these are says of "triton" and "torch".
+    declares: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def of(self) -> str:
@@ -50,6 +53,7 @@ def measured(
     if not records:
         raise UsageError(f"run {one.id} holds no cell. `crosswarp runs` lists others: --run ID.")
     short = supported.short(records, planned)
+    records = _comparable(records, one)
     records = _chosen(records, lanes, "lane", lambda record: record.lane, one.id)
     # Two lanes have targets to choose from: `cpu` and `gpu` are not named when a run is asked for either.
     compiled = [record for record in records if record.lane in LANES_OF_TARGETS]
@@ -68,7 +72,38 @@ def measured(
         found=supported.supported(
             records, table, columns if isinstance(columns, (list, tuple)) else (), short
         ),
+        declares=_declares(one),
     )
+
+
+def _comparable(records: list[Record], run: Run) -> list[Record]:
+    """The records of a library's tests, of which every column tells by itself which there are.
+
+    What could not be imported stands for all tests in it, and is none that another column lacks. A column that has
+    such files is red, and a sample was drawn there from fewer tests: what was drawn instead of others is left out.
+    """
+    library = run.plan.get("library")
+    if not isinstance(library, Mapping):
+        return records
+    lacking = {(r.column, r.lane) for r in records if r.red and r.case == IMPORT}
+    whole = {r.item for r in records if (r.column, r.lane) not in lacking}
+    drawn = library.get("sample") and whole
+    return [
+        replace(r, case="*") if r.red and r.case == IMPORT else r
+        for r in records
+        if r.red or not drawn or r.item in whole or (r.column, r.lane) not in lacking
+    ]
+
+
+def _declares(run: Run) -> Mapping[str, str]:
+    """A stranger's store may hold anything there."""
+    library = run.plan.get("library")
+    found = library.get("declares") if isinstance(library, Mapping) else None
+    return {
+        name: text
+        for name, text in (found if isinstance(found, Mapping) else {}).items()
+        if name in ("triton", "torch") and isinstance(text, str)
+    }
 
 
 def _chosen(

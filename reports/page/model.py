@@ -16,7 +16,7 @@ from crosswarp.reports.findings.diff import Diff, Side
 from crosswarp.reports.findings.missing import unreached
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.page.text import slugs
-from crosswarp.reports.reproducing import reproduce
+from crosswarp.reports.text import again
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ class Model:
     def kernels(self) -> list[Kernel]:
         """The suite, then the small ones that each show an issue; both by name."""
         names = [name for name in self.view.by_kernel if name != "*"]
-        ours = not self.view.run.plan.get("suite")
+        plan = self.view.run.plan
+        ours = not (plan.get("suite") or plan.get("library"))
         found = [
             Kernel(name, slug, ours and name in kernels.KNOWN_ISSUES)
             for name, slug in slugs(names).items()
@@ -133,4 +134,4 @@ class Model:
         self, kernel: str, column: str = "all", lane: str = "", targets: Sequence[str] = ()
     ) -> str:
         """What runs the cells of a kernel again."""
-        return reproduce.command(self.view.run, kernel, column, lane, targets)
+        return again.command(self.view.run, kernel, column, lane, targets)

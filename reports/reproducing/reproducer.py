@@ -300,13 +300,16 @@ def _tail(record: Record, tuned: bool, virtual: bool) -> list[str]:
         parts = [inspect.getsource(tuning.use_first_configuration), *parts]
     lines += [
         f"    generator = torch.Generator(device=\"cpu\").manual_seed({SEED})",
-        '    inputs = KERNEL.inputs(case, torch.device("cpu"), generator)',
+        '    inputs = KERNEL.inputs(case, torch.device("cpu"), generator) if KERNEL.inputs else {}',
         "    inputs = {k: v.to(where) if isinstance(v, torch.Tensor) else v for k, v in inputs.items()}",
         "    kept = {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in inputs.items()}",
         "    torch.empty, torch.empty_like = _poisoned(torch.empty), _poisoned(torch.empty_like)",
         "    outputs = KERNEL.launch(**inputs, **case.options)",
         "" if executed else "    if VIRTUAL:",
         "" if executed else '        print("Compiled and launched without an error: it does not show here.")',
+        "" if executed else "        return 0",
+        "" if executed else "    if KERNEL.reference is None:",
+        "" if executed else '        print("It launched without an error; there is no reference to compare with.")',
         "" if executed else "        return 0",
         f"    target = {_quoted(record.target)}",
         "    here = [by for family, by in KERNEL.tolerance_on.items() if target.startswith(family)]",

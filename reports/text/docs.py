@@ -11,6 +11,7 @@ from pathlib import Path
 from crosswarp import compat
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.compat.record import Shim
+from crosswarp.matrix.checkout import settings
 from crosswarp.matrix.facts import language_table, probed_targets, targets
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.baseline import read
@@ -34,6 +35,7 @@ def pages(issues: Sequence[Issue], baseline: Path | None = None) -> dict[str, st
         "language.md": language_page.page(language_table.load()),
         "targets.md": targets_page.page(targets.load(), probed_targets.load()),
         "report.schema.json": export.schema(),
+        "settings.schema.json": settings.schema(),
     }
 
 

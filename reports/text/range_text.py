@@ -25,11 +25,13 @@ _LANE_OF = {"cpu": "the interpret lane", "gpu": "the device lane"}
 def terminal(shown: Shown) -> str:
     found = shown.found
     parts = [fill("", escape.line(_head(shown)))]
+    if shown.declares:
+        parts.append("\n".join(fill("", line) for line in declared(shown)))
     for mode, of in found.suite.items():
         lines = [f"{mode:<10}{_pasted('triton', of.triton)}"]
         if of.triton.specifier:
             lines.append(f"{'':<10}{_pasted('torch', of.torch)}")
-        parts.append("\n".join([*lines, *(fill("  ", line) for line in _ends(of.triton))]))
+        parts.append("\n".join([*lines, *(fill("  ", line) for line in _ends(of.triton, shown))]))
     parts.append(_table(_releases(found)))
     parts += [fill("", escape.line(line)) for line in _remarks(shown)]
     rows = [
@@ -47,7 +49,7 @@ def markdown(shown: Shown) -> str:
         [
             mode,
             *(escape.code(_pasted(name, each)) for name, each in (("triton", of.triton), ("torch", of.torch))),
-            " ".join(map(escape.markdown, _ends(of.triton))),
+            " ".join(map(escape.markdown, _ends(of.triton, shown))),
         ]
         for mode, of in found.suite.items()
     ]  # fmt: skip
@@ -55,7 +57,7 @@ def markdown(shown: Shown) -> str:
         f"**{escape.markdown(_head(shown))}**",
         pipes(["mode", "Triton", "torch", "ends"], ranges),
         _pipes(_releases(found), escape.markdown),
-        *(escape.markdown(line) for line in _remarks(shown)),
+        *(escape.markdown(line) for line in (*declared(shown), *_remarks(shown))),
         pipes(
             ["kernel", *(f"{mode}: Triton" for mode in found.suite)],
             [
@@ -81,8 +83,19 @@ def export(shown: Shown) -> str:
             for kernel, modes in found.kernels.items()
         },
         "left_out": dict(found.left_out),
+        **({"declares": dict(shown.declares)} if shown.declares else {}),
     }
     return escape.document(document)
+
+
+def declared(shown: Shown) -> list[str]:
+    """What the library's metadata says, beside what was measured: a line for Triton and one for torch."""
+    lines = []
+    for name, says in shown.declares.items():
+        spans = [(mode, getattr(of, name)) for mode, of in shown.found.suite.items()]
+        parts = [f"{span.specifier or 'no release is green'} {mode}" for mode, span in spans]
+        lines.append(escape.line(f"Your metadata says {says}; measured: {', '.join(parts)}."))
+    return lines
 
 
 def _head(shown: Shown) -> str:
@@ -94,7 +107,7 @@ def _pasted(name: str, span: Span) -> str:
     return f"{name}{span.specifier}" if span.specifier else f"{name}: no release is green"
 
 
-def _ends(span: Span) -> list[str]:
+def _ends(span: Span, shown: Shown) -> list[str]:
     """What the ends and the inside of a range rest on."""
     if not span.specifier:
         return []
@@ -113,7 +126,7 @@ def _ends(span: Span) -> list[str]:
         one = len(span.inside) == 1
         lines.append(
             f"UNKNOWN: {_list(span.inside)} {'lies' if one else 'lie'} inside and {'was' if one else 'were'} not "
-            f"run (or not whole): {_how(span.inside)}"
+            f"run (or not whole): {_how(span.inside, shown)}"
         )
     return lines
 
@@ -123,9 +136,10 @@ def _is(beyond: tuple[Version, State]) -> str:
     return f"{version} " + ("was not run, or not whole" if state == "unknown" else f"is {state}")
 
 
-def _how(releases: Sequence[Version]) -> str:
+def _how(releases: Sequence[Version], shown: Shown) -> str:
+    command = "test" if shown.run.plan.get("library") else "run"
     names = ",".join(f"triton-{version}" for version in releases)
-    return f"crosswarp run --columns {names if len(releases) < 3 else 'all'}"
+    return f"crosswarp {command} --columns {names if len(releases) < 3 else 'all'}"
 
 
 def _releases(found: Supported) -> list[list[str]]:

@@ -14,6 +14,7 @@ from crosswarp.matrix.running import progress
 from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.view import Regression, View
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.again import command
 from crosswarp.reports.text.layout import LONGEST, WIDTH, column_id, fill, row, tight, wrapped
 
 MAX_LISTED = 10
@@ -165,9 +166,8 @@ def _unexpected(view: View) -> list[str]:
         parts.append(
             f"UNEXPECTEDLY RED ({len(verdict.unexpected_red)} cells): no known issue explains these.\n"
             + _cells((record, "") for record in verdict.unexpected_red)
-            + "\n  New: report it upstream and add it to issues.toml. Of each cause:\n"
-            + f"    a script to attach  crosswarp reproduce --run {view.run.id}\n"
-            + f"    a record to paste   crosswarp issues --run {view.run.id} --new"
+            + "\n"
+            + _advice(view, verdict.unexpected_red[0])
         )
     if verdict.shim_failed:
         parts.append(
@@ -202,6 +202,27 @@ def _unexpected(view: View) -> list[str]:
         lines = [fill("  ", escape.line(str(wrong), LONGEST)) for wrong in view.wrong_windows]
         parts.append("\n".join([f"WRONG WINDOWS in issues.toml ({len(lines)}):", *lines]))
     return parts
+
+
+def _advice(view: View, first: Record) -> str:
+    """What to do about what is new: a kernel of crosswarp's is right, a user's may be at fault itself."""
+    run = view.run
+    script = f"    a script to attach  crosswarp reproduce --run {run.id}\n"
+    record = f"    a record to paste   crosswarp issues --run {run.id} --new"
+    if run.plan.get("library"):
+        again = command(run, first.kernel, first.column, first.lane, [first.target], first.mode)
+        told = (
+            "New: mend it in the library, or raise the range in its metadata. Where Triton is at fault, report it "
+            "upstream and keep a record in issues.toml beside the library's settings."
+        )
+        return "\n".join([fill("  ", told), row("the first", again), record])
+    if run.plan.get("suite"):
+        told = (
+            "New: mend the kernel. Where Triton is at fault, report it upstream and keep a record in a file of yours "
+            "(--issues-file). Of each cause:"
+        )
+        return "\n".join([fill("  ", told), script + record])
+    return "  New: report it upstream and add it to issues.toml. Of each cause:\n" + script + record
 
 
 def _heavier(view: View) -> list[str]:

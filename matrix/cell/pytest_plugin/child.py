@@ -79,9 +79,12 @@ def _died(item: Any, way: Any, outcome: Outcome) -> Any:
     )
     why = text.splitlines()[0]
     became = way.too_slow if outcome.kind == "timeout" else outcomes.RED
+    told = {"outcome": became, "launches": 0, "why": why}
     if became != outcomes.RED:
         outcomes.untold(report, became, why)
-    setattr(report, outcomes.ATTRIBUTE, {"outcome": became, "launches": 0, "why": why})
+    elif outcome.raised is None:
+        told["death"] = [outcome.kind, outcome.reason, output[-8000:]]
+    setattr(report, outcomes.ATTRIBUTE, told)
     return report
 
 

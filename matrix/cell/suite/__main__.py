@@ -75,6 +75,9 @@ def _pytest(spec_path: Path, spec: dict, lane: str) -> int:
         CROSSWARP_COMPILE_MB=str(spec.get("memory_limit_mb") or ""),
         OMP_NUM_THREADS="1",
     )
+    beside = [*(spec.get("beside") or ()), *filter(None, [env.get("PYTHONPATH")])]
+    if beside:
+        env["PYTHONPATH"] = os.pathsep.join(beside)
     # Triton 3.9 warns until this is chosen; 1 is what every version before it did.
     env.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     env.pop("TRITON_INTERPRET", None)

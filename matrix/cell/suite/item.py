@@ -314,6 +314,8 @@ def _measure(spec: Dict[str, Any], kernel: Any, case: Any, verdict: Verdict) -> 
 def _inputs(kernel: Any, case: Any, where: str, seed: int) -> Dict[str, Any]:
     import torch
 
+    if kernel.inputs is None:
+        return {}
     generator = torch.Generator(device="cpu").manual_seed(seed)
     inputs = kernel.inputs(case, torch.device("cpu"), generator)
     return {

@@ -13,14 +13,15 @@ MOST = 8
 _TARGETS = ("sm_", "gfx", "*", "?", "[")
 
 
-def problems(kernel: Any, may_be_empty: bool = False) -> List[str]:
+def problems(kernel: Any, may_be_empty: bool = False, name: str = "") -> List[str]:
     """What is wrong with `kernel`, each as ``field: what, and what to write``; none if it can be run.
 
     Args:
         kernel: what a module calls KERNEL.
+        name: of its file, by which records and options name it; empty where that does not matter.
         may_be_empty: whether a kernel without cases is one (of a library that has none of its ops).
     """
-    found = list(_kernel(kernel, may_be_empty))
+    found = list(_kernel(kernel, may_be_empty, name))
     left = len(found) - MOST
     return [*found[:MOST], f"and {left} more"] if left > 0 else found
 
@@ -30,14 +31,25 @@ def cases_in(kernel: Kernel, lane: str) -> List[Tuple[str, Tuple[str, ...]]]:
     return [(case.id, tuple(case.targets)) for case in kernel.cases if lane in case.lanes]
 
 
-def _kernel(kernel: Any, may_be_empty: bool) -> Iterator[str]:
+def _kernel(kernel: Any, may_be_empty: bool, file: str) -> Iterator[str]:
     if not isinstance(kernel, Kernel):
         yield f"KERNEL: {_a(kernel)}: make it a crosswarp.kernels.Kernel"
         return
     yield from _text("name", kernel.name)
-    for name in ("inputs", "launch", "reference"):
-        if not callable(getattr(kernel, name)):
-            yield f"{name}: {_a(getattr(kernel, name))}: give a function"
+    if file and type(kernel.name) is str and kernel.name != file:
+        yield (
+            f"name: {kernel.name!r}, and its file is {file}.py, for which records name it: make both the same"
+        )
+    # Where nothing is computed, nothing is compared.
+    compiled = all(
+        list(_listed(getattr(case, "lanes", ()))) == ["compile"] for case in _listed(kernel.cases)
+    )
+    optional = {"inputs": True, "launch": False, "reference": compiled}
+    for name, may_lack in optional.items():
+        found = getattr(kernel, name)
+        if not callable(found) and not (found is None and may_lack):
+            hint = ', or its cases lanes=("compile",)' if name == "reference" else ""
+            yield f"{name}: {_a(found)}: give a function{hint}"
     yield from _words("uses", kernel.uses, FEATURES)
     yield from _tolerances("tolerance", kernel.tolerance)
     if not isinstance(kernel.tolerance_on, Mapping):

@@ -65,7 +65,7 @@ def shared_plan(spec: Dict[str, Any], lane: str) -> List[Item]:
 def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
     stream = Stream(spec["records"])
     found = versions.found()
-    targets = _targets(spec, lane, found["triton"], stream)
+    on = targets(spec, lane, found["triton"], stream)
     items: List[Item] = []
     for name in kernels.names(spec.get("suite"), spec["kernels"]):
         loaded = _cases(spec, lane, name)
@@ -74,7 +74,7 @@ def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
             told = loaded.message.strip().splitlines()[-1]
             text = told if loaded.reason == MALFORMED else f"{name}.py: cannot be imported: {told}"
             stream.write(protocol.Note(text[:MAX_NOTE]))
-        items += _items(spec, lane, name, loaded, targets)
+        items += _items(spec, lane, name, loaded, on)
     stream.write(protocol.Session(lane, len(items), found))
     return items
 
@@ -95,6 +95,7 @@ def _items(
         cases = [
             case
             for case, globs in loaded
+            if any(fnmatch.fnmatchcase(case, glob) for glob in spec.get("cases") or ("*",))
             if lane not in ("compile", "emulate")
             or any(fnmatch.fnmatchcase(target, glob) for glob in globs)
         ]
@@ -113,7 +114,7 @@ def _share(cases: List[str], of: str, shard: Optional[Sequence[int]]) -> List[st
     return [case for place, case in enumerate(cases) if (first + place) % shards == number - 1]
 
 
-def _targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Dict[str, str]:
+def targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Dict[str, str]:
     """Names of the targets, each with why it is unsupported, or an empty string."""
     if lane == "interpret":
         return {"cpu": ""}
@@ -166,7 +167,8 @@ def _cases(spec: Dict[str, Any], lane: str, name: str) -> Any:
     def ask(send):
         probe.prepare_import(lane, spec)
         kernel = kernels.load(spec.get("suite"), name)
-        wrong = kernel_check.problems(kernel, may_be_empty=bool(spec.get("libraries")))
+        library = bool(spec.get("libraries"))
+        wrong = kernel_check.problems(kernel, may_be_empty=library, name="" if library else name)
         return (wrong, []) if wrong else ([], kernel_check.cases_in(kernel, lane))
 
     limit = min(IMPORT_SECONDS, spec["time_limit"])

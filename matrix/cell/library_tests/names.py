@@ -1,0 +1,49 @@
+"""What a test is called in a record: FILE::FUNCTION is its kernel, its parameters are its case."""
+
+import fnmatch
+from typing import List, Sequence, Tuple
+
+# The case of a test without parameters. `*` stands for all cases.
+NO_PARAMETERS = "-"
+_ALL = "*"
+# Of what could not be imported.
+IMPORT = "import"
+
+
+def names(nodeid: str, folders: Sequence[str] = ()) -> Tuple[str, str]:
+    """Kernel and case of a test.
+
+    ``tests/ops/test_norm.py::test_rms[fp16-64]`` is ``ops.test_norm::test_rms`` and ``fp16-64``.
+    `folders` are where the tests are; what lies in one of them is named from there. No name holds a slash, which
+    parts the names of a cell.
+    """
+    path, found, rest = nodeid.partition("::")
+    function, bracket, parameters = rest.partition("[")
+    case = parameters[:-1] if bracket and parameters.endswith("]") else ""
+    kernel = module(path, folders) + (f"::{function}" if found else "")
+    if case == _ALL:
+        case = f"[{case}]"
+    return kernel.replace("/", "."), case or NO_PARAMETERS
+
+
+def module(path: str, folders: Sequence[str] = ()) -> str:
+    """``ops.test_norm`` for ``tests/ops/test_norm.py``, and the folder's own name for a folder of tests."""
+    for folder in folders:
+        prefix = f"{folder.rstrip('/')}/"
+        if path.startswith(prefix) and len(path) > len(prefix):
+            path = path[len(prefix) :]
+            break
+    path = path[:-3] if path.endswith(".py") else path
+    return path.strip("/").replace("/", ".") or "tests"
+
+
+def chosen(kernel: str, case: str, globs: Sequence[str]) -> bool:
+    """Whether globs choose a test: any of those without a ``!`` (or there is none), and none of those with one."""
+    wanted = [glob for glob in globs if not glob.startswith("!")]
+    unwanted = [glob[1:] for glob in globs if glob.startswith("!")]
+    return (not wanted or _any(kernel, case, wanted)) and not _any(kernel, case, unwanted)
+
+
+def _any(kernel: str, case: str, globs: List[str]) -> bool:
+    texts = (kernel, f"{kernel}/{case}")
+    return any(fnmatch.fnmatchcase(text, glob) for text in texts for glob in globs)

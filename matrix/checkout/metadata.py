@@ -1,0 +1,241 @@
+"""What a library's metadata asks of Triton and torch, and what else it needs: read from its files, nothing is run.
+
+pyproject.toml and setup.cfg say it outright. A setup.py is a program: its text is searched for requirements of Triton
+and torch, and what is found that way is told as such; `columns` in the settings overrides it.
+"""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.checkout.settings import document
+from crosswarp.matrix.facts.columns import Column, published
+
+# A column has its own of these.
+OF_A_COLUMN = ("triton", "torch", "crosswarp")
+# By which a marker is judged: where Triton is published for.
+_LINUX = {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64"}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One requirement.
+
+    Attributes:
+        where: the file and the key that it stands at.
+        extra: the extra or group that asks for it; empty where everybody gets it.
+        sure: whether it was read, and not searched for in the text of a setup.py.
+    """
+
+    requirement: Requirement
+    where: str
+    extra: str = ""
+    sure: bool = True
+
+    @property
+    def name(self) -> str:
+        return canonicalize_name(self.requirement.name)
+
+    @property
+    def text(self) -> str:
+        """`triton>=2.3.1`, without its marker."""
+        return f"{self.name}{self.requirement.specifier}"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the files of a checkout declare."""
+
+    name: str
+    wishes: tuple[Wish, ...] = ()
+
+    def of(self, name: str) -> tuple[Wish, ...]:
+        """The wishes that decide: those read, or where there are none, those found in the text of setup.py."""
+        found = [wish for wish in self.wishes if wish.name == name and wish.requirement.specifier]
+        return tuple([wish for wish in found if wish.sure] or found)
+
+    def allows(self, name: str, version: str | None) -> bool:
+        """Whether a release lies in the range: in that of everybody, and in one of those that extras ask for."""
+        wishes = self.of(name)
+        if not all(wish.sure for wish in wishes):
+            # Branches of a program: which one is taken is not known.
+            return not wishes or any(_within(wish, version) for wish in wishes)
+        extras = [wish for wish in wishes if wish.extra]
+        return all(_within(wish, version) for wish in wishes if not wish.extra) and (
+            not extras or any(_within(wish, version) for wish in extras)
+        )
+
+    def columns(self, table: Sequence[Column]) -> list[Column]:
+        """The published pairs that the range allows, oldest first."""
+        return [
+            column
+            for column in published(table)
+            if self.allows("triton", column.triton) and self.allows("torch", column.torch)
+        ]
+
+    def range_of(self, name: str) -> str:
+        """`triton>=2.3.1 (pyproject.toml, project.dependencies)`; empty where nothing is said."""
+        told: dict[str, list[str]] = {}
+        for wish in self.of(name):
+            told.setdefault(wish.text, []).append(wish.where)
+        return " or ".join(f"{text} ({', '.join(where)})" for text, where in told.items())
+
+    def told(self, name: str) -> str:
+        """The range alone: `triton>=2.3.1`."""
+        return " or ".join(dict.fromkeys(wish.text for wish in self.of(name)))
+
+
+def declared(folder: Path) -> Declared:
+    """What the checkout in `folder` declares.
+
+    Raises:
+        ConfigError: its pyproject.toml cannot be read.
+    """
+    wishes: list[Wish] = []
+    name = ""
+    pyproject = folder / "pyproject.toml"
+    if pyproject.is_file():
+        found = document(pyproject)
+        project = _mapping(found.get("project"))
+        name = str(project.get("name") or "")
+        wishes += _of_project(folder, found, project)
+    config = _setup_cfg(folder / "setup.cfg")
+    name = name or config.get("metadata", "name", fallback="")
+    wishes += _of_setup_cfg(config)
+    script = _tree(folder / "setup.py")
+    name = name or _name_in(script)
+    wishes += _in_text(script)
+    return Declared(name or folder.resolve().name, tuple(wishes))
+
+
+def requirement(text: Any) -> Requirement | None:
+    """The requirement that a text is, where it applies on Linux; None for what is none."""
+    try:
+        found = Requirement(str(text))
+    except InvalidRequirement:
+        return None
+    return found if _applies(found) else None
+
+
+def modules_of_extensions(folder: Path) -> list[str]:
+    """The compiled modules that setup.py names: `CUDAExtension(name="x._C", ...)`."""
+    found = []
+    for node in ast.walk(_tree(folder / "setup.py")):
+        if isinstance(node, ast.Call) and _called(node).endswith("Extension"):
+            names = [word.value for word in node.keywords if word.arg == "name"] or node.args[:1]
+            found += [one.value for one in names if isinstance(one, ast.Constant)]
+    return list(dict.fromkeys(str(name) for name in found))
+
+
+def _within(wish: Wish, version: str | None) -> bool:
+    return versions.within(version, str(wish.requirement.specifier))
+
+
+def _applies(found: Requirement) -> bool:
+    if found.marker is None:
+        return True
+    extras = re.findall(r"extra\s*==\s*['\"]([^'\"]+)", str(found.marker)) or [""]
+    return any(found.marker.evaluate({**_LINUX, "extra": extra}) for extra in extras)
+
+
+def _wishes(texts: Any, where: str, extra: str = "") -> Iterator[Wish]:
+    for text in texts if isinstance(texts, (list, tuple)) else ():
+        # A group may include another: {include-group = "test"}.
+        found = requirement(text) if isinstance(text, str) else None
+        if found is not None:
+            yield Wish(found, where, extra)
+
+
+def _of_project(
+    folder: Path, document: Mapping[str, Any], project: Mapping[str, Any]
+) -> Iterator[Wish]:
+    file = "pyproject.toml"
+    yield from _wishes(project.get("dependencies"), f"{file}, project.dependencies")
+    for extra, texts in _mapping(project.get("optional-dependencies")).items():
+        yield from _wishes(texts, f'{file}, the extra "{extra}"', str(extra))
+    for group, texts in _mapping(document.get("dependency-groups")).items():
+        yield from _wishes(texts, f'{file}, the group "{group}"', str(group))
+    dynamic = _mapping(_deep(document, "tool", "setuptools", "dynamic"))
+    for path in _files(_mapping(dynamic.get("dependencies"))):
+        yield from _wishes(_lines(folder / path), path)
+    for extra, entry in _mapping(dynamic.get("optional-dependencies")).items():
+        for path in _files(_mapping(entry)):
+            yield from _wishes(_lines(folder / path), path, str(extra))
+
+
+def _of_setup_cfg(config: configparser.RawConfigParser) -> Iterator[Wish]:
+    texts = config.get("options", "install_requires", fallback="").splitlines()
+    yield from _wishes(texts, "setup.cfg, install_requires")
+    if config.has_section("options.extras_require"):
+        for extra, lines in config.items("options.extras_require"):
+            yield from _wishes(lines.splitlines(), f'setup.cfg, the extra "{extra}"', extra)
+
+
+def _in_text(script: ast.AST) -> Iterator[Wish]:
+    for node in ast.walk(script):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = requirement(node.value)
+            if found is not None and found.specifier:
+                yield Wish(found, "the text of setup.py", sure=False)
+
+
+def _setup_cfg(path: Path) -> configparser.RawConfigParser:
+    config = configparser.RawConfigParser(strict=False)
+    try:
+        config.read(path, encoding="utf-8")
+    except (configparser.Error, UnicodeDecodeError):
+        # setuptools will complain; to us it says nothing.
+        return configparser.RawConfigParser()
+    return config
+
+
+def _tree(path: Path) -> ast.AST:
+    try:
+        return ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
+
+
+def _name_in(script: ast.AST) -> str:
+    for node in ast.walk(script):
+        if isinstance(node, ast.Call) and _called(node) == "setup":
+            for word in node.keywords:
+                if word.arg == "name" and isinstance(word.value, ast.Constant):
+                    return str(word.value.value)
+    return ""
+
+
+def _called(node: ast.Call) -> str:
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
+
+
+def _files(entry: Mapping[str, Any]) -> Iterable[str]:
+    found = entry.get("file", ())
+    return [found] if isinstance(found, str) else [one for one in found if isinstance(one, str)]
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return [line.partition("#")[0].strip() for line in path.read_text("utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _deep(value: Any, *keys: str) -> Any:
+    for key in keys:
+        value = _mapping(value).get(key)
+    return value

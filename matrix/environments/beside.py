@@ -1,0 +1,279 @@
+"""A library beside a column: built from its checkout, installed into folders of its own, with what it needs.
+
+The column's environment, which other runs share, stays as it is: the folders come before it on the path. What the
+library needs is resolved with the column's own versions held, and of what that comes to only what the column lacks is
+installed, so that Triton, torch and numpy are the column's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.environments.environment import Environment
+from crosswarp.matrix.environments.uvtool import Answer, Uv
+from crosswarp.matrix.errors import EnvironmentFailed
+from crosswarp.matrix.facts.columns import Column
+
+# Never part of what is built, whatever git thinks of them.
+_NOT_COPIED = (".crosswarp", ".venv", "venv", "__pycache__", ".tox", ".nox", "build", "dist")
+_GIT_TIMEOUT = 60
+# How uv says that an index lacks a version that is held.
+_NOT_THERE = re.compile(r"there is no version of ([A-Za-z0-9._-]+?)==")
+
+
+class Prepare(Protocol):
+    def __call__(self, column: Column) -> Environment: ...
+
+    def cancel(self) -> None: ...
+
+
+class Beside:
+    """Prepares a column's environment, and the library's folders beside it.
+
+    Args:
+        prepare: what prepares the column itself.
+        checkout: the library's folder; None where nothing is built, and only what is required is installed.
+        requires: requirements of the library and its tests.
+        env: environment variables of the library's build.
+        folder: where wheels and folders are kept.
+
+    Attributes:
+        folders: by column, the folders that come before its own packages on the path.
+    """
+
+    def __init__(
+        self,
+        prepare: Prepare,
+        checkout: Path | None,
+        requires: Sequence[str],
+        env: Mapping[str, str],
+        folder: Path,
+        uv: Uv,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self.folders: dict[str, tuple[Path, ...]] = {}
+        self._prepare = prepare
+        self._checkout = checkout
+        self._requires = tuple(requires)
+        self._env = dict(env)
+        self._folder = folder
+        self._uv = uv
+        self._say = say
+        # By Python: built once a run.
+        self._wheels: dict[str, Path] = {}
+
+    def __call__(self, column: Column) -> Environment:
+        """Raises EnvironmentFailed where the column's environment or the library beside it cannot be made."""
+        environment = self._prepare(column)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            found = self._needed(column, environment)
+            if self._checkout is not None:
+                found = [self._library(column, environment, self._checkout.resolve()), *found]
+            self.folders[column.id] = tuple(found)
+        except OSError as error:
+            environment.release()
+            raise EnvironmentFailed(
+                f"{column.id}: the library could not be installed beside it: {error}. Free space and check the rights "
+                f"of {self._folder}, or name another folder with --work."
+            ) from None
+        except BaseException:
+            environment.release()
+            raise
+        return environment
+
+    def cancel(self) -> None:
+        self._uv.cancel()
+        self._prepare.cancel()
+
+    # The library
+
+    def _library(self, column: Column, environment: Environment, checkout: Path) -> Path:
+        wheel = self._wheel(column, environment, checkout)
+        home = self._folder / f"library-{_digest(wheel)}"
+        if not home.is_dir():
+            self._install(column, environment, home, [str(wheel)])
+        return home
+
+    def _wheel(self, column: Column, environment: Environment, checkout: Path) -> Path:
+        python = environment.versions.get("python", "")
+        minor = versions.parse(python)
+        number = versions.minor(minor) if minor else python
+        if number in self._wheels:
+            return self._wheels[number]
+        self._say(f"building {checkout.name}")
+        out = Path(tempfile.mkdtemp(prefix="wheel-", dir=self._folder))
+        with tempfile.TemporaryDirectory() as copied:
+            source = Path(copied) / checkout.name
+            # Builds leave folders behind, and the checkout stays as it is.
+            copy(checkout, source)
+            done = self._uv(
+                ["build", "--wheel", "--python", str(environment.python), "--out-dir", str(out), str(source)],
+                environ=self._env,
+            )  # fmt: skip
+        found = sorted(out.glob("*.whl"))
+        if not done.ok or not found:
+            raise _failed(
+                column,
+                done,
+                "the library could not be built from its checkout",
+                "Set what its build needs with `env` in its settings (many extensions are left out by a variable), see "
+                "that `pip wheel --no-deps .` works here, and run again.",
+            )
+        self._wheels[number] = found[0]
+        return found[0]
+
+    # What it needs
+
+    def _needed(self, column: Column, environment: Environment) -> list[Path]:
+        if not self._requires:
+            return []
+        there = self._installed(column, environment)
+        wanted = json.dumps([sorted(self._requires), there, environment.versions.get("python", "")])
+        home = self._folder / f"requires-{hashlib.sha256(wanted.encode()).hexdigest()[:16]}"
+        if not home.is_dir():
+            self._say(f"{column.id}: installing what the library needs")
+            lacking = self._resolved(column, environment, there)
+            if not lacking:
+                return []
+            self._install(column, environment, home, lacking)
+        return [home]
+
+    def _resolved(
+        self, column: Column, environment: Environment, there: Mapping[str, str]
+    ) -> list[str]:
+        """What is to be installed: pinned, without what the column has."""
+        # A build's local part is on no index.
+        pins = {name: f"{name}=={versions.public(version)}" for name, version in there.items()}
+        # Off the official pair torch asks for another Triton than there is.
+        forced = {"triton": pins["triton"]} if "triton" in pins else {}
+        done = self._resolve(environment, pins, forced)
+        while not done.ok:
+            # A nightly, a build of one's own: what no index has is there, and is asked for nothing.
+            gone = {name for name in _NOT_THERE.findall(done.why) if name in pins}
+            if not gone - forced.keys():
+                break
+            forced |= {name: f"{name}; python_version < '0'" for name in gone}
+            done = self._resolve(environment, pins, forced)
+        if not done.ok:
+            raise _failed(
+                column,
+                done,
+                "what the library needs could not be resolved beside it",
+                "Loosen `requires` in its settings, or leave the column out.",
+            )
+        found = [_requirement(line) for line in done.stdout.splitlines()]
+        return [str(one) for one in found if one and canonicalize_name(one.name) not in there]
+
+    def _resolve(
+        self, environment: Environment, pins: Mapping[str, str], forced: Mapping[str, str]
+    ) -> Answer:
+        with tempfile.TemporaryDirectory() as folder:
+            words = []
+            for option, lines in (("--constraints", pins), ("--overrides", forced)):
+                path = Path(folder, f"{option[2:]}.txt")
+                path.write_text("".join(f"{line}\n" for line in lines.values()))
+                words += [option, str(path)] if lines else []
+            wanted = Path(folder, "requires.txt")
+            wanted.write_text("".join(f"{line}\n" for line in self._requires))
+            return self._uv(
+                [
+                    "pip", "compile", "--python", str(environment.python), "--no-header", "--no-annotate", *words,
+                    str(wanted),
+                ]
+            )  # fmt: skip
+
+    def _installed(self, column: Column, environment: Environment) -> dict[str, str]:
+        listed = self._uv(["pip", "list", "--format", "json", "--python", str(environment.python)])
+        if not listed.ok:
+            raise _failed(column, listed, "what it holds cannot be told", "Build it anew.")
+        packages: dict[str, str] = {
+            canonicalize_name(one["name"]): one["version"] for one in json.loads(listed.stdout)
+        }
+        packages.pop("crosswarp", None)
+        return dict(sorted(packages.items()))
+
+    def _install(
+        self, column: Column, environment: Environment, home: Path, what: Sequence[str]
+    ) -> None:
+        """Puts `what` into `home`, whole or not at all: another run may look for it meanwhile."""
+        partial = Path(tempfile.mkdtemp(prefix="partial-", dir=self._folder))
+        done = self._uv(
+            ["pip", "install", "--no-deps", "--python", str(environment.python), "--target", str(partial), *what],
+        )  # fmt: skip
+        if not done.ok:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise _failed(
+                column,
+                done,
+                "what the library needs could not be installed beside it",
+                "Check the network and the package index, and `requires` in its settings; then run again.",
+            )
+        try:
+            os.replace(partial, home)
+        except OSError:
+            # Another run was quicker.
+            shutil.rmtree(partial, ignore_errors=True)
+            if not home.is_dir():
+                raise
+
+
+def copy(checkout: Path, to: Path) -> None:
+    """The files of a checkout that git would commit; outside of a repository all but what builds and tools leave."""
+    try:
+        listed = subprocess.run(
+            ["git", "-C", str(checkout), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            capture_output=True, stdin=subprocess.DEVNULL, timeout=_GIT_TIMEOUT, check=True,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        listed = b""
+    names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+    if not names:
+        shutil.copytree(
+            checkout,
+            to,
+            symlinks=True,
+            ignore=shutil.ignore_patterns(*_NOT_COPIED, ".git", "*.egg-info"),
+        )
+        return
+    for name in names:
+        path, place = checkout / name, to / name
+        if name.split("/", 1)[0] in _NOT_COPIED[:1] or not (path.is_file() or path.is_symlink()):
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, place, follow_symlinks=False)
+    # Some builds ask git for their version.
+    if (checkout / ".git").exists():
+        (to / ".git").symlink_to(checkout / ".git")
+
+
+def _digest(wheel: Path) -> str:
+    """Of what a wheel holds; its dates are another's each time."""
+    with zipfile.ZipFile(wheel) as opened:
+        held = sorted((one.filename, one.CRC, one.file_size) for one in opened.infolist())
+    return hashlib.sha256(json.dumps(held).encode()).hexdigest()[:16]
+
+
+def _requirement(line: str) -> Requirement | None:
+    try:
+        return Requirement(line.partition(" #")[0].strip())
+    except InvalidRequirement:
+        return None
+
+
+def _failed(column: Column, answer: Answer, what: str, advice: str) -> EnvironmentFailed:
+    return EnvironmentFailed(f"{column.id}: {what}:\n{answer.why}\n{advice}")

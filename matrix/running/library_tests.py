@@ -1,0 +1,81 @@
+"""A run of a library's own tests: what a plan says of them, and what the cell side is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.checkout.finding import tests_of
+from crosswarp.matrix.checkout.metadata import Declared
+from crosswarp.matrix.checkout.settings import Settings
+from crosswarp.matrix.errors import UsageError
+
+# The ways of the plugin; a device needs none.
+LANES = ("compile", "emulate", "interpret")
+DEFAULT_LANES = ("compile",)
+
+
+@dataclass(frozen=True)
+class LibraryTests:
+    """
+    Attributes:
+        root: the checkout.
+        declared: what its metadata says.
+        paths: files and folders of tests, from the root.
+        beside: by column, the folders in which the library and what it needs are installed; filled as columns are
+            prepared. A column that is not among them has the library itself.
+    """
+
+    root: Path
+    declared: Declared
+    paths: tuple[str, ...]
+    settings: Settings
+    sample: int | None = None
+    beside: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+
+    def spec(self, column: str) -> dict[str, Any]:
+        """What the cell side is told, see library_tests/."""
+        return {
+            "root": str(self.root),
+            "paths": list(self.paths),
+            "folders": [path for path in self.paths if (self.root / path).is_dir()],
+            "cases": list(self.settings.cases),
+            "sample": self.sample,
+            "stub": list(self.settings.stub),
+            "env": dict(self.settings.env),
+            "beside": [str(path) for path in self.beside.get(column, ())],
+        }
+
+    def about(self) -> dict[str, Any]:
+        """What the store keeps of it."""
+        ranges = {name: self.declared.told(name) for name in ("triton", "torch")}
+        return {
+            "name": self.declared.name,
+            "tests": list(self.paths),
+            "declares": {name: told for name, told in ranges.items() if told},
+            **({"sample": self.sample} if self.sample else {}),
+        }
+
+
+def argv(python: Path, spec: Path) -> list[str]:
+    return [str(python), "-m", "crosswarp.matrix.cell.library_tests", str(spec)]
+
+
+def paths_of(root: Path, settings: Settings) -> tuple[str, ...]:
+    """Where the tests are.
+
+    Raises:
+        UsageError: nowhere.
+    """
+    found = settings.tests or tuple(tests_of(root))
+    if not found:
+        raise UsageError(
+            f"{root}: no tests were found there. Name their folder with `tests` in its settings (crosswarp init), or "
+            "give the path of a library's checkout."
+        )
+    lacking = [path for path in found if not (root / path).exists()]
+    if lacking:
+        raise UsageError(f"{root / lacking[0]}: there is no such file or folder. Correct `tests`.")
+    return found

@@ -1,0 +1,62 @@
+"""`crosswarp init`: the settings of a library, written from what its checkout says."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosswarp.matrix.checkout import finding, settings
+from crosswarp.matrix.errors import UsageError
+from crosswarp.reports.commands.options import add_files, column_table
+from crosswarp.reports.text import escape
+
+HELP = "settings for testing your library"
+DESCRIPTION = (
+    "Write crosswarp.toml from what a library's checkout says: its tests, what they need, the range of Triton and "
+    "torch in its metadata, its compiled extensions. Says what was found; a file that is there is never written over."
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "path", nargs="?", type=Path, default=Path("."), metavar="PATH", help="the checkout (.)"
+    )
+    parser.add_argument(
+        "--print", action="store_true", dest="only", help="print the file, write nothing"
+    )
+    add_files(parser, "columns")
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    folder = checkout(options.path)
+    there = settings.load(folder).path
+    if there is not None and not options.only:
+        raise UsageError(
+            f"{there} holds settings already. Change those, or see with --print what would be written."
+        )
+    found = finding.find(folder, column_table(options))
+    made = finding.text(found)
+    if options.only:
+        print(escape.terminal(made), end="")
+        return 0
+    path = folder / settings.OWN_FILE
+    try:
+        # Never over a file that has come meanwhile.
+        with path.open("x", encoding="utf-8") as file:
+            file.write(made)
+    except OSError as error:
+        raise UsageError(
+            f"{path}: {error.strerror or error}. Name a checkout that can be written."
+        ) from None
+    for line in found.told:
+        print(escape.terminal(line))
+    print(f"{escape.terminal(str(path))} is written. Next: crosswarp test")
+    return 0
+
+
+def checkout(path: Path) -> Path:
+    """Raises UsageError where `path` is no folder."""
+    if not path.is_dir():
+        raise UsageError(f"{path}: there is no such folder. Name a library's checkout.")
+    return path

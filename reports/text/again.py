@@ -1,0 +1,45 @@
+"""The command that runs a kernel, or a library's test, again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from crosswarp.matrix.results.store import Run
+from crosswarp.reports.text import escape
+
+_LONGEST = 200
+
+
+def command(
+    run: Run, kernel: str, column: str = "all", lane: str = "", targets: Sequence[str] = (), mode: str = ""
+) -> str:  # fmt: skip
+    library = isinstance(run.plan.get("library"), Mapping)
+    words = ["crosswarp", "test" if library else "run"]
+    # The device lane and an interpreter of one's own can only be run where they are.
+    if column.startswith("here-") or lane == "device":
+        words.append("--here")
+    else:
+        words += ["--columns", column]
+        words += _given(run, "--main") if column == "main" else []
+    if targets and lane in ("", "compile", "emulate"):
+        words += ["--targets", ",".join(targets)]
+    if lane:
+        words += ["--lanes", lane]
+    if mode:
+        words += ["--modes", mode]
+    words += ["--cases" if library else "--kernels", kernel]
+    suite = run.plan.get("suite")
+    if suite:
+        words += ["--suite", str(suite)]
+    return shlex.join(escape.line(word, _LONGEST) for word in words)
+
+
+def _given(run: Run, option: str) -> list[str]:
+    """An option of the run's own command line, which its plan does not keep."""
+    for number, word in enumerate(run.argv):
+        if word == option and number + 1 < len(run.argv):
+            return [option, run.argv[number + 1]]
+        if word.startswith(f"{option}="):
+            return [option, word.partition("=")[2]]
+    return []

@@ -1,0 +1,244 @@
+"""A library's settings, its metadata, and what `crosswarp init` makes of a checkout."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from crosswarp.matrix.checkout import finding, metadata, settings
+from crosswarp.matrix.errors import ConfigError
+from crosswarp.matrix.facts import columns
+
+ROOT = Path(__file__).parent.parent
+ALL = """\
+requires = ["einops>=0.7"]
+targets = ["H100", "gfx942"]
+columns = ["triton-3.*", "founding"]
+tests = ["tests", "more/test_one.py"]
+sample = 20
+stub = ["mine._C"]
+env = { MINE_BACKEND = "triton" }
+cases = ["test_ops::*", "!*/fp64*"]
+time-limit = 30
+lint-exclude = ["benchmarks/*"]
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """`checkout({"pyproject.toml": text})`: a folder with these files."""
+
+    def make(files, name="lib"):
+        folder = tmp_path / name
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, "utf-8")
+        return folder
+
+    return make
+
+
+@pytest.mark.parametrize("name", ["crosswarp.toml", "pyproject.toml"])
+def test_settings_from_either_file(checkout, name):
+    head = "[tool.crosswarp]\n" if name == "pyproject.toml" else ""
+    folder = checkout({name: head + ALL})
+    source = settings.load(folder)
+    assert source.path == folder / name
+    found = source.settings
+    assert found.requires == ("einops>=0.7",) and found.tests == ("tests", "more/test_one.py")
+    assert (found.sample, found.time_limit, found.env) == (20, 30, {"MINE_BACKEND": "triton"})
+    assert found.lint_exclude == ("benchmarks/*",)
+
+
+def test_without_settings_the_defaults_hold(checkout):
+    folder = checkout({"pyproject.toml": '[project]\nname = "lib"\n[tool.other]\nx = 1\n'})
+    assert settings.load(folder) == settings.Source(settings=settings.Settings(), path=None)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("time_limit = 3", ['"time_limit"', 'did you mean "time-limit"?']),
+        ("target = ['sm_90']", ['"target"', 'did you mean "targets"?']),
+        ("zzz = 1", ['"zzz"', "there are: requires, targets"]),
+        ("targets = ['sm_9']", ["targets: number 1", "Did you mean sm_9"]),
+        ("columns = ['triton-3.2']", ["columns: number 1", "Did you mean triton-3.2.0"]),
+        ("requires = ['einops >> 1']", ["requires: number 1", "is not a requirement"]),
+        ("tests = ['../other']", ["tests: number 1", "no path inside the checkout"]),
+        ("sample = 0", ["sample", "greater than or equal to 1"]),
+        ("env = { 'A B' = 'x' }", ["env", "A B"]),
+        ("stub = ['a-b']", ["stub: number 1"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["crosswarp.toml", "pyproject.toml"])
+def test_an_error_names_file_key_and_what_was_meant(checkout, name, text, parts):
+    head = "[tool.crosswarp]\n" if name == "pyproject.toml" else ""
+    folder = checkout({name: head + text})
+    with pytest.raises(ConfigError) as error:
+        settings.load(folder)
+    for part in (str(folder / name), *parts):
+        assert part in str(error.value)
+
+
+def test_two_places_for_settings_are_one_too_many(checkout):
+    folder = checkout({"pyproject.toml": "[tool.crosswarp]\n", "crosswarp.toml": ""})
+    with pytest.raises(ConfigError, match="Keep one"):
+        settings.load(folder)
+
+
+def test_the_published_schema_is_the_description():
+    published = (ROOT / "docs" / "settings.schema.json").read_text("utf-8")
+    assert published == settings.schema()
+    schema = json.loads(published)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.validate(tomllib.loads(ALL))
+    for wrong in ({"time_limit": 3}, {"sample": 0}, {"targets": []}, {"env": {"A": 1}}):
+        assert list(validator.iter_errors(wrong)), wrong
+
+
+def names(folder):
+    return [one.id for one in metadata.declared(folder).columns(columns.load())]
+
+
+def test_columns_by_what_dependencies_and_extras_allow(checkout):
+    text = """
+    [project]
+    name = "lib"
+    dependencies = ["torch>=2.6", "einops"]
+    [project.optional-dependencies]
+    cuda = ["triton>=3.3,<3.8; sys_platform == 'linux'"]
+    windows = ["triton>=9; sys_platform == 'win32'"]
+    rocm = ["triton>=3.4"]
+    """
+    folder = checkout({"pyproject.toml": text})
+    found = metadata.declared(folder)
+    # Either extra will do, and torch for all.
+    assert names(folder)[0] == "triton-3.3.1" and names(folder)[-1] == "triton-3.9.0"
+    assert found.told("triton") == "triton<3.8,>=3.3 or triton>=3.4"
+    assert 'the extra "cuda"' in found.range_of("triton")
+    only = checkout({"pyproject.toml": text.replace('rocm = ["triton>=3.4"]', "")}, "only")
+    assert names(only) == ["triton-3.3.1", "triton-3.4.0", "triton-3.5.1", "triton-3.6.0", "triton-3.7.1"]  # fmt: skip
+
+
+def test_columns_of_setup_cfg_and_of_files(checkout):
+    config = "[metadata]\nname = lib\n[options]\ninstall_requires =\n  triton>=3.8\n  torch\n"
+    folder = checkout({"setup.cfg": config})
+    assert names(folder) == ["triton-3.8.0", "triton-3.9.0"]
+    dynamic = '[tool.setuptools.dynamic]\ndependencies = { file = ["needs.txt"] }\n'
+    folder = checkout(
+        {"pyproject.toml": dynamic, "needs.txt": "triton<3  # old\n-r other.txt\n"}, "other"
+    )
+    assert names(folder) == ["triton-2.3.1"]
+
+
+def test_a_setup_py_is_searched_and_never_run(checkout):
+    script = """
+import sys
+sys.exit("run!")
+def needs():
+    return ["triton>=3.0", "torch>=2.1"] if sys.platform == "linux" else ["triton==3.9.0"]
+setup(name="computed", install_requires=needs(), ext_modules=[CUDAExtension("computed._C", []),
+      cpp.CppExtension(name="computed_cpu", sources=[])])
+"""
+    folder = checkout({"setup.py": script})
+    found = metadata.declared(folder)
+    assert found.name == "computed" and "the text of setup.py" in found.range_of("triton")
+    assert names(folder)[0] == "triton-3.0.0"
+    assert metadata.modules_of_extensions(folder) == ["computed._C", "computed_cpu"]
+    assert {wish.name for wish in found.wishes} == {"triton", "torch"}
+    # What is read outright is believed instead.
+    project = {"pyproject.toml": '[project]\nname="x"\ndependencies = ["triton>=3.9"]\n'}
+    folder = checkout({"setup.py": script, **project}, "both")
+    assert names(folder) == ["triton-3.9.0"]
+
+
+@pytest.mark.parametrize(
+    "files", [{}, {"setup.py": "def ("}, {"setup.cfg": "[options\n=="}, {"setup.py": "\0"}]
+)
+def test_what_cannot_be_read_says_nothing(checkout, files):
+    folder = checkout({"README": "", **files})
+    found = metadata.declared(folder)
+    assert (found.name, found.wishes) == ("lib", ())
+    assert len(names(folder)) == len(columns.published(columns.load()))
+
+
+LIBRARY = {
+    "pyproject.toml": """
+[project]
+name = "lib"
+dependencies = ["triton>=3.2", "torch", "einops>=0.7", "numpy"]
+[project.optional-dependencies]
+test = ["pytest", "transformers", "pytest-timeout", "black"]
+rocm = ["triton>=3.4"]
+[tool.pytest.ini_options]
+testpaths = "checks/"
+""",
+    "setup.py": "setup(ext_modules=[CUDAExtension('lib._C')])",
+    "src/lib/__init__.py": "",
+    "checks/helpers.py": "",
+    "checks/test_one.py": "import os, torch, transformers.models, lib, helpers, scipy\n"
+    + "".join(f"def test_{n}(): pass\n" for n in range(101)),
+}
+
+
+def test_init_writes_what_it_finds(checkout, command):
+    folder = checkout(LIBRARY)
+    status, out, err = command("init", str(folder))
+    assert status == 0, err
+    found = settings.load(folder).settings
+    assert found.tests == ("checks",) and found.stub == ("lib._C",) and found.sample == 100
+    assert found.requires == ("einops>=0.7", "transformers", "pytest-timeout")
+    assert found.targets == ("sm_90", "gfx942") and found.columns == ()
+    for part in (
+        "The library lib",
+        "triton>=3.2 (pyproject.toml",
+        "triton-3.4.0",
+        "black",
+        "scipy",
+    ):
+        assert part in out, part
+    before = (folder / "crosswarp.toml").read_text()
+    status, out, err = command("init", str(folder))
+    assert status == 2 and "holds settings already" in err
+    assert (folder / "crosswarp.toml").read_text() == before
+
+
+def test_init_reads_what_a_setup_py_may_ask_for(checkout, command):
+    script = 'def more():\n    return ["transformers>=4.5", "scipy>=1", "triton>=3.2", "black"]\nsetup(name="lib")\n'
+    files = {
+        "setup.py": script, "test/__init__.py": "", "test/transformers/test_a.py": "import transformers, other\n",
+    }  # fmt: skip
+    folder = checkout(files)
+    status, out, err = command("init", str(folder))
+    assert status == 0, err
+    found = settings.load(folder).settings
+    assert found.requires == ("transformers>=4.5",) and "import other:" in out
+    # Which branch is taken is not known, so that the columns are written down.
+    assert found.columns[0] == "triton-3.2.0" and "the text of setup.py" in out
+
+
+def test_init_beside_settings_in_pyproject_writes_nothing(checkout, command):
+    folder = checkout({"pyproject.toml": "[tool.crosswarp]\nsample = 3\n"})
+    status, _, err = command("init", str(folder))
+    assert status == 2 and "holds settings already" in err
+    assert not (folder / "crosswarp.toml").exists()
+    status, out, _ = command("init", str(folder), "--print")
+    assert status == 0 and tomllib.loads(out)["targets"] == ["sm_90"]
+
+
+def test_init_of_no_folder(command, tmp_path):
+    status, _, err = command("init", str(tmp_path / "none"))
+    assert status == 2 and "no such folder" in err
+
+
+def test_what_is_written_is_what_is_read(checkout):
+    """Of names with quotes and the like as well."""
+    folder = checkout({"x": ""})
+    found = finding.Found({"tests": ['a "b"', "c\\d"], "sample": 3, "requires": []})
+    (folder / "crosswarp.toml").write_text(finding.text(found))
+    assert settings.load(folder).settings.tests == ('a "b"', "c\\d")

@@ -1,0 +1,355 @@
+"""`crosswarp test` on a made-up library: the run, its pytest, the workers and the children are the real ones, and a
+launch is counted by a stand-in (tests/fake_column/fake_way.py). A real Triton: test_real_columns.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.library_tests import __main__ as cell_main
+from crosswarp.matrix.cell.library_tests import judging, names, parts
+from crosswarp.matrix.checkout import metadata, settings
+from crosswarp.matrix.running import library_tests
+from crosswarp.matrix.running.progress import PlainProgress
+from crosswarp.matrix.running.run import Runner
+from crosswarp.matrix.running.stream import Tail
+
+HERE = Path(__file__).parent
+SETTINGS = 'time-limit = 5\nenv = { PYTEST_PLUGINS = "fake_way" }\n'
+TESTS = """
+import os, signal, time
+import fake_way, pytest
+
+@pytest.mark.parametrize("dtype", ["fp16", "bf16"])
+def test_launches(dtype):
+    fake_way.launch()
+
+class TestMore:
+    def test_in_a_class(self):
+        fake_way.launch()
+
+def test_launches_nothing():
+    pass
+
+def test_values():
+    fake_way.launch()
+    assert [1.0] == [2.0]
+
+def test_says_no():
+    assert [1] == [2], "other lists"
+
+def test_raises():
+    raise ValueError("what it was")
+
+@pytest.fixture
+def broken():
+    raise RuntimeError("the fixture is broken")
+
+def test_with_a_broken_fixture(broken):
+    pass
+
+def test_skips():
+    pytest.skip("no such GPU")
+
+@pytest.mark.xfail(reason="known")
+def test_expected():
+    raise ValueError("as known")
+
+def test_aborts():
+    os.abort()
+
+def test_hangs():
+    time.sleep(600)
+
+def test_kills_its_worker():
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def library(tmp_path):
+    """`library({"tests/test_a.py": text})`: a checkout with these files and settings that name the stand-in."""
+
+    def make(files, more=""):
+        folder = tmp_path / "made_up"
+        texts = {"crosswarp.toml": SETTINGS + more, **files}
+        for path, text in texts.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+        return folder
+
+    return make
+
+
+def fake_argv(python, spec):
+    # Where crosswarp is, and before it what stands in for torch and Triton.
+    environ = ("-u", "PYTHONDONTWRITEBYTECODE", f"PYTHONPATH={HERE / 'fake_column'}")
+    return ["/usr/bin/env", *environ, *library_tests.argv(python, spec)]
+
+
+@pytest.fixture
+def run(fake_run, fake_prepare):
+    """`run(folder)`: the result of a run of that library's tests, and its cells by name."""
+
+    def call(folder, issues=(), ids=("triton-3.2.0",), **changes):
+        said = settings.load(folder).settings
+        tests = library_tests.LibraryTests(
+            folder, metadata.declared(folder), library_tests.paths_of(folder, said), said, said.sample
+        )  # fmt: skip
+        plan = {
+            "modes": ("bare",), "jobs": 2, "time_limit": said.time_limit, "tests": tests, **changes
+        }  # fmt: skip
+        with fake_run.store() as store:
+            runner = Runner(
+                fake_run.plan(ids, **plan), store, fake_run.work, fake_prepare(expect={}),
+                PlainProgress(fake_run.said), issues, suite=fake_argv,
+            )  # fmt: skip
+            result = runner()
+        records = fake_run.records(result.run)
+        found = {(r.mode, r.kernel, r.case): r for r in records}
+        assert len(found) * len(ids) == len(records)
+        return result, found
+
+    return call
+
+
+def test_every_end_of_a_test_is_a_cell(run, library, fake_run):
+    files = {"tests/test_a.py": TESTS, "tests/deep/test_b.py": "import no_such_module\n"}
+    result, found = run(library(files))
+    assert result.exit_code == 1
+    assert {(kernel, case): (r.outcome, r.reason) for (_, kernel, case), r in found.items()} == {
+        ("test_a::test_launches", "fp16"): ("pass", ""),
+        ("test_a::test_launches", "bf16"): ("pass", ""),
+        ("test_a::TestMore::test_in_a_class", "-"): ("pass", ""),
+        ("test_a::test_launches_nothing", "-"): ("unsupported", "no launch"),
+        ("test_a::test_values", "-"): ("pass", ""),
+        ("test_a::test_says_no", "-"): ("mismatch", "AssertionError"),
+        ("test_a::test_raises", "-"): ("api-error", "ValueError"),
+        ("test_a::test_with_a_broken_fixture", "-"): ("api-error", "RuntimeError"),
+        ("test_a::test_skips", "-"): ("unsupported", "skipped"),
+        ("test_a::test_expected", "-"): ("unsupported", "expected to fail"),
+        ("test_a::test_aborts", "-"): ("crash", "SIGABRT"),
+        ("test_a::test_hangs", "-"): ("timeout", "longer than 5 s"),
+        ("test_a::test_kills_its_worker", "-"): ("crash", "worker died"),
+        ("deep.test_b", "import"): ("api-error", "ModuleNotFoundError"),
+    }
+    assert {r.target for r in found.values()} == {"sm_90"}
+    assert found["bare", "test_a::test_values", "-"].resources["noted"] == 1
+    said = found["bare", "test_a::test_says_no", "-"]
+    assert said.fingerprint == "AssertionError: other lists"
+    assert "no_such_module" in found["bare", "deep.test_b", "import"].fingerprint
+    # One test died with its worker; that is told by its cell, and nothing else is amiss.
+    assert fake_run.notes() == []
+    with fake_run.store() as store:
+        assert store.planned(1) == {("triton-3.2.0", "compile"): len(found)}
+        assert store.run(1).plan["library"]["name"] == "made_up"
+
+
+def test_all_green_is_exit_0_in_both_modes_of_each_column(run, library):
+    text = "import fake_way\ndef test_one():\n    fake_way.launch()\n"
+    result, found = run(
+        library({"test/test_a.py": text}),
+        modes=("bare", "shimmed"),
+        ids=("triton-3.2.0", "triton-3.9.0"),
+    )
+    assert result.exit_code == 0
+    assert set(found) == {(mode, "test_a::test_one", "-") for mode in ("bare", "shimmed")}
+
+
+def test_only_tests_that_launch_count(run, library):
+    result, found = run(library({"tests/test_a.py": "def test_one(): pass\n"}))
+    assert result.exit_code == 2 and len(found) == 1
+
+
+def test_cases_and_sample_choose(run, library):
+    more = 'sample = 2\ncases = ["*test_launches/*", "!*bf16"]\n'
+    result, found = run(library({"tests/test_a.py": TESTS}, more))
+    assert [key[1:] for key in found] == [("test_a::test_launches", "fp16")]
+    assert result.exit_code == 0
+
+
+def test_a_conftest_that_cannot_be_imported_is_red(run, library):
+    files = {"tests/test_a.py": TESTS, "tests/conftest.py": "import made_up_extension\n"}
+    result, found = run(library(files))
+    assert result.exit_code == 1
+    (cell,) = found.values()
+    assert (cell.kernel, cell.case, cell.outcome) == ("collection", "import", "api-error")
+    assert "No module named 'made_up_extension'" in cell.fingerprint
+
+
+GREEN = "import fake_way\ndef test_{}():\n    fake_way.launch()\n"
+
+
+def test_a_pytest_that_dies_costs_what_is_missing(run, library, fake_run):
+    # The process that started the workers, after the first report.
+    conftest = """
+import os, signal
+def pytest_runtest_logreport(report):
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+    tests = "".join(GREEN.format(number) for number in range(40))
+    files = {"tests/test_a.py": tests, "tests/conftest.py": conftest}
+    result, found = run(library(files), modes=("bare", "shimmed"))
+    assert result.exit_code == 1
+    notes = " ".join(fake_run.notes())
+    assert "planned cases did not run in the compile lane" in notes
+    assert {r.outcome for r in found.values()} <= {"pass", "crash"} and len(found) < 80
+
+
+def test_a_pytest_that_hangs_costs_what_is_missing(run, library, fake_run):
+    files = {"tests/test_a.py": GREEN.format(1), "tests/conftest.py": "import time; time.sleep(600)\n"}  # fmt: skip
+    result, found = run(library(files), modes=("bare", "shimmed"), column_limit=3)
+    assert result.exit_code == 1
+    assert {key: r.outcome for key, r in found.items()} == {
+        (mode, "*", "*"): "not-run" for mode in ("bare", "shimmed")
+    }
+    assert "--column-limit" in " ".join(fake_run.notes())
+
+
+def test_a_part_that_nobody_told_of_is_missing(fake_run, library):
+    """The stream ends between two parts."""
+    folder = library({"tests/test_a.py": ""})
+    tests = library_tests.LibraryTests(folder, metadata.declared(folder), ("tests",), settings.Settings())  # fmt: skip
+    item = "sm_90/compile/bare/test_a::test_1/-"
+    cell = dict(zip(("target", "lane", "mode", "kernel", "case"), item.split("/", 4)))
+    script = [
+        {"event": "session", "lane": "compile", "versions": {"triton": "3.2.0"}, "planned": 1, "part": "sm_90/bare"},
+        {"event": "start", "item": item}, {"event": "cell", **cell, "outcome": "pass"}, {"event": "end", "item": item},
+    ]  # fmt: skip
+    result = fake_run(script, tests=tests)
+    assert result.exit_code == 1
+    assert "sm_90/shimmed: The compile lane did not say" in " ".join(fake_run.notes())
+    found = {(r.mode, r.kernel): r.outcome for r in fake_run.records()}
+    assert found == {("bare", "test_a::test_1"): "pass", ("shimmed", "*"): "not-run"}
+    # The same part twice, and one that nobody planned, are no sessions.
+    for part in ("sm_90/bare", "sm_80/bare", ""):
+        fake_run([*script, {**script[0], "part": part}], tests=tests)
+        assert "1 lines of its records made no sense" in " ".join(fake_run.notes(_last(fake_run)))  # fmt: skip
+
+
+def _last(fake_run):
+    with fake_run.store() as store:
+        return store.run().id
+
+
+def test_a_target_that_this_triton_has_not(tmp_path, monkeypatch):
+    """The tests that another target has are told as unsupported, and none is run."""
+    monkeypatch.setattr(cell_main.versions, "found", lambda: {"triton": "2.3.1"})
+    monkeypatch.setattr(
+        cell_main.plan, "targets", lambda *a: {"gfx942": "no backend for hip", "sm_90": ""}
+    )
+    ran = []
+
+    def runs(part, spec, stream):
+        ran.append(part.name)
+        Path(part.items).write_text(json.dumps([["test_a::test_1", "fp16"]]))
+        return 0
+
+    monkeypatch.setattr(cell_main, "_run", runs)
+    spec = {
+        "records": str(tmp_path / "r.jsonl"), "lanes": ["compile"], "modes": ["bare"], "expect": {},
+        "targets": {"gfx942": {}, "sm_90": {}}, "tests": {"folders": ["tests"], "cases": []},
+    }  # fmt: skip
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    assert cell_main.main([str(tmp_path / "spec.json")]) == 0
+    assert ran == ["sm_90/bare"]
+    session, start, cell, end = Tail(tmp_path / "r.jsonl").finish()
+    assert (session.part, session.planned) == ("gfx942/bare", 1)
+    assert start.item == end.item == "gfx942/compile/bare/test_a::test_1/fp16"
+    assert (cell.outcome, cell.message) == ("unsupported", "no backend for hip")
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "kernel", "case"),
+    [
+        ("tests/test_a.py::test_one", "test_a::test_one", "-"),
+        ("tests/ops/test_a.py::test_one[x-1]", "ops.test_a::test_one", "x-1"),
+        ("tests/test_a.py::T::test_one[a::b[c]]", "test_a::T::test_one", "a::b[c]"),
+        ("tests/test_a.py::test_one[a/b]", "test_a::test_one", "a/b"),
+        ("tests/test_a.py::test_one[*]", "test_a::test_one", "[*]"),
+        ("tests/test_a.py::test_one[]", "test_a::test_one", "-"),
+        ("other/test_a.py::test_one", "other.test_a::test_one", "-"),
+        ("docs/guide.md::guide.md", "docs.guide.md::guide.md", "-"),
+        ("tests/test_a.py::test[a/b]::x", "test_a::test", "-"),
+    ],
+)
+def test_what_a_test_is_called(nodeid, kernel, case):
+    assert names.names(nodeid, ["tests"]) == (kernel, case)
+    part = parts.Part("compile", "sm_90", "bare", "sm_90", [], [], "", "")
+    item = part.item(kernel, case)
+    # The protocol takes it apart again.
+    assert protocol.read(protocol.line(protocol.Start(item)).encode()) == protocol.Start(item)
+    assert item.split("/", 4)[3:] == [kernel, case]
+
+
+@pytest.mark.parametrize(
+    ("globs", "chosen"),
+    [
+        ([], True), (["test_a::*"], True), (["*/fp16"], True), (["test_b*"], False), (["!*fp16"], False),
+        (["!*bf16"], True), (["test_a*", "!*/fp*"], False),
+    ],
+)  # fmt: skip
+def test_which_tests_globs_choose(globs, chosen):
+    assert names.chosen("test_a::test_one", "fp16", globs) == chosen
+
+
+def test_a_compiler_that_kills_the_import_is_named():
+    text = "python: /x/lib/Layout.cpp:52: int Layout::of(): Assertion `rank == 2' failed.\n"
+    verdict = cell_main._never_began(-6, text)
+    assert (verdict.outcome, verdict.reason) == ("crash", "SIGABRT")
+    assert "rank == 2" in verdict.fingerprint
+    verdict = cell_main._never_began(4, "ERROR: usage: unrecognized arguments: --cov\n")
+    assert (verdict.outcome, verdict.fingerprint) == ("api-error", "pytest ended with status 4")
+
+
+def test_a_test_without_reports_is_no_pass():
+    assert judging.of_reports([]).outcome == "crash"
+    strict = SimpleNamespace(failed=True, skipped=False, when="call", longrepr="[XPASS(strict)] x")
+    assert judging.of_reports([strict]).outcome == "mismatch"
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"outcome": "not applicable"}, "not applicable"), ({"outcome": "timeout"}, "timeout"),
+        ({"outcome": "unsupported", "opcode": "wgmma.sp"}, "unsupported wgmma.sp"),
+        ({"outcome": "no launch"}, "skipped"),
+    ],
+)  # fmt: skip
+def test_what_says_nothing_of_the_library_is_unsupported(told, reason):
+    report = SimpleNamespace(failed=False, skipped=True, when="call", longrepr=("f", 1, "said"))
+    report.crosswarp = told
+    verdict = judging.of_reports([report])
+    assert (verdict.outcome, verdict.reason, verdict.message) == ("unsupported", reason, "said")
+
+
+def test_a_launch_that_was_not_carried_out_is_red_whatever_the_test_made_of_it():
+    report = SimpleNamespace(failed=True, skipped=False, when="call", longrepr="it went on")
+    report.crosswarp = {"outcome": "red", "why": "a store out of bounds at line 7"}
+    verdict = judging.of_reports([report])
+    assert (verdict.outcome, verdict.reason) == ("crash", "launch failed")
+    assert "out of bounds" in verdict.fingerprint
+
+
+def test_a_specification_that_cannot_be_read(tmp_path, capsys):
+    path = tmp_path / "spec.json"
+    path.write_text("{}")
+    assert cell_main.main([str(path)]) == 40
+    assert "records is not there" in capsys.readouterr().err
+
+
+def test_wrong_versions_run_nothing(tmp_path):
+    spec = {
+        "records": str(tmp_path / "r.jsonl"), "lanes": ["compile"], "modes": [], "targets": {}, "tests": {},
+        "expect": {"pytest": "0.1"},
+    }  # fmt: skip
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    assert cell_main.main([str(tmp_path / "spec.json")]) == 41
+    (note,) = Tail(tmp_path / "r.jsonl").finish()
+    assert "pytest" in note.text
