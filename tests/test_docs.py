@@ -135,7 +135,8 @@ def test_docstrings_become_markdown(tmp_path):
         And more.
         """
         from .inner import made as make, Thing
-        __all__ = ["make", "Thing", "late"]
+        from .start import start
+        __all__ = ["make", "Thing", "late", "start"]
         ''').lstrip()
     )
     (tmp_path / "inner.py").write_text(
@@ -160,12 +161,14 @@ def test_docstrings_become_markdown(tmp_path):
                 """Grow."""
         ''').lstrip()
     )
+    (tmp_path / "start.py").write_text('def start() -> int:\n    """Hides its module."""\n')
     page = api.reference(tmp_path, "pkg")
+    assert "start() -> int\n```\n\nHides its module." in page
     assert "`a\\|b` and \\*this\\* is not" in page
     assert '```text\ncode = "<b>"\n```' in page
-    assert "### `pkg.make`" in page and "made(a: int, *, b: str='x') -> None" in page
+    assert "### `pkg.make`" in page and "made(a: int, *, b: str = 'x') -> None" in page
     assert "- `a`: the first, and more of it." in page and "- `b`: `code` here." in page
     assert "**Raises**\n\n- `ValueError`: no." in page
-    assert "class Thing(size: int=3)" in page and "`grow(self) -> int`: Grow." in page
+    assert "class Thing(size: int = 3)" in page and "`grow() -> int`: Grow." in page
     assert "### `pkg.late`" in page
     assert "## `pkg.inner`" in page and "### `pkg.inner.made`" in page

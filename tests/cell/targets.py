@@ -5,4 +5,5 @@ from crosswarp.matrix.cell.virtual_gpu import Target
 SM_80 = Target("sm_80", "cuda", 80, "sm_8", 32, 1024, 166912, 65536, 108)
 SM_90 = Target("sm_90", "cuda", 90, "sm_9", 32, 1024, 232448, 65536, 132)
 SM_100 = Target("sm_100", "cuda", 100, "sm_10", 32, 1024, 232448, 65536, 148)
+GFX90A = Target("gfx90a", "hip", "gfx90a", "gfx9", 64, 1024, 65536, 131072, 110)
 GFX942 = Target("gfx942", "hip", "gfx942", "gfx9", 64, 1024, 65536, 131072, 304)

@@ -1,0 +1,80 @@
+"""A matrix product of three dimensions kills the compiler of Triton 3.0 to 3.2, or is refused, for NVIDIA's targets.
+
+Two faults. In full precision (``input_precision="ieee"`` with fp32) the compiler aborts: such a product is computed by
+three passes of TF32 instead, whose error is that of fp32 (1.0e-7 of the result, measured on 3.2.0 for 64 summands). In
+a loop of more than one stage any is refused: a kernel with such a product is compiled for one stage.
+
+Cost: a kernel with such a product is not pipelined. Every other kernel becomes what it was; those with a product of any
+kind are compiled once more, under a key of their own.
+"""
+
+import dataclasses
+import functools
+import re
+from typing import Any, Iterable
+
+from ..acts import note_acted
+from ..code_generator import key_with_revision, revision_of
+from ..record import Patches, Shim
+
+_DOT = re.compile(r"\bdot\b")
+# In the IR: tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<4x32x32xf16> * …
+_BATCHED = re.compile(r"\btt\.dot\b[^\n]*?: *tensor<\d+x\d+x\d+x")
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: SmallVector.h … Assertion `idx < size()', or: offsets must have the same rank as input.
+    # Window: Triton 3.0 to 3.2; NVIDIA's targets.
+    # Link: triton-lang/triton#6157, #5620. Breakpoint: Triton 3.3 takes both.
+    import triton
+    from triton.language import semantic
+
+    # Not the module of that name: these releases load their backends once more, for themselves.
+    backend = triton.backends.backends["nvidia"].compiler
+    dot, make_ttgir = semantic.dot, backend.make_ttgir
+
+    @functools.wraps(dot)
+    def dot_that_compiles(
+        lhs: Any, rhs: Any, acc: Any, input_precision: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        if _is_batch(lhs) and _is_exact(input_precision) and lhs.dtype.is_fp32():
+            builder = kwargs.get("builder", args[-1] if args else None)
+            if "tf32x3" in builder.options.allowed_dot_input_precisions:
+                note_acted(SHIM.name)
+                input_precision = "tf32x3"
+        return dot(lhs, rhs, acc, input_precision, *args, **kwargs)
+
+    @functools.wraps(make_ttgir)
+    def make_ttgir_in_one_stage(mod: Any, metadata: Any, opt: Any, *args: Any) -> Any:
+        if opt.num_stages > 1 and _BATCHED.search(str(mod)):
+            note_acted(SHIM.name)
+            opt = dataclasses.replace(opt, num_stages=1)
+        return make_ttgir(mod, metadata, opt, *args)
+
+    patches.set(semantic, "dot", dot_that_compiles)
+    patches.set(backend, "make_ttgir", staticmethod(make_ttgir_in_one_stage))
+    key_with_revision(patches, _may_concern, functools.partial(revision_of, __file__))
+
+
+def _is_batch(operand: Any) -> bool:
+    return operand.type.is_block() and len(operand.shape) == 3
+
+
+def _is_exact(precision: Any) -> bool:
+    return isinstance(precision, str) and precision.lower() == "ieee"
+
+
+def _may_concern(reached: Iterable[Any]) -> bool:
+    sources = (getattr(item, "src", None) for item in reached)
+    return any(isinstance(source, str) and _DOT.search(source) for source in sources)
+
+
+SHIM = Shim(
+    name="batched_dot",
+    issue="triton-6157",
+    window=">=3.0,<3.3",
+    symptom="Assertion `idx < size()' failed, or: offsets must have the same rank as input, from a 3-D tl.dot",
+    link="https://github.com/triton-lang/triton/issues/6157",
+    delete_when="no column before 3.3 is left",
+    apply=apply,
+)
