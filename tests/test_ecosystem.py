@@ -64,7 +64,8 @@ def test_a_red_has_a_cause_or_counts_as_ours(unmodified, tmp_path):
         {"test": "t.py::e", "outcome": "skipped", "launches": 0, "why": ""},
     ]
     about = {
-        "modules": {"u.py": "No module named 'apex'"}, "date": "2026-11-22", "sample": 20, "revision": "0" * 40,
+        "modules": {"u.py": "No module named 'apex'"}, "date": "2026-11-22", "sample": 20, "exit": 1,
+        "revision": "0" * 40,
     }  # fmt: skip
     (tmp_path / "flash-attention-3.6.0-bare.json").write_text(json.dumps(about))
     text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -77,6 +78,12 @@ def test_a_red_has_a_cause_or_counts_as_ours(unmodified, tmp_path):
     assert row in page, page
     assert "5 tests; red by our mapping, or without a known cause: 1 (20.0 %)." in page
     assert "`t.py::c`: KeyError: nobody knows" in page
+
+
+def test_a_run_that_was_stopped_is_told_as_such(unmodified):
+    about = {"exit": None, "sample": 20}
+    cell = unmodified.Cell("mamba", "3.6.0", "bare", [], {}, about)
+    assert "| mamba | 3.6.0 | bare | 0 of 20, stopped | 0 (0) |" in unmodified.table([cell], [])
 
 
 def test_the_causes_can_be_read(unmodified):

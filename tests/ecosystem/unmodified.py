@@ -86,7 +86,7 @@ def run(
 ) -> None:
     name = f"{library}-{column}-{mode}"
     records, about = options.work / f"{name}.jsonl", options.work / f"{name}.json"
-    if about.exists():
+    if about.exists() and json.loads(about.read_text())["exit"] is not None:
         return
     records.unlink(missing_ok=True)
     checkout = (options.sources / library).resolve()
@@ -109,20 +109,25 @@ def run(
     )
     print(f"{name} …", flush=True)
     began = datetime.datetime.now()
+    told = {
+        "command": " ".join(command[1:]),
+        "date": began.date().isoformat(),
+        # Until it has ended: what there is of a run that was stopped is told as such.
+        "exit": None,
+        "modules": {},
+        "sample": options.sample,
+        "time_limit": options.time_limit,
+        "revision": facts["revision"],
+    }
+    about.write_text(json.dumps(told, indent=1))
     done = subprocess.run(
         [*command, "--crosswarp-records", str(records)],
         cwd=checkout, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     (options.work / f"{name}.log").write_text(done.stdout + done.stderr)
-    told = {
-        "command": " ".join(command[1:]),
-        "date": began.date().isoformat(),
-        "seconds": round((datetime.datetime.now() - began).total_seconds()),
-        "exit": done.returncode,
-        "modules": _not_collected(done.stdout),
-        "sample": options.sample,
-        "revision": facts["revision"],
-    }
+    told["seconds"] = round((datetime.datetime.now() - began).total_seconds())
+    told["modules"] = _not_collected(done.stdout)
+    told["exit"] = done.returncode
     about.write_text(json.dumps(told, indent=1))
     cell = read(about)
     print(f"{name}: exit {done.returncode}, {told['seconds']} s, {dict(Counter(r['outcome'] for r in cell.records))}, "
@@ -230,7 +235,8 @@ def table(cells: list[Cell], known: list[Cause]) -> str:
         ours += whose["ours"] + whose["unknown"]
         total += len(cell.records)
         lines.append(
-            f"| {cell.library} | {cell.column} | {cell.mode} | {len(cell.records)} | {len(done)} ({launches}) | "
+            f"| {cell.library} | {cell.column} | {cell.mode} | {len(cell.records)}{_part(cell)} | "
+            f"{len(done)} ({launches}) | "
             f"{cell.count('no launch')} | {skipped} | {cell.count('red')} | {len(cell.modules)} | "
             + " / ".join(str(whose[name]) for name in (*CLASSES, "unknown")) + " |"
         )  # fmt: skip
@@ -247,6 +253,10 @@ def table(cells: list[Cell], known: list[Cause]) -> str:
     if unknown:
         lines += ["", "## Without a known cause", "", *unknown]
     return "\n".join(lines) + "\n"
+
+
+def _part(cell: Cell) -> str:
+    return "" if cell.about["exit"] is not None else f" of {cell.about['sample']}, stopped"
 
 
 def page(cells: list[Cell]) -> str:
