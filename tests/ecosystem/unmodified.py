@@ -28,6 +28,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 MODES = ("bare", "shimmed")
+COLUMNS = ("3.2.0", "3.6.0", "3.9.0")
 CLASSES = ("ours", "library", "Triton", "limit")
 PLUGIN = "crosswarp.matrix.cell.pytest_plugin"
 
@@ -265,6 +266,7 @@ def page(cells: list[Cell]) -> str:
     told = tomllib.loads((HERE / "libraries.toml").read_text())
     names = sorted({cell.library for cell in cells}, key=str.lower)
     revisions = ", ".join(f"{name} {told[name]['revision'][:8]}" for name in names)
+    limits = sorted({_time_limit(cell) for cell in cells})
     between = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     return "\n".join([
         "# Other libraries' own GPU tests, unmodified, without a GPU",
@@ -273,13 +275,32 @@ def page(cells: list[Cell]) -> str:
         "[tests/ecosystem](../tests/ecosystem/README.md).",
         f"Run on {between}, way compile, sm_90, two configurations of each autotuner, samples of at most "
         f"{' and '.join(map(str, samples))} tests a library, spread over its test functions. No number was judged.",
-        f"Revisions: {revisions}.",
+        f"Revisions: {revisions}. Time limit of a test: {' and '.join(f'{limit:g}' for limit in limits)} s.",
+        _missing(cells, list(told)),
         "",
         "Whose a red is: **ours** (the mapping of torch onto the CPU), the **library**'s own (a requirement, or a bug "
         "of its tests), **Triton**'s (that release cannot compile it), a **limit** (time on this machine, downloads).",
         "",
         table(cells, causes()),
     ])  # fmt: skip
+
+
+def _time_limit(cell: Cell) -> float:
+    found = re.search(r"--crosswarp-time-limit (\S+)", cell.about.get("command", ""))
+    return float(found[1]) if found else 0.0
+
+
+def _missing(cells: list[Cell], libraries: list[str]) -> str:
+    """What is wanted and was not run: a table of a part is no table of the whole."""
+    have = {(cell.library, cell.column, cell.mode) for cell in cells}
+    lines = []
+    for column in COLUMNS:
+        for mode in MODES:
+            lacks = [name for name in libraries if (name, column, mode) not in have]
+            if lacks:
+                which = "all" if len(lacks) == len(libraries) else ", ".join(lacks)
+                lines.append(f"{column} {mode}: {which}")
+    return f"**Not run yet**: {'; '.join(lines)}." if lines else "All that is wanted was run."
 
 
 def main(argv: list[str]) -> int:
