@@ -90,7 +90,11 @@ def test_the_summary_never_says_passed(compiled):
 def test_what_tests_ask_of_torch_cuda(run):
     done = run(str(LIBRARY / "tests" / "test_device.py"))
     assert done.code == 0, done.text
-    assert set(done.outcomes().values()) <= {LAUNCH, "no launch", "skipped"}
+    found = done.outcomes()
+    fused = found.pop("test_what_only_a_gpu_has")
+    # Breakpoint: torch knows the shapes of its fused attention from 2.5 on.
+    assert fused == (LAUNCH if in_window(">=2.5", torch.__version__) else "not applicable")
+    assert set(found.values()) <= {LAUNCH, "no launch", "skipped"}
     has_launched = [name for name, line in done.lines.items() if line["launches"]]
     for name in (
         "test_registered_operators[both]",

@@ -28,6 +28,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 MODES = ("bare", "shimmed")
+COLUMNS = ("3.2.0", "3.6.0", "3.9.0")
 CLASSES = ("ours", "library", "Triton", "limit")
 PLUGIN = "crosswarp.matrix.cell.pytest_plugin"
 
@@ -86,7 +87,7 @@ def run(
 ) -> None:
     name = f"{library}-{column}-{mode}"
     records, about = options.work / f"{name}.jsonl", options.work / f"{name}.json"
-    if about.exists():
+    if about.exists() and json.loads(about.read_text())["exit"] is not None:
         return
     records.unlink(missing_ok=True)
     checkout = (options.sources / library).resolve()
@@ -109,20 +110,25 @@ def run(
     )
     print(f"{name} …", flush=True)
     began = datetime.datetime.now()
+    told = {
+        "command": " ".join(command[1:]),
+        "date": began.date().isoformat(),
+        # Until it has ended: what there is of a run that was stopped is told as such.
+        "exit": None,
+        "modules": {},
+        "sample": options.sample,
+        "time_limit": options.time_limit,
+        "revision": facts["revision"],
+    }
+    about.write_text(json.dumps(told, indent=1))
     done = subprocess.run(
         [*command, "--crosswarp-records", str(records)],
         cwd=checkout, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     (options.work / f"{name}.log").write_text(done.stdout + done.stderr)
-    told = {
-        "command": " ".join(command[1:]),
-        "date": began.date().isoformat(),
-        "seconds": round((datetime.datetime.now() - began).total_seconds()),
-        "exit": done.returncode,
-        "modules": _not_collected(done.stdout),
-        "sample": options.sample,
-        "revision": facts["revision"],
-    }
+    told["seconds"] = round((datetime.datetime.now() - began).total_seconds())
+    told["modules"] = _not_collected(done.stdout)
+    told["exit"] = done.returncode
     about.write_text(json.dumps(told, indent=1))
     cell = read(about)
     print(f"{name}: exit {done.returncode}, {told['seconds']} s, {dict(Counter(r['outcome'] for r in cell.records))}, "
@@ -230,7 +236,8 @@ def table(cells: list[Cell], known: list[Cause]) -> str:
         ours += whose["ours"] + whose["unknown"]
         total += len(cell.records)
         lines.append(
-            f"| {cell.library} | {cell.column} | {cell.mode} | {len(cell.records)} | {len(done)} ({launches}) | "
+            f"| {cell.library} | {cell.column} | {cell.mode} | {len(cell.records)}{_part(cell)} | "
+            f"{len(done)} ({launches}) | "
             f"{cell.count('no launch')} | {skipped} | {cell.count('red')} | {len(cell.modules)} | "
             + " / ".join(str(whose[name]) for name in (*CLASSES, "unknown")) + " |"
         )  # fmt: skip
@@ -249,12 +256,17 @@ def table(cells: list[Cell], known: list[Cause]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _part(cell: Cell) -> str:
+    return "" if cell.about["exit"] is not None else f" of {cell.about['sample']}, stopped"
+
+
 def page(cells: list[Cell]) -> str:
     dates = sorted({cell.about["date"] for cell in cells})
     samples = sorted({cell.about["sample"] for cell in cells})
     told = tomllib.loads((HERE / "libraries.toml").read_text())
     names = sorted({cell.library for cell in cells}, key=str.lower)
     revisions = ", ".join(f"{name} {told[name]['revision'][:8]}" for name in names)
+    limits = sorted({_time_limit(cell) for cell in cells})
     between = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     return "\n".join([
         "# Other libraries' own GPU tests, unmodified, without a GPU",
@@ -263,13 +275,32 @@ def page(cells: list[Cell]) -> str:
         "[tests/ecosystem](../tests/ecosystem/README.md).",
         f"Run on {between}, way compile, sm_90, two configurations of each autotuner, samples of at most "
         f"{' and '.join(map(str, samples))} tests a library, spread over its test functions. No number was judged.",
-        f"Revisions: {revisions}.",
+        f"Revisions: {revisions}. Time limit of a test: {' and '.join(f'{limit:g}' for limit in limits)} s.",
+        _missing(cells, list(told)),
         "",
         "Whose a red is: **ours** (the mapping of torch onto the CPU), the **library**'s own (a requirement, or a bug "
         "of its tests), **Triton**'s (that release cannot compile it), a **limit** (time on this machine, downloads).",
         "",
         table(cells, causes()),
     ])  # fmt: skip
+
+
+def _time_limit(cell: Cell) -> float:
+    found = re.search(r"--crosswarp-time-limit (\S+)", cell.about.get("command", ""))
+    return float(found[1]) if found else 0.0
+
+
+def _missing(cells: list[Cell], libraries: list[str]) -> str:
+    """What is wanted and was not run: a table of a part is no table of the whole."""
+    have = {(cell.library, cell.column, cell.mode) for cell in cells}
+    lines = []
+    for column in COLUMNS:
+        for mode in MODES:
+            lacks = [name for name in libraries if (name, column, mode) not in have]
+            if lacks:
+                which = "all" if len(lacks) == len(libraries) else ", ".join(lacks)
+                lines.append(f"{column} {mode}: {which}")
+    return f"**Not run yet**: {'; '.join(lines)}." if lines else "All that is wanted was run."
 
 
 def main(argv: list[str]) -> int:

@@ -18,6 +18,10 @@ from .options import Settings, settings_of
 
 # Beside this package, in the house's own layout; read without the host's libraries.
 _TARGETS = Path(__file__).parents[2] / "facts" / "targets.toml"
+# What torch says of an operator that a test calls itself, and that nothing but a GPU has.
+_FOR_A_GPU_ALONE = re.compile(
+    r"Could not run '(aten::[\w.]+)' with arguments from the 'CPU' backend"
+)
 
 
 def start(config: Any) -> None:
@@ -301,6 +305,9 @@ def _needs_a_gpu(error: BaseException) -> str:
     while found is not None and id(found) not in seen:
         if isinstance(found, NotOnVirtualGPU):
             return str(found)
+        lacks = _FOR_A_GPU_ALONE.search(str(found)) if type(found) is NotImplementedError else None
+        if lacks:
+            return f"torch has {lacks[1]} for a GPU only"
         seen.add(id(found))
         found = found.__cause__ or found.__context__
     return ""

@@ -35,12 +35,16 @@ skipped = 0
 
 
 class _Kind(NamedTuple):
-    """What the schema of an operator says: is it a view, which arguments does it write (place, name), what returns."""
+    """What the schema of an operator says: is it a view, which arguments does it write (place, name), what returns.
+
+    And whether torch has it for a GPU only: a fused attention that a test compares with.
+    """
 
     view: bool
     written: List[Tuple[int, str]]
     returns: int
     name: str
+    gpu_only: bool
 
 
 _kinds: Dict[Any, _Kind] = {}
@@ -73,7 +77,9 @@ class SkipLargeWork(TorchDispatchMode):
         if isinstance(func, torch._ops.HigherOrderOperator):
             return func(*args, **kwargs)
         kind = _kind(func)
-        if kind.view or func.namespace != "aten" or not _worth_it(kind, args, kwargs):
+        if kind.view or func.namespace != "aten":
+            return func(*args, **kwargs)
+        if not kind.gpu_only and not _worth_it(kind, args, kwargs):
             return func(*args, **kwargs)
         if kind.written:
             targets = [
@@ -92,7 +98,7 @@ class SkipLargeWork(TorchDispatchMode):
             # Shapes that depend on values, operators without a meta: computed.
             return func(*args, **kwargs)
         found = [part for part in tree_flatten(shapes)[0] if part is not None]
-        if not found or not all(map(_is_float, found)):
+        if not found or not (kind.gpu_only or all(map(_is_float, found))):
             return func(*args, **kwargs)
         skipped += 1
         return tree_map(_untouched, shapes)
@@ -109,9 +115,24 @@ def _kind(func: Any) -> _Kind:
         ]
         aliased = any(argument.alias_info is not None for argument in schema.arguments)
         name = schema.name.partition("::")[2]
-        found = _Kind(aliased and not written, written, len(schema.returns), name)
+        found = _Kind(
+            aliased and not written, written, len(schema.returns), name, _gpu_only(schema)
+        )
         _kinds[func] = found
     return found
+
+
+# Where an operator that runs on the CPU has its kernel.
+_FOR_THE_CPU = (
+    *("CPU", "SparseCPU", "CompositeImplicitAutograd"),
+    *("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"),
+)
+
+
+def _gpu_only(schema: Any) -> bool:
+    full = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return has(full, "Meta") and not any(has(full, key) for key in _FOR_THE_CPU)
 
 
 def _worth_it(kind: _Kind, args: Tuple, kwargs: Dict[str, Any]) -> bool:
@@ -151,8 +172,9 @@ def _untouched(part: Any) -> Any:
     """Zeros like a tensor on meta; numpy's come from calloc, which hands out pages only as they are read."""
     if not isinstance(part, torch.Tensor):
         return part
+    if part.numel() == 0:
+        return _empty_strided(part.size(), part.stride(), dtype=part.dtype)
     extent = 1 + sum((size - 1) * step for size, step in zip(part.size(), part.stride()))
-    extent = 0 if part.numel() == 0 else extent
     memory = torch.from_numpy(numpy.zeros(extent * part.element_size(), dtype=numpy.uint8))
     return memory.view(part.dtype).as_strided(part.size(), part.stride())
 

@@ -6,7 +6,7 @@ computed in float32 on a GPU, and stays in half precision on a CPU. `autocast_po
 
 import functools
 import warnings
-from typing import Any, Callable
+from typing import Any, Callable, List
 
 import torch
 
@@ -171,7 +171,7 @@ def _with_overload(overload: Any, operator: Any) -> Callable:
 
 def _promote(operator: Any) -> Callable:
     def computed(*args: Any, **kwargs: Any) -> Any:
-        flat = []
+        flat: List[Any] = []
         for value in (*args, *kwargs.values()):
             flat += value if isinstance(value, (list, tuple)) else [value]
         types = {value.dtype for value in flat if _eligible(value)}
