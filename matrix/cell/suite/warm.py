@@ -21,8 +21,8 @@ _REMEMBERED = (
 )
 
 
-# What torch.autograd.grad imports when it is first given gradients: sympy whole, 2.4 s of CPU time with PyTorch 2.3.1, 2.6
-# and 2.10, 2.5 s with 2.15.
+# What torch.autograd.grad imports when it is first given gradients: sympy whole, 2.4 s of CPU time with PyTorch 2.3.1,
+# 2.6 and 2.10, 2.5 s with 2.15.
 _OF_GRADIENTS = "torch.fx.experimental.symbolic_shapes"
 
 
