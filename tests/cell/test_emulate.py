@@ -1,5 +1,6 @@
 """The lane emulate in this column: what Triton hands over, what is executed, and how a cell is told."""
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from crosswarp.kernels.case import Case, Kernel
 from crosswarp.matrix.cell import emulate, virtual_gpu
 from crosswarp.matrix.cell.emulate import memory
 from crosswarp.matrix.cell.emulate.arguments import Argument
-from crosswarp.matrix.cell.suite import item
+from crosswarp.matrix.cell.suite import item, warm
 from crosswarp.matrix.cell.suite.verdict import of_error
 from crosswarp.matrix.cell.virtual_gpu import launching
 
@@ -384,3 +385,16 @@ def test_a_launch_opens_its_arguments_and_nothing_else():
     # an address that is handed over as a number
     found = memory.windows([Argument("where", view.data_ptr())])
     assert [(w.address, w.size) for w in found] == [(other.data_ptr(), 32)]
+
+
+def test_the_backward_of_a_reference_finds_everything_imported(in_fork):
+    """A child would import sympy for it, each one again."""
+
+    def run():
+        warm.warm(references=True)
+        before = set(sys.modules)
+        x = torch.ones(3, requires_grad=True)
+        torch.autograd.grad(x * 2, x, torch.ones(3))
+        return sorted(set(sys.modules) - before)
+
+    assert len(in_fork(run)) < 20

@@ -1,4 +1,4 @@
-"""Work out once, in the worker, what every forked child would work out again: 0.3 to 0.5 s an item.
+"""Work out once, in the worker, what every forked child would work out again: 0.3 to 2.8 s an item.
 
 Triton digests its own files (libtriton.so among them) and asks ptxas for its version the first time that a process
 compiles, and keeps both in memory. Nothing here changes a result; what a version does not have is passed over.
@@ -21,12 +21,17 @@ _REMEMBERED = (
 )
 
 
+# What torch.autograd.grad imports when it is first given gradients: sympy whole, 2.4 s of CPU time with PyTorch 2.3.1,
+# 2.6 and 2.10, 2.5 s with 2.15.
+_OF_GRADIENTS = "torch.fx.experimental.symbolic_shapes"
+
+
 # Modules that were imported for one library's children alone: library folder -> name -> module.
 _set_aside: Dict[str, Dict[str, Any]] = {}
 
 
-def warm(preload: Optional[Mapping[str, Any]] = None) -> None:
-    """Fill those memories, and import what children import.
+def warm(preload: Optional[Mapping[str, Any]] = None, references: bool = False) -> None:
+    """Fill those memories, and import what children import; for `references`, what a backward of PyTorch does.
 
     `preload` names, for the folder of a library, modules that it imports itself, which takes seconds each time, and
     that hold no kernels of its own. Those that lie in the folder wait for `bring_back`, the others stay imported.
@@ -43,6 +48,7 @@ def warm(preload: Optional[Mapping[str, Any]] = None) -> None:
         "elftools.elf.elffile",
         "crosswarp.matrix.cell.suite.item",
         "crosswarp.matrix.cell.emulate",
+        *((_OF_GRADIENTS,) if references else ()),
     ):
         # What cannot be imported is told of by the item that needs it.
         with contextlib.suppress(Exception):
