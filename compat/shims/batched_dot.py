@@ -35,14 +35,19 @@ def apply(patches: Patches) -> None:
 
     @functools.wraps(dot)
     def dot_that_compiles(
-        lhs: Any, rhs: Any, acc: Any, input_precision: Any, *args: Any, **kwargs: Any
+        lhs: Any,
+        rhs: Any,
+        acc: Any,
+        precision: Any,
+        imprecise_acc: Any,
+        out_dtype: Any,
+        builder: Any,
     ) -> Any:
-        if _is_batch(lhs) and _is_exact(input_precision) and lhs.dtype.is_fp32():
-            builder = kwargs.get("builder", args[-1] if args else None)
+        if _is_batch(lhs) and _is_exact(precision) and lhs.dtype.is_fp32():
             if "tf32x3" in builder.options.allowed_dot_input_precisions:
                 note_acted(SHIM.name)
-                input_precision = "tf32x3"
-        return dot(lhs, rhs, acc, input_precision, *args, **kwargs)
+                precision = "tf32x3"
+        return dot(lhs, rhs, acc, precision, imprecise_acc, out_dtype, builder)
 
     @functools.wraps(make_ttgir)
     def make_ttgir_in_one_stage(mod: Any, metadata: Any, opt: Any, *args: Any) -> Any:
