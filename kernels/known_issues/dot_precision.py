@@ -36,7 +36,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="dot_precision",
-    cases=(Case("tf32", "fp32", {}, targets=("sm_80", "gfx90a", "gfx942")),),
+    cases=(Case("tf32", "fp32", {}, targets=("sm_80", "sm_90", "gfx90a", "gfx942")),),
     inputs=inputs,
     launch=launch,
     reference=reference,

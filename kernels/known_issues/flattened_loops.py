@@ -13,32 +13,31 @@ BLOCK = 32
 
 
 @triton.jit
-def _flattened_kernel(y_ptr, outer, low, high, BLOCK: tl.constexpr):
+def _flattened_kernel(x_ptr, y_ptr, outer, low, high, BLOCK: tl.constexpr):
     col = tl.arange(0, BLOCK)
     total = tl.zeros([BLOCK], dtype=tl.float32)
     for i in tl.range(0, outer, flatten=True):
-        total += i + 1
+        total += tl.load(x_ptr + i)
         for j in range(low, high):
             total += 100 * (j + 10)
         tl.store(y_ptr + i * BLOCK + col, total)
 
 
-def launch(outer, low, high, device):
-    y = torch.empty(outer, BLOCK, dtype=torch.float32, device=device)
-    _flattened_kernel[(1,)](y, outer, low, high, BLOCK=BLOCK, num_warps=1)
+def launch(x, low, high):
+    y = torch.empty(len(x), BLOCK, dtype=torch.float32, device=x.device)
+    _flattened_kernel[(1,)](x, y, len(x), low, high, BLOCK=BLOCK, num_warps=1)
     return {"y": y}
 
 
-def reference(outer, low, high, device):
+def reference(x, low, high):
     inner = sum(100.0 * (j + 10) for j in range(low, high))
-    steps = torch.arange(1, outer + 1, dtype=torch.float64, device=device).cumsum(0)
-    steps += inner * torch.arange(1, outer + 1, device=device)
-    return {"y": steps[:, None].expand(outer, BLOCK)}
+    steps = (x.double() + inner).cumsum(0)
+    return {"y": steps[:, None].expand(len(x), BLOCK)}
 
 
 def inputs(case, device, generator):
-    low, high = case.shape["low"], case.shape["high"]
-    return {"outer": case.shape["outer"], "low": low, "high": high, "device": device}
+    x = torch.arange(1.0, case.shape["outer"] + 1, device=device)
+    return {"x": x, "low": case.shape["low"], "high": case.shape["high"]}
 
 
 KERNEL = Kernel(

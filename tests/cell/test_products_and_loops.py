@@ -63,7 +63,7 @@ def test_only_kernels_that_flatten_are_compiled_anew(in_fork):
             compat.install(only=["flattened_loops"])
         one = torch.ones(32, 32)
         if kernel == "flattens":
-            return flattened_loops._flattened_kernel[(1,)](one, 3, 2, 5, BLOCK=32).hash
+            return flattened_loops._flattened_kernel[(1,)](one, one, 3, 2, 5, BLOCK=32).hash
         return dot_precision._product_kernel[(1,)](one, one, one, SIZE=32, PRECISION="ieee").hash
 
     def same(kernel):
