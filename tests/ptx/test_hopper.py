@@ -225,10 +225,19 @@ def _swizzled(box, span):
 
 
 @pytest.mark.parametrize("span", [0, 32, 64, 128])
-@pytest.mark.parametrize(
-    "corner", [(0, 0), (16, 3), (40, 10), (3, 1), (0, -2), (-8, 0), (-8, -2), (-5, 0), (-5, -2)]
-)
+@pytest.mark.parametrize("corner", [(0, 0), (16, 3), (40, 10), (8, 1), (0, -2), (-8, 0), (-8, -2)])
 def test_tma_loads_boxes_and_fills_with_zeros(span, corner):
+    _load_a_box(span, corner)
+
+
+@on_machine_only
+@pytest.mark.parametrize("corner", [(3, 1), (-5, 0)])
+def test_tma_refuses_boxes_that_begin_between_16_bytes(corner):
+    with pytest.raises(ptx.Unsupported, match="16 bytes"):
+        _load_a_box(64, corner)
+
+
+def _load_a_box(span, corner):
     tensor = np.arange(13 * 48, dtype=np.float16).reshape(13, 48)
     width = span // 2 if span else 24
     height = 8
