@@ -39,7 +39,12 @@ def apply(patches: Patches) -> None:
 
     @functools.wraps(make_ir)
     def make_ir_noting(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _state.flattens = _may_flatten(reachable([self.fn, *self.constants.values()]))
+        given = [getattr(self, "fn", None), *getattr(self, "constants", {}).values()]
+        try:
+            _state.flattens = _may_flatten(reachable(given))
+        except (AttributeError, ImportError):
+            # A Triton that has moved what this asks: in doubt every loop ends no earlier than it begins.
+            _state.flattens = True
         try:
             return make_ir(self, *args, **kwargs)
         finally:

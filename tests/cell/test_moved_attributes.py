@@ -139,7 +139,7 @@ def test_whatever_triton_moves_the_rest_is_installed_and_taken_back(in_fork, mon
             removed = state(found)
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
-                sys.modules["crosswarp.compat.errors"]._said.clear()
+                sys.modules["crosswarp.compat.copies"].COMMON.said.clear()
                 try:
                     install_and_trace(source, interpreter)
                     left = compat.left_out()

@@ -9,9 +9,10 @@ from crosswarp.compat.isolate import Outcome
 from crosswarp.matrix.cell.suite import plan
 
 HEAD = """
+from pathlib import Path
 from crosswarp.kernels import Case, Kernel
 def make(*cases, **changes):
-    given = dict(name="made", inputs=dict, launch=dict, reference=dict, tolerance={"fp32": 1e-6})
+    given = dict(name=Path(__file__).stem, inputs=dict, launch=dict, reference=dict, tolerance={"fp32": 1e-6})
     return Kernel(cases=cases, **{**given, **changes})
 """
 SM_90 = {
@@ -59,7 +60,7 @@ def planned(tmp_path, suite, lane, **changes):
 
 @pytest.mark.parametrize("lane", ["compile", "interpret"])
 def test_each_costs_itself_alone(tmp_path, suite, lane, monkeypatch):
-    monkeypatch.setattr(plan, "_targets", lambda *a: {"sm_90": ""})
+    monkeypatch.setattr(plan, "targets", lambda *a: {"sm_90": ""})
     items, events = planned(tmp_path, suite, lane)
     good = [item.case for item in items if item.broken is None]
     assert good == (["a", "b"] if lane == "compile" else ["a"])
@@ -83,14 +84,14 @@ def test_each_costs_itself_alone(tmp_path, suite, lane, monkeypatch):
     "answer", [None, 7, (), ([], [("a", "sm_90")]), ([7], []), ([], ["a"]), ("x", "y")]
 )
 def test_an_answer_that_is_none_costs_its_module_alone(tmp_path, suite, monkeypatch, answer):
-    monkeypatch.setattr(plan, "_targets", lambda *a: {"sm_90": ""})
+    monkeypatch.setattr(plan, "targets", lambda *a: {"sm_90": ""})
     monkeypatch.setattr(plan, "run_isolated", lambda *a, **k: Outcome("returned", answer))
     items, _ = planned(tmp_path, suite, "compile", kernels=["good"])
     assert [(item.case, item.broken["reason"]) for item in items] == [("import", plan.MALFORMED)]
 
 
 def test_every_kernel_of_ours_is_well_formed(tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "_targets", lambda *a: {"sm_90": ""})
+    monkeypatch.setattr(plan, "targets", lambda *a: {"sm_90": ""})
     items, _ = planned(tmp_path, None, "interpret")
     malformed = [item for item in items if item.broken and item.broken["reason"] == plan.MALFORMED]
     assert malformed == [] and len({item.kernel for item in items}) > 30
