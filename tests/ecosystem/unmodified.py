@@ -113,6 +113,7 @@ def run(
     told = {
         "command": " ".join(command[1:]),
         "date": began.date().isoformat(),
+        "crosswarp": _commit(),
         # Until it has ended: what there is of a run that was stopped is told as such.
         "exit": None,
         "modules": {},
@@ -133,6 +134,21 @@ def run(
     cell = read(about)
     print(f"{name}: exit {done.returncode}, {told['seconds']} s, {dict(Counter(r['outcome'] for r in cell.records))}, "
           f"{len(cell.modules)} modules not imported", flush=True)  # fmt: skip
+
+
+def _commit() -> str:
+    """Of crosswarp, as it runs here; with a mark if the checkout holds more."""
+    command = [
+        "git",
+        "-C",
+        str(ROOT),
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=8",
+        "--exclude=*",
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _not_collected(output: str) -> dict[str, str]:
