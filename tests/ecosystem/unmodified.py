@@ -351,7 +351,10 @@ def main(argv: list[str]) -> int:
     if options.command == "table":
         text = page([read(about) for about in sorted(options.work.glob("*.json"))])
         if options.out:
-            options.out.write_text(text)
+            before = options.out.read_text() if options.out.exists() else ""
+            # What releases.py has written there stays.
+            found = before.find("<!-- releases")
+            options.out.write_text(text + (f"\n{before[found:]}" if found >= 0 else ""))
         else:
             print(text)
         return 0
