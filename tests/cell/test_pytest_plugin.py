@@ -107,6 +107,22 @@ def test_what_tests_ask_of_torch_cuda(run):
     assert done.lines["test_factories[cuda]"]["launches"] == 12
 
 
+def test_what_one_child_imported_of_torch_the_next_has(run, tmp_path):
+    library = tmp_path / "a_library"
+    library.mkdir()
+    (library / "test_imports.py").write_text(
+        "import sys\n"
+        "NAME = 'torch.fx.experimental.symbolic_shapes'\n"
+        "def test_first():\n"
+        "    assert NAME not in sys.modules and 'wave' not in sys.modules\n"
+        "    __import__(NAME), __import__('wave')\n"
+        "def test_second():\n"
+        "    assert NAME in sys.modules and 'wave' not in sys.modules\n"
+    )
+    done = run(str(library / "test_imports.py"), library=library)
+    assert done.outcomes() == {"test_first": "no launch", "test_second": "no launch"}, done.text
+
+
 def test_what_depends_on_uncomputed_numbers_is_neither_green_nor_red(run, tmp_path):
     # Here it lies in a folder called tests, where each of its own files would count as one of its tests.
     library = tmp_path / "a_library"
