@@ -264,8 +264,9 @@ def _test(
             "PYTHONPATH": os.pathsep.join([*map(str, path), links(options.work)]),
         }
         with store.with_suffix(".log").open("w", encoding="utf-8") as log:
+            # Not from crosswarp's checkout, whose metadata would look like an installed crosswarp.
             done = subprocess.run(
-                command, env=environ, stdout=log, stderr=subprocess.STDOUT, check=False
+                command, env=environ, cwd=home, stdout=log, stderr=subprocess.STDOUT, check=False
             )
     finally:
         environment.release()
