@@ -130,7 +130,7 @@ def run(
     )  # fmt: skip
     (options.work / f"{name}.log").write_text(done.stdout + done.stderr)
     told["seconds"] = round((datetime.datetime.now() - began).total_seconds())
-    told["modules"] = _not_collected(done.stdout)
+    told["modules"] = _not_collected(done.stdout) or _never_began(done)
     told["exit"] = done.returncode
     about.write_text(json.dumps(told, indent=1))
     cell = read(about)
@@ -160,6 +160,12 @@ def _not_collected(output: str) -> dict[str, str]:
         errors = re.findall(r"^E +(.*)", re.split(r"^[_=]{10,}", part, flags=re.MULTILINE)[0], re.M)
         found[part.split()[0]] = errors[-1] if errors else "it is not said why"
     return found
+
+
+def _never_began(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """Where pytest came to no test because a conftest cannot be imported: that error, for all modules."""
+    errors = re.findall(r"^E +(.*)", done.stdout + done.stderr, re.M)
+    return {"conftest (all modules)": errors[-1]} if done.returncode == 4 and errors else {}
 
 
 def read(about: Path) -> Cell:
