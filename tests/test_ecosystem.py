@@ -160,6 +160,7 @@ def test_the_table(releases, tmp_path):
         record("d", "api-error", fingerprint="ModuleNotFoundError: No module named 'einx'"),
         record("e", "api-error", fingerprint="ModuleNotFoundError: No module named 'triton.ops'"),
         record("f", "compile-error", fingerprint="<b>|no"),
+        record("g", "timeout", "longer than 60 s", fingerprint="timeout"),
     ]
     about = {"library": "small", "release": "small_kernels-1.2-py3-none-any.whl", "tests": True}
     stored(tmp_path, {**about, "column": "triton-3.10.0"}, reds)
@@ -169,7 +170,7 @@ def test_the_table(releases, tmp_path):
     rows = [line for line in text.splitlines() if line.startswith(f"| {name}")]
     assert rows == [
         f"| {name} | imports | 3.9.0 | sm_90 | bare | 2 | 0 | 0 | 0 | 0 |",
-        f"| {name} | tests | 3.10.0 | sm_90 | bare | 1 | 1 | 1 | 1 | 2 |",
+        f"| {name} | tests | 3.10.0 | sm_90 | bare | 1 | 1 | 2 | 1 | 2 |",
     ]
     assert "- small: lacks einx (3.10.0 sm_90 bare × 1)" in text
     assert "triton.ops" in text and "<b>" not in text

@@ -326,7 +326,7 @@ def lacks(record: Record, library: str) -> str:
 def page(runs: Sequence[Told]) -> str:
     """The section of docs/ecosystem.md. What comes from a library is escaped."""
     lines = [
-        "| release | what | Triton | target | mode | green | no launch | skipped, n/a | lacks a package | red |",
+        "| release | what | Triton | target | mode | green | no launch | skipped, n/a, too slow | lacks a package | red |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     why: dict[tuple[str, str], Counter[str]] = {}
@@ -348,7 +348,7 @@ def page(runs: Sequence[Told]) -> str:
             )  # fmt: skip
             for record in records:
                 missing = lacks(record, one.about["library"])
-                if record.red:
+                if record.red and record.outcome != "timeout":
                     text = f"lacks {missing}" if missing else record.fingerprint
                     places = why.setdefault((one.about["library"], text), Counter())
                     places[f"{column} {target} {mode}"] += 1
@@ -371,6 +371,9 @@ def _parts(records: Sequence[Record]) -> Iterator[tuple[str, str, list[Record]]]
 
 
 def _became(record: Record, library: str, imports: bool) -> str:
+    if record.outcome == "timeout":
+        # Of this machine, and its load.
+        return "untold"
     if record.red:
         return "lacks" if lacks(record, library) else "red"
     if record.outcome == "pass":
