@@ -326,7 +326,8 @@ def lacks(record: Record, library: str) -> str:
 def page(runs: Sequence[Told]) -> str:
     """The section of docs/ecosystem.md. What comes from a library is escaped."""
     lines = [
-        "| release | what | Triton | target | mode | green | no launch | skipped, n/a, too slow | lacks a package | red |",
+        "| release | what | Triton | target | mode | green | no launch | skipped, n/a, too slow "
+        "| lacks a package | red |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     why: dict[tuple[str, str], Counter[str]] = {}
