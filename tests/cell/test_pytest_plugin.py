@@ -44,6 +44,10 @@ def test_what_becomes_of_each_test(compiled):
         "test_expected_to_fail": LAUNCH,
         "test_backward": LAUNCH,
         "test_reference_for_a_gpu": LAUNCH,
+        # Breakpoint: torch has flex_attention from 2.5 on.
+        "test_reference_of_higher_order": LAUNCH
+        if in_window(">=2.5", torch.__version__)
+        else "skipped",
         "test_values_steer": LAUNCH,
         "test_autotuned": LAUNCH,
         # test_failures.py
@@ -82,9 +86,9 @@ def test_each_red_names_its_cause(compiled):
 def test_the_summary_never_says_passed(compiled):
     assert compiled.code == 1
     assert "passed" not in compiled.text
-    assert (
-        "1 no launch, 7 red, 3 not applicable, 1 skipped by the tests themselves" in compiled.text
-    )
+    skipped = 1 if in_window(">=2.5", torch.__version__) else 2
+    rest = f"1 no launch, 7 red, 3 not applicable, {skipped} skipped by the tests themselves"
+    assert rest in compiled.text
     assert f"Triton {triton.__version__}" in compiled.text
 
 

@@ -6,10 +6,7 @@ memory that is never touched. Integers are computed: they steer.
 PYTEST_DONT_REWRITE
 """
 
-import importlib.abc
-import importlib.util
 import math
-import sys
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 import numpy
@@ -31,7 +28,6 @@ _ATTENTION = "_scaled_dot_product"
 _RANDOM = ("rand", "randn", "normal")
 # By torch's own, whatever a fixture has put in place of torch.empty.
 _empty_strided = torch._C._VariableFunctions.empty_strided  # type: ignore[attr-defined]
-_WRAP = "torch._higher_order_ops.triton_kernel_wrap"
 
 skipped = 0
 
@@ -59,7 +55,7 @@ def start() -> None:
     mode = SkipLargeWork()
     _held.append(mode)
     mode.__enter__()
-    _let_kernels_through()
+    _let_higher_order_operators_through()
 
 
 class SkipLargeWork(TorchDispatchMode):
@@ -191,42 +187,17 @@ def _untouched(part: Any) -> Any:
     return memory.view(part.dtype).as_strided(part.size(), part.stride())
 
 
-class _Registered(importlib.abc.MetaPathFinder):
-    """Before torch 2.9 each operator that launches asks for a rule for this mode, and is there when `_WRAP` is.
+def _let_higher_order_operators_through() -> None:
+    """Have each carried out as it is (triton_op's, flex_attention). Before torch 2.9 each asks for a rule of its own."""
+    own = torch._ops.HigherOrderOperator.dispatch
 
-    That takes seconds to import, so the rules are made when somebody else has imported it.
-    """
+    def dispatch(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if SkipLargeWork not in self.python_key_table:
+            self.py_impl(SkipLargeWork)(
+                lambda mode, *args, **kwargs: uncomputed.follow(
+                    self, lambda: self(*args, **kwargs), (args, kwargs)
+                )
+            )
+        return own(self, *args, **kwargs)
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != _WRAP:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return spec
-        own = spec.loader.exec_module
-
-        def exec_module(module: Any) -> None:
-            own(module)
-            _register(module)
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
-
-
-def _let_kernels_through() -> None:
-    if _WRAP in sys.modules:
-        _register(sys.modules[_WRAP])
-    else:
-        sys.meta_path.insert(0, _Registered())
-
-
-def _register(wrap: Any) -> None:
-    for name in ("triton_kernel_wrapper_mutation", "triton_kernel_wrapper_functional"):
-        operator = getattr(wrap, name, None)
-        if operator is not None and SkipLargeWork not in operator.python_key_table:
-
-            def launch(mode: Any, *args: Any, _operator: Any = operator, **kwargs: Any) -> Any:
-                return _operator(*args, **kwargs)
-
-            operator.py_impl(SkipLargeWork)(launch)
+    torch._ops.HigherOrderOperator.dispatch = dispatch

@@ -79,6 +79,14 @@ def test_reference_for_a_gpu():
     assert index.sum().item() == 19999900000
 
 
+def test_reference_of_higher_order():
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+    q = torch.randn(1, 2, 128, 16, device="cuda")
+    y = flex.flex_attention(q, q, q, score_mod=lambda score, b, h, i, j: score * 2)
+    assert_close(scale(y, 1.0), y)
+    assert y.shape == q.shape
+
+
 def test_values_steer():
     two_stage(torch.ones(64, device="cuda"))
 
