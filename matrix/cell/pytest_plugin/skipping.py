@@ -188,7 +188,7 @@ def _untouched(part: Any) -> Any:
 
 
 def _let_higher_order_operators_through() -> None:
-    """Have each carried out as it is (triton_op's, flex_attention). Before torch 2.9 each asks for a rule of its own."""
+    """Have each carried out as it is (triton_op's, flex_attention). Before torch 2.9 each asks for a rule."""
     own = torch._ops.HigherOrderOperator.dispatch
 
     def dispatch(self: Any, *args: Any, **kwargs: Any) -> Any:
