@@ -18,7 +18,7 @@ from crosswarp.compat.record import Patches
 
 from . import judging
 
-# Addresses of storages: those that a launch was handed (which of them it writes is not known), and what came of them.
+# Addresses of storages: those that a launch was handed and may write, and what came of them.
 _storages: Set[int] = set()
 # How many operators this process is inside of; torch tells a dispatch mode nothing of what they do in turn.
 _depth = 0
@@ -29,6 +29,8 @@ _read: Optional[str] = None
 
 # Of torch.Tensor: what hands a number to Python. `item` behind most others is seen by a dispatch mode, these are not.
 _READERS = ("item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__")
+# As it is before it is made to notice.
+_own_numpy = torch.Tensor.numpy
 # Frames of these are not the reader: they do what somebody asked of them.
 _MACHINERY = ("torch", "numpy", "crosswarp", "triton", "contextlib", "functools")
 # Beyond these nobody reads for the test: pytest itself does, to show a tensor.
@@ -60,7 +62,24 @@ def handed(launch: Any) -> None:
     """What `launching.run_with` takes: a launch that passed the limits, and wrote nothing."""
     global _launched_inside
     _launched_inside = _depth > 0
-    mark(launch.arguments)
+    mark([argument for argument in launch.arguments if not _is_input(argument)])
+
+
+def _is_input(argument: Any) -> bool:
+    """Whether it is a tensor of integers or truths that are not all the same: lengths, indices, a mask.
+
+    Which argument a kernel writes is not known here, but what it is given to write into is empty or filled.
+    """
+    if not isinstance(argument, torch.Tensor) or not _address(argument) or argument.numel() < 2:
+        return False
+    if argument.is_floating_point() or argument.is_complex():
+        return False
+    try:
+        values = _own_numpy(argument.detach())
+    except (RuntimeError, TypeError):
+        # A type that numpy lacks.
+        return False
+    return bool((values != values.flat[0]).any())
 
 
 def mark(values: Any) -> None:

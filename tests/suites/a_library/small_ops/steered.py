@@ -40,8 +40,8 @@ def names_wrongly(x):
 
 
 def sizes_by_its_own(lengths, x):
-    """What steers here is a tensor that no kernel was handed."""
-    scale(x, 1.0)
+    """What steers here is a tensor that a kernel reads, and none writes."""
+    scale(lengths, 1)
     if int(lengths.sum()) != x.numel():
         raise ValueError("the lengths are not those of x")
 
