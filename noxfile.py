@@ -63,8 +63,10 @@ def tests(session: nox.Session) -> None:
             env={"DEBIAN_FRONTEND": "noninteractive"},
         )  # fmt: skip
     # The pytest script, not `python -m pytest`: that puts this folder on the path, and `import kernels` finds ours.
-    # A file on one core: the real columns build their environments once, and fill what the others leave.
-    session.run("pytest", "-n", "auto", "--dist", "loadfile", *session.posargs)
+    # A file on one core, the long ones first (tests/conftest.py): the others fill what these leave.
+    session.run(
+        "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *session.posargs
+    )
 
 
 @nox.session

@@ -17,6 +17,15 @@ import pytest
 FAKE_SUITE = Path(__file__).with_name("fake_suite.py")
 
 
+# Minutes each. With one file on one worker, what begins last ends last.
+LONG = ("test_cell_side.py", "test_real_columns.py", "test_deaths.py")
+
+
+def pytest_collection_modifyitems(items):
+    rank = {name: number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(LONG)))
+
+
 @pytest.fixture
 def make_record():
     from crosswarp.matrix.results.record import Record
