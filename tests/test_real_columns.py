@@ -34,7 +34,7 @@ FOUNDING = (
 )
 
 
-def crosswarp(*arguments, store, timeout=900):
+def crosswarp(*arguments, store, timeout=1500):
     command = [sys.executable, "-m", "crosswarp.reports.cli", *arguments, "--store", str(store)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
 

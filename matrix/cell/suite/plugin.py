@@ -26,13 +26,16 @@ def pytest_generate_tests(metafunc):
     import torch
 
     torch.set_num_threads(1)
+    from crosswarp.compat import launch
+
     from .plan import shared_plan
     from .warm import warm
 
     spec = metafunc.config.crosswarp_spec
     lane = os.environ[LANE_ENV]
     # The lane compile compares nothing.
-    warm(spec.get("preload"), references=lane != "compile")
+    warm(spec.get("preload"), references=lane != "compile", targets=spec["targets"].values())
+    launch.ready_to_fork()
 
     items = shared_plan(spec, lane)
     metafunc.parametrize("item", items, ids=[item.id for item in items])
