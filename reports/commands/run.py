@@ -56,7 +56,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--fresh",
         action="store_true",
-        help="compile everything again, rather than take from Triton's cache what an earlier run compiled",
+        help="compile and run everything again, rather than take from Triton's cache what an earlier run compiled, and "
+        "from the store the verdicts on what has not changed since",
+    )
+    how.add_argument(
+        "--take-all",
+        action="store_true",
+        help="of what has not changed take crashes and timeouts from the store as well, which otherwise run again",
     )
     add_limits(how)
     where = parser.add_argument_group("where")
@@ -131,6 +137,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             column_limit=options.column_limit,
             suite=wanted.suite,
             fresh=options.fresh,
+            take="everything" if options.take_all else "verdicts",
             shard=check_shard(options.shard),
             beside=beside.folders if beside else {},
             about={"requires": options.requires} if options.requires else {},

@@ -76,7 +76,9 @@ def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
             stream.write(protocol.Note(text[:MAX_NOTE]))
         items += _items(spec, lane, name, loaded, on)
     stream.write(protocol.Session(lane, len(items), found))
-    return items
+    # They are planned, and the host has their cells.
+    taken = frozenset(spec.get("taken") or ())
+    return [item for item in items if item.id not in taken]
 
 
 def _items(
