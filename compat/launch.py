@@ -237,7 +237,7 @@ def _kernels_of_modules() -> List[Any]:
     return found
 
 
-def _with_subclasses(kind: type) -> Set[type]:
+def _with_subclasses(kind: Any) -> Set[Any]:
     return {kind}.union(*(_with_subclasses(one) for one in kind.__subclasses__()))
 
 
