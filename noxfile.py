@@ -5,6 +5,7 @@ nox -s matrix -- --columns all           every column; everything after -- goes 
 nox -s tests / nox -s lint               the harness's own tests; ruff and mypy
 nox -s docs                              docs/ again, from the records; -- --check only compares
 nox -s update                            columns for new releases of Triton, to paste; -- --write puts them in
+nox -s ecosystem                         the newest releases of published libraries on every column; -- --help
 nox -s bench                             on a GPU: the kernels against what else computes the same; -- --only 'rms*'
 """
 
@@ -121,3 +122,11 @@ def bench(session: nox.Session) -> None:
     """Measure on a GPU; what is printed passes or fails nothing. See tests/bench/README.md."""
     session.install("-e", ".", "torch", "matplotlib", "liger-kernel", "flash-linear-attention")
     session.run("python", "tests/bench/kernels.py", *session.posargs)
+
+
+@nox.session
+def ecosystem(session: nox.Session) -> None:
+    """Run published libraries' newest releases on every column, hours; see tests/ecosystem/README.md."""
+    # unearth downloads a source distribution without running anything of it, which pip and uv do not.
+    session.install("-e", ".[matrix]", "unearth")
+    session.run("python", "tests/ecosystem/releases.py", *session.posargs)
