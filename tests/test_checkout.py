@@ -168,6 +168,7 @@ setup(name="computed", install_requires=needs(), ext_modules=[CUDAExtension("com
         ("setup.py", "from setuptools import setup\nimport nothing\nneeds = ['torch']\nneeds += ['triton>=3.1']\nsetup()", "3.1.0", "3.9.0"),
         ("setup.cfg", "[options]\ninstall_requires =\n  triton~=3.4\n", "3.4.0", "3.9.0"),
         ("x-1.dist-info/METADATA", "Name: x\nRequires-Dist: triton>=3.0.0; extra == 'a'\nRequires-Dist: torch<2.15,>=2.4\n", "3.0.0", "3.8.0"),
+        ("x-1.dist-info/METADATA", "Name: x\nRequires-Dist: triton>=3.1\nRequires-Dist: triton==3.6.0; extra == 'a'\n", "3.1.0", "3.9.0"),
         ("pyproject.toml", "[project]\nname = 'x'", "2.3.1", "3.9.0"),
         ("setup.py", "(", "2.3.1", "3.9.0"),
     ],

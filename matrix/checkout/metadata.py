@@ -68,15 +68,16 @@ class Declared:
         return tuple([wish for wish in found if wish.sure] or found)
 
     def allows(self, name: str, version: str | None) -> bool:
-        """Whether a release lies in the range: in that of everybody, and in one of those that extras ask for."""
+        """Whether a release lies in the range: in that of everybody, else in one of those that extras ask for."""
         wishes = self.of(name)
         if not all(wish.sure for wish in wishes):
             # Branches of a program: which one is taken is not known.
             return not wishes or any(_within(wish, version) for wish in wishes)
-        extras = [wish for wish in wishes if wish.extra]
-        return all(_within(wish, version) for wish in wishes if not wish.extra) and (
-            not extras or any(_within(wish, version) for wish in extras)
-        )
+        always = [wish for wish in wishes if not wish.extra]
+        # An extra narrows it for those who ask for it; for everybody only where nothing else names the package.
+        if always or not wishes:
+            return all(_within(wish, version) for wish in always)
+        return any(_within(wish, version) for wish in wishes)
 
     def columns(self, table: Sequence[Column]) -> list[Column]:
         """The published pairs that the range allows, oldest first."""
