@@ -81,9 +81,9 @@ def build(out: Path, matrix: Path | None = None) -> None:
         work = Path(temporary)
         stage(work / "docs")
         if matrix is None:
-            page.write(work / "docs" / "matrix", of_baseline(work))
+            page.write(work / "docs" / "run", of_baseline(work))
         else:
-            shutil.copytree(matrix, work / "docs" / "matrix")
+            shutil.copytree(matrix, work / "docs" / "run")
         shutil.copy(CONFIGURATION, work)
         zensical = [
             sys.executable,
@@ -134,7 +134,7 @@ def linked(path: Path, folder: Path) -> str:
             to = Path("source", f"{to}.txt")
             (folder / to).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(target, folder / to)
-        if not target.is_file() and to.parts[:1] != ("matrix",):
+        if not target.is_file() and to.parts[:1] != ("run",):
             raise BrokenLink(
                 f"{path.relative_to(ROOT)} links to {match['path']}, which is not there. Mend the link."
             )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import html
+import http.server
 import importlib.util
 import json
 import re
 import subprocess
 import sys
+import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
@@ -81,7 +84,7 @@ def test_every_link_leads_somewhere(site):
     pages = {
         path: Page(path.read_text("utf-8"))
         for path in site.rglob("*.html")
-        if "matrix" not in path.relative_to(site).parts and path.name != "404.html"
+        if path.relative_to(site).parts[0] != "run" and path.name != "404.html"
     }
     assert len(pages) > 25
     broken = []
@@ -210,3 +213,76 @@ def test_an_example_that_prints_otherwise_is_seen():
             examples.renewed(f"```console\n$ {line}\n```\n")
     with pytest.raises(SystemExit):
         examples.parsed(examples.Command("crosswarp run --no-such-option", ""))
+
+
+@pytest.fixture
+def visit(browser, site):
+    """`visit("shims/")`: a tab with that page, served as a host would; what it asks of any other fails the test."""
+    handler = functools.partial(Quiet, directory=site)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        home, wrong, contexts = f"http://127.0.0.1:{server.server_port}/", [], []
+
+        def open_(path, width=1300):
+            contexts.append(browser.new_context(viewport={"width": width, "height": 800}))
+            tab = contexts[-1].new_page()
+            tab.on("pageerror", lambda error: wrong.append(str(error)))
+            tab.on(
+                "request",
+                lambda asked: (
+                    asked.url.startswith((home, "data:", "blob:")) or wrong.append(asked.url)
+                ),
+            )
+            tab.goto(home + path)
+            return tab
+
+        yield open_
+        for context in contexts:
+            context.close()
+        server.shutdown()
+    assert not wrong
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A server of files that says nothing."""
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "error, shim",
+    [
+        ("TypeError: missing a required argument: 'num_warps'", "reserved_options"),
+        (
+            "Block pointers have been removed in favor of the tensor descriptor API",
+            "block_pointers",
+        ),
+        ("LinearLayout.cpp reshapeOuts Assertion", "compiler_crash"),
+    ],
+)
+def test_the_search_finds_the_shim_of_an_error(visit, error, shim):
+    tab = visit("")
+    tab.get_by_role("button", name="Search").first.click()
+    tab.locator("input[aria-label=Search]").fill(error)
+    tab.locator(f"a[href*='shims/#{shim}']").first.click()
+    tab.wait_for_url(f"**/shims/**#{shim}")
+
+
+@pytest.mark.browser
+def test_a_phone_scrolls_no_page_sideways(visit):
+    tab = visit("", width=360)
+    home = tab.url
+    for path in ("", "error/", "shims/", "language/", "commands/", "concepts/", "findings/"):
+        tab.goto(home + path)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 360, path
+
+
+@pytest.mark.browser
+def test_the_matrix_opens_from_the_menu(visit):
+    tab = visit("")
+    tab.get_by_role("link", name="The matrix").first.click()
+    tab.get_by_role("link", name="Open the matrix").click()
+    tab.wait_for_url("**/run/index.html")
+    assert "crosswarp" in tab.title()
