@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -15,6 +16,31 @@ from pathlib import Path
 import pytest
 
 FAKE_SUITE = Path(__file__).with_name("fake_suite.py")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NO_BROWSER = (
+    "No browser: {}. Install one (Debian: apt-get install chromium; anywhere: playwright install chromium), "
+    'name one in CROSSWARP_BROWSER, or leave these tests out: pytest -m "not browser".'
+)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A Chromium, for the whole session."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        named = os.environ.get("CROSSWARP_BROWSER")
+        found = named or next(
+            filter(None, map(shutil.which, BROWSERS)), playwright.chromium.executable_path
+        )
+        if not Path(found).is_file():
+            pytest.fail(
+                NO_BROWSER.format(
+                    f"there is no {found}" if named else f"none of {', '.join(BROWSERS)}"
+                )
+            )
+        with playwright.chromium.launch(executable_path=found) as launched:
+            yield launched
 
 
 # Minutes each. With one file on one worker, what begins last ends last.
