@@ -122,6 +122,18 @@ def add_store(group: argparse._ActionsContainer) -> None:
     )  # fmt: skip
 
 
+def add_verbose(parser: argparse._ActionsContainer, meaning: str) -> None:
+    parser.add_argument("-v", "--verbose", action="store_true", help=meaning)
+
+
+def add_demonstrations(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--demonstrations",
+        action="store_true",
+        help="with the kernels of crosswarp's that only show a known issue, which are left out else",
+    )
+
+
 def positive(text: str) -> int:
     number = int(text)
     if number < 1:

@@ -10,7 +10,13 @@ from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.results.store import Store
 from crosswarp.reports import page
-from crosswarp.reports.commands.options import add_files, add_run, add_store, known_issues
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_run,
+    add_store,
+    add_verbose,
+    known_issues,
+)
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, escape
 from crosswarp.reports.text.comment import comment
@@ -36,6 +42,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--link", default="", metavar="URL", help="where a comment says the whole is"
     )
+    add_verbose(
+        parser, "of a table: every kernel, and all there is to say of what is known and healed"
+    )
     add_run(parser)
     add_files(parser, "issues")
     add_store(parser)
@@ -50,7 +59,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
     formats: dict[str, Callable[[], str]] = {
-        "table": lambda: f"{summary(shown)}\n{table(shown)}\n",
+        "table": lambda: summary(shown, options.verbose, table(shown, options.verbose)),
         "markdown": lambda: markdown(shown),
         "comment": lambda: comment(shown, options.link),
         "json": lambda: export(shown),

@@ -25,6 +25,7 @@ from crosswarp.reports.commands.options import (
     add_limits,
     add_selection,
     add_store,
+    add_verbose,
     add_work,
     alone,
     check_work,
@@ -59,6 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="compile everything again, rather than take from Triton's cache what an earlier run compiled",
     )
     add_limits(how)
+    add_verbose(how, "all there is to say of what is known and healed too")
     where = parser.add_argument_group("where")
     add_work(where, "environments, caches and logs (.crosswarp)")
     for name in ("columns", "targets", "issues"):
@@ -145,5 +147,5 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             )
             result = runner()
             ended = view(store, known, result.run)
-    colour.show(summary(ended))
+    colour.show(summary(ended, options.verbose))
     return result.exit_code

@@ -13,9 +13,9 @@ from typing import Any
 from crosswarp.matrix.results.comparison import OUTCOMES, THRESHOLDS
 from crosswarp.matrix.results.figures import launches
 from crosswarp.matrix.results.record import MODES, RED, Record
+from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.page.model import Column, Kernel, Model
 from crosswarp.reports.page.text import block, line, web
-from crosswarp.reports.text.table import WORST
 
 CHANGES = tuple(outcome for outcome in OUTCOMES if outcome not in ("same", "unknown"))
 # The worst of these is the least; of all others it is the most.

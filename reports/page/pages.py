@@ -11,11 +11,11 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.comparison import WORSE
 from crosswarp.matrix.results.record import Record
 from crosswarp.reports.findings.diff import Diff, Group
+from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.page.missing import of_column
 from crosswarp.reports.page.model import Column, Kernel, Model
 from crosswarp.reports.page.text import block
 from crosswarp.reports.text import diff_text
-from crosswarp.reports.text.table import WORST
 
 HEAVIER = tuple(outcome for outcome in WORSE if outcome != "regressed")
 MAX_SEEN = 4

@@ -18,23 +18,9 @@ from crosswarp.reports.page import cells, pages
 from crosswarp.reports.page.missing import missing, unsupported
 from crosswarp.reports.page.model import Model
 from crosswarp.reports.page.text import block, line, script, web
+from crosswarp.reports.text.table import SIGNS
 
 HERE = Path(__file__).parent
-# What a colour says is also said by a sign. Each is in the fonts that systems come with.
-SIGNS = {
-    "pass": "✓",
-    "mismatch": "≠",
-    "api-error": "!",
-    "compile-error": "✗",
-    "crash": "†",
-    "fault": "‡",
-    "limit": "▲",
-    "timeout": "∞",
-    "unsupported": "–",
-    "not-run": "?",
-}
-
-
 # What the numbers of a lane are worth, and what it cannot see.
 LANES_SHOW = {
     "compile": "a real launch through the real compiler; nothing is executed, so wrong numbers stay out of sight",
