@@ -126,6 +126,13 @@ def add_verbose(parser: argparse._ActionsContainer, meaning: str) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help=meaning)
 
 
+def add_environments(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--environments", choices=("keep", "remove"), default="keep",
+        help="remove: one column after another, each environment gone when its column has run, for a small disk (keep)",
+    )  # fmt: skip
+
+
 def add_demonstrations(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--demonstrations",

@@ -26,6 +26,7 @@ from crosswarp.matrix.running.revision import revision
 from crosswarp.matrix.running.run import Prepare, Runner
 from crosswarp.reports.commands.init import checkout
 from crosswarp.reports.commands.options import (
+    add_environments,
     add_files,
     add_here,
     add_limits,
@@ -75,6 +76,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument("--fresh", action="store_true", help="compile everything again")
     add_limits(how)
+    add_environments(how)
     add_verbose(how, "all there is to say of what is known and healed too")
     where = parser.add_argument_group("where")
     add_work(where, "environments, caches and logs (.crosswarp)")
@@ -141,6 +143,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             runner = Runner(
                 planned, store, options.work, prepare, shown, known, argv,
                 suite=library_tests.argv, here=bool(options.here),
+                remove=options.environments == "remove",
             )  # fmt: skip
             result = runner()
             ended = view(store, known, result.run)
