@@ -133,6 +133,13 @@ def add_environments(group: argparse._ActionsContainer) -> None:
     )  # fmt: skip
 
 
+def add_since(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--since", default="", metavar="A",
+        help="begin a comment with what is new since A, which is what `crosswarp diff` takes: a baseline file, a run",
+    )  # fmt: skip
+
+
 def add_demonstrations(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--demonstrations",

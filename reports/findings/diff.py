@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -72,8 +72,13 @@ class Diff:
     after: Side
     pairs: Sequence[Pair]
     groups: Sequence[Group]
-    # What was left out: the demonstrations of known issues, by issue, whether they are red before and after.
+    # What was left out: the demonstrations of known issues, where one begins or ends.
     apart: Sequence[Group] = ()
+
+    @property
+    def every(self) -> list[Pair]:
+        """The pairs, and those that stand apart."""
+        return [*self.pairs, *(pair for group in self.apart for pair in group.pairs)]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -106,10 +111,21 @@ def diff(before: Side, after: Side, issues: Sequence[Issue], demonstrated: bool 
             f"{before.title} and {after.title} have no cell in common that ran on both sides. {HOW}"
         )
     verdicts = [judge(side.records, issues) for side in (before, after)]
-    shows = before.demonstrations | after.demonstrations if across and not demonstrated else ()
-    apart = [pair for pair in pairs if pair.record.kernel in shows]
-    rest = [pair for pair in pairs if pair.record.kernel not in shows] if apart else pairs
-    told = [one for one in groups(apart, verdicts) if one.outcome in ("regressed", "fixed")]
+    shows = before.demonstrations | after.demonstrations
+    return apart(before, after, pairs, verdicts, shows if across and not demonstrated else ())
+
+
+def apart(
+    before: Side,
+    after: Side,
+    pairs: Sequence[Pair],
+    verdicts: Sequence[Verdict],
+    shows: Collection[str],
+) -> Diff:
+    """The groups of the pairs, those of the kernels `shows` apart from the rest."""
+    mine = [pair for pair in pairs if pair.record.kernel in shows]
+    rest = [pair for pair in pairs if pair.record.kernel not in shows] if mine else pairs
+    told = [one for one in groups(mine, verdicts) if one.outcome in ("regressed", "fixed")]
     return Diff(before, after, rest, groups(rest, verdicts), told)
 
 

@@ -104,8 +104,9 @@ class Model:
                     across_columns=True,
                     unreached=(short & {before}, short & {after}),
                 )
-                groups = diff.groups(pairs, [self.view.verdict])
-                found[before, after] = Diff(sides[0], sides[1], pairs, groups)
+                found[before, after] = diff.apart(
+                    sides[0], sides[1], pairs, [self.view.verdict], self.view.demonstrations
+                )
         return found
 
     def before(self, column: str) -> Column | None:

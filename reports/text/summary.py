@@ -29,9 +29,9 @@ _HEADS = {
 
 def summary(view: View, verbose: bool = False, grid: str = "") -> str:
     """What a reader wants first stands first, and the verdict also last, where a terminal has scrolled to."""
-    verdict = _verdict(view)
+    ended = verdict(view)
     parts = [
-        verdict,
+        ended,
         _head(view),
         *_environments(view),
         *_missing(view),
@@ -41,7 +41,7 @@ def summary(view: View, verbose: bool = False, grid: str = "") -> str:
         *known(view, verbose),
         *_heavier(view),
         grid,
-        verdict,
+        ended,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -249,16 +249,17 @@ def _notes(view: View) -> list[str]:
     return [wrapped("Problem", text) for text in dict.fromkeys(problems)]
 
 
-def _verdict(view: View) -> str:
-    verdict, code = view.verdict, view.run.exit_code
+def verdict(view: View) -> str:
+    """How the run ended, in a sentence."""
+    found, code = view.verdict, view.run.exit_code
     if view.run.status != "finished":
         said = f"This run is not whole: {view.run.status}. What had finished is told here."
         return fill("", escape.line(said, LONGEST))
     if code == 0:
-        healed = f", {len(verdict.healed)} of them green shimmed" if verdict.healed else ""
-        left = len(verdict.unhealed)
+        healed = f", {len(found.healed)} of them green shimmed" if found.healed else ""
+        left = len(found.unhealed)
         healed += f", {left} red with the shims too, which heal none of these" if left else ""
-        return fill("", f"As expected: {len(verdict.known)} red cells, all known upstream{healed}.")
+        return fill("", f"As expected: {len(found.known)} red cells, all known upstream{healed}.")
     meaning = {
         1: f"Not as expected: {_wrong(view)}",
         2: "Nothing ran.",
