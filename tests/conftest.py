@@ -197,7 +197,9 @@ class FakeRun:
         self.said = io.StringIO()
         self._monkeypatch = monkeypatch
 
-    def __call__(self, script, ids=("triton-3.2.0",), issues=(), prepare=None, **plan):
+    def __call__(
+        self, script, ids=("triton-3.2.0",), issues=(), prepare=None, remove=False, **plan
+    ):
         from crosswarp.matrix.running.progress import PlainProgress
         from crosswarp.matrix.running.run import Runner
 
@@ -205,7 +207,7 @@ class FakeRun:
         with self.store() as store:
             runner = Runner(
                 self.plan(ids, **plan), store, self.work, prepare or FakePrepare(),
-                PlainProgress(self.said), issues, suite=fake_argv,
+                PlainProgress(self.said), issues, suite=fake_argv, remove=remove,
             )  # fmt: skip
             result = runner()
         return result

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from crosswarp.matrix.cell.protocol import Cell
-from crosswarp.matrix.environments import locks
+from crosswarp.matrix.environments import locks, removal
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.errors import (
     EXIT_CANCELLED,
@@ -109,6 +109,7 @@ class Runner:
         suite: Callable[[Path, Path], list[str]] = suite_argv,
         here: bool = False,
         judge: Callable[[Sequence[Record]], Any] | None = None,
+        remove: bool = False,
     ) -> None:
         self.plan = plan
         self._store = data
@@ -119,6 +120,8 @@ class Runner:
         self._argv = argv
         self._suite = suite
         self._here = here
+        # Whether a column's environment goes when the column has run, so that the disk holds one at a time.
+        self._remove = remove
         # What is expected of the records; anything with `as_expected` will do.
         self._judge = judge or (lambda records: verdict.judge(records, issues))
         self._stop = StopRequested()
@@ -131,20 +134,22 @@ class Runner:
                 f"the {cells} cells that it had finished are kept: crosswarp report --run {cut_off.id}"
             )
         self._recording.run = self._store.begin(self._argv, self.plan.describe())
+        self._progress.begins(len(self.plan.columns))
         # One thread: environments are prepared in order, ahead of the column that runs.
         pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="environment")
         try:
             with self._stop:
-                prepared = [
-                    (column, pool.submit(self._prepare, column)) for column in self.plan.columns
-                ]
+                prepared = self._prepared(pool)
                 for column, future in prepared:
+                    self._progress.preparing(column.id)
                     environment = self._environment(column, future)
                     if environment:
                         try:
                             self._column(column, environment)
                         finally:
                             environment.release()
+                    if self._remove:
+                        self._removed(column)
                 if self._stop:
                     self._store.finish(self._run, "cancelled", EXIT_CANCELLED)
         except WorkError:
@@ -165,6 +170,18 @@ class Runner:
                 f"Cancelled. What had finished is kept as run {self._run}: crosswarp report --run {self._run}"
             )
         return self._finish()
+
+    def _prepared(self, pool: ThreadPoolExecutor) -> Iterable[tuple[Column, Future[Environment]]]:
+        """Each column with its environment to be; where environments are removed, none before the last one is gone."""
+        if self._remove:
+            return ((column, pool.submit(self._prepare, column)) for column in self.plan.columns)
+        return [(column, pool.submit(self._prepare, column)) for column in self.plan.columns]
+
+    def _removed(self, column: Column) -> None:
+        """Its environment and what Triton compiled with it, of which nothing more is read."""
+        told = removal.remove(self._work, column.id)
+        if told:
+            self._recording.note(column.id, told)
 
     def _salvage(self, cut_off: store.Run) -> int:
         """Stores what a killed run's cells had written and its host had not read yet."""
