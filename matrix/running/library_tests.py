@@ -56,6 +56,7 @@ class LibraryTests:
             "tests": list(self.paths),
             "declares": {name: told for name, told in ranges.items() if told},
             **({"sample": self.sample} if self.sample else {}),
+            **({"cases": list(self.settings.cases)} if self.settings.cases else {}),
         }
 
 

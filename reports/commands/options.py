@@ -101,6 +101,13 @@ def add_here(group: argparse._ActionsContainer, meaning: str) -> None:
     )
 
 
+def add_shard(group: argparse._ActionsContainer, what: str) -> None:
+    group.add_argument(
+        "--shard", metavar="K/N",
+        help=f"the K-th of N shares of each column's {what}, to be merged: crosswarp merge",
+    )  # fmt: skip
+
+
 def add_work(group: argparse._ActionsContainer, meaning: str | None = None) -> None:
     group.add_argument("--work", type=Path, default=Path(".crosswarp"), metavar="DIR", help=meaning)
 

@@ -7,7 +7,8 @@ import pytest
 from crosswarp.compat.isolate import die_with_parent
 from crosswarp.matrix.cell.protocol import Cell, End, Start
 
-from .stream import Stream, read_spec
+from .specification import read_spec
+from .stream import Stream
 
 SPEC_ENV, LANE_ENV = "CROSSWARP_SPEC", "CROSSWARP_LANE"
 
