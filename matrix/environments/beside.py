@@ -7,6 +7,7 @@ installed, so that Triton, torch and numpy are the column's.
 
 from __future__ import annotations
 
+import copy as copy_module
 import hashlib
 import json
 import os
@@ -99,6 +100,12 @@ class Beside:
     def cancel(self) -> None:
         self._uv.cancel()
         self._prepare.cancel()
+
+    def over(self, prepare: Prepare, uv: Uv) -> Beside:
+        """The same library beside what `prepare` prepares. What was built of it is not built again."""
+        other = copy_module.copy(self)
+        other._prepare, other._uv = prepare, uv
+        return other
 
     # The library
 

@@ -66,8 +66,10 @@ class Library:
     def tests(
         self, sample: int | None = None, beside: Mapping[str, Sequence[Path]] | None = None
     ) -> LibraryTests:
+        """`beside` is filled as columns are prepared, and so is looked into later."""
         paths = library_tests.paths_of(self.root, self.settings)
-        return LibraryTests(self.root, self.declared, paths, self.settings, sample, beside or {})
+        folders = {} if beside is None else beside
+        return LibraryTests(self.root, self.declared, paths, self.settings, sample, folders)
 
     def beside(
         self, prepare: Prepare, work: Path, uv: Uv, say: Callable[[str], None] = lambda text: None

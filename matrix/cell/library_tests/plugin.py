@@ -9,7 +9,7 @@ PYTEST_DONT_REWRITE
 import json
 import os
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import pytest
 
@@ -116,5 +116,5 @@ class Cells:
     def pytest_runtest_logreport(self, report: Any) -> None:
         self.reports.append(report)
 
-    def _item(self, nodeid: str) -> Any:
+    def _item(self, nodeid: str) -> Tuple[str, str]:
         return names.names(nodeid, self.part.tests)
