@@ -17,6 +17,8 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Protocol
 
@@ -83,6 +85,7 @@ class Beside:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             found = self._needed(column, environment)
+            held = [f"{one.name}=={one.version}" for folder in found for one in _held(folder)]
             if self._checkout is not None:
                 found = [self._library(column, environment, self._checkout.resolve()), *found]
             self.folders[column.id] = tuple(found)
@@ -95,7 +98,7 @@ class Beside:
         except BaseException:
             environment.release()
             raise
-        return environment
+        return replace(environment, requirements=(*environment.requirements, *held))
 
     def cancel(self) -> None:
         self._uv.cancel()
@@ -266,6 +269,11 @@ def copy(checkout: Path, to: Path) -> None:
     # Some builds ask git for their version.
     if (checkout / ".git").exists():
         (to / ".git").symlink_to(checkout / ".git")
+
+
+def _held(folder: Path) -> list[Distribution]:
+    found = distributions(path=[str(folder)])
+    return sorted(found, key=lambda one: canonicalize_name(one.name))
 
 
 def _digest(wheel: Path) -> str:

@@ -31,8 +31,6 @@ _PLUGIN = "crosswarp.matrix.cell.pytest_plugin"
 _WORKER_DEATHS = 8
 # `python -m pytest` would import the library from its folder, and not as it is installed.
 _START = "import sys; sys.path.remove(''); import pytest; sys.exit(pytest.main())"
-# What stands for tests that pytest never came to collect.
-COLLECTION = "collection"
 
 
 def main(arguments: List[str]) -> int:
@@ -62,7 +60,9 @@ def _lane(spec: Dict[str, Any], lane: str, stream: Stream) -> int:
 def _unsupported(part: Part, reason: str, known: Optional[List[List[str]]], stream: Stream) -> None:
     """The tests that another target has, on one that this Triton does not compile for."""
     # Where nobody has collected, one cell stands for all of them, and the first shard tells it.
-    everything = [[COLLECTION, names.NO_PARAMETERS]] if not part.shard or part.shard[0] == 1 else []
+    everything = (
+        [[names.COLLECTION, names.NO_PARAMETERS]] if not part.shard or part.shard[0] == 1 else []
+    )
     items = everything if known is None else known
     stream.write(protocol.Session(part.lane, len(items), versions.found(), part.name))
     for kernel, case in items:
@@ -82,7 +82,7 @@ def _run(part: Part, spec: Dict[str, Any], stream: Stream) -> int:
             stream.write(protocol.Session(part.lane, 0, versions.found(), part.name))
             return SUITE_DONE
         stream.write(protocol.Session(part.lane, 1, versions.found(), part.name))
-        part.tell(stream, COLLECTION, names.IMPORT, _never_began(code, _since(log, before)))
+        part.tell(stream, names.COLLECTION, names.IMPORT, _never_began(code, _since(log, before)))
         return SUITE_DONE
     if code not in FINE:
         print(f"{part.lane}, {part.name}: pytest ended with status {code}", file=sys.stderr)

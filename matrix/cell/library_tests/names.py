@@ -9,6 +9,8 @@ NO_PARAMETERS = "-"
 _ALL = "*"
 # Of what could not be imported.
 IMPORT = "import"
+# The kernel that stands for tests that pytest never came to collect.
+COLLECTION = "collection"
 
 
 def names(nodeid: str, folders: Sequence[str] = ()) -> Tuple[str, str]:
