@@ -27,6 +27,7 @@ def pytest_generate_tests(metafunc):
     import torch
 
     torch.set_num_threads(1)
+    from . import preloading
     from .plan import shared_plan
     from .warm import warm
 
@@ -35,7 +36,8 @@ def pytest_generate_tests(metafunc):
     # The lane compile compares nothing.
     warm(spec.get("preload"), references=lane != "compile")
 
-    items = shared_plan(spec, lane)
+    items, preload = shared_plan(spec, lane)
+    preloading.load(preload)
     metafunc.parametrize("item", items, ids=[item.id for item in items])
 
 
