@@ -172,6 +172,7 @@ def test_the_table(releases, tmp_path):
         f"| {name} | imports | 3.9.0 | sm_90 | bare | 2 | 0 | 0 | 0 | 0 |",
         f"| {name} | tests | 3.10.0 | sm_90 | bare | 1 | 1 | 2 | 1 | 2 |",
     ]
+    assert "**Not run yet**: triton-3.9.0: liger-kernel, " in text and "triton-3.2.0" in text
     assert "- small: lacks einx (3.10.0 sm_90 bare × 1)" in text
     assert "triton.ops" in text and "<b>" not in text
 

@@ -385,6 +385,22 @@ def _became(record: Record, library: str, imports: bool) -> str:
     return "untold"
 
 
+def missing(runs: Sequence[Told]) -> str:
+    """What was not run, of all libraries and all published pairs: a table of a part is no table of the whole."""
+    have: dict[str, set[str]] = {}
+    for one in runs:
+        have.setdefault(one.about["column"], set()).add(one.about["library"])
+    every = [one.name for one in libraries()]
+    lacking = [f"{column}: {', '.join(name for name in every if name not in names)}"
+               for column, names in have.items() if set(every) - names]  # fmt: skip
+    others = [
+        one.id for one in columns.load() if one.triton and one.official and one.id not in have
+    ]
+    if others:
+        lacking.append(f"all of them on {', '.join(others)}")
+    return f"**Not run yet**: {'; '.join(lacking)}." if lacking else "All that is wanted was run."
+
+
 def section(work: Path) -> str:
     runs = told(work)
     dates = sorted({one.about["date"] for one in runs})
@@ -397,6 +413,7 @@ def section(work: Path) -> str:
         f"{' to '.join(dict.fromkeys(dates[:1] + dates[-1:]))}, way compile, with `crosswarp test … {command}`.",
         "Each row is a sample. What is `tests` are the release's own; what is `imports` has none, and each of its "
         "modules that imports Triton is imported. `lacks a package`: it asks for one that was not installed beside it.",
+        missing(runs),
         "",
         page(runs) + _END,
         "",
