@@ -17,6 +17,7 @@ from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import Run, Store
 from crosswarp.matrix.results.verdict import Healed, Verdict, judge
 from crosswarp.reports.findings.missing import unreached
+from crosswarp.reports.findings.whose import whose
 
 LATEST = "run"
 HOW = (
@@ -33,6 +34,8 @@ class Side:
     column: str | None = None
     # Columns that did not come to all of their cells.
     unreached: frozenset[str] = frozenset()
+    # Whose kernels they are, as far as a run says.
+    whose: str = ""
 
     @property
     def columns(self) -> list[str]:
@@ -56,6 +59,7 @@ class Group:
     pairs: list[Pair] = field(default_factory=list)
     shims: list[str] = field(default_factory=list)
     healed: int = 0
+    whose: str = ""
 
     @property
     def kernels(self) -> dict[str, int]:
@@ -98,7 +102,7 @@ def diff(before: Side, after: Side, issues: Sequence[Issue]) -> Diff:
             f"{before.title} and {after.title} have no cell in common that ran on both sides. {HOW}"
         )
     verdicts = [judge(side.records, issues) for side in (before, after)]
-    return Diff(before, after, pairs, groups(pairs, verdicts))
+    return Diff(before, after, pairs, groups(pairs, verdicts, after.whose or before.whose))
 
 
 def side(text: str, store: Path) -> Side:
@@ -127,7 +131,7 @@ def _of_run(store: Store, run: Run) -> Side:
     whole = "" if run.status == "finished" else f" ({run.status})"
     records = store.records(run.id)
     short = unreached(store.planned(run.id), by_column(records, _planned(run)))
-    return Side(f"run {run.id}{whole}", records, unreached=frozenset(short))
+    return Side(f"run {run.id}{whole}", records, unreached=frozenset(short), whose=whose(run.plan))
 
 
 def _column_of_latest(store: Store, column: str) -> Side:
@@ -171,7 +175,7 @@ def _aligned(before: Side, after: Side) -> tuple[Side, Side]:
     return (one, chosen) if before.column else (chosen, one)
 
 
-def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict]) -> list[Group]:
+def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict], of: str = "") -> list[Group]:
     """Each root cause once. `verdicts` judge the very records of the pairs."""
     explained = {
         id(record): issue
@@ -189,7 +193,7 @@ def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict]) -> list[Group]:
         told = _told(pair)
         issue = explained.get(id(told))
         key = (outcome, _cause(pair, told, issue))
-        group = found.setdefault(key, Group(outcome, issue))
+        group = found.setdefault(key, Group(outcome, issue, whose=of))
         group.pairs.append(pair)
         if id(told) in healed:
             group.healed += 1

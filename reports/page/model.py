@@ -15,6 +15,7 @@ from crosswarp.reports.findings import diff
 from crosswarp.reports.findings.diff import Diff, Side
 from crosswarp.reports.findings.missing import unreached
 from crosswarp.reports.findings.view import View
+from crosswarp.reports.findings.whose import whose
 from crosswarp.reports.page.text import slugs
 from crosswarp.reports.text import again
 
@@ -109,7 +110,7 @@ class Model:
                     across_columns=True,
                     unreached=(short & {before}, short & {after}),
                 )
-                groups = diff.groups(pairs, [self.view.verdict])
+                groups = diff.groups(pairs, [self.view.verdict], whose(self.view.run.plan))
                 found[before, after] = Diff(sides[0], sides[1], pairs, groups)
         return found
 
