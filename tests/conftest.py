@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -15,6 +16,41 @@ from pathlib import Path
 import pytest
 
 FAKE_SUITE = Path(__file__).with_name("fake_suite.py")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NO_BROWSER = (
+    "No browser: {}. Install one (Debian: apt-get install chromium; anywhere: playwright install chromium), "
+    'name one in CROSSWARP_BROWSER, or leave these tests out: pytest -m "not browser".'
+)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A Chromium, for the whole session."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        named = os.environ.get("CROSSWARP_BROWSER")
+        found = named or next(
+            filter(None, map(shutil.which, BROWSERS)), playwright.chromium.executable_path
+        )
+        if not Path(found).is_file():
+            pytest.fail(
+                NO_BROWSER.format(
+                    f"there is no {found}" if named else f"none of {', '.join(BROWSERS)}"
+                )
+            )
+        with playwright.chromium.launch(executable_path=found) as launched:
+            yield launched
+
+
+# Minutes each. With one file on one worker, what begins last ends last.
+LONG = ("test_cell_side.py", "test_real_columns.py", "test_deaths.py")
+
+
+def pytest_collection_modifyitems(items):
+    rank = {name: number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(LONG)))
+
 
 # Builds without a package from any index, and leaves a folder behind as others do.
 BACKEND = """
@@ -190,7 +226,9 @@ class FakeRun:
         self.said = io.StringIO()
         self._monkeypatch = monkeypatch
 
-    def __call__(self, script, ids=("triton-3.2.0",), issues=(), prepare=None, **plan):
+    def __call__(
+        self, script, ids=("triton-3.2.0",), issues=(), prepare=None, remove=False, **plan
+    ):
         from crosswarp.matrix.running.progress import PlainProgress
         from crosswarp.matrix.running.run import Runner
 
@@ -198,7 +236,7 @@ class FakeRun:
         with self.store() as store:
             runner = Runner(
                 self.plan(ids, **plan), store, self.work, prepare or FakePrepare(),
-                PlainProgress(self.said), issues, suite=fake_argv,
+                PlainProgress(self.said), issues, suite=fake_argv, remove=remove,
             )  # fmt: skip
             result = runner()
         return result

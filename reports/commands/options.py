@@ -132,6 +132,32 @@ def add_store(group: argparse._ActionsContainer) -> None:
     )  # fmt: skip
 
 
+def add_verbose(parser: argparse._ActionsContainer, meaning: str) -> None:
+    parser.add_argument("-v", "--verbose", action="store_true", help=meaning)
+
+
+def add_environments(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--environments", choices=("keep", "remove"), default="keep",
+        help="remove: one column after another, each environment gone when its column has run, for a small disk (keep)",
+    )  # fmt: skip
+
+
+def add_since(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--since", default="", metavar="A",
+        help="begin a comment with what is new since A, which is what `crosswarp diff` takes: a baseline file, a run",
+    )  # fmt: skip
+
+
+def add_demonstrations(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--demonstrations",
+        action="store_true",
+        help="with the kernels of crosswarp's that only show a known issue, which are left out else",
+    )
+
+
 def positive(text: str) -> int:
     number = int(text)
     if number < 1:

@@ -16,11 +16,13 @@ from crosswarp.matrix.running.revision import revision
 from crosswarp.matrix.running.run import Prepare, Runner
 from crosswarp.reports.commands import asked, own_tests
 from crosswarp.reports.commands.options import (
+    add_environments,
     add_files,
     add_here,
     add_limits,
     add_shard,
     add_store,
+    add_verbose,
     add_work,
     check_work,
     column_table,
@@ -61,6 +63,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument("--fresh", action="store_true", help="compile everything again")
     add_limits(how)
+    add_environments(how)
+    add_verbose(how, "all there is to say of what is known and healed too")
     where = parser.add_argument_group("where")
     add_work(where, "environments, caches and logs (.crosswarp)")
     add_files(where, "columns", "targets", "issues")
@@ -106,10 +110,11 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             runner = Runner(
                 planned, store, options.work, prepare, shown, known, argv,
                 suite=library_tests.argv, here=bool(options.here),
+                remove=options.environments == "remove",
             )  # fmt: skip
             result = runner()
             ended = view(store, known, result.run)
-    colour.show(summary(ended))
+    colour.show(summary(ended, options.verbose))
     if any(record.ran for record in ended.records):
         found = measured(options.store, result.run, column_table(options), [], [], [])
         print("".join(f"{line}\n" for line in range_text.declared(found)), end="")

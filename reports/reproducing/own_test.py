@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.cell.library_tests import names
 from crosswarp.matrix.checkout import metadata, settings
 from crosswarp.matrix.errors import UsageError
@@ -48,14 +49,18 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
     ]  # fmt: skip
     if said.time_limit != settings.Settings().time_limit:
         virtual += ["--crosswarp-time-limit", str(said.time_limit)]
-    versions = record.versions
-    found = [f"{one}=={_public(versions[one])}" for one in _INSTALLED if _plain(versions.get(one))]
+    installed = record.versions
+    found = [
+        f"{one}=={versions.public(installed[one])}"
+        for one in _INSTALLED
+        if _plain(installed.get(one))
+    ]
     install = [*found, "pytest", "crosswarp", *needs.pinned(view, record.column, said.requires)]
     case = (
         record.kernel if record.case == names.NO_PARAMETERS else f"{record.kernel}, {record.case}"
     )
-    told = [one for one in (*_INSTALLED, "python", "ptxas") if versions.get(one)]
-    seen = ", ".join(f"{one} {versions[one]}" for one in told) or record.column
+    told = [one for one in (*_INSTALLED, "python", "ptxas") if installed.get(one)]
+    seen = ", ".join(f"{one} {installed[one]}" for one in told) or record.column
     commit = str(view.run.plan.get("commit") or "")
     shimmed = ", shimmed" if record.mode == "shimmed" else ""
     head = [
@@ -111,8 +116,3 @@ def _target(record: Record, view: View, table: Mapping[str, Target]) -> str:
 
 def _plain(version: object) -> bool:
     return isinstance(version, str) and version.replace(".", "").replace("+", "").isalnum()
-
-
-def _public(version: object) -> str:
-    """Without the local part, which no index has."""
-    return str(version).partition("+")[0]

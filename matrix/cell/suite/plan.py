@@ -87,7 +87,10 @@ def _make(spec: Dict[str, Any], lane: str) -> Planned:
             stream.write(protocol.Note(text[:MAX_NOTE]))
         items += _items(spec, lane, name, loaded, on)
     stream.write(protocol.Session(lane, len(items), found))
-    return Planned(items, preloading.safe(preload, spec.get("memory_limit_mb")))
+    # They are planned, and the host has their cells.
+    taken = frozenset(spec.get("taken") or ())
+    left = [item for item in items if item.id not in taken]
+    return Planned(left, preloading.safe(preload, spec.get("memory_limit_mb")))
 
 
 def _items(

@@ -27,6 +27,8 @@ def pytest_generate_tests(metafunc):
     import torch
 
     torch.set_num_threads(1)
+    from crosswarp.compat import launch
+
     from . import preloading
     from .plan import shared_plan
     from .warm import warm
@@ -34,10 +36,11 @@ def pytest_generate_tests(metafunc):
     spec = metafunc.config.crosswarp_spec
     lane = os.environ[LANE_ENV]
     # The lane compile compares nothing.
-    warm(spec.get("preload"), references=lane != "compile")
+    warm(spec.get("preload"), references=lane != "compile", targets=spec["targets"].values())
 
     items, preload = shared_plan(spec, lane)
     preloading.load(preload)
+    launch.ready_to_fork()
     metafunc.parametrize("item", items, ids=[item.id for item in items])
 
 
