@@ -55,9 +55,9 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
         for one in _INSTALLED
         if _plain(installed.get(one))
     ]
-    triton = next((one for one in found if one.startswith("triton==")), "")
-    found = [one for one in found if one != triton]
-    install = [*found, "pytest", "crosswarp", *needs.pinned(view, record.column, said.requires)]
+    triton = [one for one in found if one.startswith("triton==")]
+    others = [one for one in found if one not in triton]
+    install = [*others, "pytest", "crosswarp", *needs.pinned(view, record.column, said.requires)]
     case = (
         record.kernel if record.case == names.NO_PARAMETERS else f"{record.kernel}, {record.case}"
     )
@@ -79,8 +79,8 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
         *(f"export {key}={shlex.quote(value)}" for key, value in said.env.items()),
         'if [ "${1:-}" = install ]; then',
         f"    python -m pip install {shlex.join(install)}",
-        *([f"    # torch, or the library, may ask for another\n    python -m pip install --no-deps {shlex.quote(triton)}"] if triton else []),
-        "    exec python -m pip install --no-deps .", "fi",
+        "    # torch, and the library, may ask for another Triton",
+        f"    exec python -m pip install --no-deps {shlex.join([*triton, '.'])}", "fi",
         f"exec pytest {shlex.join(virtual)} {shlex.join(test)}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
