@@ -36,7 +36,7 @@ class Case:
     targets: Tuple[str, ...] = ("*",)
     # passed to launch as keywords, beside the inputs
     options: Mapping[str, object] = field(default_factory=dict)
-    # of FEATURES, what this case uses beyond what its kernel always does
+    # of FEATURES and the kernel's probes, what this case uses beyond what its kernel always does
     requires: Tuple[str, ...] = ()
 
     @property
@@ -71,11 +71,14 @@ class Kernel:
     tolerance: Mapping[str, float] = field(default_factory=dict)
     # target family ("gfx9") -> dtype -> tolerance, where a platform needs another one
     tolerance_on: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    # of FEATURES, what every case of it uses
+    # of FEATURES and of `probes`, what every case of it uses
     uses: Tuple[str, ...] = ()
+    # features of a suite's own: name -> asks the Triton at hand, for the target at hand, why it lacks the feature; a
+    # text says why, and what uses it is `unsupported` there; nothing or an empty text says that it is there
+    probes: Mapping[str, Callable[[], Optional[str]]] = field(default_factory=dict)
 
     def features(self, case: Case) -> FrozenSet[str]:
-        """All of FEATURES that this case uses."""
+        """All that this case uses of FEATURES, and of the kernel's own."""
         return frozenset(self.uses + case.requires + (("bf16",) if case.dtype == "bf16" else ()))
 
 

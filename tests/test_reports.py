@@ -7,7 +7,9 @@ import json
 import pytest
 
 from crosswarp.matrix.results.store import Environment
-from crosswarp.reports.text import escape
+from crosswarp.reports.findings import diff
+from crosswarp.reports.text import diff_text, escape
+from crosswarp.reports.text.comment import comment
 from crosswarp.reports.text.export import export
 from crosswarp.reports.text.markdown import markdown
 from crosswarp.reports.text.summary import summary
@@ -334,3 +336,22 @@ def test_the_summary_points_at_what_is_green_and_heavier(stored, make_record):
     (line,) = (line for line in text.splitlines() if "crosswarp diff" in line)
     assert line == "  1 resource-regressed: crosswarp diff 1:triton-3.2.0 1:triton-3.10.0"
     assert "heavier" not in summary(stored(records[1:]))
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({}, "report it upstream and add it to issues.toml"),
+        ({"suite": "mine"}, "mend the kernel, or report it upstream and keep a record"),
+        (LIBRARY, "mend it in the library, or report it upstream"),
+    ],
+)
+def test_comments_and_diffs_advise_alike(stored, make_record, plan, said, tmp_path):
+    green = make_record(column="triton-3.1.0")
+    red = make_record(outcome="crash", fingerprint="SIGABRT")
+    view = stored([green, red], code=1, **plan)
+    assert f"{said[0].upper()}{said[1:]}" in comment(view)
+    store = tmp_path / "store.db"
+    sides = [diff.side(column, store) for column in ("triton-3.1.0", "triton-3.2.0")]
+    for told in (diff_text.terminal, diff_text.markdown):
+        assert said in " ".join(told(diff.diff(*sides, [])).split())

@@ -189,11 +189,22 @@ def test_a_good_one():
         (dataclasses.replace(GOOD, tolerance_on=None), "tolerance_on: it is None"),
         (dataclasses.replace(GOOD, uses="dot"), "uses: 'dot' is one text"),
         (dataclasses.replace(GOOD, name=None), "name: it is None"),
+        (dataclasses.replace(GOOD, probes=["mine"]), "probes: ['mine'] is a list"),
+        (dataclasses.replace(GOOD, probes={"dot": str}), "'dot' is one of crosswarp's"),
+        (dataclasses.replace(GOOD, probes={"mine": True}), "probes['mine']: True is a bool"),
+        (dataclasses.replace(GOOD, probes={7: str}), "probes: 7 is a int"),
+        (dataclasses.replace(GOOD, uses=("mine",)), "uses: 'mine' is none of"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_with_its_field(kernel, field):
     found = kernel_check.problems(kernel)
     assert any(field in one for one in found), found
+
+
+def test_a_suite_may_have_features_of_its_own():
+    probes = {"mine": str, "yours": str}
+    own = dataclasses.replace(case(requires=("mine", "dot")), uses=("yours",), probes=probes)
+    assert kernel_check.problems(own) == []
 
 
 def test_only_the_compile_lane_needs_no_tolerance():

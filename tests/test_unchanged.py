@@ -111,6 +111,15 @@ def test_the_machine_that_executes_ptx_judges_its_own_lane(found, monkeypatch):
     assert differ(before, found())[1] == {"emulate"}
 
 
+def test_the_mapping_of_torch_judges_every_lane(found, monkeypatch):
+    """A user's launchers may ask torch.cuda."""
+    before = found()
+    real = Path.read_bytes
+    edited = lambda path: real(path) + (b"#" if "virtual_torch" in path.parts else b"")  # noqa: E731
+    monkeypatch.setattr(Path, "read_bytes", edited)
+    assert differ(before, found())[1] == set(unchanged.LANES)
+
+
 def test_what_our_own_kernels_reach():
     names = {path.stem for path in unchanged.reach(HOME / "layer_norm.py", None)}
     assert {"layer_norm", "rms_norm", "case"} <= names and "softmax" not in names

@@ -19,6 +19,7 @@ from crosswarp.matrix.results.verdict import Healed, Verdict, judge
 from crosswarp.reports.findings import demonstrations
 from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.findings.missing import unreached
+from crosswarp.reports.findings.whose import whose
 
 LATEST = "run"
 HOW = (
@@ -35,6 +36,8 @@ class Side:
     column: str | None = None
     # Columns that did not come to all of their cells.
     unreached: frozenset[str] = frozenset()
+    # Whose kernels they are, as far as a run says.
+    whose: str = ""
     # Of its kernels, those that only show a known issue.
     demonstrations: frozenset[str] = frozenset()
 
@@ -60,6 +63,7 @@ class Group:
     pairs: list[Pair] = field(default_factory=list)
     shims: list[str] = field(default_factory=list)
     healed: int = 0
+    whose: str = ""
 
     @property
     def kernels(self) -> dict[str, int]:
@@ -125,8 +129,9 @@ def apart(
     """The groups of the pairs, those of the kernels `shows` apart from the rest."""
     mine = [pair for pair in pairs if pair.record.kernel in shows]
     rest = [pair for pair in pairs if pair.record.kernel not in shows] if mine else pairs
-    told = [one for one in groups(mine, verdicts) if one.outcome in ("regressed", "fixed")]
-    return Diff(before, after, rest, groups(rest, verdicts), told)
+    of = after.whose or before.whose
+    told = [one for one in groups(mine, verdicts, of) if one.outcome in ("regressed", "fixed")]
+    return Diff(before, after, rest, groups(rest, verdicts, of), told)
 
 
 def side(text: str, store: Path) -> Side:
@@ -161,7 +166,7 @@ def _of_run(store: Store, run: Run) -> Side:
     records = store.records(run.id)
     short = unreached(store.planned(run.id), by_column(records, _planned(run)))
     shows = demonstrations.among((record.kernel for record in records), run.plan)
-    return Side(f"run {run.id}{whole}", records, None, frozenset(short), shows)
+    return Side(f"run {run.id}{whole}", records, None, frozenset(short), whose(run.plan), shows)
 
 
 def _column_of_latest(store: Store, column: str) -> Side:
@@ -205,7 +210,7 @@ def _aligned(before: Side, after: Side) -> tuple[Side, Side]:
     return (one, chosen) if before.column else (chosen, one)
 
 
-def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict]) -> list[Group]:
+def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict], of: str = "") -> list[Group]:
     """Each root cause once. `verdicts` judge the very records of the pairs."""
     explained = {
         id(record): issue
@@ -223,7 +228,7 @@ def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict]) -> list[Group]:
         told = _told(pair)
         issue = explained.get(id(told))
         key = (outcome, _cause(pair, told, issue))
-        group = found.setdefault(key, Group(outcome, issue))
+        group = found.setdefault(key, Group(outcome, issue, whose=of))
         group.pairs.append(pair)
         if id(told) in healed:
             group.healed += 1

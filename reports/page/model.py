@@ -14,6 +14,7 @@ from crosswarp.reports.findings import diff
 from crosswarp.reports.findings.diff import Diff, Side
 from crosswarp.reports.findings.missing import unreached
 from crosswarp.reports.findings.view import View
+from crosswarp.reports.findings.whose import whose
 from crosswarp.reports.page.text import slugs
 from crosswarp.reports.text import again
 
@@ -98,7 +99,10 @@ class Model:
         found = {}
         for number, after in enumerate(ran):
             for before in ran[:number]:
-                sides = [Side("", self.view.by_column[one], one) for one in (before, after)]
+                of = whose(self.view.run.plan)
+                sides = [
+                    Side("", self.view.by_column[one], one, whose=of) for one in (before, after)
+                ]
                 pairs = comparison.pairs(
                     *(side.records for side in sides),
                     across_columns=True,

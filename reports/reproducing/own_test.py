@@ -55,7 +55,9 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
         for one in _INSTALLED
         if _plain(installed.get(one))
     ]
-    install = [*found, "pytest", "crosswarp", *needs.pinned(view, record.column, said.requires)]
+    triton = [one for one in found if one.startswith("triton==")]
+    others = [one for one in found if one not in triton]
+    install = [*others, "pytest", "crosswarp", *needs.pinned(view, record.column, said.requires)]
     case = (
         record.kernel if record.case == names.NO_PARAMETERS else f"{record.kernel}, {record.case}"
     )
@@ -77,8 +79,8 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
         *(f"export {key}={shlex.quote(value)}" for key, value in said.env.items()),
         'if [ "${1:-}" = install ]; then',
         f"    python -m pip install {shlex.join(install)}",
-        "    # what the library asks for may be another Triton",
-        "    exec python -m pip install --no-deps .", "fi",
+        "    # torch, and the library, may ask for another Triton",
+        f"    exec python -m pip install --no-deps {shlex.join([*triton, '.'])}", "fi",
         f"exec pytest {shlex.join(virtual)} {shlex.join(test)}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"

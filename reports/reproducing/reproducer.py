@@ -116,7 +116,7 @@ def script(
         _head(
             record, name, body, suite, virtual is not None and record.lane != "interpret", requires
         ),
-        _top(record, virtual),
+        _top(record, virtual, asks_torch=suite is not None),
         body,
         *_tail(record, tuned, virtual is not None),
     ]
@@ -269,7 +269,7 @@ def _needs(record: Record, body: str, suite: Path | None) -> list[str]:
     return ["torch", "triton", *(["crosswarp"] if ours else []), *beside]
 
 
-def _top(record: Record, virtual: Target | None) -> str:
+def _top(record: Record, virtual: Target | None, asks_torch: bool) -> str:
     lines = ["import os", "import sys", "from typing import Any, Dict"]
     if record.lane == "interpret":
         lines += ["", 'os.environ["TRITON_INTERPRET"] = "1"']
@@ -288,6 +288,11 @@ def _top(record: Record, virtual: Target | None) -> str:
             "    from crosswarp.matrix.cell.virtual_gpu import Target, activate", "",
             f"    target = Target(\n{given}\n    )", "    activate(target)",
         ]  # fmt: skip
+        if asks_torch:
+            lines += [
+                "    # what a launcher asks torch.cuda", "    from crosswarp.matrix.cell import virtual_torch", "",
+                "    virtual_torch.install(target)",
+            ]  # fmt: skip
         if record.lane == "emulate":
             lines += [
                 "    # executed on the CPU; half an hour, for machines of all kinds",

@@ -14,7 +14,8 @@ from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.since import Since
 from crosswarp.reports.findings.standing import standing
 from crosswarp.reports.findings.view import Regression, View, day
-from crosswarp.reports.text import escape
+from crosswarp.reports.findings.whose import whose
+from crosswarp.reports.text import advice, escape
 from crosswarp.reports.text.markdown import pipes, short
 from crosswarp.reports.text.summary import tally
 from crosswarp.reports.text.table import grids
@@ -148,7 +149,7 @@ def _sections(view: View) -> list[Section]:
     red, failed = unexpected(view), not_healed(view)
     if red:
         title = f"Regressed: {_number(red, 'root cause')} that no known issue explains"
-        sections.append(_causes(title, red, "Report it upstream and add it to issues.toml."))
+        sections.append(_causes(title, red, advice.sentence(whose(view.run.plan))))
     if failed:
         title = f"Not healed: {_number(failed, 'issue')} whose shim was not seen to heal it"
         note = "Mend the shim, or narrow what issues.toml promises of it."

@@ -10,7 +10,7 @@ from tabulate import tabulate
 from crosswarp.matrix.results.comparison import METRICS, WORSE, Change, Pair
 from crosswarp.matrix.results.record import Record
 from crosswarp.reports.findings.diff import Diff, Group, Side
-from crosswarp.reports.text import escape
+from crosswarp.reports.text import advice, escape
 from crosswarp.reports.text.layout import WIDTH, fill, row
 from crosswarp.reports.text.markdown import pipes, short
 
@@ -220,7 +220,7 @@ def _healed(group: Group) -> str:
     if group.shims:
         return f"by {', '.join(group.shims)} ({group.healed} of {len(group.pairs)} cells)"
     if group.issue is None:
-        return "no known issue: report it upstream and add it to issues.toml" if _red(group) else ""
+        return f"no known issue: {advice.short(group.whose)}" if _red(group) else ""
     return group.issue.workaround or "no shim"
 
 

@@ -14,6 +14,7 @@ from crosswarp.matrix.cell.virtual_gpu import Target, contain, launching
 from . import device, kernels, language, oracle, probe, turns, versions
 from .compare import compare, poisoned
 from .plan import Item
+from .stream import shortened
 from .tuning import ConfigLog, use_first_configuration
 from .verdict import Verdict, of_death, of_error, of_raised, told
 
@@ -149,7 +150,11 @@ def _in_child(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> 
     except BaseException as error:
         return _with_context(of_error(error, phase="import"))
     case = next(case for case in kernel.cases if case.id == item.case)
-    unsupported = _unsupported(item, kernel, case)
+    try:
+        unsupported = _unsupported(item, kernel, case)
+    except BaseException as error:
+        # A probe of the suite's own; to take what it raises for an answer would hide that it is wrong.
+        return _with_context(of_error(error, phase="probe"))
     if unsupported is not None:
         return unsupported
     verdict = _launch(item, spec, kernel, case, log)
@@ -165,7 +170,9 @@ def _prepare_lane(item: Item, spec: Dict[str, Any], started, finished) -> Option
         use_first_configuration()
         return None
     if item.lane in ("compile", "emulate"):
-        virtual_gpu.activate(Target.from_table(item.target, spec["targets"][item.target]))
+        target = Target.from_table(item.target, spec["targets"][item.target])
+        virtual_gpu.activate(target)
+        probe.map_torch(spec, target, item.lane)
     else:
         contain()
     if item.lane == "emulate":
@@ -186,6 +193,11 @@ def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
     lack = language.lack(kernel.features(case), found["triton"], item.target, shims)
     if lack is not None:
         return Verdict("unsupported", reason="language", message=lack.why, phase=item.lane)
+    for name in sorted(kernel.features(case) & set(kernel.probes)):
+        why = kernel.probes[name]()
+        if why:
+            message = shortened(f"{name}: {text_of(why)}")
+            return Verdict("unsupported", reason="feature", message=message, phase=item.lane)
     if item.lane != "interpret":
         return None
     gap = oracle.gap(kernel.features(case), found["triton"], found["numpy"], shims)

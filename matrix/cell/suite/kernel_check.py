@@ -50,7 +50,8 @@ def _kernel(kernel: Any, may_be_empty: bool, file: str) -> Iterator[str]:
         if not callable(found) and not (found is None and may_lack):
             hint = ', or its cases lanes=("compile",)' if name == "reference" else ""
             yield f"{name}: {_a(found)}: give a function{hint}"
-    yield from _words("uses", kernel.uses, FEATURES)
+    yield from _probes(kernel.probes)
+    yield from _words("uses", kernel.uses, _features(kernel))
     yield from _tolerances("tolerance", kernel.tolerance)
     if not isinstance(kernel.tolerance_on, Mapping):
         yield f"tolerance_on: {_a(kernel.tolerance_on)}: map families of targets to tolerances"
@@ -96,11 +97,28 @@ def _case(where: str, case: Any, kernel: Kernel) -> Iterator[str]:
         elif not all(type(key) is str for key in value):
             yield f"{where}: {name}: not all of its keys are text"
     yield from _words(f"{where}: lanes", case.lanes, LANES, empty="nothing would run")
-    yield from _words(f"{where}: requires", case.requires, FEATURES)
+    yield from _words(f"{where}: requires", case.requires, _features(kernel))
     yield from _words(f"{where}: targets", case.targets, empty="no target would run it")
     for target in _listed(case.targets):
         if type(target) is str and not target.startswith(_TARGETS):
             yield f"{where}: targets: {target!r} matches no target: write sm_90, gfx942, sm_* or *"
+
+
+def _probes(value: Any) -> Iterator[str]:
+    if not isinstance(value, Mapping):
+        yield f"probes: {_a(value)}: map names of features to functions"
+        return
+    for name, probe in value.items():
+        yield from _text("probes", name)
+        if name in FEATURES:
+            yield f"probes: {name!r} is one of crosswarp's: give it another name"
+        if not callable(probe):
+            yield f"probes[{name!r}]: {_a(probe)}: give a function that says why the feature is lacking"
+
+
+def _features(kernel: Kernel) -> Tuple[str, ...]:
+    own = kernel.probes if isinstance(kernel.probes, Mapping) else {}
+    return (*FEATURES, *(name for name in own if type(name) is str))
 
 
 def _words(where: str, value: Any, known: Tuple[str, ...] = (), empty: str = "") -> Iterator[str]:

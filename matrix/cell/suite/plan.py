@@ -90,7 +90,7 @@ def _make(spec: Dict[str, Any], lane: str) -> Planned:
     # They are planned, and the host has their cells.
     taken = frozenset(spec.get("taken") or ())
     left = [item for item in items if item.id not in taken]
-    return Planned(left, preloading.safe(preload, spec.get("memory_limit_mb")))
+    return Planned(left, preloading.safe(preload, spec.get("memory_limit_mb")) if left else [])
 
 
 def _items(

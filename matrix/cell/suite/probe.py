@@ -48,11 +48,19 @@ def prepare_import(lane: str, spec: Dict[str, Any]) -> None:
     """What a kernel's module may need before it is imported: Triton 3.2 and 3.3 ask for a driver to decorate."""
     if lane == "device" or os.environ.get("TRITON_INTERPRET") == "1" and not spec["targets"]:
         return
-    first = next(iter(spec["targets"].items()), None)
-    if first is not None:
-        for name, table in spec["targets"].items():
-            target = Target.from_table(name, table)
-            if target.backend == "cuda":
-                virtual_gpu.activate(target)
-                return
-        virtual_gpu.activate(Target.from_table(*first))
+    every = [Target.from_table(name, table) for name, table in spec["targets"].items()]
+    if every:
+        target = next((one for one in every if one.backend == "cuda"), every[0])
+        virtual_gpu.activate(target)
+        map_torch(spec, target, lane)
+
+
+def map_torch(spec: Dict[str, Any], target: Target, lane: str) -> None:
+    """Have torch.cuda speak for `target`, to the modules of a user's suite. There is no way back: only in a child.
+
+    Our own kernels ask torch nothing, and what launches a library's ops maps for itself.
+    """
+    if spec.get("suite") and not spec.get("libraries"):
+        from crosswarp.matrix.cell import virtual_torch
+
+        virtual_torch.install(target, zeroed=lane == "compile")

@@ -1,2 +1,6 @@
+class Config:
+    pass
+
+
 class Autotuner:
     pass

@@ -26,13 +26,16 @@ def pytest_configure(config):
 
 @pytest.fixture(autouse=True)
 def poisoned(monkeypatch):
-    own = torch.empty_like
+    for name in ("empty", "empty_like"):
+        monkeypatch.setattr(torch, name, filled(getattr(torch, name)))
 
-    def poisoned_empty_like(*args, **kwargs):
+
+def filled(own):
+    def poisoned_empty(*args, **kwargs):
         made = own(*args, **kwargs)
         return made.fill_(float("nan")) if made.is_floating_point() else made
 
-    monkeypatch.setattr(torch, "empty_like", poisoned_empty_like)
+    return poisoned_empty
 
 
 @pytest.fixture(scope="session")
