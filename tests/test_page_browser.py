@@ -426,8 +426,8 @@ def test_runs_are_set_against_each_other(visit, site, make_record):
     assert "1 squares differ: 1 newly red" in status.inner_text()
     changed = tab.locator("#changed").inner_text()
     assert "chunk" in changed and "bare: pass → limit" in changed
-    tab.get_by_label("From", exact=True).select_option("run 1, " + rows[3].split()[1][:10])
-    tab.get_by_label("To", exact=True).select_option(index=1)
+    tab.locator("#from").select_option("run 1, " + rows[3].split()[1][:10])
+    tab.locator("#to").select_option(index=1)
     assert "0 squares differ" in status.inner_text() and "#from=1&to=2" in tab.url
     tab.reload()
     assert "0 squares differ" in status.inner_text()

@@ -81,7 +81,7 @@ def compiled(
                 records = store.records(result.run)
         except CrosswarpError as error:
             return Compiled(missing=str(error))
-        found = _of_cache(work / "cache" / column.id, _options(wanted.config), python)
+        found = of_cache(work / "cache" / column.id, _options(wanted.config), python)
     mine = [r for r in records if not wanted.config or r.config == wanted.config] or records
     red = next((record for record in mine if record.red), next(iter(mine), None))
     told = f"{red.outcome}: {red.fingerprint or red.reason}".strip(": ") if red else ""
@@ -119,7 +119,8 @@ def _options(config: str) -> Mapping[str, int]:
     }
 
 
-def _of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str, dict[str, str]]:
+def of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str, dict[str, str]]:
+    """The texts of each launch that Triton's cache holds and whose options are these; `python` is the column's."""
     by_folder: dict[Path, dict[str, Path]] = defaultdict(dict)
     for path in sorted(cache.rglob("*")):
         if (
