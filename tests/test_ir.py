@@ -62,18 +62,21 @@ def cache(tmp_path):
                 f'{stage} of {warps} "ttg.num-warps" = {warps}'
             )
         if "ptx" in stages:
-            (folder / "_kernel.json").write_text(
-                json.dumps({"num_warps": warps, "name": "_kernel"})
-            )
+            metadata = {"num_warps": warps, "num_stages": 3}
+            (folder / "_kernel.json").write_text(json.dumps(metadata))
+    probe = tmp_path / "probe"
+    probe.mkdir()
+    (probe / "add.ttir").write_text('#loc = loc("/x/matrix/cell/suite/probe_kernels.py":8:0)')
     return tmp_path
 
 
 @pytest.mark.parametrize(
     ("options", "stages"),
     [
-        ({"num_warps": 4}, {"_kernel": ["ttir", "ttgir", "ptx"]}),
-        ({"num_warps": 8}, {"_kernel": ["ttir", "ttgir"]}),
-        ({}, {"_kernel": ["ttir", "ttgir", "ptx"], "_kernel'": ["ttir", "ttgir"]}),
+        ({"num_warps": 4}, {"_kernel, 4 warps, 3 stages": ["ttir", "ttgir", "ptx"]}),
+        ({"num_warps": 8}, {"_kernel, 8 warps": ["ttir", "ttgir"]}),
+        ({"num_warps": 8, "num_stages": 1}, {"_kernel, 8 warps": ["ttir", "ttgir"]}),
+        ({"num_stages": 1}, {"_kernel, 8 warps": ["ttir", "ttgir"]}),
     ],
 )
 def test_of_the_cache_what_the_configuration_made(cache, tmp_path, options, stages):
