@@ -4,10 +4,7 @@ of any network. Every test fails on an error in the console and on a request for
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -21,30 +18,8 @@ from crosswarp.reports.findings.view import view
 
 pytestmark = pytest.mark.browser
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-MISSING = (
-    "No browser: {}. Install one (Debian: apt-get install chromium; anywhere: playwright install chromium), "
-    'name one in CROSSWARP_BROWSER, or leave these tests out: pytest -m "not browser".'
-)
 HOSTILE = '\u202e\x1b[31m"></script><script>hacked=1</script><img src=x onerror=hacked=1>'
 CRASH = "#target=sm_90&cell=chunk/triton-3.2.0"
-
-
-@pytest.fixture(scope="session")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        named = os.environ.get("CROSSWARP_BROWSER")
-        found = named or next(
-            filter(None, map(shutil.which, NAMES)), playwright.chromium.executable_path
-        )
-        if not Path(found).is_file():
-            pytest.fail(
-                MISSING.format(f"there is no {found}" if named else f"none of {', '.join(NAMES)}")
-            )
-        with playwright.chromium.launch(executable_path=found) as launched:
-            yield launched
 
 
 @pytest.fixture

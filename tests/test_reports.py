@@ -95,8 +95,9 @@ LIBRARY = {"library": {"name": "lib", "declares": {"triton": "triton>=2.3.1"}}}
                 "mend it in the library",
                 "crosswarp test --columns triton-3.2.0",
                 "--cases test_a::test_1",
+                "crosswarp reproduce",
             ],
-            ["crosswarp reproduce"],
+            ["--issues-file"],
         ),
     ],
 )

@@ -29,8 +29,9 @@ from crosswarp.reports.findings.causes import Cause, unexpected
 from crosswarp.reports.findings.since import compared
 from crosswarp.reports.findings.standing import standing
 from crosswarp.reports.findings.view import View, view
+from crosswarp.reports.reproducing import needs, own_test
 from crosswarp.reports.reproducing.drafts import drafts
-from crosswarp.reports.reproducing.reproduce import suite_of, typical
+from crosswarp.reports.reproducing.reproduce import is_of_library, suite_of, typical
 from crosswarp.reports.reproducing.reproducer import script
 from crosswarp.reports.text import escape, folder
 from crosswarp.reports.text.again import command
@@ -160,11 +161,11 @@ def _folded(title: str, language: str, text: str) -> str:
 
 
 def _script(view: View, script: str) -> str:
-    if view.run.plan.get("library"):
-        # A library's test is no one script.
-        return ""
-    title = "A script that shows it with torch and triton alone"
     told = escape.block(f"crosswarp reproduce --run {view.run.id}", 400)
+    if is_of_library(view):
+        title = "What to install, and the pytest that shows it"
+        return _folded(title, "sh", script) or f"{title}:\n\n{told}"
+    title = "A script that shows it with torch and triton alone"
     return _folded(title, "python", script) or f"{title}:\n\n{told}"
 
 
@@ -193,14 +194,19 @@ def _issues(options: argparse.Namespace, shown: View, known: Sequence[Issue]) ->
     causes = unexpected(shown)
     table = targets.load()
     files = {}
-    for cause, record in zip(causes, drafts(shown, known)):
+    for cause, draft in zip(causes, drafts(shown, known)):
         files[f"{cause.key}.title.txt"] = title(cause) + "\n"
         try:
-            text = script(typical(cause), _suite(shown), table)
+            record = typical(cause)
+            if is_of_library(shown):
+                text = own_test.script(shown, record, Path(), table, "reproduce.sh")
+            else:
+                requires = needs.of_suite(shown, record.column)
+                text = script(record, _suite(shown), table, requires=requires)
         except UsageError:
             # Its file is not here: the issue is posted without it.
             text = ""
-        files[f"{cause.key}.md"] = body(shown, cause, options.link, record, text)
+        files[f"{cause.key}.md"] = body(shown, cause, options.link, draft, text)
     folder.write(options.out, files)
     if options.dry_run:
         print("\n".join(f"{cause.key}  {title(cause)}" for cause in causes) or "no new root cause")

@@ -15,6 +15,9 @@ from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.facts.targets import Target
 
+# Seconds for one configuration of a case.
+TIME_LIMIT = 120
+
 
 def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """What to run; asked.py reads it."""
@@ -69,7 +72,7 @@ def add_limits(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--time-limit",
         type=positive,
-        default=120,
+        default=TIME_LIMIT,
         metavar="S",
         help="for one configuration of a case (120)",
     )
@@ -99,6 +102,13 @@ def add_here(group: argparse._ActionsContainer, meaning: str) -> None:
     group.add_argument(
         "--here", nargs="?", type=Path, const=Path(sys.executable), metavar="PYTHON", help=meaning
     )
+
+
+def add_shard(group: argparse._ActionsContainer, what: str) -> None:
+    group.add_argument(
+        "--shard", metavar="K/N",
+        help=f"the K-th of N shares of each column's {what}, to be merged: crosswarp merge",
+    )  # fmt: skip
 
 
 def add_work(group: argparse._ActionsContainer, meaning: str | None = None) -> None:

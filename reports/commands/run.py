@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from crosswarp import kernels
-from crosswarp.matrix.environments import here, resolver
+from crosswarp.matrix.environments import resolver
 from crosswarp.matrix.environments.beside import Beside
 from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv
@@ -27,6 +26,7 @@ from crosswarp.reports.commands.options import (
     add_here,
     add_limits,
     add_selection,
+    add_shard,
     add_store,
     add_verbose,
     add_work,
@@ -46,10 +46,7 @@ DESCRIPTION = "Run the matrix."
 
 def add(parser: argparse.ArgumentParser) -> None:
     what = add_selection(parser)
-    what.add_argument(
-        "--shard", metavar="K/N",
-        help="the K-th of N shares of each column's cases, to be merged: crosswarp merge",
-    )  # fmt: skip
+    add_shard(what, "cases")
     what.add_argument(
         "--requires", action="append", default=[], type=_requirement, metavar="REQUIREMENT",
         help="what the suite's modules import besides Triton and torch, installed beside each column (repeatable)",
@@ -62,7 +59,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--fresh",
         action="store_true",
-        help="compile everything again, rather than take from Triton's cache what an earlier run compiled",
+        help="compile and run everything again, rather than take from Triton's cache what an earlier run compiled, and "
+        "from the store the verdicts on what has not changed since",
+    )
+    how.add_argument(
+        "--take-all",
+        action="store_true",
+        help="of what has not changed take crashes and timeouts from the store as well, which otherwise run again",
     )
     how.add_argument(
         "--dry-run",
@@ -105,15 +108,11 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                     "--here runs the interpreter at hand as it is. Leave out --requires, and install there what it "
                     "names."
                 )
-            if options.columns:
-                raise UsageError(
-                    "--here runs one column, the interpreter at hand. Leave out --columns."
-                )
-            prepare = here.look(Path(os.path.abspath(options.here)))
-            chosen = [prepare.column]
-            if prepare.gpu and not options.lanes:
+            prepare = looked = asked.at_hand(options)
+            chosen = [looked.column]
+            if looked.gpu and not options.lanes:
                 lanes = (*lanes, "device")
-                shown.say(f"a GPU is here ({prepare.gpu}): the device lane runs too")
+                shown.say(f"a GPU is here ({looked.gpu}): the device lane runs too")
         else:
             listed, chosen = asked.chosen_columns(options)
             if options.main:
@@ -148,6 +147,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             column_limit=options.column_limit,
             suite=wanted.suite,
             fresh=options.fresh,
+            take="everything" if options.take_all else "verdicts",
             shard=check_shard(options.shard),
             beside=beside.folders if beside else {},
             about={"requires": options.requires} if options.requires else {},

@@ -193,7 +193,7 @@ def _advice(view: View, first: Record) -> str:
             "New: mend it in the library, or raise the range in its metadata. Where Triton is at fault, report it "
             "upstream and keep a record in issues.toml beside the library's settings."
         )
-        return "\n".join([fill("  ", told), row("the first", again), record])
+        return "\n".join([fill("  ", told), row("the first", again), script + record])
     if run.plan.get("suite"):
         told = (
             "New: mend the kernel. Where Triton is at fault, report it upstream and keep a record in a file of yours "
