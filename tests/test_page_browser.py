@@ -409,7 +409,7 @@ def test_runs_are_set_against_each_other(visit, site, make_record):
     assert "0 squares differ" in status.inner_text() and "#from=1&to=2" in tab.url
     tab.reload()
     assert "0 squares differ" in status.inner_text()
-    tab.get_by_label("Kernel").select_option("chunk")
+    tab.locator("#of").select_option("chunk")
     assert tab.get_by_label("triton-3.3.1, run 3: bare limit").count() == 1
     assert tab.get_by_label("triton-3.3.1, run 2: bare pass").count() == 1
 
