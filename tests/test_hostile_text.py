@@ -450,7 +450,15 @@ def _twice(shown, path):
 
 
 # What an argument parser would give
-ASKED = argparse.Namespace(kernel="softmax", target="sm_90", lane="compile", mode="bare", case="*")
+ASKED = argparse.Namespace(
+    kernel="softmax",
+    target="sm_90",
+    lane="compile",
+    mode="bare",
+    case="*",
+    library=None,
+    suite=None,
+)
 
 
 def outputs(path, known, allowed, scripts, drawn, xsd):
