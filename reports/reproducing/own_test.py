@@ -70,7 +70,7 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
         + (f", {library} at commit {commit}." if commit else f", {library}."),
         "In the checkout of the library; on a GPU the same pytest without its options --virtual-gpu and --crosswarp.",
     ]
-    python, file = escape.line(str(versions.get("python") or "3"), 40), escape.line(name, 200)
+    python, file = escape.line(str(installed.get("python") or "3"), 40), escape.line(name, 200)
     lines = ["#!/bin/sh", *(f"# {escape.line(line, _LONGEST)}" for line in head)]
     lines += [
         "#", f"#   sh {file} install   first, in an environment of Python {python}", f"#   sh {file}", "set -eu",
