@@ -267,6 +267,10 @@ class FakeRun:
 
         return Store(self.database)
 
+    @staticmethod
+    def argv(python, spec):
+        return fake_argv(python, spec)
+
 
 def fake_argv(python, spec):
     return [str(python), str(FAKE_SUITE), str(spec)]

@@ -352,26 +352,34 @@ def test_the_action_caches_environments_by_their_lock(desk):
     assert all(re.fullmatch(r"crosswarp-[0-9a-f]{32}", key) for key in keys)
 
 
-def test_a_comment_starts_with_what_is_new(desk, make_record):
-    """Since a baseline in which the red case was green, and one that held it already."""
-    options = "--suite my_kernels --columns triton-3.2.0,triton-3.9.0 --lanes compile"
-    github = Github(desk, {**CONTEXT, "inputs.options": options, "inputs.baseline": "b.json"})
-    steps, environ = loaded(ACTION)["runs"]["steps"], {"GH_TOKEN": "token"}
-    ended, home = github.steps("missing", steps, environ, {})
-    assert ended["Comment"] == 0 and "not compared with `b.json`" in (home / "summary").read_text()
-    with Store(home / "crosswarp-report" / "store.db") as store:
+def test_a_comment_starts_with_what_is_new(desk):
+    """Since a baseline that is not there, one in which the red case was green, and one that held it already."""
+    script = json.loads((desk.folder / "script.json").read_text())
+    home = desk.job("since")
+    (step,) = [s for s in loaded(ACTION)["runs"]["steps"] if s.get("name") == "Comment"]
+    environ = {
+        "REPORT": "report",
+        "PULL_REQUEST": "7",
+        "LINK": "",
+        "GH_TOKEN": "token",
+        "BASELINE": "b.json",
+    }
+    run = f"crosswarp run --suite my_kernels --columns {','.join(script)} --lanes compile --store report/store.db"
+    assert desk.shell(run, home, {}) == 1
+    with Store(home / "report" / "store.db") as store:
         records = store.records(store.run().id)
     green = [replace(record, outcome="pass", fingerprint="") for record in records]
-    for name, committed, title, first in (
-        ("worse", green, "1 newly red · 1 regressed", "**Newly red since `b.json`**"),
-        ("known", records, "nothing new · 1 regressed", "**What is new**"),
+    for committed, title, first in (
+        (None, "1 regressed", "not compared with `b.json`"),
+        (green, "1 newly red · 1 regressed", "**Newly red since `b.json`**"),
+        (records, "nothing new · 1 regressed", "**What is new**"),
     ):
-        desk.files["b.json"] = baseline.dumped(committed)
-        ended, home = github.steps(name, steps, environ, {})
+        if committed:
+            (home / "b.json").write_text(baseline.dumped(committed))
+        assert desk.shell(step["run"], home, environ) == 0
         (comment,) = desk.state.glob("comment-*")
         text = comment.read_text("utf-8")
-        assert f"### ❌ crosswarp: {title}" in text
-        assert text.split("\n\n")[2] == first
+        assert f"### ❌ crosswarp: {title}" in text and first in "".join(text.split("\n\n")[2:4])
 
 
 def test_a_new_release_that_turns_something_red_opens_an_issue(desk):
@@ -383,12 +391,13 @@ def test_a_new_release_that_turns_something_red_opens_an_issue(desk):
     ended, _ = looking.steps("nothing", steps, environ, {})
     assert ended == {"Install": 0}
     found = Github(desk, {**CONTEXT, "steps.look.outputs.columns": "triton-3.9.0"})
-    for name in ("first", "second"):
-        ended, home = found.steps(name, steps, environ, {})
-        assert ended == {"Install": 0, "Run": 1, "Report": 0, "Open issues": 0}
-        assert (desk.artifacts / "new-releases" / "site" / "index.html").is_file()
-        # The second time it is there.
-        (issue,) = desk.state.glob("issue-*")
+    ended, home = found.steps("first", steps, environ, {})
+    assert ended == {"Install": 0, "Run": 1, "Report": 0, "Open issues": 0}
+    assert (desk.artifacts / "new-releases" / "site" / "index.html").is_file()
+    again = steps[-1]["run"]
+    assert desk.shell(again, home, {"GH_TOKEN": "token", "LINK": ""}) == 0
+    # The second time it is there.
+    (issue,) = desk.state.glob("issue-*")
     assert issue.read_text("utf-8").startswith("softmax on triton-3.9.0: crash")
     assert job["permissions"] == {"contents": "read", "issues": "write"}
     assert workflow["permissions"] == {"contents": "read"}

@@ -27,10 +27,10 @@ def crosswarp(tmp_path, monkeypatch, command):
 
 @pytest.fixture
 def stored(tmp_path):
-    def make(*records, status="finished", planned=0):
+    def make(*records, status="finished", planned=0, **plan):
         with Store(tmp_path / "store.db") as store:
             columns = list(dict.fromkeys(record.column for record in records))
-            run = store.begin(["run"], {"columns": columns})
+            run = store.begin(["run"], {"columns": columns, **plan})
             for column in columns:
                 store.session(run, column, "compile", {}, planned)
             store.cells(run, records)
@@ -368,3 +368,26 @@ def test_hostile_text_in_a_baseline(crosswarp, hostile, tmp_path):
     assert (tmp_path / "b.json").read_text("utf-8").replace("\n", "").isprintable()
     status, out, _ = crosswarp("diff", "b.json", "run")
     assert status == 0 and "Nothing regressed among 3 cells" in out
+
+
+@pytest.mark.parametrize(("plan", "apart"), [({}, True), ({"suite": "theirs"}, False)])
+def test_between_columns_the_demonstrations_stand_apart(
+    crosswarp, stored, make_record, plan, apart
+):
+    """A kernel of the suite and one that only shows an issue, both red on the newer column."""
+    records = [
+        make_record(column=column, kernel=kernel, **({"outcome": "crash", "fingerprint": "f"} if red else {}))
+        for column, red in (("triton-3.1.0", False), ("triton-3.2.0", True))
+        for kernel in ("softmax", "block_pointers")
+    ]  # fmt: skip
+    stored(*records, **plan)
+    status, out, _ = crosswarp("diff", "triton-3.1.0", "triton-3.2.0")
+    told = " ".join(out.split())
+    assert status == 1 and ("Worse: 1 cells" if apart else "Worse: 2 cells") in told
+    assert ("not counted above; --demonstrations): begin: not known" in told) is apart
+    document = json.loads(crosswarp("diff", "triton-3.1.0", "triton-3.2.0", "--format", "json")[1])
+    assert len(document["demonstrations_left_out"]) == apart
+    _, out, _ = crosswarp("diff", "triton-3.1.0", "triton-3.2.0", "--demonstrations")
+    assert "Worse: 2 cells" in out
+    # Between runs nothing is left out.
+    assert "Worse" not in crosswarp("diff", "1", "1")[1]

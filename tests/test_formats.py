@@ -243,7 +243,8 @@ def test_hostile_text_is_shown_harmlessly(hostile_view, render):
 
 @pytest.mark.parametrize("render", FORMATS, ids=lambda one: one.__name__)
 def test_what_is_missing_is_said_in_every_format(mixed, render):
-    assert "triton-3.1.0" in render(mixed)
+    # A table is as narrow as it can be: a minor stands for its column.
+    assert ("3.1" if render is table else "triton-3.1.0") in render(mixed)
     assert re.search("othing was recorded|not run|Not run", render(mixed)) or render in (
         table,
         markdown,

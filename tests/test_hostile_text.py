@@ -26,15 +26,16 @@ import pytest
 import xmlschema
 from cmarkgfm.cmark import Options
 
+from crosswarp import compat
 from crosswarp.matrix.errors import CrosswarpError
 from crosswarp.matrix.facts import columns, targets
 from crosswarp.matrix.printable import printable
 from crosswarp.matrix.results.store import MIGRATIONS, Environment, Store
-from crosswarp.matrix.running import attribution, progress
+from crosswarp.matrix.running import attribution, ir, progress
 from crosswarp.matrix.running.bisection import Found, Seen
 from crosswarp.reports import page
 from crosswarp.reports.commands import bisect, blame, github
-from crosswarp.reports.findings import diff, proofs
+from crosswarp.reports.findings import diff, ir_cells, proofs
 from crosswarp.reports.findings import range as range_module
 from crosswarp.reports.findings.causes import unexpected
 from crosswarp.reports.findings.history import Past, history, worst_of
@@ -328,6 +329,7 @@ OURS = {
 LIVE = re.compile(
     r"@\w|#\d|\bGH-\d|www\.\w|://|\b[\w.+-]+@[\w-]+\.|\b(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.I
 )
+SHIM_LINKS = {shim.link for shim in compat.all_shims()}
 LINKS = {"https://example.org/owner/project/issues/1", "https://example.org/run"}
 
 
@@ -388,7 +390,7 @@ def site_takes(files, allowed, scripts):
             found = Tags(text)
             assert found.tags <= allowed, (path, found.tags - allowed)
             assert set(found.scripts) <= scripts
-            for link in found.links - LINKS:
+            for link in found.links - LINKS - SHIM_LINKS:
                 assert re.fullmatch(r"[\w./%#?=&~+-]*", link or "") and not link.startswith("//"), (
                     link
                 )
@@ -421,6 +423,26 @@ def records_take(text):
         )
 
 
+def _texts(shown):
+    """What a compiler would say in the words of the store: as text, as the name of a launch, as a reason."""
+    entries = []
+    for record in shown.records[:40]:
+        one = ir_cells.Shown(
+            record.kernel, record.case, record.config, record.target, "regressed", *COLUMNS
+        )
+        said = f"{record.fingerprint}\n{record.message[:5000]}"
+        sides = [
+            {record.kernel: {"ttir": text, "sass": said}}
+            for text in (said, f"{said}\n{record.case}")
+        ]
+        entries.append(
+            page.Entry(
+                one, ir.Compiled(sides[0], record.reason), ir.Compiled(sides[1], "", record.message)
+            )
+        )
+    return list({entry.slug: entry for entry in entries}.values())
+
+
 def _twice(shown, path):
     with Store(path) as store:
         worst = worst_of(store.records(shown.run.id))
@@ -428,7 +450,15 @@ def _twice(shown, path):
 
 
 # What an argument parser would give
-ASKED = argparse.Namespace(kernel="softmax", target="sm_90", lane="compile", mode="bare", case="*")
+ASKED = argparse.Namespace(
+    kernel="softmax",
+    target="sm_90",
+    lane="compile",
+    mode="bare",
+    case="*",
+    library=None,
+    suite=None,
+)
 
 
 def outputs(path, known, allowed, scripts, drawn, xsd):
@@ -462,7 +492,8 @@ def outputs(path, known, allowed, scripts, drawn, xsd):
             terminal_takes("\n".join(map(str, json_takes(content).values())))
     svg_takes(grid.svg(shown, Model(shown, known)), drawn)
     # Its own past twice is as strange as any other's.
-    site_takes(page.site(shown, known, past=[*past, *_twice(shown, path)]), allowed, scripts)
+    made = page.site(shown, known, past=[*past, *_twice(shown, path)], texts=_texts(shown))
+    site_takes(made, allowed, scripts)
     made = drafts(shown, known)
     records_take(escape.terminal("\n".join(made)))
     for cause, record in zip(unexpected(shown), made):
@@ -552,7 +583,7 @@ def readers(base, known, xsd, monkeypatch):
     monkeypatch.setattr(sys.modules["crosswarp.reports.page.site"], "Environment", made)
     with Store(base) as store:
         shown = view(store, known)
-    files = page.site(shown, known, past=_twice(shown, base))
+    files = page.site(shown, known, past=_twice(shown, base), texts=_texts(shown))
     pages = [Tags(text) for path, text in files.items() if path.endswith(".html")]
     # Which words a run has decides on the class and on what is marked, never on the kinds of elements.
     allowed = set().union(*(one.tags for one in pages)) | {("td", "rowspan"), ("td", "colspan")}

@@ -10,8 +10,10 @@ import pytest
 
 from crosswarp.matrix.facts.language_table import Name, Release
 from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running.ir import Compiled
 from crosswarp.reports import page as site_module
 from crosswarp.reports.findings.history import history
+from crosswarp.reports.findings.ir_cells import Shown
 from crosswarp.reports.findings.view import view
 
 pytestmark = pytest.mark.browser
@@ -24,13 +26,14 @@ CRASH = "#target=sm_90&cell=chunk/triton-3.2.0"
 def site(page_run, make_issue, make_record, tmp_path):
     """The folder of a site: what page_run has, and more records."""
 
-    def make(*more, language=None, runs=1):
+    def make(*more, language=None, runs=1, texts=None):
         issues = [make_issue()]
         for _ in range(runs - 1):
             page_run()
         with Store(page_run(more=more)) as store:
             shown = view(store, issues)
-            files = site_module.site(shown, issues, language, history(store, shown.run))
+            past = history(store, shown.run)
+            files = site_module.site(shown, issues, language, past, texts)
         site_module.write(tmp_path / "site", files)
         return tmp_path / "site"
 
@@ -401,14 +404,37 @@ def test_runs_are_set_against_each_other(visit, site, make_record):
     assert "1 squares differ: 1 newly red" in status.inner_text()
     changed = tab.locator("#changed").inner_text()
     assert "chunk" in changed and "bare: pass → limit" in changed
-    tab.get_by_label("From", exact=True).select_option("run 1, " + rows[3].split()[1][:10])
-    tab.get_by_label("To", exact=True).select_option(index=1)
+    tab.locator("#from").select_option("run 1, " + rows[3].split()[1][:10])
+    tab.locator("#to").select_option(index=1)
     assert "0 squares differ" in status.inner_text() and "#from=1&to=2" in tab.url
     tab.reload()
     assert "0 squares differ" in status.inner_text()
-    tab.get_by_label("Kernel").select_option("chunk")
+    tab.locator("#of").select_option("chunk")
     assert tab.get_by_label("triton-3.3.1, run 3: bare limit").count() == 1
     assert tab.get_by_label("triton-3.3.1, run 2: bare pass").count() == 1
+
+
+def test_what_the_compiler_made_is_shown_with_what_differs(visit, site):
+    cell = Shown(
+        "chunk", "fp16", "num_warps=8", "sm_90", "regressed", "triton-3.1.0", "triton-3.2.0"
+    )
+    before = Compiled({"_k, 8 warps": {"ttir": "a\nb", "sass": f"MOV {HOSTILE}"}}, "pass")
+    after = Compiled({"_k, 8 warps": {"ttir": "a\nB"}}, f"crash: {HOSTILE}", f"gone {HOSTILE}")
+    folder = site(texts=[site_module.Entry(cell, before, after)])
+    tab = visit("kernels/chunk.html", folder)
+    tab.get_by_role("link", name="3.1.0 → triton-3.2.0").click()
+    differs = tab.get_by_role("region", name="ttir: what differs")
+    assert differs.inner_text().split() == ["@@", "-1,2", "+1,2", "@@", "a", "-b", "+B"]
+    colours = [
+        differs.locator(f".{kind}").evaluate("node => getComputedStyle(node).color")
+        for kind in ("add", "del")
+    ]
+    assert len(set(colours)) == 2
+    tab.get_by_text("sass:").click()
+    assert "One of the two has none." in tab.locator("main").inner_text()
+    assert tab.evaluate("typeof hacked") == "undefined" and tab.locator("main img").count() == 0
+    tab.get_by_role("link", name="IR").click()
+    assert tab.get_by_role("row", name="chunk").count() == 1
 
 
 def test_a_run_without_cells_says_what_to_do(visit, tmp_path):

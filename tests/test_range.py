@@ -243,3 +243,14 @@ def test_hostile_text(crosswarp, stored, make_record, form):
         for block in out.strip().split("\n\n"):
             rows = [line for line in block.splitlines() if line.startswith("|")]
             assert len({row.replace("\\|", "").count("|") for row in rows}) <= 1
+
+
+@pytest.mark.parametrize(("plan", "left"), [({}, True), ({"suite": "theirs"}, False)])
+def test_what_shows_a_known_issue_makes_no_range(crosswarp, stored, make_releases, plan, left):
+    shows = make_releases("grrg", kernel="block_pointers")
+    stored(*make_releases("gggg"), *shows, **plan)
+    _, out, _ = crosswarp()
+    assert ("bare      triton>=2.3.1,<3.3\n" in out) is left
+    assert ("Left out: 1 kernels that each show a known issue" in out) is left
+    for more in (["--demonstrations"], ["--kernels", "block_*"]):
+        assert "!=3.0.*" in crosswarp(*more)[1]

@@ -29,6 +29,8 @@ STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
 # What a page may show of one text.
 LONGEST = 400_000
 _TIMEOUT = 60
+_OPTIONS = ("num_warps", "num_stages")
+_PROBES = "cell/suite/probe_kernels.py"
 # Where a line came from: paths of the machine, and noise in a comparison.
 _LOCATION = re.compile(r" ?\bloc\((?:[^()\"]|\"[^\"]*\"|\((?:[^()\"]|\"[^\"]*\")*\))*\)")
 _DEBUG = re.compile(r",? ?!dbg !\d+")
@@ -81,7 +83,7 @@ def compiled(
                 records = store.records(result.run)
         except CrosswarpError as error:
             return Compiled(missing=str(error))
-        found = _of_cache(work / "cache" / column.id, _options(wanted.config), python)
+        found = of_cache(work / "cache" / column.id, _options(wanted.config), python)
     mine = [r for r in records if not wanted.config or r.config == wanted.config] or records
     red = next((record for record in mine if record.red), next(iter(mine), None))
     told = f"{red.outcome}: {red.fingerprint or red.reason}".strip(": ") if red else ""
@@ -119,7 +121,8 @@ def _options(config: str) -> Mapping[str, int]:
     }
 
 
-def _of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str, dict[str, str]]:
+def of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str, dict[str, str]]:
+    """The texts of each launch that Triton's cache holds and whose options are these; `python` is the column's."""
     by_folder: dict[Path, dict[str, Path]] = defaultdict(dict)
     for path in sorted(cache.rglob("*")):
         if (
@@ -132,9 +135,13 @@ def _of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str
     for files in by_folder.values():
         if not files.keys() & set(STAGES):
             continue
-        if not _is_of(files, options):
+        said = _said(files)
+        if said is None or any(said.get(name, value) != value for name, value in options.items()):
             continue
         name = next(path.stem for stage, path in files.items() if stage in STAGES)
+        # Of several configurations of one kernel, the same on both columns: no hash says which is which.
+        told = [f"{said[one]} {one.removeprefix('num_')}" for one in _OPTIONS if one in said]
+        name = ", ".join([name, *told])
         while name in found:
             name += "'"
         texts = {
@@ -147,18 +154,27 @@ def _of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str
     return found
 
 
-def _is_of(files: Mapping[str, Path], options: Mapping[str, int]) -> bool:
-    """What has ended says what it was compiled with; what has not, says it in its module."""
-    if "json" in files:
-        try:
-            said = json.loads(files["json"].read_text("utf-8", "replace"))
-        except ValueError:
-            return False
-        return all(said.get(name, value) == value for name, value in options.items())
-    warps = options.get("num_warps")
-    text = files["ttgir"].read_text("utf-8", "replace") if "ttgir" in files else ""
-    told = re.search(r"num-warps\"? = (\d+)", text)
-    return not (warps and told) or int(told[1]) == warps
+def _said(files: Mapping[str, Path]) -> dict[str, int] | None:
+    """What a launch was compiled with, as far as it says; None for what is none of the suite's kernels.
+
+    What has ended has its metadata beside it; what has not, says the warps in its module.
+    """
+    texts = {
+        stage: files[stage].read_text("utf-8", "replace")
+        for stage in ("json", "ttir", "ttgir") if stage in files
+    }  # fmt: skip
+    # By these two the suite finds out what the column can compile.
+    if _PROBES in texts.get("ttir", ""):
+        return None
+    try:
+        said = json.loads(texts.get("json", "{}"))
+    except ValueError:
+        said = {}
+    if not isinstance(said, dict):
+        said = {}
+    found = {name: said[name] for name in _OPTIONS if isinstance(said.get(name), int)}
+    warps = re.search(r"num-warps\"? = (\d+)", texts.get("ttgir", ""))
+    return {"num_warps": int(warps[1]), **found} if warps else found
 
 
 def _sass(cubin: Path, python: Path) -> str:

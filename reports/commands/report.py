@@ -10,6 +10,7 @@ from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.results.store import Store
 from crosswarp.reports import page
+from crosswarp.reports.commands import ir_texts
 from crosswarp.reports.commands.options import (
     add_files,
     add_run,
@@ -49,6 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_verbose(
         parser, "of a table: every kernel, and all there is to say of what is known and healed"
     )
+    ir_texts.add(parser)
     add_run(parser)
     add_files(parser, "issues")
     add_store(parser)
@@ -59,6 +61,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         raise UsageError(
             "--format html writes a folder of pages, and nothing else does: write --format html --out DIR."
         )
+    if options.ir and options.format != "html":
+        raise UsageError("--ir adds pages. Write --format html --out DIR with it.")
     known = known_issues(options)
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
@@ -74,7 +78,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         "csv": lambda: spreadsheet(shown),
     }
     if options.format == "html":
-        page.write(options.out, page.site(shown, known, language_table.load(), past))
+        texts = ir_texts.texts(options, shown, known) if options.ir else None
+        page.write(options.out, page.site(shown, known, language_table.load(), past, texts))
         print(escape.terminal(str(options.out / "index.html")))
     else:
         colour.show_as(options.format, formats[options.format]())

@@ -19,7 +19,7 @@ from crosswarp.reports.findings import language_view
 from crosswarp.reports.findings.history import Past
 from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.findings.view import View
-from crosswarp.reports.page import cells, pages, runs
+from crosswarp.reports.page import cells, ir, pages, runs
 from crosswarp.reports.page.missing import missing, unsupported
 from crosswarp.reports.page.model import Model
 from crosswarp.reports.page.text import block, line, script, web
@@ -48,10 +48,14 @@ def site(
     issues: Sequence[Issue],
     language: Table | None = None,
     past: Sequence[Past] = (),
+    texts: Sequence[ir.Entry] | None = None,
 ) -> dict[str, str]:
-    """Path and text of every file; the language table has a page where it is given, and the runs in `past` have one."""
+    """Path and text of every file; the language table has a page where it is given, and so have the runs in
+    `past` and the compiler's `texts`."""
     model = Model(view, issues)
-    render = _Renderer(model, with_language=bool(language), with_history=bool(past))
+    render = _Renderer(
+        model, with_language=bool(language), with_history=bool(past), with_ir=texts is not None
+    )
     files = {
         "index.html": render(
             "index.html",
@@ -95,11 +99,19 @@ def site(
                 (one.place, one.outcome): f"why-{number}" for number, one in enumerate(failures, 1)
             },
         )
+    if texts is not None:
+        files["ir/index.html"] = render("irs.html", "../", "IR", entries=texts)
+        for entry in texts:
+            files[f"ir/{entry.slug}.html"] = render("ir.html", "../", "", **ir.context(entry))
     for slug, detail in cells.details(model).items():
         files[f"data/kernels/{slug}.js"] = f"crosswarp.loaded({script(detail)});\n"
     for kernel in model.kernels:
         files[f"kernels/{kernel.slug}.html"] = render(
-            "kernel.html", "../", "", **pages.kernel(model, kernel)
+            "kernel.html",
+            "../",
+            "",
+            **pages.kernel(model, kernel),
+            texts=[one for one in texts or () if one.shown.kernel == kernel.name],
         )
     for column in model.columns:
         files[f"columns/{column.slug}.html"] = render(
@@ -144,7 +156,9 @@ def _square_class(sign: str) -> str:
 
 
 class _Renderer:
-    def __init__(self, model: Model, with_language: bool, with_history: bool) -> None:
+    def __init__(
+        self, model: Model, with_language: bool, with_history: bool, with_ir: bool
+    ) -> None:
         self._environment = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
@@ -163,6 +177,7 @@ class _Renderer:
             "missing": missing(model),
             "with_language": with_language,
             "with_history": with_history,
+            "with_ir": with_ir,
             "about": ABOUT,
             "repository": _repository(),
             "shim_names": {shim.name for shim in compat.all_shims()},

@@ -19,7 +19,7 @@ from crosswarp.reports.text import escape
 # A name stands in a row, a fingerprint in a line; a message may fill a screen or two.
 MAX_LINE = 300
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9._+-]+")
-_MAX_SLUG = 60
+MAX_SLUG = 60
 
 
 @lru_cache(maxsize=4096)
@@ -50,11 +50,11 @@ def script(value: Any) -> str:
 
 def slugs(names: Iterable[str]) -> dict[str, str]:
     """A file name for each name: the name itself where that is one, else what is left of it and a hash."""
-    return {name: _slug(name) for name in names}
+    return {name: slug_of(name) for name in names}
 
 
-def _slug(name: str) -> str:
-    slug = _NOT_IN_SLUGS.sub("-", name.lower()).strip("-.")[:_MAX_SLUG]
+def slug_of(name: str) -> str:
+    slug = _NOT_IN_SLUGS.sub("-", name.lower()).strip("-.")[:MAX_SLUG]
     # `index` is ours; and to some disks `Softmax` and `softmax` are one.
     if slug and slug == name and slug != "index":
         return slug

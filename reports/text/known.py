@@ -21,7 +21,8 @@ def known(view: View, verbose: bool = False) -> list[str]:
     if not by_issue:
         return []
     shims_ran = any(record.mode == "shimmed" for record in view.records)
-    brief, whole = [], []
+    brief: list[list[Regression]] = []
+    whole: list[list[Regression]] = []
     for mine in by_issue.values():
         healed = all(group.healed == group.cells for group in mine)
         # Where no shim was asked for, none can be told to have failed.

@@ -1,0 +1,118 @@
+"""What `crosswarp report --ir` adds: a few cells compiled anew, in the environments that are there."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import columns, targets
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.running import ir, plan
+from crosswarp.matrix.running.ir import Compiled, Wanted
+from crosswarp.matrix.running.progress import progress
+from crosswarp.matrix.running.recording import Progress
+from crosswarp.matrix.running.run import suite_argv
+from crosswarp.reports.commands.options import positive
+from crosswarp.reports.findings.ir_cells import chosen
+from crosswarp.reports.findings.view import View
+from crosswarp.reports.page import Entry, Model
+
+_SECONDS, _MEGABYTES = 600, 6000
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what the compiler made of it (html)")
+    group.add_argument(
+        "--ir",
+        action="store_true",
+        help="compile a few cells that turned red or grew heavier anew, on both columns, and show MLIR, PTX, SASS and "
+        "what differs",
+    )
+    group.add_argument(
+        "--ir-at-most", type=positive, default=4, metavar="N", help="cells to show (4)"
+    )
+    group.add_argument(
+        "--ir-python", action="append", default=[], metavar="COLUMN=PYTHON",
+        help="the interpreter of a column, where it is not the environment in --work (repeatable)",
+    )  # fmt: skip
+    group.add_argument(
+        "--suite",
+        type=Path,
+        metavar="DIR",
+        help="the run's folder of kernels, where they are not ours",
+    )
+    group.add_argument("--work", type=Path, default=Path(".crosswarp"), metavar="DIR")
+
+
+def texts(options: argparse.Namespace, shown: View, known: Sequence[Issue]) -> list[Entry]:
+    """Raises UsageError for kernels that nobody has named: what a store names is not imported for it."""
+    if shown.run.plan.get("library"):
+        raise UsageError(
+            "--ir compiles kernels of a suite, and this run is of a library's tests. Leave it out."
+        )
+    if shown.run.plan.get("suite") and not options.suite:
+        raise UsageError(
+            "--ir imports the kernels of this run, which are not crosswarp's own. Name their folder: --suite DIR."
+        )
+    pythons = dict(map(_python, options.ir_python))
+    model = Model(shown, known)
+    steps = [
+        model.upgrades[before.id, after.id]
+        for after in model.columns if (before := model.before(after.id))
+    ]  # fmt: skip
+    suite = options.suite.resolve() if options.suite else None
+    done: dict[Wanted, Compiled] = {}
+    entries = []
+    with progress() as told:
+        for one in chosen(steps, options.ir_at_most):
+            sides = [one.on(column) for column in (one.before, one.after)]
+            for wanted in sides:
+                if wanted not in done:
+                    done[wanted] = _compiled(wanted, options.work, pythons, suite, told)
+            entries.append(Entry(one, *(done[wanted] for wanted in sides)))
+    return entries
+
+
+def _compiled(
+    wanted: Wanted, work: Path, pythons: Mapping[str, Path], suite: Path | None, told: Progress
+) -> Compiled:
+    table = targets.load()
+    if wanted.kernel not in plan.kernel_names(suite) or wanted.target not in table:
+        return Compiled(missing="This crosswarp has no such kernel or target.")
+    try:
+        column = _column(wanted.column)
+    except UsageError as error:
+        return Compiled(missing=str(error))
+    python = pythons.get(wanted.column, work.absolute() / "envs" / column.id / "bin" / "python")
+    if not python.exists():
+        build = f"crosswarp run --columns {column.id} --kernels {wanted.kernel}"
+        return Compiled(missing=f"Its environment is not there. Build it: {build}")
+    limits = plan.Plan(
+        columns=(),
+        targets=table,
+        jobs=1,
+        suite=suite,
+        memory_limit_mb=_MEGABYTES,
+        column_limit=_SECONDS,
+    )
+    here = wanted.column in pythons
+    return ir.compiled(wanted, limits, column, python, told, suite_argv, here)
+
+
+def _column(name: str) -> Column:
+    (column,) = columns.choose(columns.load(), [name])
+    return column
+
+
+def _python(text: str) -> tuple[str, Path]:
+    column, sign, python = text.partition("=")
+    if not sign or not Path(python).exists():
+        raise UsageError(
+            f'--ir-python "{text}": write COLUMN=PYTHON with an interpreter that is there.'
+        )
+    # Not resolved: what makes an environment of it is where the link lies.
+    return column, Path(os.path.abspath(python))
