@@ -44,7 +44,7 @@ from typing import Protocol, cast
 COMMANDS = (
     "run", "test", "init", "lint", "report", "diff", "baseline", "range", "bisect", "blame", "reproduce", "issues",
     "plan", "merge", "github", "badge", "columns", "update", "targets", "runs", "doctor", "vendor", "docs", "language",
-    "libraries",
+    "libraries", "guards",
 )  # fmt: skip
 
 
