@@ -297,14 +297,14 @@ class _Definitions:
                     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                         if isinstance(target, ast.Name):
                             values.setdefault(target.id, []).append(node.value)
-            for node in ast.walk(source.tree):
-                if isinstance(node, ast.Import):
-                    for one in node.names:
+            for other in ast.walk(source.tree):
+                if isinstance(other, ast.Import):
+                    for one in other.names:
                         name = one.asname or one.name.partition(".")[0]
                         imports[name] = (one.name if one.asname else name, "")
-                elif isinstance(node, ast.ImportFrom):
-                    module = source.absolute(node.module, node.level)
-                    for one in node.names:
+                elif isinstance(other, ast.ImportFrom):
+                    module = source.absolute(other.module, other.level)
+                    for one in other.names:
                         imports[one.asname or one.name] = (module, one.name)
             self._known[source.path] = values, imports
         return self._known[source.path]

@@ -86,16 +86,14 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
     def get_code(self, fullname: str) -> Any:
         # Past whatever bytecode lies beside it, which has no guards.
-        return self.source_to_code(self.get_data(self.path), self.path)
-
-    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> Any:
-        tree = turnable(ast.parse(data, path), self._spans)
-        return compile(tree, path, "exec", dont_inherit=True, optimize=_optimize)
+        tree = turnable(ast.parse(self.get_data(self.path), self.path), self._spans)
+        return compile(tree, self.path, "exec", dont_inherit=True)
 
 
-def turnable(tree: ast.AST, spans: Dict[Span, str]) -> ast.AST:
+def turnable(tree: ast.Module, spans: Dict[Span, str]) -> ast.Module:
     """`tree` with the expressions of `spans` handed through the function."""
-    return ast.fix_missing_locations(_Through(spans).visit(tree))
+    found: ast.Module = ast.fix_missing_locations(_Through(spans).visit(tree))
+    return found
 
 
 class _Through(ast.NodeTransformer):
@@ -104,11 +102,11 @@ class _Through(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         name = self._taken(node)
-        node = self.generic_visit(node)
+        inner: Any = self.generic_visit(node)
         if name is None:
-            return node
+            return inner
         function = ast.Name(_NAME, ast.Load())
-        call = ast.Call(function, [ast.Constant(name), node], [])
+        call = ast.Call(function, [ast.Constant(name), inner], [])
         return ast.copy_location(call, node)
 
     def _taken(self, node: ast.AST) -> Optional[str]:
