@@ -323,6 +323,7 @@ OLD, MIDDLE, NEW = "triton-3.2.0", "here-triton-3.6.0", "triton-3.10.0"
         ([(OLD, "sm_90", "crash", "pass")], f"goes the wrong way on {OLD} (sm_90): only the other side is green"),
         ([(OLD, "sm_90", "crash", "crash")], f"red either way on {OLD} (sm_90)"),
         ([(OLD, "sm_90", "pass", "unsupported")], "not exercised"),
+        ([(OLD, "sm_90", "pass", "timeout"), (NEW, "sm_90", "pass", "pass")], f"never needed on any column tried ({NEW} (sm_90)); timed out on {OLD} (sm_90), which says nothing"),
         ([], "not tried"),
     ],
 )  # fmt: skip
@@ -330,11 +331,22 @@ def test_verdict(sides, verdict):
     assert told_of(*sides).verdict == verdict
 
 
+def test_what_launches_the_same_either_way_was_not_put_to_the_test():
+    same = [
+        dataclasses.replace(trial(OLD, "sm_90", "pass", turned), launched="kernel, 4 warps")
+        for turned in ("", GUARD.id)
+    ]
+    other = [same[0], dataclasses.replace(same[1], launched="kernel, 8 warps")]
+    told = [answers([GUARD], [GUARD.id], one, [(OLD, "sm_90")])[0] for one in (same, other)]
+    assert told[0].verdict == f"asked on {OLD} (sm_90), where no launch hangs on it"
+    assert told[1].verdict == f"never needed on any column tried ({OLD} (sm_90))"
+
+
 def test_one_case_that_needs_it_is_enough():
     trials = [trial(OLD, "sm_90", "pass", case=case) for case in "ab"]
     trials += [trial(OLD, "sm_90", "pass", GUARD.id, "a"), trial(OLD, "sm_90", "crash", GUARD.id, "b")]  # fmt: skip
     [answer] = answers([GUARD], [GUARD.id], trials, [(OLD, "sm_90")])
-    assert answer.places[0].need is Need.NEEDED and answer.places[0].cases == 2
+    assert answer.places[0].need is Need.NEEDED and answer.places[0].cases == 1
 
 
 EVIL = "x\x1b[2J\u202e</script>`|<b>\n::error::@me"

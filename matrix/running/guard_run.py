@@ -29,11 +29,13 @@ class Trial:
     Attributes:
         turned: the guard's id; empty where the library is as it is.
         reached: the guards that the case met, with what each was there before it was turned.
+        launched: equal for trials that compiled and launched the same; empty where that is not known.
     """
 
     record: Record
     turned: str = ""
     reached: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
+    launched: str = ""
 
 
 def argv(python: Path, spec: Path) -> list[str]:
@@ -121,4 +123,7 @@ def _trial(
     reached = {
         str(name): tuple(bool(one) for one in answers) for name, answers in told["reached"].items()
     }
-    return Trial(replace(record, issue=issue.id if issue else ""), str(told["turned"]), reached)
+    told_issue = issue.id if issue else ""
+    return Trial(
+        replace(record, issue=told_issue), str(told["turned"]), reached, str(told.get("launched", ""))
+    )  # fmt: skip

@@ -20,7 +20,16 @@ class Need(enum.Enum):
     NOT_NEEDED = "not needed"
     WRONG = "wrong way"
     BOTH_RED = "red either way"
+    # It was asked, and what was compiled and launched is the same either way: another case might need it.
+    NO_EFFECT = "no launch hangs on it"
+    # Too slow on this machine: says nothing.
+    TIMEOUT = "timed out"
     NOT_REACHED = "not exercised"
+
+
+_WEIGHED = (
+    Need.NEEDED, Need.WRONG, Need.NOT_NEEDED, Need.BOTH_RED, Need.TIMEOUT, Need.NO_EFFECT,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,7 @@ class Place:
 
     Attributes:
         held: what the test was there; both where it was asked several times.
-        cases: how many reached it and said something.
+        cases: how many say that.
         red: what shows it: the other side's red where it is needed, this side's where it goes the wrong way.
     """
 
@@ -67,6 +76,10 @@ class Answer:
             parts.append(f"goes the wrong way on {_told(wrong)}: only the other side is green")
         if red := self.at(Need.BOTH_RED):
             parts.append(f"red either way on {_told(red)}")
+        if late := self.at(Need.TIMEOUT):
+            parts.append(f"timed out on {_told(late)}, which says nothing")
+        if idle := self.at(Need.NO_EFFECT):
+            parts.append(f"asked on {_told(idle)}, where no launch hangs on it")
         if not parts:
             return "not exercised" if self.places else "not tried"
         if silent := self.at(Need.NOT_REACHED):
@@ -102,21 +115,27 @@ def _place(guard: str, column: str, target: str, trials: Sequence[Trial]) -> Pla
         whole = as_it_is.get(_case(turned))
         if whole is None or turned.record.outcome in ("unsupported", "not-run"):
             continue
+        if "timeout" in (whole.record.outcome, turned.record.outcome):
+            needs.append(Need.TIMEOUT)
+            continue
         held |= dict.fromkeys(whole.reached.get(guard, ()))
         green, other_green = not whole.record.red, not turned.record.red
         if green and not other_green:
             needs.append(Need.NEEDED)
             other_red.append(turned.record)
         elif green:
-            needs.append(Need.NOT_NEEDED)
+            same = whole.launched and whole.launched == turned.launched
+            needs.append(Need.NO_EFFECT if same else Need.NOT_NEEDED)
         else:
             needs.append(Need.WRONG if other_green else Need.BOTH_RED)
             this_red.append(whole.record)
     # One case that needs it is enough; one that is red anyway says nothing of the others.
-    for need in (Need.NEEDED, Need.WRONG, Need.NOT_NEEDED, Need.BOTH_RED):
+    for need in _WEIGHED:
         if need in needs:
-            red = {Need.NEEDED: other_red, Need.NOT_NEEDED: []}.get(need, this_red)
-            return Place(column, target, need, tuple(held), len(needs), tuple(red))
+            red = {Need.NEEDED: other_red, Need.WRONG: this_red, Need.BOTH_RED: this_red}
+            return Place(
+                column, target, need, tuple(held), needs.count(need), tuple(red.get(need, ()))
+            )
     return Place(column, target, Need.NOT_REACHED)
 
 

@@ -68,7 +68,7 @@ def text(report: Report) -> str:
     for answer in report.answers:
         guard = answer.guard
         lines.append(escape.line(f"{guard.id}: {guard.text} ({', '.join(guard.kinds)})", 300))
-        lines += [f"    {escape.line(one, 300)}" for one in _about(answer, report)]
+        lines += [f"    {escape.line(one, 500)}" for one in _about(answer, report)]
     return "\n".join([*lines, escape.line(summary(report)), *_proves(report)]) + "\n"
 
 

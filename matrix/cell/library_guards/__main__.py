@@ -6,6 +6,7 @@ SPEC.json is that of a suite (suite/plan.py), and beside that `guards` (forcing.
 Exit status: one of the SUITE_ numbers of matrix/errors.py.
 """
 
+import hashlib
 import json
 import os
 import sys
@@ -71,10 +72,11 @@ def _environ(spec: Dict[str, Any], path: Path) -> None:
 
 def _item(item: plan.Item, spec: Dict[str, Any], forcing: Forcing, out: Any) -> None:
     def one(turned: str) -> Any:
+        configs: List[List[str]] = []
         forcing.begin(turned)
-        verdict = runner.run(item, spec, lambda *_: None)
+        verdict = runner.run(item, spec, lambda name, one, _: configs.append([name, one.outcome]))
         reached = forcing.reached()
-        _answer(item, turned, verdict, reached, out)
+        _answer(item, turned, verdict, reached, _launched(verdict, configs), out)
         return verdict, reached
 
     verdict, reached = one("")
@@ -85,11 +87,23 @@ def _item(item: plan.Item, spec: Dict[str, Any], forcing: Forcing, out: Any) -> 
             one(guard)
 
 
-def _answer(item: plan.Item, turned: str, verdict: Verdict, reached: Any, out: Any) -> None:
+def _launched(verdict: Verdict, configs: List[List[str]]) -> str:
+    """A digest of what was compiled and launched, which configurations of a tuning that were; empty where none was."""
+    launches = [{**one, "compile_seconds": None} for one in verdict.resources.get("launches") or ()]
+    tuned = sorted(one for one in configs if one[0])
+    if not (launches or tuned):
+        return ""
+    said = json.dumps(clean([launches, tuned]), sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def _answer(
+    item: plan.Item, turned: str, verdict: Verdict, reached: Any, launched: str, out: Any
+) -> None:
     place = {name: getattr(item, name) for name in ("target", "lane", "mode", "kernel", "case")}
     # Launches and resources are no part of the question.
     fields = {name: value for name, value in told(verdict).items() if name != "resources"}
-    _tell(out, {**place, "turned": turned, "reached": reached, **fields})
+    _tell(out, {**place, "turned": turned, "reached": reached, "launched": launched, **fields})
 
 
 def _tell(out: Any, line: Dict[str, Any]) -> None:
