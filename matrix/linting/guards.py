@@ -112,7 +112,9 @@ def find(
         tests = [one for one in tests if one[2].kinds]
         if not tests:
             continue
-        holds, letters = _values(project, source, [leaf for leaf, _, _ in tests], releases)
+        # Of hardware nothing is known without asking it.
+        asked = [leaf for leaf, _, trace in tests if VERSION in trace.kinds]
+        holds, letters = _values(project, source, asked, releases) if asked else ({}, set())
         for leaf, code, trace in tests:
             span = (leaf.lineno, leaf.col_offset, leaf.end_lineno or leaf.lineno, leaf.end_col_offset or 0)  # fmt: skip
             guards.append(
@@ -205,7 +207,7 @@ class _Definitions:
     ) -> set[tuple[str, int, int]]:
         """Of the files that a test goes back to: where versions are compared as texts."""
         found: set[tuple[str, int, int]] = set()
-        for path in {path for path, _, _ in trace.compares}:
+        for path in {path for path, _, _ in trace.compares if VERSION in trace.kinds}:
             if path not in self._letters:
                 source = next(one for one in self._by_module.values() if one.path == path)
                 self._letters[path] = _values(project, source, [], releases)[1]
