@@ -91,6 +91,11 @@ def test_command(tmp_path, command):
         assert status == 2 and said in err
     status, _, err = command("lint", str(tmp_path / "gone"))
     assert status == 2 and "no such file or folder" in err
+    (tmp_path / "crosswarp.toml").unlink()
+    pinned = '[project.optional-dependencies]\nnvidia = ["torch==2.9.0+cu128"]'
+    (tmp_path / "pyproject.toml").write_text(pinned)
+    status, _, err = run("--exclude", "old")
+    assert status == 1 and "Releases by metadata: all, for none of the known ones is allowed" in err
     (tmp_path / "crosswarp.toml").write_text("lint-exclude = 3")
     status, _, err = run()
     assert status == 2 and "lint-exclude" in err
