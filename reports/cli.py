@@ -57,7 +57,7 @@ _EXAMPLES = "examples:"
 COMMANDS = (
     "why", "run", "test", "init", "lint", "report", "diff", "baseline", "range", "bisect", "blame", "reproduce",
     "issues", "plan", "merge", "github", "badge", "columns", "update", "targets", "runs", "doctor", "vendor", "docs",
-    "language", "libraries",
+    "language", "libraries", "guards",
 )  # fmt: skip
 
 

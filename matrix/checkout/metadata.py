@@ -91,7 +91,8 @@ class Declared:
         """`triton>=2.3.1 (pyproject.toml, project.dependencies)`; empty where nothing is said."""
         told: dict[str, list[str]] = {}
         for wish in self.of(name):
-            told.setdefault(wish.text, []).append(wish.where)
+            if wish.where not in told.setdefault(wish.text, []):
+                told[wish.text].append(wish.where)
         return " or ".join(f"{text} ({', '.join(where)})" for text, where in told.items())
 
     def told(self, name: str) -> str:

@@ -6,7 +6,11 @@ decided, and of what is not known both ways are walked.
     sources     files, as text and as trees; what cannot be read, and what is to be left out
     api         what a release has under a full name
     values      what an expression is on a release, as far as that is known
-    walking     statements, in order, and what is reached
+    expressions what expressions are, and what is found wrong in them on the way
+    calls       what calls and imports give
+    statements  which ways are taken, and what names are after them
+    walking     functions and classes, and what of a file is reached
     rules       what is found wrong, with an id for each kind
     lint        all of it together
+    guards      tests for a version or the hardware, followed through flags and functions
 """

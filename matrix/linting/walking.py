@@ -8,10 +8,11 @@ from typing import Any
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.linting import rules, values
-from crosswarp.matrix.linting.expressions import Expressions, Raised, Scope, catches
+from crosswarp.matrix.linting.expressions import Raised, Scope
 from crosswarp.matrix.linting.rules import Report, Where
 from crosswarp.matrix.linting.sources import Source
-from crosswarp.matrix.linting.values import UNKNOWN, Builtin, Function, Ref, truth
+from crosswarp.matrix.linting.statements import Statements
+from crosswarp.matrix.linting.values import UNKNOWN, Builtin, Function, Ref
 
 JIT = ("triton.jit", "triton.runtime.jit", "triton.runtime.jit.jit", "triton.runtime.JITFunction")
 _TUNERS = ("autotune", "heuristics")
@@ -22,10 +23,9 @@ _PLAIN = ("functools.lru_cache", "functools.cache", "functools.wraps", "staticme
 _LOOKS_AT_ALL = "<3.5"
 # Statements of a function that is looked into for what it returns.
 _LONGEST_TOLD = 15
-_ENDS = ("exit", "quit", "sys.exit")
 
 
-class Walker(Expressions):
+class Walker(Statements):
     def __init__(self, project: Any, source: Source, release: str, report: Report) -> None:
         super().__init__(project, release, report)
         self.source = source
@@ -42,204 +42,13 @@ class Walker(Expressions):
         while self._waiting:
             self._function(self._waiting.pop(0))
 
-    # Statements: each says whether what follows is reached.
-
-    def block(self, statements: Sequence[ast.stmt]) -> bool:
-        return all(self.statement(one) for one in statements)
-
-    def statement(self, node: ast.stmt) -> bool:
-        found = getattr(self, f"_{type(node).__name__}", None)
-        if found is not None and isinstance(node, ast.stmt):
-            return found(node) is not False
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                self.value(child)
-        return True
-
-    def _Expr(self, node: ast.Expr) -> bool:
-        self.value(node.value)
-        called = node.value.func if isinstance(node.value, ast.Call) else None
-        return not (isinstance(called, (ast.Name, ast.Attribute)) and ast.unparse(called) in _ENDS)
-
-    def _Return(self, node: ast.Return) -> bool:
-        found = self.value(node.value) if node.value else None
-        self._returned.append(found)
-        return False
-
-    def _Raise(self, node: ast.Raise) -> bool:
-        self.value(node.exc)
-        self.uncertain += 1
-        return False
-
-    def _Continue(self, node: ast.stmt) -> bool:
-        return False
-
-    _Break = _Continue
-
-    def _Assert(self, node: ast.Assert) -> bool:
-        return truth(self.value(node.test)) is not False
-
-    def _If(self, node: ast.If) -> bool:
-        known = self.tested(node.test)
-        if known is not None:
-            return self.block(node.body if known else node.orelse)
-        return self._either([node.body, node.orelse])
-
-    def _either(self, ways: Sequence[Sequence[ast.stmt]]) -> bool:
-        """Several ways, one of which is taken; after it a name is what it is after all of those that end there."""
-        before = dict(self.scope.names)
-        ends: list[dict[str, Any]] = []
-        for way in ways:
-            self.scope.names = dict(before)
-            if self.block(way):
-                ends.append(self.scope.names)
-        if not ends:
-            self.scope.names = before
-            return False
-        self.scope.names = _merged(ends)
-        return True
-
-    def _For(self, node: ast.For) -> bool:
-        self.value(node.iter)
-        self._bind(node.target, UNKNOWN)
-        return self._loop(node.body, node.orelse)
-
-    _AsyncFor = _For
-
-    def _While(self, node: ast.While) -> bool:
-        if truth(self.value(node.test)) is False:
-            return self.block(node.orelse)
-        return self._loop(node.body, node.orelse)
-
-    def _loop(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> bool:
-        self._either([body, []])
-        return self.block(orelse)
-
-    def _With(self, node: ast.With) -> bool:
-        kinds: list[str] = []
-        for one in node.items:
-            found = one.context_expr
-            if (
-                isinstance(found, ast.Call)
-                and getattr(found.func, "attr", getattr(found.func, "id", "")) == "suppress"
-            ):
-                kinds += [_named(kind) for kind in found.args]
-            else:
-                self.value(found)
-            if one.optional_vars is not None:
-                self._bind(one.optional_vars, UNKNOWN)
-        if not kinds:
-            return self.block(node.body)
-        self.caught.append(tuple(kinds))
-        before = dict(self.scope.names)
-        try:
-            self.block(node.body)
-        except Raised as raised:
-            if not catches(tuple(kinds), raised.kind):
-                raise
-        finally:
-            self.caught.pop()
-        self.scope.names = _merged([before, self.scope.names])
-        return True
-
-    _AsyncWith = _With
-
-    def _Try(self, node: ast.Try) -> bool:
-        handlers = [(_kinds(one), one) for one in node.handlers]
-        before = dict(self.scope.names)
-        ends: list[dict[str, Any]] = []
-        raised: Raised | None = None
-        self.caught.append(tuple(kind for kinds, _ in handlers for kind in kinds))
-        uncertain = self.uncertain
-        try:
-            on = self.block(node.body)
-        except Raised as error:
-            raised, on = error, False
-        finally:
-            self.caught.pop()
-        after = self.scope.names
-        if raised is None:
-            if on and self.block(node.orelse):
-                ends.append(self.scope.names)
-            if self.uncertain == uncertain:
-                # Nothing in it can fail but what has just been looked at.
-                handlers = []
-        elif not any(catches(kinds, raised.kind) for kinds, _ in handlers):
-            raise raised
-        for kinds, handler in handlers:
-            if raised is not None and not catches(kinds, raised.kind):
-                continue
-            self.scope.names = dict(before) if raised is not None else _merged([before, after])
-            if handler.name:
-                self.scope.names[handler.name] = UNKNOWN
-            if self.block(handler.body):
-                ends.append(self.scope.names)
-            if raised is not None:
-                break
-        self.scope.names = _merged(ends) if ends else before
-        final = self.block(node.finalbody)
-        return bool(ends) and final
-
-    _TryStar = _Try
-
-    # Names
-
-    def _Assign(self, node: ast.Assign) -> None:
-        found = self.value(node.value)
-        for target in node.targets:
-            self._bind(target, found)
-
-    def _AnnAssign(self, node: ast.AnnAssign) -> None:
-        found = self.value(node.value) if node.value is not None else UNKNOWN
-        if not _lazy_annotations(self.source):
-            self.value(node.annotation)
-        self._bind(node.target, found)
-
-    def _AugAssign(self, node: ast.AugAssign) -> None:
-        self.value(node.value)
-        self._bind(node.target, UNKNOWN)
-
-    def _bind(self, target: ast.expr, found: Any) -> None:
-        if isinstance(target, ast.Name):
-            self.scope.names[target.id] = found
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            known = isinstance(found, (list, tuple)) and len(found) == len(target.elts)
-            for index, one in enumerate(target.elts):
-                self._bind(one, found[index] if known else UNKNOWN)
-        elif isinstance(target, ast.Starred):
-            self._bind(target.value, UNKNOWN)
-        else:
-            self.value(target)
-
-    def _Import(self, node: ast.Import) -> None:
-        for one in node.names:
-            found = self.imported(one.name, node)
-            if one.asname:
-                self.scope.names[one.asname] = found
-            elif found is not UNKNOWN or "." not in one.name:
-                top = one.name.partition(".")[0]
-                self.scope.names[top] = self.imported(top, node) if "." in one.name else found
-
-    def _ImportFrom(self, node: ast.ImportFrom) -> None:
-        path = self.source.absolute(node.module, node.level)
-        for one in node.names:
-            if one.name == "*":
-                if path.partition(".")[0] == "triton":
-                    self.imported(path, node)
-                self.scope.names.update(self.project.names_in(path, self.release))
-            else:
-                found = self.imported_from(path, one.name, node)
-                self.scope.names[one.asname or one.name] = found
-
-    # Functions and classes
-
     def _FunctionDef(self, node: ast.FunctionDef) -> None:
         decorators = [self._decorator(one) for one in node.decorator_list]
         arguments = node.args
         for default in (*arguments.defaults, *arguments.kw_defaults):
             if default is not None:
                 self.value(default)
-        if not _lazy_annotations(self.source):
+        if not self.source.lazy_annotations:
             for one in _parameters(node):
                 if one.annotation is not None:
                     self.value(one.annotation)
@@ -343,8 +152,6 @@ class Walker(Expressions):
                 ):
                     self.value(one)
 
-    _returned: list[Any] = []
-
     def value_of_call(self, function: Function, arguments: list[Any]) -> Any:
         """What a function of the library returns, where every way returns the same."""
         given = function.node.args
@@ -388,31 +195,6 @@ class Walker(Expressions):
         return value
 
 
-def _merged(ends: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Names after several ways: known where all agree."""
-    if len(ends) == 1:
-        return ends[0]
-    first, *others = ends
-    found = {}
-    for name in {name for one in ends for name in one}:
-        value = first.get(name, UNKNOWN)
-        # Most names are what they were before.
-        same = all(one.get(name, UNKNOWN) is value for one in others)
-        found[name] = value if same else values.joined([one.get(name, UNKNOWN) for one in ends])
-    return found
-
-
-def _named(node: ast.expr) -> str:
-    return getattr(node, "attr", getattr(node, "id", ""))
-
-
-def _kinds(handler: ast.ExceptHandler) -> tuple[str, ...]:
-    if handler.type is None:
-        return ("BaseException",)
-    nodes = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return tuple(_named(one) for one in nodes)
-
-
 def _first(node: ast.expr) -> ast.Name | None:
     while isinstance(node, ast.Attribute):
         node = node.value
@@ -423,7 +205,3 @@ def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
     given = node.args
     found = [*given.posonlyargs, *given.args, *given.kwonlyargs]
     return found + [one for one in (given.vararg, given.kwarg) if one is not None]
-
-
-def _lazy_annotations(source: Source) -> bool:
-    return source.lazy_annotations

@@ -112,6 +112,10 @@ def _releases(options: argparse.Namespace, said: Settings, path: Path) -> list[s
         found = declared.columns(table)
         ranges = filter(None, (declared.range_of(name) for name in ("triton", "torch")))
         told = " and ".join(ranges) or "no release of Triton or torch named"
+        if not found:
+            # Pins of builds that are no published pair, such as torch==2.9.0+cu128.
+            found = table
+            told = f"all, for none of the known ones is allowed by {told}"
         print(escape.line(f"Releases by metadata: {told}", 300), file=sys.stderr)
     if not found:
         raise UsageError(

@@ -1,0 +1,386 @@
+"""Guards: tests of a library's host code that ask for a release of Triton or for the hardware.
+
+What a test is made of is followed through flags and functions, also into other files of the library. A kernel's own
+tests are left aside: Triton compiles the text of a kernel, and nobody can force another side of it from outside.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.facts import language_table
+from crosswarp.matrix.facts.language_table import Table
+from crosswarp.matrix.linting import sources
+from crosswarp.matrix.linting.api import Api
+from crosswarp.matrix.linting.expressions import of_others
+from crosswarp.matrix.linting.lint import Project, uncollected
+from crosswarp.matrix.linting.sources import Source, Unreadable
+from crosswarp.matrix.linting.walking import Walker
+
+VERSION, HARDWARE = "version", "hardware"
+# Asked of torch and Triton.
+_ASKS_HARDWARE = (
+    "get_device_capability", "get_device_properties", "get_device_name", "get_current_target", "get_arch_list",
+    "gcnArchName", "version.hip",
+)  # fmt: skip
+# Where nothing in the library says what a name is: by how people call these.
+_HARDWARE = re.compile(
+    r"(?:^|_)(?:is|on|has|supports?|target|arch)?_?(?:hip|rocm|amd|cuda|nvidia|hopper|blackwell|ampere|cdna\d?|rdna\d?|"
+    r"sm_?\d+[a-z]?|gfx\d+\w*)(?:_|$)",
+    re.I,
+)
+_VERSION = re.compile(r"(?:^|_)triton_?(?:version|above|below|ge|lt|newer|older|\d)", re.I)
+# Statements of a function that tells versions or hardware apart.
+_LONGEST = 40
+_DEEPEST = 8
+
+
+@dataclass(frozen=True)
+class Guard:
+    """One test, in one place.
+
+    Attributes:
+        path: of its file, from the folder that was looked through.
+        span: first line, column, last line, column, as Python's ast counts them.
+        text: the test itself; `code` is the line of code that it decides.
+        kinds: what it asks for.
+        made_of: what the test goes back to, such as `fla/utils.py:151: IS_NVIDIA_HOPPER = …`.
+        holds: by release of Triton, whether it holds there, where that is known without running anything.
+        letters: it goes back to a comparison of versions as texts, which is wrong from 3.10 on.
+    """
+
+    path: str
+    span: tuple[int, int, int, int]
+    text: str
+    code: str
+    kinds: tuple[str, ...]
+    made_of: tuple[str, ...] = ()
+    holds: Mapping[str, bool] = field(default_factory=dict)
+    letters: bool = False
+
+    @property
+    def id(self) -> str:
+        """`fla/ops/wy_fast.py:22:11`, as editors spell a place."""
+        return f"{self.path}:{self.span[0]}:{self.span[1] + 1}"
+
+
+@dataclass
+class Found:
+    guards: list[Guard]
+    unreadable: list[Unreadable]
+    files: int
+
+
+@dataclass
+class _Trace:
+    kinds: set[str] = field(default_factory=set)
+    made_of: dict[str, None] = field(default_factory=dict)
+    # Of comparisons: file, line, column.
+    compares: set[tuple[str, int, int]] = field(default_factory=set)
+
+
+@uncollected()
+def find(
+    folder: Path,
+    releases: Sequence[str],
+    left_out: Sequence[str] = (),
+    table: Table | None = None,
+) -> Found:
+    """The guards in the files below `folder`, in their order.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    files: list[Source] = []
+    unreadable: list[Unreadable] = []
+    for path in sources.found([folder], left_out):
+        one = sources.read(path, path.relative_to(folder).as_posix())
+        if isinstance(one, Unreadable):
+            unreadable.append(one)
+        else:
+            files.append(one)
+    project = Project(Api(table if table is not None else language_table.load()), files)
+    definitions = _Definitions(files)
+    guards: list[Guard] = []
+    for source in files:
+        tests = [(leaf, code, definitions.trace(leaf, source)) for leaf, code in _tests(source)]
+        tests = [one for one in tests if one[2].kinds]
+        if not tests:
+            continue
+        # Of hardware nothing is known without asking it.
+        asked = [leaf for leaf, _, trace in tests if VERSION in trace.kinds]
+        holds, letters = _values(project, source, asked, releases) if asked else ({}, set())
+        for leaf, code, trace in tests:
+            span = (leaf.lineno, leaf.col_offset, leaf.end_lineno or leaf.lineno, leaf.end_col_offset or 0)  # fmt: skip
+            guards.append(
+                Guard(
+                    source.path, span, _said(leaf), code, tuple(sorted(trace.kinds, reverse=True)),
+                    tuple(trace.made_of), holds.get(id(leaf), {}),
+                    bool(trace.compares & (letters | definitions.letters(project, trace, releases))),
+                )
+            )  # fmt: skip
+    unreadable += [one.broken for one in files if one.broken is not None]
+    return Found(guards, unreadable, len(files) + len(unreadable))
+
+
+def _tests(source: Source) -> Iterator[tuple[ast.expr, str]]:
+    """Each test that decides between two ways on the host, and what it decides, in the order of the file."""
+    if not any(word in source.text for word in ("if ", "if(")):
+        return
+    waiting: list[tuple[ast.AST, ast.stmt | None]] = [(source.tree, None)]
+    while waiting:
+        node, statement = waiting.pop()
+        statement = node if isinstance(node, ast.stmt) else statement
+        if isinstance(node, (ast.If, ast.IfExp)):
+            code = _said(node.test, "if ") if isinstance(node, ast.If) else _said(statement)
+            for leaf in _leaves(node.test):
+                yield leaf, code
+        elif isinstance(node, ast.comprehension):
+            for test in node.ifs:
+                for leaf in _leaves(test):
+                    yield leaf, _said(test, "if ")
+        below = list(ast.iter_child_nodes(node))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _compiled(node):
+            # What stands at a kernel's decorators is Python's.
+            below = list(node.decorator_list)
+        # Positions inside of a formatted text differ from one Python to another.
+        waiting += [
+            (one, statement) for one in reversed(below) if not isinstance(one, ast.JoinedStr)
+        ]
+
+
+def _leaves(test: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _leaves(test.operand)
+    elif isinstance(test, ast.BoolOp):
+        for one in test.values:
+            yield from _leaves(one)
+    elif isinstance(test, (ast.Compare, ast.Call, ast.Name, ast.Attribute)) and not of_others(test):
+        yield test
+
+
+def _compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    called = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+    return any(_dotted(one).rpartition(".")[2] == "jit" for one in called)
+
+
+def _said(node: ast.AST | None, head: str = "") -> str:
+    """Code in a line."""
+    if node is None:
+        return head.strip()
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return f"decorators of {node.name}"
+    text = " ".join((head + ast.unparse(node)).split())
+    return text if len(text) <= 160 else f"{text[:159]}…"
+
+
+def _dotted(node: ast.AST) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ".".join(["", *reversed(parts)])
+    return ".".join([node.id, *reversed(parts)])
+
+
+class _Definitions:
+    """What the names of a library's modules are set to."""
+
+    def __init__(self, files: Sequence[Source]) -> None:
+        self._by_module = {one.module: one for one in files}
+        self._known: dict[str, tuple[dict[str, list[ast.AST]], dict[str, tuple[str, str]]]] = {}
+        self._letters: dict[str, set[tuple[str, int, int]]] = {}
+
+    def trace(self, test: ast.expr, source: Source) -> _Trace:
+        found = _Trace()
+        self._look(test, source, found, set(), 0)
+        return found
+
+    def letters(
+        self, project: Project, trace: _Trace, releases: Sequence[str]
+    ) -> set[tuple[str, int, int]]:
+        """Of the files that a test goes back to: where versions are compared as texts."""
+        found: set[tuple[str, int, int]] = set()
+        for path in {path for path, _, _ in trace.compares if VERSION in trace.kinds}:
+            if path not in self._letters:
+                source = next(one for one in self._by_module.values() if one.path == path)
+                self._letters[path] = _values(project, source, [], releases)[1]
+            found |= self._letters[path]
+        return found
+
+    def _look(
+        self, node: ast.AST, source: Source, found: _Trace, seen: set[tuple[str, str]], depth: int
+    ) -> None:
+        for one in _outermost(node):
+            if isinstance(one, ast.Compare):
+                found.compares.add((source.path, one.lineno, one.col_offset))
+            elif isinstance(one, ast.Call):
+                if _about_triton(one, self._imports(source)):
+                    found.kinds.add(VERSION)
+            elif isinstance(one, (ast.Name, ast.Attribute)):
+                self._name(_dotted(one), source, found, seen, depth)
+
+    def _name(
+        self, dotted: str, source: Source, found: _Trace, seen: set[tuple[str, str]], depth: int
+    ) -> None:
+        imports = self._imports(source)
+        first, _, rest = dotted.partition(".")
+        module, name = imports.get(first, ("", ""))
+        whole = ".".join(filter(None, (module, name, rest))) if module else dotted
+        if whole == "triton.__version__":
+            found.kinds.add(VERSION)
+            return
+        if any(whole.endswith(f".{one}") or whole == one for one in _ASKS_HARDWARE):
+            found.kinds.add(HARDWARE)
+            return
+        if (source.path, dotted) in seen or depth > _DEEPEST:
+            return
+        seen.add((source.path, dotted))
+        where = self._defined(dotted, source)
+        if where is None:
+            last = dotted.rpartition(".")[2]
+            # Of torch's own `x.is_cuda` and of another library's functions nothing more is known.
+            if not dotted.startswith("torch.cuda.is_") and last != "is_cuda":
+                found.kinds |= {VERSION} if _VERSION.search(last) else set()
+                found.kinds |= {HARDWARE} if _HARDWARE.search(last) else set()
+            return
+        other, values = where
+        for value in values:
+            before = set(found.kinds)
+            inner = _Trace()
+            self._look(value, other, inner, seen, depth + 1)
+            if inner.kinds:
+                line = getattr(value, "lineno", 1)
+                said = dotted.rpartition(".")[2]
+                function = isinstance(value, ast.FunctionDef)
+                head = f"def {said}()" if function else f"{said} = {_said(value)}"
+                found.made_of[f"{other.path}:{line}: {head}"] = None
+                found.made_of |= inner.made_of
+                found.compares |= inner.compares
+            found.kinds = before | inner.kinds
+
+    def _defined(self, dotted: str, source: Source) -> tuple[Source, list[ast.AST]] | None:
+        """The file and the values of a name, through imports."""
+        first, _, rest = dotted.partition(".")
+        for _ in range(_DEEPEST):
+            values, imports = self._of(source)
+            if first in values and not rest:
+                return source, values[first]
+            if first not in imports:
+                return None
+            module, name = imports[first]
+            if rest and f"{module}.{name}".strip(".") in self._by_module:
+                source = self._by_module[f"{module}.{name}".strip(".")]
+                first, _, rest = rest.partition(".")
+            elif module in self._by_module:
+                source, first = self._by_module[module], name
+            else:
+                return None
+        return None
+
+    def _imports(self, source: Source) -> dict[str, tuple[str, str]]:
+        return self._of(source)[1]
+
+    def _of(self, source: Source) -> tuple[dict[str, list[ast.AST]], dict[str, tuple[str, str]]]:
+        if source.path not in self._known:
+            values: dict[str, list[ast.AST]] = {}
+            imports: dict[str, tuple[str, str]] = {}
+            for node in _module_level(source.tree):
+                if isinstance(node, ast.FunctionDef):
+                    if sum(isinstance(one, ast.stmt) for one in ast.walk(node)) <= _LONGEST:
+                        values.setdefault(node.name, []).append(node)
+                elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                        if isinstance(target, ast.Name):
+                            values.setdefault(target.id, []).append(node.value)
+            for other in ast.walk(source.tree):
+                if isinstance(other, ast.Import):
+                    for one in other.names:
+                        name = one.asname or one.name.partition(".")[0]
+                        imports[name] = (one.name if one.asname else name, "")
+                elif isinstance(other, ast.ImportFrom):
+                    module = source.absolute(other.module, other.level)
+                    for one in other.names:
+                        imports[one.asname or one.name] = (module, one.name)
+            self._known[source.path] = values, imports
+        return self._known[source.path]
+
+
+def _module_level(tree: ast.Module) -> Iterator[ast.stmt]:
+    waiting: list[ast.AST] = list(reversed(tree.body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        if isinstance(node, (ast.If, ast.Try, ast.With, ast.ExceptHandler)):
+            waiting += reversed(list(ast.iter_child_nodes(node)))
+
+
+def _outermost(node: ast.AST) -> Iterator[ast.AST]:
+    """What an expression or a function names and compares; of `a.b.c` the whole alone, and no annotations."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            waiting += one.body
+        elif isinstance(one, ast.Attribute):
+            inner: ast.AST = one
+            while isinstance(inner, ast.Attribute):
+                inner = inner.value
+            if not isinstance(inner, ast.Name):
+                waiting.append(inner)
+        else:
+            waiting += ast.iter_child_nodes(one)
+
+
+def _about_triton(node: ast.Call, imports: Mapping[str, tuple[str, str]]) -> bool:
+    """`version("triton")`, `newer("triton", …)`, `hasattr(tl, …)`."""
+    for one in node.args[:2]:
+        if isinstance(one, ast.Constant) and one.value == "triton":
+            return True
+    if _dotted(node.func) not in ("hasattr", "getattr") or not node.args:
+        return False
+    first = _dotted(node.args[0]).partition(".")[0]
+    return imports.get(first, (first, ""))[0].partition(".")[0] == "triton"
+
+
+class _Looking(Walker):
+    """Walks as lint does, and notes what the tests in `wanted` are."""
+
+    wanted: frozenset[int] = frozenset()
+    holds: dict[int, dict[str, bool]] = {}
+
+    def tested(self, node: ast.expr) -> bool | None:
+        known = super().tested(node)
+        if known is not None and id(node) in self.wanted and not self.silent:
+            self.holds.setdefault(id(node), {})[self.release] = known
+        return known
+
+
+def _values(
+    project: Project, source: Source, leaves: Sequence[ast.expr], releases: Sequence[str]
+) -> tuple[dict[int, dict[str, bool]], set[tuple[str, int, int]]]:
+    """Of each test, where it is known to hold; and where versions are compared as texts."""
+    holds: dict[int, dict[str, bool]] = {}
+    letters: set[tuple[str, int, int]] = set()
+
+    def report(rule: str, node: ast.AST, *rest: Any) -> None:
+        if rule == "version-string":
+            letters.add((source.path, getattr(node, "lineno", 1), getattr(node, "col_offset", 0)))
+
+    looked: Callable[..., None] = report
+    for release in releases:
+        walker = _Looking(project, source, release, looked)
+        walker.wanted, walker.holds = frozenset(map(id, leaves)), holds
+        try:
+            walker.run()
+        except RecursionError:
+            break
+    return holds, letters

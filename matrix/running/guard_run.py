@@ -1,0 +1,129 @@
+"""A run of `crosswarp guards` on one column: the suite's cases as they are, then once for each guard turned round."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.environments.environment import Environment
+from crosswarp.matrix.errors import CrosswarpError
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.linting.guards import Guard
+from crosswarp.matrix.results.record import OUTCOMES, Record
+from crosswarp.matrix.results.verdict import classify
+from crosswarp.matrix.running import process
+from crosswarp.matrix.running.plan import Plan
+
+_TEXTS = ("target", "lane", "mode", "kernel", "case", "outcome", "reason", "fingerprint", "message")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One case, as the library is or with one guard turned.
+
+    Attributes:
+        turned: the guard's id; empty where the library is as it is.
+        reached: the guards that the case met, with what each was there before it was turned.
+        launched: equal for trials that compiled and launched the same; empty where that is not known.
+    """
+
+    record: Record
+    turned: str = ""
+    reached: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
+    launched: str = ""
+
+
+def argv(python: Path, spec: Path) -> list[str]:
+    return [str(python), "-m", "crosswarp.matrix.cell.library_guards", str(spec)]
+
+
+def ask(
+    environment: Environment,
+    column: str,
+    plan: Plan,
+    folder: Path,
+    guards: Sequence[Guard],
+    chosen: Sequence[str],
+    known: Sequence[Issue],
+    *,
+    here: bool,
+    say: Callable[[str], None],
+) -> list[Trial]:
+    """What the cases of `plan` did on a column.
+
+    Args:
+        folder: the library's, which the guards' paths begin in.
+        chosen: ids of the guards to turn.
+        here: whether it is an interpreter of the user's.
+
+    Raises:
+        CrosswarpError: it ended before its last case, took longer than the plan's limit for a column, or told no sense.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        work = Path(scratch)
+        answers, log = work / "answers.jsonl", work / "cell.log"
+        answers.touch()
+        spec = {
+            **plan.spec(column, environment.expect, work / "records.jsonl", work / "cache"),
+            "guards": {one.id: [str(folder / one.path), list(one.span)] for one in guards},
+            "chosen": list(chosen),
+            "answers": str(answers),
+        }
+        (work / "spec.json").write_text(json.dumps(spec), "utf-8")
+        environ = process.cell_environ(os.environ, here=here)
+        # Nothing of a library may be compiled into its folder.
+        environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        cell = process.SuiteProcess(
+            argv(environment.python, work / "spec.json"), log, environ, work
+        )
+        try:
+            status = cell.wait(plan.column_limit)
+        finally:
+            cell.end()
+        found = _trials(answers, column, known)
+        if status != 0:
+            why = f"longer than {plan.column_limit} s" if status is None else f"status {status}"
+            raise CrosswarpError(
+                f"{column}: it ended ({why}) after {len(found)} of its cases:\n{process.log_tail(log)}\n"
+                "Choose fewer with --guards and --cases, or give more time with --column-limit."
+            )
+    say(f"{column}: {len(found)} runs")
+    return found
+
+
+def _trials(answers: Path, column: str, known: Sequence[Issue]) -> list[Trial]:
+    versions: Mapping[str, Any] = {}
+    found: list[Trial] = []
+    for line in answers.read_text("utf-8", errors="replace").splitlines():
+        try:
+            told = json.loads(line)
+            if "versions" in told:
+                versions = dict(told["versions"])
+            else:
+                found.append(_trial(told, column, versions, known))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            # What a library writes there is no answer.
+            continue
+    return found
+
+
+def _trial(
+    told: Mapping[str, Any], column: str, versions: Mapping[str, Any], known: Sequence[Issue]
+) -> Trial:
+    texts = {name: str(told[name]) for name in _TEXTS}
+    if texts["outcome"] not in OUTCOMES:
+        raise ValueError(texts["outcome"])
+    record = Record(column, **texts, phase=str(told.get("phase", "")), versions=versions)  # type: ignore[arg-type]
+    issue = classify(record, known, str(versions.get("triton") or "") or None)
+    reached = {
+        str(name): tuple(bool(one) for one in answers) for name, answers in told["reached"].items()
+    }
+    told_issue = issue.id if issue else ""
+    return Trial(
+        replace(record, issue=told_issue), str(told["turned"]), reached, str(told.get("launched", ""))
+    )  # fmt: skip

@@ -1,0 +1,225 @@
+"""`crosswarp guards`: is my workaround still needed? Both sides of each test for a version or a GPU, run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.checkout import settings
+from crosswarp.matrix.environments import here
+from crosswarp.matrix.environments.environment import Builder
+from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.errors import EXIT_EXPECTED, UsageError
+from crosswarp.matrix.facts import columns, language_table, selection, targets
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.linting import guards
+from crosswarp.matrix.linting.guards import Guard
+from crosswarp.matrix.results.record import MODES
+from crosswarp.matrix.running import guard_run, libraries, plan
+from crosswarp.matrix.running.guard_run import Trial
+from crosswarp.matrix.running.libraries import Library, LibraryFile
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_work,
+    check_work,
+    column_table,
+    known_issues,
+    positive,
+    target_table,
+)
+from crosswarp.reports.findings.guards import answers
+from crosswarp.reports.text import escape, guards_text
+
+HELP = "which workarounds of a library are still needed: its tests for versions and GPUs, both sides run"
+DESCRIPTION = (
+    "Find the tests of a library's source that ask for a version of Triton or for the hardware, and run what they "
+    "decide both ways on every column and target: as it is, and with that one test turned round. A library of "
+    "libraries.toml is run by the ops of `crosswarp libraries`, a folder by a suite of kernel modules that call it "
+    "(--suite). Without either, and with --list, the guards are found and nothing is run. Exit status: 0 done, 1 a run "
+    "was cut short."
+)
+LANES = ("compile", "emulate")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "library", metavar="PACKAGE_OR_FOLDER",
+        help="a release of libraries.toml (the newest of a name), or a folder on which it is imported",
+    )  # fmt: skip
+    parser.add_argument("--list", action="store_true", help="find them, and run nothing")
+    parser.add_argument(
+        "--suite", type=Path, metavar="DIR", help="kernel modules that call the library in a folder"
+    )
+    for name, meaning in (
+        ("guards", "PATH:LINE:COLUMN, or the test's own text (default: all)"),
+        ("ops", "of a library of libraries.toml (default: all)"),
+        ("cases", "ids of cases (default: all)"),
+        ("columns", "ids, globs or profiles (default: every published pair)"),
+        ("targets", "(default: sm_90)"),
+    ):
+        parser.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
+    parser.add_argument(
+        "--here", type=Path, action="append", metavar="PYTHON",
+        help="the interpreter named, in place of columns; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--lane", choices=LANES, default="compile", help="(compile)")
+    parser.add_argument("--mode", choices=MODES, default="bare", help="(bare)")
+    for name, default, metavar, meaning in (
+        (
+            "configurations",
+            2,
+            "N",
+            "to which an autotuned kernel of an op is limited; 0 for all (2)",
+        ),
+        ("time-limit", 120, "S", "for one case (120)"),
+        ("memory-limit", 6000, "MB", "for one compilation (6000)"),
+        ("column-limit", 7200, "S", "for one column (7200)"),
+    ):
+        kind = int if name == "configurations" else positive
+        parser.add_argument(f"--{name}", type=kind, default=default, metavar=metavar, help=meaning)
+    parser.add_argument("--exclude", action="append", metavar="GLOB,..", help="files to leave out")
+    parser.add_argument("--format", choices=guards_text.FORMATS, default="text", help="(text)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write it there instead")
+    add_work(parser)
+    add_files(parser, "columns", "targets", "issues", "libraries")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The library, where it lies, and what calls it."""
+
+    name: str
+    folder: Path
+    suite: Path | None
+    kernels: tuple[str, ...] = ("*",)
+    told: Mapping[str, Any] | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def beside(self) -> list[Path]:
+        # An op puts the library on its path by itself.
+        return [] if self.told else [self.folder]
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    asked = _asked(options)
+    left_out = [*asked.left_out, *(selection.split(options.exclude) if options.exclude else [])]
+    table = column_table(options)
+    releases = sorted(language_table.load(), key=versions.sort_key)
+    found = guards.find(asked.folder, releases, left_out)
+    chosen = _chosen(found.guards, options.guards)
+    trials: list[Trial] = []
+    places: list[tuple[str, str]] = []
+    known = known_issues(options)
+    running = asked.suite is not None and not options.list and bool(chosen)
+    if running:
+        on = targets.choose(target_table(options), selection.split(options.targets or ["sm_90"]))
+        planned = plan.Plan(
+            columns=(), targets=on, lanes=(options.lane,), modes=(options.mode,), kernels=asked.kernels,
+            cases=tuple(selection.split(options.cases or ["*"])), time_limit=options.time_limit,
+            memory_limit_mb=options.memory_limit, column_limit=options.column_limit, suite=asked.suite,
+            libraries={**(asked.told or {}), "beside": [str(one) for one in asked.beside]},
+        )  # fmt: skip
+        for column, prepare in _columns(options, table):
+            trials += guard_run.ask(
+                prepare(column), column.id, planned, asked.folder, found.guards, chosen, known,
+                here=bool(options.here), say=_say,
+            )  # fmt: skip
+            places += [(column.id, target) for target in on]
+    told = answers(
+        [one for one in found.guards if one.id in set(chosen)], chosen if running else (), trials, places
+    )  # fmt: skip
+    report = guards_text.Report(
+        asked.name, told, found.unreadable,
+        found.files, releases, options.lane if running else "", len(trials), {one.id: one for one in known},
+    )  # fmt: skip
+    _write(report, options)
+    return EXIT_EXPECTED
+
+
+def _asked(options: argparse.Namespace) -> _Asked:
+    file = libraries.load(options.libraries_file or libraries.DEFAULT_FILE)
+    folder = Path(options.library)
+    suite: Path | None = options.suite.resolve() if options.suite else None
+    if suite is not None and not suite.is_dir():
+        raise UsageError(f"--suite {suite}: there is no such folder. Name one of kernel modules.")
+    if folder.is_dir():
+        left_out = settings.load(folder).settings.lint_exclude
+        return _Asked(options.library, folder.resolve(), suite, left_out=left_out)
+    library = _release(file, options.library)
+    if suite is not None:
+        raise UsageError(f"--suite is for a folder; {library.id} has its ops. Leave it out.")
+    check_work(options.work)
+    home = libraries.Installer((options.work / "libraries").absolute(), Uv(), _say)(library)
+    told = libraries.settings(
+        {library: home}, selection.split(options.ops or ["*"]), options.configurations
+    )
+    # What it needs beside itself is installed there as well, and has guards of its own.
+    return _Asked(library.id, home, libraries.SUITE, (f"{library.family}_*",), told)
+
+
+def _release(file: LibraryFile, text: str) -> Library:
+    named = [one for one in file.library if text in (one.id, one.name)]
+    if not named:
+        names = dict.fromkeys(one.name for one in file.library)
+        raise UsageError(
+            f"{text}: there is no such folder, and no such library in libraries.toml. Name the folder that holds the "
+            f"library, or one of: {', '.join(names)}."
+        )
+    return max(named, key=lambda one: versions.sort_key(one.release))
+
+
+def _chosen(found: Sequence[Guard], wanted: Sequence[str] | None) -> list[str]:
+    if not wanted:
+        return [one.id for one in found]
+    globs = selection.split(wanted)
+    for glob in globs:
+        if not any(_is(one, glob) for one in found):
+            raise UsageError(f'--guards: "{glob}" is no guard of it. --list tells which there are.')
+    return [one.id for one in found if any(_is(one, glob) for glob in globs)]
+
+
+def _is(guard: Guard, glob: str) -> bool:
+    line = guard.id.rpartition(":")[0]
+    return any(fnmatchcase(text, glob) for text in (guard.id, line, guard.path, guard.text))
+
+
+def _columns(options: argparse.Namespace, table: Sequence[Column]) -> list[tuple[Column, Any]]:
+    if options.here:
+        if options.columns:
+            raise UsageError("--here and --columns: name environments in one way.")
+        # Not resolved: an environment's interpreter is a link to another's.
+        looked = [here.look(Path(os.path.abspath(python))) for python in options.here]
+        return [(one.column, one) for one in looked]
+    check_work(options.work)
+    prepare = Builder((options.work / "envs").absolute(), table, Uv(), say=_say)
+    if options.columns:
+        chosen = columns.choose(table, selection.split(options.columns))
+    else:
+        chosen = columns.published(table)
+    return [(column, prepare) for column in chosen]
+
+
+def _write(report: guards_text.Report, options: argparse.Namespace) -> None:
+    told = guards_text.rendered(report, options.format)
+    if options.out is None:
+        sys.stdout.write(told)
+        return
+    try:
+        options.out.write_text(told, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{options.out}: {error.strerror or error}. Name a file that can be written."
+        ) from None
+    print(escape.line(guards_text.summary(report)))
+
+
+def _say(text: str) -> None:
+    print(escape.line(text, 300), file=sys.stderr)

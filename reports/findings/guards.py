@@ -1,0 +1,164 @@
+"""Whether a library still needs its guards: what its cases did as it is, beside what they did with one turned round."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.linting.guards import Guard
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.running.guard_run import Trial
+from crosswarp.matrix.versions import Version
+
+
+class Need(enum.Enum):
+    """What is known of one guard on one column and target."""
+
+    NEEDED = "needed"
+    NOT_NEEDED = "not needed"
+    WRONG = "wrong way"
+    BOTH_RED = "red either way"
+    # It was asked, and what was compiled and launched is the same either way: another case might need it.
+    NO_EFFECT = "no launch hangs on it"
+    # Too slow on this machine: says nothing.
+    TIMEOUT = "timed out"
+    NOT_REACHED = "not exercised"
+
+
+_WEIGHED = (
+    Need.NEEDED, Need.WRONG, Need.NOT_NEEDED, Need.BOTH_RED, Need.TIMEOUT, Need.NO_EFFECT,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Place:
+    """One guard on one column and target.
+
+    Attributes:
+        held: what the test was there; both where it was asked several times.
+        cases: how many say that.
+        red: what shows it: the other side's red where it is needed, this side's where it goes the wrong way.
+    """
+
+    column: str
+    target: str
+    need: Need
+    held: tuple[bool, ...] = ()
+    cases: int = 0
+    red: tuple[Record, ...] = ()
+
+
+@dataclass
+class Answer:
+    guard: Guard
+    places: list[Place] = field(default_factory=list)
+
+    def at(self, need: Need) -> list[Place]:
+        return [one for one in self.places if one.need is need]
+
+    @property
+    def verdict(self) -> str:
+        """In words: needed on …, not needed since …, never needed, not exercised."""
+        needed, free = self.at(Need.NEEDED), self.at(Need.NOT_NEEDED)
+        parts = []
+        if needed:
+            parts.append(f"needed on {_told(needed)}")
+            since = _since(needed, free)
+            if since:
+                parts.append(f"not needed since {since}")
+            elif free:
+                parts.append(f"not needed on {_told(free)}")
+        elif free:
+            parts.append(f"never needed on any column tried ({_told(free)})")
+        if wrong := self.at(Need.WRONG):
+            parts.append(f"goes the wrong way on {_told(wrong)}: only the other side is green")
+        if red := self.at(Need.BOTH_RED):
+            parts.append(f"red either way on {_told(red)}")
+        if late := self.at(Need.TIMEOUT):
+            parts.append(f"timed out on {_told(late)}, which says nothing")
+        if idle := self.at(Need.NO_EFFECT):
+            parts.append(f"asked on {_told(idle)}, where no launch hangs on it")
+        if not parts:
+            return "not exercised" if self.places else "not tried"
+        if silent := self.at(Need.NOT_REACHED):
+            parts.append(f"not exercised on {_told(silent)}")
+        return "; ".join(parts)
+
+
+def answers(
+    guards: Sequence[Guard],
+    chosen: Iterable[str],
+    trials: Sequence[Trial],
+    places: Sequence[tuple[str, str]],
+) -> list[Answer]:
+    """One for each guard, in their order; those that were not chosen have no places."""
+    wanted = set(chosen)
+    found = []
+    for guard in guards:
+        answer = Answer(guard)
+        if guard.id in wanted:
+            answer.places = [_place(guard.id, column, target, trials) for column, target in places]
+        found.append(answer)
+    return found
+
+
+def _place(guard: str, column: str, target: str, trials: Sequence[Trial]) -> Place:
+    here = [one for one in trials if one.record.column == column and one.record.target == target]
+    as_it_is = {_case(one): one for one in here if not one.turned}
+    held: dict[bool, None] = {}
+    needs: list[Need] = []
+    other_red: list[Record] = []
+    this_red: list[Record] = []
+    for turned in (one for one in here if one.turned == guard):
+        whole = as_it_is.get(_case(turned))
+        if whole is None or turned.record.outcome in ("unsupported", "not-run"):
+            continue
+        if "timeout" in (whole.record.outcome, turned.record.outcome):
+            needs.append(Need.TIMEOUT)
+            continue
+        held |= dict.fromkeys(whole.reached.get(guard, ()))
+        green, other_green = not whole.record.red, not turned.record.red
+        if green and not other_green:
+            needs.append(Need.NEEDED)
+            other_red.append(turned.record)
+        elif green:
+            same = whole.launched and whole.launched == turned.launched
+            needs.append(Need.NO_EFFECT if same else Need.NOT_NEEDED)
+        else:
+            needs.append(Need.WRONG if other_green else Need.BOTH_RED)
+            this_red.append(whole.record)
+    # One case that needs it is enough; one that is red anyway says nothing of the others.
+    for need in _WEIGHED:
+        if need in needs:
+            red = {Need.NEEDED: other_red, Need.WRONG: this_red, Need.BOTH_RED: this_red}
+            return Place(
+                column, target, need, tuple(held), needs.count(need), tuple(red.get(need, ()))
+            )
+    return Place(column, target, Need.NOT_REACHED)
+
+
+def _case(trial: Trial) -> str:
+    return trial.record.item
+
+
+def _version(place: Place) -> tuple[int, Version]:
+    return versions.sort_key(versions.of_column(place.column))
+
+
+def _since(needed: Sequence[Place], free: Sequence[Place]) -> str:
+    """The first column from which on no target needs it; empty where needed and not needed are not in that order."""
+    targets = {one.target for one in needed}
+    last = max(map(_version, needed))
+    if not free or any(one.target not in targets or _version(one) <= last for one in free):
+        return ""
+    return min(free, key=_version).column
+
+
+def _told(places: Sequence[Place]) -> str:
+    """`triton-3.2.0 (sm_90, gfx942), triton-3.6.0 (sm_90)`."""
+    by_column: dict[str, list[str]] = {}
+    for one in places:
+        by_column.setdefault(one.column, []).append(one.target)
+    return ", ".join(f"{column} ({', '.join(on)})" for column, on in by_column.items())

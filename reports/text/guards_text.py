@@ -1,0 +1,183 @@
+"""What `crosswarp guards` found, as text, Markdown and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.linting.sources import Unreadable
+from crosswarp.matrix.results.cause import words
+from crosswarp.matrix.results.record import Record
+from crosswarp.reports.findings.guards import Answer, Place
+from crosswarp.reports.text import escape
+
+FORMATS = ("text", "markdown", "json")
+_LETTERS = 'compares versions as texts: wrong from 3.10 on, for "3.10" < "3.9"'
+_PROVES = {
+    "compile": "The lane compile proves what binds, compiles and fits the target; it judges no numbers and no speed.",
+    "emulate": "The lane emulate executes what was compiled; it judges no speed.",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """
+    Attributes:
+        library: what was asked for.
+        releases: of Triton, on which the tests were evaluated without running anything.
+        lane: in which both sides were run; empty where nothing was.
+        ran: how many runs that were.
+    """
+
+    library: str
+    answers: Sequence[Answer]
+    unreadable: Sequence[Unreadable]
+    files: int
+    releases: Sequence[str]
+    lane: str = ""
+    ran: int = 0
+    known: Mapping[str, Issue] = field(default_factory=dict)
+
+
+def rendered(report: Report, form: str) -> str:
+    """`form` is one of FORMATS."""
+    return {"text": text, "markdown": markdown, "json": as_json}[form](report)
+
+
+def summary(report: Report) -> str:
+    found = len(report.answers)
+    letters = sum(one.guard.letters for one in report.answers)
+    parts = [f"{found} guards in {report.files} files of {report.library}"]
+    if letters:
+        parts.append(f"{letters} of them go back to a comparison of texts")
+    if report.unreadable:
+        parts.append(f"{len(report.unreadable)} files could not be read")
+    if report.lane:
+        tried = [one for one in report.answers if one.places]
+        reached = [one for one in tried if one.verdict != "not exercised"]
+        parts.append(f"{len(tried)} turned round, {len(reached)} reached, in {report.ran} runs")
+    return ", ".join(parts) + "."
+
+
+def text(report: Report) -> str:
+    lines = [
+        escape.line(f"{one.path}:{one.line}: cannot be read: {one.why}", 300)
+        for one in report.unreadable
+    ]
+    for answer in report.answers:
+        guard = answer.guard
+        lines.append(escape.line(f"{guard.id}: {guard.text} ({', '.join(guard.kinds)})", 300))
+        lines += [f"    {escape.line(one, 500)}" for one in _about(answer, report)]
+    return "\n".join([*lines, escape.line(summary(report)), *_proves(report)]) + "\n"
+
+
+def markdown(report: Report) -> str:
+    lines = [f"# Guards of {escape.markdown(report.library)}", "", escape.markdown(summary(report))]
+    lines += ["", *_proves(report), ""]
+    lines += ["| guard | it decides | verdict | why |", "| --- | --- | --- | --- |"]
+    for answer in report.answers:
+        guard = answer.guard
+        _, *why = _about(answer, report)
+        verdict = answer.verdict + (f"; {_LETTERS}" if guard.letters else "")
+        cells = (
+            f"{escape.code(guard.text)} {escape.markdown(guard.id)}",
+            escape.code(guard.code),
+            escape.markdown(verdict),
+            "; ".join(escape.markdown(one) for one in why if one != _LETTERS),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    for one in report.unreadable:
+        lines += ["", f"{escape.markdown(one.path)} cannot be read: {escape.markdown(one.why)}."]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(report: Report) -> str:
+    return escape.document(
+        {
+            "crosswarp_guards": 1,
+            "library": report.library,
+            "files": report.files,
+            "releases": list(report.releases),
+            "lane": report.lane,
+            "runs": report.ran,
+            "guards": [
+                {
+                    "path": one.guard.path,
+                    "line": one.guard.span[0],
+                    "column": one.guard.span[1] + 1,
+                    "test": one.guard.text,
+                    "code": one.guard.code,
+                    "kinds": list(one.guard.kinds),
+                    "made_of": list(one.guard.made_of),
+                    "holds": dict(one.guard.holds),
+                    "breaks_at_3_10": one.guard.letters,
+                    "verdict": one.verdict if one.places else "",
+                    "places": [_place(place) for place in one.places],
+                }
+                for one in report.answers
+            ],
+            "unreadable": [
+                {"path": one.path, "line": one.line, "why": one.why} for one in report.unreadable
+            ],
+        }
+    )
+
+
+def _place(place: Place) -> Mapping[str, object]:
+    return {
+        "column": place.column,
+        "target": place.target,
+        "need": place.need.value,
+        "held": list(place.held),
+        "cases": place.cases,
+        "red": [
+            {
+                "kernel": one.kernel,
+                "case": one.case,
+                "outcome": one.outcome,
+                "words": words(one),
+                "issue": one.issue,
+            }
+            for one in place.red
+        ],
+    }
+
+
+def _about(answer: Answer, report: Report) -> list[str]:
+    """What it decides, then what is known of it; the verdict where it was tried."""
+    guard = answer.guard
+    lines = [guard.code]
+    if answer.places:
+        lines.append(answer.verdict)
+    for place in answer.places:
+        for record in place.red[:1]:
+            lines.append(_red(place, record, report.known))
+    if guard.letters:
+        lines.append(_LETTERS)
+    if guard.holds and not answer.places:
+        lines.append(_holds(guard.holds, report.releases))
+    lines += [f"from {one}" for one in guard.made_of[:2]]
+    return lines
+
+
+def _red(place: Place, record: Record, known: Mapping[str, Issue]) -> str:
+    issue = known.get(record.issue)
+    why = f"known: {issue.title} [{issue.id}] {' '.join(issue.links[:1])}" if issue else "no known issue"  # fmt: skip
+    more = f", and {len(place.red) - 1} more" if len(place.red) > 1 else ""
+    side = "this side" if place.need.value in ("wrong way", "red either way") else "the other side"
+    return (
+        f"{place.column}, {place.target}: {side} is red in {record.case}{more}: {record.outcome}: "
+        f"{escape.line(words(record), 120)} ({why})"
+    )
+
+
+def _holds(holds: Mapping[str, bool], releases: Sequence[str]) -> str:
+    on = [one for one in releases if holds.get(one) is True]
+    off = [one for one in releases if holds.get(one) is False]
+    told = [f"true on {', '.join(on)}"] if on else []
+    return "; ".join([*told, *([f"false on {', '.join(off)}"] if off else [])])
+
+
+def _proves(report: Report) -> list[str]:
+    return [_PROVES[report.lane]] if report.lane in _PROVES else []

@@ -1,0 +1,101 @@
+"""`crosswarp lint` as a command, and its outputs: text, JSON, SARIF, annotations."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from crosswarp.matrix.facts import language_table
+from crosswarp.matrix.linting import lint, rules
+from crosswarp.reports.text import lint_text
+
+TABLE = language_table.load()
+ALL = tuple(TABLE)
+USE = "from triton.language import gather"
+EVIL = "</script>::error::x\x1b[2J\u202e%0A`|<b>\n.py"
+
+
+@pytest.fixture
+def evil(tmp_path):
+    (tmp_path / "a.py").write_text(USE + "\n" + "from triton.language import gather\n" * 4)
+    (tmp_path / "b.py").write_text("triton(")
+    return lint.lint([tmp_path], ALL, table=TABLE, shown=lambda path: f"{path.stem}{EVIL}")
+
+
+@pytest.mark.parametrize("form", lint_text.FORMATS)
+def test_what_a_stranger_wrote_is_escaped(evil, form):
+    text = lint_text.rendered(evil, form)
+    assert "\x1b" not in text and "\u202e" not in text
+    lines = text.splitlines()
+    if form == "github":
+        assert all(
+            line.startswith(("::error file=", "::notice file=", "5 found")) for line in lines
+        )
+        assert all(line.count("::error") <= 1 for line in lines) and "%250A" in text
+    else:
+        assert not any(line.startswith("::") for line in lines)
+    if form == "text":
+        assert "    and in 2 more places of this file" in lines
+        assert lines[-1].startswith(
+            "5 found in 2 files, 1 file could not be checked; against Triton 2.3.1, "
+        )
+
+
+def test_json_and_sarif_say_all(evil):
+    found = json.loads(lint_text.as_json(evil))
+    assert found["findings"][0] == {
+        "rule": "language-name", "path": f"a{EVIL}", "line": 1, "column": 1, "subject": "triton.language.gather",
+        "releases": ["2.3.1", "3.0.0", "3.1.0", "3.2.0"], "what_happens": "import fails", "healed": {},
+        "message": found["findings"][0]["message"],
+    }  # fmt: skip
+    [run] = json.loads(lint_text.sarif(evil))["runs"]
+    ids = {one["id"] for one in run["tool"]["driver"]["rules"]}
+    assert ids == {*rules.RULES, "unreadable"} and {one["ruleId"] for one in run["results"]} <= ids
+    [place] = run["results"][0]["locations"]
+    assert place["physicalLocation"]["region"] == {"startLine": 1, "startColumn": 1}
+    assert "\n" not in place["physicalLocation"]["artifactLocation"]["uri"]
+
+
+def test_command(tmp_path, command):
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\ndependencies = ["triton>=3.2"]\n[tool.crosswarp]\nlint-exclude = ["old"]'
+    )
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "x.py").write_text(USE)
+    (tmp_path / "new.py").write_text(USE)
+
+    def run(*arguments):
+        return command("lint", str(tmp_path), *map(str, arguments))
+
+    status, out, err = run()
+    assert status == 1 and "x.py" not in out
+    assert "new.py:1:1: language-name: tl.gather is not in Triton 3.2.0: import fails" in out
+    assert "Releases by metadata: triton>=3.2 (pyproject.toml, project.dependencies)" in err
+    assert run("--triton", ">=3.3")[0] == 0
+    assert run("--columns", "triton-3.6.0")[0] == 0
+    assert run("--rules", "host-name")[0] == 0
+    assert run("--exclude", "new.py")[0] == 0
+    assert run("--format", "sarif", "--out", tmp_path / "out.sarif")[0] == 1
+    assert json.loads((tmp_path / "out.sarif").read_text())["version"] == "2.1.0"
+    # The settings that `crosswarp test` reads, in the other of their two files.
+    (tmp_path / "pyproject.toml").unlink()
+    (tmp_path / "crosswarp.toml").write_text('columns = ["triton-3.6.0"]\nlint-exclude = ["old"]')
+    assert run()[0] == 0 and run("--triton", ">=3.2")[0] == 1
+    for wrong, said in (
+        (["--triton", "three"], "is no range"),
+        (["--triton", ">=9"], "none of the releases"),
+        (["--rules", "nothing"], "there is no such rule"),
+    ):
+        status, _, err = run(*wrong)
+        assert status == 2 and said in err
+    status, _, err = command("lint", str(tmp_path / "gone"))
+    assert status == 2 and "no such file or folder" in err
+    (tmp_path / "crosswarp.toml").unlink()
+    pinned = '[project.optional-dependencies]\nnvidia = ["torch==2.9.0+cu128"]'
+    (tmp_path / "pyproject.toml").write_text(pinned)
+    status, _, err = run("--exclude", "old")
+    assert status == 1 and "Releases by metadata: all, for none of the known ones is allowed" in err
+    (tmp_path / "crosswarp.toml").write_text("lint-exclude = 3")
+    status, _, err = run()
+    assert status == 2 and "lint-exclude" in err
