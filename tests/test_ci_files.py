@@ -299,16 +299,18 @@ def test_what_is_committed_is_compared_with(desk, tmp_path):
 
 
 def test_a_fork_gets_no_comment(desk):
-    workflow = loaded(WORKFLOW)
-    (step,) = (
-        step for step in workflow["jobs"]["report"]["steps"] if step.get("name") == "Comment"
-    )
-    github = Github(desk, CONTEXT)
-    assert github.true(step["if"], CONTEXT)
-    assert not github.true(
-        step["if"], {**CONTEXT, "github.event.pull_request.head.repo.full_name": "fork/name"}
-    )
-    assert not github.true(step["if"], {**CONTEXT, "github.event_name": "push"})
+    """With a baseline or without: of the two steps one is for each."""
+    steps = loaded(WORKFLOW)["jobs"]["report"]["steps"]
+    named = {step.get("name"): step["if"] for step in steps if "if" in step}
+    github, bare = Github(desk, CONTEXT), desk.job("bare")
+    desk.files["baseline/all.json"] = "{}"
+    for name, home in (("Comment", bare), ("Comment on what is new", desk.job("with"))):
+        assert github.true(named[name], CONTEXT, home)
+        fork = {**CONTEXT, "github.event.pull_request.head.repo.full_name": "fork/name"}
+        assert not github.true(named[name], fork, home)
+        assert not github.true(named[name], {**CONTEXT, "github.event_name": "push"}, home)
+        other = "Comment" if name != "Comment" else "Comment on what is new"
+        assert not github.true(named[other], CONTEXT, home)
 
 
 def test_the_action_in_one_job(desk):
