@@ -12,6 +12,7 @@ libraries of one process may install: each gets what it asked for, whatever the 
 """
 
 from .acts import acted
+from .copies import __version__
 from .errors import CompatError, CompatWarning, CompilerCrashed
 from .install import active, install, installed, left_out, uninstall
 from .record import Shim
@@ -22,6 +23,7 @@ __all__ = [
     "CompatWarning",
     "CompilerCrashed",
     "Shim",
+    "__version__",
     "acted",
     "active",
     "all_shims",

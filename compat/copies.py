@@ -5,13 +5,16 @@ Each copy has modules of its own and knows what was asked of it. What there must
 what was said. Every copy reads it, also one that is older or newer, so names are added to it and never changed.
 """
 
+import re
 import sys
 import threading
 import types
 from typing import Any, Dict, List, Optional, Set, Type, TypeVar, cast
 
-# The release of this copy: where several have a shim, the newest applies it. tests/test_vendor.py compares.
-VERSION = (0, 1, 0)
+# The one place of the number: pyproject.toml reads it here, without importing. Of several copies that have a shim, the
+# newest applies it.
+__version__ = "0.1.0"
+VERSION = tuple(map(int, re.findall(r"\d+", __version__)[:3]))
 
 _NAME = "_crosswarp_compat"
 _Class = TypeVar("_Class", bound=type)

@@ -12,7 +12,7 @@ import pytest
 
 from crosswarp import compat
 from crosswarp.compat.record import Shim
-from crosswarp.matrix.facts import issues
+from crosswarp.matrix.facts import issues, known_texts
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import baseline
 from crosswarp.reports import cli
@@ -51,7 +51,9 @@ def test_every_issue_without_a_shim_is_told_with_what_to_do(made):
 def test_every_public_name_is_in_the_reference(made):
     for name in compat.__all__:
         assert f"### `crosswarp.compat.{name}`" in made["api.md"]
-        assert getattr(compat, name).__doc__.split()[0] in made["api.md"]
+        # A text's docstring is that of str.
+        if name != "__version__":
+            assert getattr(compat, name).__doc__.split()[0] in made["api.md"]
     assert "python -m crosswarp.compat run" in made["api.md"]
 
 
@@ -174,3 +176,12 @@ def test_docstrings_become_markdown(tmp_path):
     assert "class Thing(size: int = 3)" in page and "`grow() -> int`: Grow." in page
     assert "### `pkg.late`" in page
     assert "## `pkg.inner`" in page and "### `pkg.inner.made`" in page
+
+
+def test_each_known_text_of_a_healed_issue_stands_on_the_page_of_the_shims(made):
+    page = made["shims.md"]
+    names = {shim.name for shim in compat.all_shims()}
+    for issue in issues.load():
+        if issue.shim in names:
+            for text in known_texts.written_out(issue.fingerprint):
+                assert text in page or text.startswith("tl."), (issue.id, text)

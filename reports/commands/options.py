@@ -15,6 +15,9 @@ from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.facts.targets import Target
 
+# Seconds for one configuration of a case.
+TIME_LIMIT = 120
+
 
 def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """What to run; asked.py reads it."""
@@ -69,7 +72,7 @@ def add_limits(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--time-limit",
         type=positive,
-        default=120,
+        default=TIME_LIMIT,
         metavar="S",
         help="for one configuration of a case (120)",
     )
@@ -101,6 +104,13 @@ def add_here(group: argparse._ActionsContainer, meaning: str) -> None:
     )
 
 
+def add_shard(group: argparse._ActionsContainer, what: str) -> None:
+    group.add_argument(
+        "--shard", metavar="K/N",
+        help=f"the K-th of N shares of each column's {what}, to be merged: crosswarp merge",
+    )  # fmt: skip
+
+
 def add_work(group: argparse._ActionsContainer, meaning: str | None = None) -> None:
     group.add_argument("--work", type=Path, default=Path(".crosswarp"), metavar="DIR", help=meaning)
 
@@ -120,6 +130,32 @@ def add_store(group: argparse._ActionsContainer) -> None:
         "--store", type=Path, default=Path(".crosswarp/store.db"), metavar="PATH",
         help="the SQLite file of all runs (.crosswarp/store.db)",
     )  # fmt: skip
+
+
+def add_verbose(parser: argparse._ActionsContainer, meaning: str) -> None:
+    parser.add_argument("-v", "--verbose", action="store_true", help=meaning)
+
+
+def add_environments(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--environments", choices=("keep", "remove"), default="keep",
+        help="remove: one column after another, each environment gone when its column has run, for a small disk (keep)",
+    )  # fmt: skip
+
+
+def add_since(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--since", default="", metavar="A",
+        help="begin a comment with what is new since A, which is what `crosswarp diff` takes: a baseline file, a run",
+    )  # fmt: skip
+
+
+def add_demonstrations(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--demonstrations",
+        action="store_true",
+        help="with the kernels of crosswarp's that only show a known issue, which are left out else",
+    )
 
 
 def positive(text: str) -> int:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from crosswarp.reports.commands.options import add_files, add_run, add_store, column_table
+from crosswarp.reports.commands.options import (
+    add_demonstrations,
+    add_files,
+    add_run,
+    add_store,
+    column_table,
+)
 from crosswarp.reports.findings.range import measured
 from crosswarp.reports.text import colour, range_text
 
@@ -25,6 +31,7 @@ def add(parser: argparse.ArgumentParser) -> None:
             metavar="GLOB,..",
             help="(default: all that the run holds)",
         )
+    add_demonstrations(parser)
     parser.add_argument("--format", choices=tuple(FORMATS), default="table")
     add_run(parser)
     add_files(parser, "columns")
@@ -34,7 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     shown = measured(
         options.store, options.run, column_table(options), options.kernels or [], options.targets or [],
-        options.lanes or [],
+        options.lanes or [], options.demonstrations,
     )  # fmt: skip
     colour.show_as(options.format, FORMATS[options.format](shown))
     return 0

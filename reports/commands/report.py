@@ -10,7 +10,16 @@ from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.results.store import Store
 from crosswarp.reports import page
-from crosswarp.reports.commands.options import add_files, add_run, add_store, known_issues
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_run,
+    add_since,
+    add_store,
+    add_verbose,
+    known_issues,
+)
+from crosswarp.reports.findings.history import history
+from crosswarp.reports.findings.since import compared
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, escape
 from crosswarp.reports.text.comment import comment
@@ -36,6 +45,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--link", default="", metavar="URL", help="where a comment says the whole is"
     )
+    add_since(parser)
+    add_verbose(
+        parser, "of a table: every kernel, and all there is to say of what is known and healed"
+    )
     add_run(parser)
     add_files(parser, "issues")
     add_store(parser)
@@ -49,16 +62,19 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues(options)
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
+        past = history(store, shown.run) if options.format == "html" else []
     formats: dict[str, Callable[[], str]] = {
-        "table": lambda: f"{summary(shown)}\n{table(shown)}\n",
+        "table": lambda: summary(shown, options.verbose, table(shown, options.verbose)),
         "markdown": lambda: markdown(shown),
-        "comment": lambda: comment(shown, options.link),
+        "comment": lambda: comment(
+            shown, options.link, since=compared(shown, options.since, options.store, known)
+        ),
         "json": lambda: export(shown),
         "junit": lambda: junit(shown),
         "csv": lambda: spreadsheet(shown),
     }
     if options.format == "html":
-        page.write(options.out, page.site(shown, known, language_table.load()))
+        page.write(options.out, page.site(shown, known, language_table.load(), past))
         print(escape.terminal(str(options.out / "index.html")))
     else:
         colour.show_as(options.format, formats[options.format]())

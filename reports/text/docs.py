@@ -12,7 +12,7 @@ from crosswarp import compat
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.compat.record import Shim
 from crosswarp.matrix.checkout import settings
-from crosswarp.matrix.facts import language_table, probed_targets, targets
+from crosswarp.matrix.facts import known_texts, language_table, probed_targets, targets
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.baseline import read
 from crosswarp.reports.findings.proofs import columns_of, proofs
@@ -56,7 +56,8 @@ def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
     ordered = sorted(shims, key=lambda shim: shim.name)
     parts = [
         "# Which shim for which symptom",
-        "Made from the records by `crosswarp docs`; change those, not this page. Search it for the text of your error.",
+        "Made from the records by `crosswarp docs`; change those, not this page. Search it for the text of your error, "
+        "or let `crosswarp why 'the error'` do it, which takes a whole log as well.",
         "`compat.install()` installs every shim whose window holds your Triton; outside its window a shim replaces "
         "nothing. `crosswarp doctor`, or `python -m crosswarp.compat doctor`, says which ones that is for you.",
         '`compat.install(only=["compiler_crash"])` installs no others than these, and '
@@ -80,7 +81,8 @@ def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
         ),
     ]
     for shim in ordered:
-        parts.append(_shim(shim, by_id.get(shim.issue)))
+        healed = [issue for issue in issues if issue.shim == shim.name]
+        parts.append(_shim(shim, by_id.get(shim.issue), healed))
     parts += _unhealed(shims, issues)
     return "\n\n".join(parts) + "\n"
 
@@ -94,7 +96,7 @@ def _issues_page(issues: Sequence[Issue], baseline: Path) -> str:
     )
 
 
-def _shim(shim: Shim, issue: Issue | None) -> str:
+def _shim(shim: Shim, issue: Issue | None, healed: Sequence[Issue]) -> str:
     told, cost = _told(shim)
     links = dict.fromkeys([shim.link, *(issue.links if issue else ())])
     facts = [
@@ -117,7 +119,21 @@ def _shim(shim: Shim, issue: Issue | None) -> str:
         ("Cost", escape.markdown(cost)),
     ]
     listed = "\n".join(f"- {name}: {text}" for name, text in facts if text)
-    return f"## {escape.code(shim.name)}\n\n{told}\n\n{listed}"
+    return f"## {escape.code(shim.name)}\n\n{told}\n\n{listed}{_error_texts(shim, healed)}"
+
+
+def _error_texts(shim: Shim, healed: Sequence[Issue]) -> str:
+    """All texts by which what it heals is known, so that a search of the page finds each."""
+    found = {
+        text: None
+        for issue in healed
+        for text in known_texts.texts(issue, (shim,))
+        if text not in known_texts.symptoms(shim.symptom)
+    }
+    if not found:
+        return ""
+    lines = "\n".join(f"  - {escape.code(text)}" for text in found)
+    return f"\n- Also known by (`{known_texts.ANYTHING}`: anything):\n{lines}"
 
 
 def _told(shim: Shim) -> tuple[str, str]:

@@ -1,0 +1,190 @@
+"""What a known issue looks like in words, for searching: its fingerprint written out, and what its shim is known by.
+
+Needs nothing beyond Python 3.11, so that `crosswarp why` answers where only the shims are installed; issues.py, which
+checks every record, wants pydantic.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from crosswarp.compat.record import Shim
+
+ISSUES = Path(__file__).with_name("issues.toml")
+# Stands for whatever a release, a kernel or a configuration puts there.
+ANYTHING = "…"
+# Of one fingerprint; a record that needs more is searched by its expression alone.
+_MOST = 60
+_CLASSES = "wdsWDS"
+# The line of a kernel that a compiler shows is no text to search for.
+_SOURCE = re.compile(r"tl\.\w+\(")
+
+
+class Known(Protocol):
+    """What is read of a record; issues.Issue is one as well."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def triton(self) -> str: ...
+    @property
+    def targets(self) -> Sequence[str]: ...
+    @property
+    def lanes(self) -> Sequence[str]: ...
+    @property
+    def kernels(self) -> Sequence[str]: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def links(self) -> Sequence[str]: ...
+    @property
+    def fixed_in(self) -> str | None: ...
+    @property
+    def workaround(self) -> str: ...
+    @property
+    def shim(self) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A record of our own file, as it is written: the tests have checked it."""
+
+    id: str
+    title: str
+    status: str
+    links: tuple[str, ...]
+    triton: str = ""
+    targets: tuple[str, ...] = ("*",)
+    lanes: tuple[str, ...] = ("compile",)
+    kernels: tuple[str, ...] = ("*",)
+    fingerprint: str = ""
+    fixed_in: str | None = None
+    workaround: str = ""
+    shim: str | None = None
+
+
+def committed(path: Path = ISSUES) -> tuple[Plain, ...]:
+    """The records of crosswarp's own issues.toml."""
+    names = Plain.__dataclass_fields__
+    records = tomllib.loads(path.read_text(encoding="utf-8"))["issue"]
+    return tuple(
+        Plain(**{
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in record.items()
+            if name in names
+        })
+        for record in records
+    )  # fmt: skip
+
+
+def texts(issue: Known, shims: Iterable[Shim]) -> list[str]:
+    """Every text by which the issue is known, as one would search for it."""
+    found = [text for text in written_out(issue.fingerprint) if not _SOURCE.match(text)]
+    for shim in shims:
+        if shim.name == issue.shim and shim.issue == issue.id:
+            found += symptoms(shim.symptom)
+    return list(dict.fromkeys(found))
+
+
+def symptoms(text: str) -> list[str]:
+    """Those of a shim: a line each, and each of several in one line."""
+    parts = re.split(r"\n|; |, or: ", text)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def written_out(expression: str) -> list[str]:
+    """The texts that a fingerprint stands for, `…` where anything may stand; none where it says more than we read.
+
+    Read are alternatives, groups, optional parts, classes and repeated classes: what fingerprints are made of.
+    """
+    try:
+        found, at = _alternatives(expression, 0)
+    except (_Unread, IndexError):
+        return []
+    if at < len(expression):
+        return []
+    tidy = (re.sub(rf"{ANYTHING}(?:\s*{ANYTHING})+", ANYTHING, text).strip() for text in found)
+    return [text for text in dict.fromkeys(tidy) if text.strip(f"{ANYTHING} ")]
+
+
+class _Unread(Exception):
+    pass
+
+
+def _alternatives(text: str, at: int) -> tuple[list[str], int]:
+    found: list[str] = []
+    while True:
+        some, at = _sequence(text, at)
+        found += some
+        if len(found) > _MOST:
+            raise _Unread
+        if at >= len(text) or text[at] != "|":
+            return found, at
+        at += 1
+
+
+def _sequence(text: str, at: int) -> tuple[list[str], int]:
+    made = [""]
+    while at < len(text) and text[at] not in "|)":
+        pieces, at = _atom(text, at)
+        if at < len(text) and text[at] in "*+?{":
+            if text[at] == "{":
+                raise _Unread
+            # With and without; what may be repeated is seldom repeated in the same words.
+            pieces = {"?": [*pieces, ""], "*": [ANYTHING], "+": [ANYTHING]}[text[at]]
+            at += 1
+        made = [before + piece for before in made for piece in pieces]
+        if len(made) > _MOST:
+            raise _Unread
+    return made, at
+
+
+def _atom(text: str, at: int) -> tuple[list[str], int]:
+    char = text[at]
+    if char in "^$":
+        return [""], at + 1
+    if char == ".":
+        # Alone it is a dot that nobody escaped.
+        return [ANYTHING if text[at + 1 : at + 2] in ("*", "+") else "."], at + 1
+    if char == "\\":
+        if text[at + 1] in _CLASSES:
+            return [ANYTHING], at + 2
+        if text[at + 1].isalnum():
+            # \b and what refers back.
+            if text[at + 1] != "b":
+                raise _Unread
+            return [""], at + 2
+        return [text[at + 1]], at + 2
+    if char == "[":
+        end = text.index("]", at + 2) if "]" in text[at + 2 :] else -1
+        inner = text[at + 1 : end]
+        if end < 0 or any(one in inner for one in "^-\\"):
+            raise _Unread
+        return list(inner), end + 1
+    if char == "(":
+        at += 1
+        if text.startswith("?:", at):
+            at += 2
+        elif text[at] == "?":
+            raise _Unread
+        found, at = _alternatives(text, at)
+        if text[at] != ")":
+            raise _Unread
+        return found, at + 1
+    return [char], at + 1
+
+
+def evidence(issues: Sequence[Known], shims: Sequence[Shim]) -> Iterator[tuple[Known, str]]:
+    """Each issue with each of its texts."""
+    for issue in issues:
+        for text in texts(issue, shims):
+            yield issue, text

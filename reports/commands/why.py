@@ -1,0 +1,87 @@
+"""`crosswarp why`: the known issues and shims that an error's text speaks of. Needs nothing but Python 3.11."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosswarp import compat
+from crosswarp.matrix import versions
+from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
+from crosswarp.matrix.facts import known_texts
+from crosswarp.reports.findings.why import LONGEST, why
+from crosswarp.reports.text import colour, why_text
+
+HELP = "what an error's text is known for, and the line that heals it"
+DESCRIPTION = (
+    "Say which known issues an error speaks of, the likeliest first: on which releases of Triton, why, where it is "
+    "reported, and the lines that heal it. Any wording will do: one line, a few words, a whole log. Exit status: 0 "
+    "something known matches, 1 nothing does, 2 usage."
+)
+EXAMPLES = (
+    "crosswarp why \"TypeError: missing a required argument: 'num_warps'\"",
+    "crosswarp why reshapeOuts --triton 3.2.0",
+    "python train.py 2>&1 | crosswarp why",
+    "crosswarp why build.log",
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "text", nargs="*", metavar="TEXT",
+        help="the error, or a file that holds it; - or nothing: what comes on standard input",
+    )  # fmt: skip
+    parser.add_argument(
+        "--triton", metavar="VERSION", help="yours: what does not hold there comes last"
+    )
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    triton = options.triton.removeprefix("triton-") if options.triton else None
+    if triton and versions.parse(triton) is None:
+        raise UsageError(f'--triton: "{triton}" is no version. Write it as 3.2.0.')
+    text = _text(options.text)
+    if not text.strip():
+        raise UsageError(
+            "there is no text to look for. Give the error's line in quotes, a file, or a log on standard input."
+        )
+    found = why(text, known_texts.committed(), compat.all_shims(), triton)
+    if options.format == "json":
+        print(why_text.export(found, triton), end="")
+    else:
+        colour.show(why_text.terminal(found, triton))
+    return EXIT_EXPECTED if found else EXIT_UNEXPECTED
+
+
+def _text(words: Sequence[str]) -> str:
+    """What is asked about. A word that is a file stands for what is in it."""
+    if words and list(words) != ["-"]:
+        if len(words) == 1 and "\n" not in words[0] and len(words[0]) < 500:
+            path = Path(words[0])
+            if _is_file(path):
+                return _end_of(path)
+        return " ".join(words)
+    if not words and sys.stdin.isatty():
+        return ""
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _end_of(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - LONGEST))
+            return stream.read(LONGEST).decode("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(
+            f"{path}: {error.strerror or error}. Name a file that can be read."
+        ) from None

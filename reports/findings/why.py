@@ -1,0 +1,261 @@
+"""`crosswarp why`: which known issues an error's text speaks of, the likeliest first.
+
+Two ways lead to an issue. Its fingerprint matches, in what is made of the text as in a cell's; then the text is that
+error. Or most of the words of one of its texts stand close together in it, in any spelling of quotes and colons; then
+it is probably that one. A word counts for more the fewer issues have it: `reshapeOuts` for more than `argument`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from crosswarp.compat.record import Shim
+from crosswarp.matrix import versions
+from crosswarp.matrix.cell.suite import fingerprint
+from crosswarp.matrix.facts.known_texts import ANYTHING, Known, texts, written_out
+from crosswarp.matrix.printable import printable
+
+# Of a log the end is looked at: what failed stands there.
+LONGEST = 20_000_000
+# What a CI, a launcher or pytest puts in front of a line.
+_FRONT = re.compile(
+    r"^(?:\s+|E {2,}|>+ |\[[^\]\n]{1,40}\]:?|\(\w[^)\n]{0,40}\)|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?"
+    r"|\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:ERROR|FATAL|WARNING|INFO|FAILED|stderr|stdout)\b[:|]?|\|)\s*"
+)
+_CUT = re.compile(rf"\w{ANYTHING}")
+_OPEN = re.compile(rf"\w*{ANYTHING}\w*")
+_MODULE = re.compile(r"\btl\.")
+# In every failure, or in every sentence.
+_IDLE = frozenset(
+    "a an and are at by error errors exception failed for from in is it of on or raised that the to was with".split()
+)
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
+# A message is folded at the width of somebody's terminal.
+_FOLDED = 3
+# The share of a text's words, by weight, that must be there; and of a short question's words, that an issue has.
+_MOST_OF_IT = 0.72
+_ALL_BUT = 0.8
+_MOST_OF_ITS_RAREST = 0.75
+_SHORT = 14
+_LONGEST_LINE = 4000
+_REGEX_LINE = 20_000
+# Words of crosswarp's own for what a kernel of its suite showed: elsewhere they mean another kernel's failure.
+_OURS = re.compile(r"mismatch:|\^?SIG[A-Z]+")
+
+
+@dataclass(frozen=True)
+class Match:
+    issue: Known
+    shim: Shim | None
+    # The fingerprint matched, or only the words are alike.
+    exact: bool
+    # Between 0 and 1: how much of the issue's text was there.
+    share: float
+    # The line that spoke of it, as it was given.
+    line: str
+    # Whether the Triton that was named lies in the window; None: none was named.
+    inside: bool | None = None
+
+
+@dataclass(frozen=True)
+class _Text:
+    issue: int
+    words: frozenset[str]
+    weight: float
+    # Of its words the rarest: without one of them it is not looked at.
+    anchors: frozenset[str]
+
+
+def why(
+    text: str, issues: Sequence[Known], shims: Sequence[Shim], triton: str | None = None
+) -> list[Match]:
+    """The issues that explain `text`, best first; none where none does. `triton` puts those that hold it first."""
+    lines = _lines(text)
+    found = _finder(tuple(issues), tuple(shims))
+    found.forget()
+    best: dict[int, tuple[bool, float, float, str]] = {}
+    for number, candidate in (*found.by_fingerprint(lines), *found.by_words(lines)):
+        if number not in best or candidate[:3] > best[number][:3]:
+            best[number] = candidate
+    by_name = {shim.name: shim for shim in shims}
+    interpreted = "interpret" in text[-LONGEST:].lower()
+    made = []
+    for number, (exact, share, weight, line) in best.items():
+        issue = issues[number]
+        inside = versions.within(triton, issue.triton) if triton else None
+        # What the interpreter alone shows is told of it: with nothing said, the compiler is meant.
+        elsewhere = tuple(issue.lanes) == ("interpret",) and not interpreted
+        match = Match(issue, by_name.get(issue.shim or ""), exact, round(share, 3), line, inside)
+        over = issue.status == "no longer reproduces"
+        made.append(((inside is False, over, not exact, -share, -weight, elsewhere, number), match))
+    return [match for _, match in sorted(made, key=lambda one: one[0])]
+
+
+def _lines(text: str) -> list[str]:
+    """Without colours, and without what stands in front of each; empty ones are left out."""
+    text = printable(text[-LONGEST:].replace("\r\n", "\n").replace("\r", "\n"))
+    made = []
+    for line in text.split("\n"):
+        before = None
+        while before != line:
+            before, line = line, _FRONT.sub("", line, count=1)
+        if line.strip():
+            made.append(line.rstrip())
+    return made
+
+
+def _words(text: str) -> list[str]:
+    text = _MODULE.sub("triton.language.", text)
+    return [word for found in _WORD.findall(text) if (word := found.lower()) not in _IDLE]
+
+
+@lru_cache(maxsize=4)
+def _finder(issues: tuple[Known, ...], shims: tuple[Shim, ...]) -> _Finder:
+    return _Finder(issues, shims)
+
+
+class _Finder:
+    def __init__(self, issues: Sequence[Known], shims: Sequence[Shim]) -> None:
+        self.issues = issues
+        self.patterns = [re.compile(one.fingerprint) if one.fingerprint else None for one in issues]
+        listed = [
+            # A word of which a part may be anything is none.
+            (number, _words(_OPEN.sub(" ", text)), not _CUT.search(text))
+            for number, issue in enumerate(issues)
+            for text in (*texts(issue, shims), issue.title)
+        ]
+        self._words: dict[str, list[str]] = {}
+        # Which issues have a word, and which have a fingerprint that no text says.
+        self.having: dict[str, set[int]] = defaultdict(set)
+        for number, words, _ in listed:
+            for word in words:
+                self.having[word].add(number)
+        self.unread = {
+            number
+            for number, one in enumerate(issues)
+            if one.fingerprint and not written_out(one.fingerprint)
+        }
+        self.weights = {
+            word: math.log(1 + len(issues) / len(having)) for word, having in self.having.items()
+        }
+        # A word that no issue has; a number that none has says nothing.
+        self.strange = math.log(1 + len(issues) / 4)
+        self.rare = {word for word, having in self.having.items() if len(having) <= 2}
+        # By id and by shim.
+        self.names = {issue.id.lower(): [number] for number, issue in enumerate(issues)}
+        for number, issue in enumerate(issues):
+            if issue.shim:
+                self.names.setdefault(issue.shim.lower(), []).append(number)
+        # Of a text whose own word is open (`create_…`) what is left says too little.
+        self.texts = [
+            self._text(number, words) for number, words, whole in listed if words and whole
+        ]
+        self.at: Mapping[str, list[_Text]] = self._index()
+
+    def _text(self, number: int, words: Iterable[str]) -> _Text:
+        kept = frozenset(words)
+        weight = sum(self.weights[word] for word in kept)
+        rarest = max(self.weights[word] for word in kept)
+        anchors = frozenset(word for word in kept if self.weights[word] >= 0.9 * rarest)
+        return _Text(number, kept, weight, anchors)
+
+    def _index(self) -> Mapping[str, list[_Text]]:
+        found: dict[str, list[_Text]] = defaultdict(list)
+        for one in self.texts:
+            for word in one.anchors:
+                found[word].append(one)
+        return found
+
+    def forget(self) -> None:
+        """The lines of another text."""
+        self._words.clear()
+
+    def _split(self, line: str) -> list[str]:
+        """Its words; a log says the same again and again."""
+        if line not in self._words:
+            self._words[line] = _words(line[:_LONGEST_LINE])
+        return self._words[line]
+
+    def _weight(self, words: Iterable[str]) -> float:
+        return sum(self.weights.get(word, 0.0) for word in words)
+
+    def by_fingerprint(
+        self, lines: Sequence[str]
+    ) -> Iterator[tuple[int, tuple[bool, float, float, str]]]:
+        """Fingerprints that match the text as it is, or what a cell would have made of it."""
+        # What a compiler printed may take several lines.
+        said = fingerprint.of_output("\n".join(lines))
+        everything = set().union(*map(self._split, lines))
+        heard = [self._may_say(issue, everything) for issue in self.issues]
+        for line in dict.fromkeys((said, *lines)):
+            words = set(self._split(line))
+            wanted = self.unread.union(*(self.having.get(word, ()) for word in words))
+            tidy = fingerprint.of_text(line) if wanted else ""
+            for number in sorted(wanted):
+                pattern = self.patterns[number]
+                if pattern is None or not heard[number]:
+                    continue
+                hit = pattern.search(line[:_REGEX_LINE]) or pattern.search(tidy)
+                if hit:
+                    # More of the issue's words in that line is the better match of two.
+                    mine = (one for one in self.texts if one.issue == number)
+                    shares = [self._weight(one.words & words) / one.weight for one in mine]
+                    weight = self._weight(set(_words(hit[0])))
+                    yield number, (True, max(shares, default=1.0), weight, line)
+
+    def _may_say(self, issue: Known, words: set[str]) -> bool:
+        """What crosswarp says of its own kernels is evidence where such a kernel is named."""
+        if not _OURS.match(issue.fingerprint):
+            return True
+        return any(kernel.lower() in words for kernel in issue.kernels)
+
+    def by_words(
+        self, lines: Sequence[str]
+    ) -> Iterator[tuple[int, tuple[bool, float, float, str]]]:
+        """Texts most of whose words stand in one line, or in a few that follow each other."""
+        split = list(map(self._split, lines))
+        seen: set[tuple[str, ...]] = set()
+        for start in range(len(lines)):
+            wanted = {id(one): one for word in set(split[start]) for one in self.at.get(word, ())}
+            if not wanted or (here := tuple(lines[start : start + _FOLDED])) in seen:
+                continue
+            seen.add(here)
+            near = set().union(*split[start : start + _FOLDED])
+            for one in wanted.values():
+                if not self._may_say_words(one, near):
+                    continue
+                share = self._weight(one.words & near) / one.weight
+                told = self._weight(one.anchors & near) / self._weight(one.anchors)
+                if share >= _MOST_OF_IT and told >= _MOST_OF_ITS_RAREST:
+                    weight = self._weight(one.words & near)
+                    yield one.issue, (False, min(share, 1.0), weight, lines[start])
+        every = [word for words in split for word in words]
+        if len(every) <= _SHORT:
+            yield from self._asked(every, " ".join(lines))
+
+    def _may_say_words(self, one: _Text, words: set[str]) -> bool:
+        issue = self.issues[one.issue]
+        return "mismatch" not in one.words or any(k.lower() in words for k in issue.kernels)
+
+    def _asked(
+        self, words: Sequence[str], line: str
+    ) -> Iterator[tuple[int, tuple[bool, float, float, str]]]:
+        """A question of a few words: an issue that has nearly all of them, and one that few issues have."""
+        for number in self.names.get(line.strip().lower(), ()):
+            yield number, (True, 1.0, 0.0, line)
+        kept = {word for word in words if word in self.weights or not word.isdecimal()}
+        if not kept:
+            return
+        tally = {word: self.weights.get(word, self.strange) for word in kept}
+        for one in self.texts:
+            common = one.words & kept
+            share = sum(tally[word] for word in common) / sum(tally.values())
+            if share >= _ALL_BUT and (common & self.rare or len(common) >= 3):
+                # What says the whole of the text is better than what says a part of it.
+                of_it = self._weight(common) / one.weight
+                yield one.issue, (False, share * (0.5 + of_it / 2), self._weight(common), line)
