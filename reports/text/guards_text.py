@@ -48,16 +48,21 @@ def rendered(report: Report, form: str) -> str:
 def summary(report: Report) -> str:
     found = len(report.answers)
     letters = sum(one.guard.letters for one in report.answers)
-    parts = [f"{found} guards in {report.files} files of {report.library}"]
+    parts = [f"{_count(found, 'guard')} in {_count(report.files, 'file')} of {report.library}"]
     if letters:
-        parts.append(f"{letters} of them go back to a comparison of texts")
+        parts.append(f"{letters} compare{'s' if letters == 1 else ''} texts")
     if report.unreadable:
-        parts.append(f"{len(report.unreadable)} files could not be read")
+        parts.append(f"{_count(len(report.unreadable), 'file')} could not be read")
     if report.lane:
         tried = [one for one in report.answers if one.places]
         reached = [one for one in tried if one.verdict != "not exercised"]
-        parts.append(f"{len(tried)} turned round, {len(reached)} reached, in {report.ran} runs")
+        ran = _count(report.ran, "run")
+        parts.append(f"{len(tried)} turned round, {len(reached)} reached, in {ran}")
     return ", ".join(parts) + "."
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def text(report: Report) -> str:
