@@ -173,9 +173,8 @@ def _parser(commands: Mapping[str, Command], less: bool = False) -> argparse.Arg
     return parser
 
 
-def _examples(command: Command) -> str | None:
-    listed = getattr(command, "EXAMPLES", ())
-    return "\n  ".join([_EXAMPLES, *listed]) if listed else None
+def _examples(command: Command) -> str:
+    return "\n  ".join([_EXAMPLES, *command.EXAMPLES])
 
 
 def _spell_json(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,22 @@ def test_every_command_is_one_module_with_the_same_face():
         parser = argparse.ArgumentParser(exit_on_error=False)
         command.add(parser)
         assert list(inspect.signature(command.run).parameters) == ["options", "argv"]
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_examples_of_its_help_are_command_lines_that_are_understood(name, capsys):
+    parser = cli.parser()
+    examples = cli.load(name).EXAMPLES
+    assert examples
+    for example in examples:
+        # What stands before it on a line, and what a shell would do to it, is not ours.
+        words = shlex.split(example)
+        mine = words[words.index("crosswarp") + 1 :]
+        assert parser.parse_args(mine).command == name
+    with pytest.raises(SystemExit):
+        parser.parse_args([name, "--help"])
+    out = capsys.readouterr().out
+    assert all(f"\n  {example}\n" in f"{out}\n" for example in examples)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,10 @@ DESCRIPTION = (
     "Find the first bad release between a good and a bad one, with a small run for each step. With "
     "--here, judge the interpreter at hand for `git bisect run`: exit status 0 good, 1 bad, 125 cannot say."
 )
+EXAMPLES = (
+    "crosswarp bisect softmax --good 3.1.0 --bad 3.3.1",
+    "git bisect run crosswarp bisect softmax --here python",
+)
 # Of the JSON.
 FORMAT = 1
 # What `git bisect run` takes for an answer; from 128 on it stops.

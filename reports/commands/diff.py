@@ -20,6 +20,11 @@ DESCRIPTION = (
     "(triton-3.2.0, of the latest run), a run (its number, or `run` for the latest), a column of a run "
     "(3:triton-3.2.0), or a baseline file. Exit status: 0 nothing regressed, 1 something did, 2 usage."
 )
+EXAMPLES = (
+    "crosswarp diff 3.8.0 3.9.0",
+    "crosswarp diff baseline/all.json run",
+    "crosswarp diff 3:3.9.0 4:3.9.0 --format markdown",
+)
 FORMATS = {"table": diff_text.terminal, "markdown": diff_text.markdown, "json": diff_text.export}
 
 

@@ -16,6 +16,10 @@ DESCRIPTION = (
     "Say which Triton, torch and devices are here, which shims are active on them and why, and which "
     "known issues are left. Exit status: 0 nothing known is left unhealed, 1 something is, 2 usage or no Triton."
 )
+EXAMPLES = (
+    "crosswarp doctor",
+    "crosswarp doctor --python ../venv/bin/python --targets H100",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -26,6 +26,11 @@ DESCRIPTION = (
     "shimmed, and whether that is what its window says. Exit status: 0 nothing contradicts its record, 1 something "
     "does, 2 usage. With --new: records to paste for what is red and not known."
 )
+EXAMPLES = (
+    "crosswarp issues",
+    "crosswarp issues --new",
+    "crosswarp issues --baseline baseline/all.json",
+)
 FORMATS = {
     "table": proofs_text.terminal, "markdown": proofs_text.markdown, "json": proofs_text.export,
 }  # fmt: skip

@@ -20,6 +20,10 @@ DESCRIPTION = (
     "Print the measured floor, ceiling and holes of a suite as version specifiers of Triton and torch, "
     "bare and with the shims, and of each kernel. Only what a run measured counts: what it did not run is named."
 )
+EXAMPLES = (
+    "crosswarp range",
+    "crosswarp range --kernels 'layer_norm*' --targets sm_90",
+)
 FORMATS = {"table": range_text.terminal, "markdown": range_text.markdown, "json": range_text.export}
 
 

@@ -29,6 +29,11 @@ from crosswarp.reports.text.table import table
 
 HELP = "show a stored run"
 DESCRIPTION = "Show a stored run."
+EXAMPLES = (
+    "crosswarp report",
+    "crosswarp report --format html --out site",
+    "crosswarp report --run 3 --json",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -31,6 +31,10 @@ DESCRIPTION = (
     "report: the kernel, launcher, reference and the one case. Without CELL: one for each root cause of the run "
     "that no known issue explains, into --out."
 )
+EXAMPLES = (
+    "crosswarp reproduce",
+    "crosswarp reproduce triton-3.2.0/sm_90/compile/bare/softmax/fp16/ --out bug.py",
+)
 _OUT = Path(".crosswarp/reproduce")
 
 
