@@ -7,6 +7,7 @@ import inspect
 import shlex
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,26 @@ def test_a_mistyped_command_is_answered_with_the_likeliest(command):
     assert status == 2 and "Did you mean report or reproduce?" in err
     status, _, err = command("\x1b[31mnothing like it")
     assert status == 2 and "\x1b" not in err and "Did you mean" not in err
+
+
+def test_a_shell_completes_commands_options_and_choices(command, tmp_path):
+    status, script, _ = command("--print-completion", "bash")
+    assert status == 0
+    (tmp_path / "completion.sh").write_text(script)
+    ask = textwrap.dedent("""\
+        source completion.sh
+        complete_for() {
+            COMP_WORDS=(crosswarp "$@"); COMP_CWORD=$#; COMPREPLY=()
+            _shtab_crosswarp; printf '%s ' "${COMPREPLY[@]}"; echo
+        }
+        complete_for re; complete_for diff --fo; complete_for diff --format m
+    """)
+    done = subprocess.run(
+        ["bash", "-c", ask], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    assert [set(line.split()) for line in done.stdout.splitlines()] == [
+        {"report", "reproduce"}, {"--format"}, {"markdown"}
+    ], done.stderr  # fmt: skip
 
 
 def test_the_version_is_that_of_the_shims(command):
