@@ -28,7 +28,7 @@ _SECTIONS = (
     ("tensor.", "Methods of a tensor", "They take what the function of that name takes."),
     ("tensor_descriptor.", "Methods of a tensor descriptor", ""),
     ("tl.math.", "triton.language.math", "In Triton 2.3 it was NVIDIA's libdevice."),
-    ("launch.", "Launch options of CUDA", "Fields of the backend's options, as in kernel[grid](…, num_warps=8). What "
+    ("launch.", "Launch options of CUDA", "Fields of the backend's options, as in `kernel[grid](…, num_warps=8)`. What "
      "is probed compiles a tl.dot with another value than the default."),
     ("launch.hip.", "Launch options of AMD", "Of HIPOptions, for gfx942."),
     ("tl.extra.cuda.", "triton.language.extra.cuda", ""),

@@ -66,6 +66,9 @@ class Diff(_Part):
     counts: dict[str, int]
     notes: dict[str, int] = Field(description="what could not be compared, with its cells")
     groups: list[_Group]
+    demonstrations_left_out: int = Field(
+        default=0, description="kernels that only show a known issue: --demonstrations has them"
+    )
 
 
 # range

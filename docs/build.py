@@ -1,0 +1,160 @@
+"""The documentation site: `nox -s docs-site`, or `python docs/build.py --out FOLDER`.
+
+What stands on it is docs/, a few pages that live elsewhere in the repository, and the matrix of the baseline (or of
+the folder that --matrix names, as `crosswarp report --format html` writes it). Zensical makes HTML of it and finds
+what links to no page or heading; a link that leaves docs/ is led to the page, or to a copy of the file, here. Any of
+them that leads nowhere ends the build.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import examples
+from crosswarp.matrix.facts import issues, language_table
+from crosswarp.matrix.results.store import Store
+from crosswarp.reports import page
+from crosswarp.reports.findings.view import view
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+CONFIGURATION = ROOT / "mkdocs.yml"
+# Pages that live beside what they tell of, and what they are called on the site.
+ELSEWHERE = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "kernels/README.md": "suite.md",
+    "tests/bench/README.md": "benchmarks.md",
+    "tests/ecosystem/README.md": "ecosystem-tests.md",
+}
+# The link of a Markdown link or picture. Code is cut out before.
+_LINK = re.compile(r"(?<=\]\()(?P<path>[^)\s#:]+)(?P<rest>#[^)\s]*)?(?=\))")
+_CODE = re.compile(
+    r"(^ {0,3}(?P<fence>```+)[^\n]*\n.*?^ {0,3}(?P=fence)[ \t]*$|(`+)(?!`).+?(?<!`)\3(?!`))",
+    re.S | re.M,
+)
+
+
+class BrokenLink(Exception):
+    """A page links to what is not there."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Build the documentation site.")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / ".crosswarp" / "docs-site", metavar="FOLDER"
+    )
+    parser.add_argument(
+        "--matrix", type=Path, metavar="FOLDER", help="a page of a run (default: of the baseline)"
+    )
+    options = parser.parse_args()
+    try:
+        build(options.out, options.matrix)
+    except BrokenLink as broken:
+        print(f"docs: {broken}", file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as failed:
+        print(
+            f"docs: Zensical ended with {failed.returncode}; what it found stands above.",
+            file=sys.stderr,
+        )
+        return 1
+    print(
+        f"The site is in {options.out}; to read it with its search: python -m http.server -d {options.out}"
+    )
+    return 0
+
+
+def build(out: Path, matrix: Path | None = None) -> None:
+    """Write the site to `out`, in place of what is there.
+
+    Raises BrokenLink, or subprocess.CalledProcessError of a Zensical that was told to be strict.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(temporary)
+        stage(work / "docs")
+        if matrix is None:
+            page.write(work / "docs" / "run", of_baseline(work))
+        else:
+            shutil.copytree(matrix, work / "docs" / "run")
+        shutil.copy(CONFIGURATION, work)
+        zensical = [
+            sys.executable,
+            "-m",
+            "zensical",
+            "build",
+            "--strict",
+            "-f",
+            str(work / CONFIGURATION.name),
+        ]
+        done = subprocess.run(
+            zensical, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        if done.returncode:
+            print(done.stdout, file=sys.stderr)
+        done.check_returncode()
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(work / "site", out)
+
+
+def stage(folder: Path) -> None:
+    """Everything that Zensical reads, with links that hold there."""
+    for path in sorted(DOCS.rglob("*")):
+        there = folder / path.relative_to(DOCS)
+        if path.is_dir() or path.suffix in (".py", ".pyc"):
+            continue
+        there.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".md":
+            there.write_text(linked(path, folder), encoding="utf-8")
+        else:
+            shutil.copy(path, there)
+    for path, name in ELSEWHERE.items():
+        (folder / name).write_text(linked(ROOT / path, folder), encoding="utf-8")
+
+
+def linked(path: Path, folder: Path) -> str:
+    """The text of a page, its links led to what the site has of them."""
+    home = DOCS if path.is_relative_to(DOCS) else folder
+    here = path.parent.relative_to(DOCS) if home is DOCS else Path()
+
+    def lead(match: re.Match[str]) -> str:
+        target = (path.parent / match["path"]).resolve()
+        if target.is_relative_to(DOCS):
+            to = target.relative_to(DOCS)
+        elif str(to := target.relative_to(ROOT)) in ELSEWHERE:
+            to = Path(ELSEWHERE[str(to)])
+        elif target.is_file():
+            to = Path("source", f"{to}.txt")
+            (folder / to).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(target, folder / to)
+        if not target.is_file() and to.parts[:1] != ("run",):
+            raise BrokenLink(
+                f"{path.relative_to(ROOT)} links to {match['path']}, which is not there. Mend the link."
+            )
+        return os.path.relpath(to, here) + (match["rest"] or "")
+
+    parts, end = [], 0
+    text = path.read_text(encoding="utf-8")
+    for code in _CODE.finditer(text):
+        parts += [_LINK.sub(lead, text[end : code.start()]), code[0]]
+        end = code.end()
+    return "".join([*parts, _LINK.sub(lead, text[end:])])
+
+
+def of_baseline(work: Path) -> dict[str, str]:
+    """The pages of a run that holds what the baseline does, by file name."""
+    examples.fill(work / "store.db")
+    with Store(work / "store.db") as store:
+        known = issues.load()
+        return page.site(view(store, known), known, language_table.load())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,288 @@
+"""The documentation site: built strictly, its links followed, its search asked, and its examples run."""
+
+from __future__ import annotations
+
+import functools
+import html
+import http.server
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import threading
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+import yaml
+
+from crosswarp import compat
+from crosswarp.reports import cli
+from crosswarp.reports import page as matrix_page
+from crosswarp.reports.findings.view import view
+
+ROOT = Path(__file__).resolve().parent.parent
+# What the whole takes is environments, a network or a GPU; the tests of these commands have them.
+RECORDED = {"run", "test", "bisect", "blame", "libraries", "update", "doctor"}
+
+
+def script(name):
+    """A script of docs/, which is no package."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+
+
+examples = script("examples")
+build = script("build")
+FOUND = [
+    (path, block, command)
+    for path in examples.pages()
+    for block, command in examples.examples(path.read_text("utf-8"))
+]
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The site, around the page of a run without a cell: the matrix has tests of its own."""
+    from crosswarp.matrix.results.store import Store
+
+    folder = tmp_path_factory.mktemp("docs")
+    with Store(folder / "store.db") as store:
+        store.finish(
+            store.begin(["run"], {"columns": [], "targets": [], "lanes": [], "modes": []}),
+            "finished",
+            0,
+        )
+        matrix_page.write(folder / "matrix", matrix_page.site(view(store, []), []))
+    build.build(folder / "site", folder / "matrix")
+    return folder / "site"
+
+
+class Page(HTMLParser):
+    """What a page links to, and the anchors that it has."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.anchors = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
+        self.links += [given[name] for name in ("href", "src") if given.get(name) is not None]
+
+
+def test_every_link_leads_somewhere(site):
+    pages = {
+        path: Page(path.read_text("utf-8"))
+        for path in site.rglob("*.html")
+        if path.relative_to(site).parts[0] != "run" and path.name != "404.html"
+    }
+    assert len(pages) > 25
+    broken = []
+    for path, page in pages.items():
+        for link in page.links:
+            if re.match(r"(https?|mailto|data):|//", link):
+                assert not link.startswith(("http:", "//")), (path, link)
+                continue
+            to, anchor = urldefrag(unquote(link))
+            target = (path.parent / to).resolve() if to else path
+            target = target / "index.html" if target.is_dir() else target
+            if not target.is_file() or (
+                anchor and target in pages and anchor not in pages[target].anchors
+            ):
+                broken.append((str(path.relative_to(site)), link))
+    assert not broken
+
+
+def test_nothing_is_asked_of_another_host(site):
+    """No font, script, style or picture: who reads of an error tells nobody."""
+    for path in site.rglob("*.html"):
+        for match in re.finditer(r"<(?:script|link|img|iframe)\b[^>]*>", path.read_text("utf-8")):
+            assert not re.search(r'(?:src|href)="?(?:https?:)?//', match[0]), (path, match[0])
+
+
+def test_every_page_is_in_the_menu():
+    listed = set(
+        re.findall(
+            r"[\w-]+\.md", yaml.safe_dump(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
+        )
+    )
+    assert listed == {path.name for path in (ROOT / "docs").glob("*.md")} | set(
+        build.ELSEWHERE.values()
+    )
+
+
+def test_the_search_knows_every_known_error_text(site):
+    """In the section of its shim."""
+    items = json.loads((site / "search.json").read_text("utf-8"))["items"]
+    texts = {one["location"]: plain(one["title"] + " " + one["text"]) for one in items}
+    for shim in compat.all_shims():
+        for line in filter(None, map(str.strip, shim.symptom.splitlines())):
+            assert plain(html.escape(line)) in texts[f"shims/#{shim.name}"]
+
+
+def plain(text):
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", text)).split())
+
+
+def test_a_link_that_leads_nowhere_ends_the_build(tmp_path, monkeypatch):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for name, value in (("ROOT", tmp_path), ("DOCS", docs), ("ELSEWHERE", {})):
+        monkeypatch.setattr(build, name, value)
+    (tmp_path / "code.py").write_text("pass\n")
+    page = docs / "a.md"
+    page.write_text(
+        "[x](../code.py), `[y](gone.md)` and [z](https://example.org/)\n\n```\n[y](gone.md)\n```\n"
+    )
+    assert "[x](source/code.py.txt), `[y](gone.md)`" in build.linked(page, tmp_path / "out")
+    assert (tmp_path / "out" / "source" / "code.py.txt").read_text() == "pass\n"
+    for link in ("../gone.py", "gone.md", "gone.md#there"):
+        page.write_text(f"[x]({link})\n")
+        with pytest.raises(build.BrokenLink, match="gone"):
+            build.linked(page, tmp_path / "out")
+
+
+def test_zensical_ends_at_a_heading_that_is_not_there(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# A\n\n[x](index.md#gone)\n")
+    (tmp_path / "mkdocs.yml").write_text("site_name: x\n")
+    strict = [
+        sys.executable,
+        "-m",
+        "zensical",
+        "build",
+        "--strict",
+        "-f",
+        str(tmp_path / "mkdocs.yml"),
+    ]
+    done = subprocess.run(strict, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode and "gone" in re.sub(r"\x1b\[[\d;]*m", "", done.stdout + done.stderr)
+
+
+def test_every_command_has_an_example():
+    shown = {command.arguments[0] for path, _, command in FOUND if path.name == "commands.md"}
+    assert shown == set(cli.COMMANDS)
+    run = {command.arguments[0] for _, block, command in FOUND if not block.recorded}
+    assert run >= set(cli.COMMANDS) - RECORDED
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted({path for path, block, _ in FOUND if not block.recorded}),
+    ids=lambda path: path.stem,
+)
+def test_the_examples_print_what_stands_there(path):
+    text = path.read_text("utf-8")
+    assert examples.renewed(text) == text, (
+        "run `nox -s docs` (or `python docs/examples.py`), look, and commit it"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    sorted({command.line for _, block, command in FOUND if block.recorded}),
+    ids=lambda line: line[10:50],
+)
+def test_what_was_recorded_would_be_understood(line):
+    examples.parsed(examples.Command(line, ""))
+
+
+def test_what_was_recorded_says_when():
+    for path, block, command in FOUND:
+        if block.recorded:
+            (said,) = (one for one in block.comments if one.startswith("recorded:"))
+            assert re.search(r"\b20\d\d-\d\d-\d\d\b", said), (path, command.line)
+            assert command.arguments[0] in RECORDED
+
+
+def test_an_example_that_prints_otherwise_is_seen():
+    text = "```console\n$ crosswarp columns --ids | head -2\nold\n```\n"
+    assert examples.renewed(text) == text.replace("old\n", "triton-2.3.1\ntriton-3.0.0\n")
+    for line in ("crosswarp columns > file", "rm -r .", "crosswarp columns; true"):
+        with pytest.raises(ValueError):
+            examples.renewed(f"```console\n$ {line}\n```\n")
+    with pytest.raises(SystemExit):
+        examples.parsed(examples.Command("crosswarp run --no-such-option", ""))
+
+
+@pytest.fixture
+def visit(browser, site):
+    """`visit("shims/")`: a tab with that page, served as a host would; what it asks of any other fails the test."""
+    handler = functools.partial(Quiet, directory=site)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        home, wrong, contexts = f"http://127.0.0.1:{server.server_port}/", [], []
+
+        def open_(path, width=1300):
+            contexts.append(browser.new_context(viewport={"width": width, "height": 800}))
+            tab = contexts[-1].new_page()
+            tab.on("pageerror", lambda error: wrong.append(str(error)))
+            tab.on(
+                "request",
+                lambda asked: (
+                    asked.url.startswith((home, "data:", "blob:")) or wrong.append(asked.url)
+                ),
+            )
+            tab.goto(home + path)
+            return tab
+
+        yield open_
+        for context in contexts:
+            context.close()
+        server.shutdown()
+    assert not wrong
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A server of files that says nothing."""
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "error, shim",
+    [
+        ("TypeError: missing a required argument: 'num_warps'", "reserved_options"),
+        (
+            "Block pointers have been removed in favor of the tensor descriptor API",
+            "block_pointers",
+        ),
+        ("LinearLayout.cpp reshapeOuts Assertion", "compiler_crash"),
+    ],
+)
+def test_the_search_finds_the_shim_of_an_error(visit, error, shim):
+    tab = visit("")
+    tab.get_by_role("button", name="Search").first.click()
+    tab.locator("input[aria-label=Search]").fill(error)
+    tab.locator(f"a[href*='shims/#{shim}']").first.click()
+    tab.wait_for_url(f"**/shims/**#{shim}")
+
+
+@pytest.mark.browser
+def test_a_phone_scrolls_no_page_sideways(visit):
+    tab = visit("", width=360)
+    home = tab.url
+    for path in ("", "error/", "shims/", "language/", "commands/", "concepts/", "findings/"):
+        tab.goto(home + path)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 360, path
+
+
+@pytest.mark.browser
+def test_the_matrix_opens_from_the_menu(visit):
+    tab = visit("")
+    tab.get_by_role("link", name="The matrix").first.click()
+    tab.get_by_role("link", name="Open the matrix").click()
+    tab.wait_for_url("**/run/index.html")
+    assert "crosswarp" in tab.title()
