@@ -56,6 +56,13 @@ class _Group(_Part):
     cells: list[_Pair]
 
 
+class _LeftOut(_Part):
+    comparison: str
+    issue: str | None
+    cells: int
+    healed: int
+
+
 class Diff(_Part):
     """`crosswarp diff`"""
 
@@ -66,8 +73,8 @@ class Diff(_Part):
     counts: dict[str, int]
     notes: dict[str, int] = Field(description="what could not be compared, with its cells")
     groups: list[_Group]
-    demonstrations_left_out: int = Field(
-        default=0, description="kernels that only show a known issue: --demonstrations has them"
+    demonstrations_left_out: list[_LeftOut] = Field(
+        default=[], description="kernels that only show a known issue: --demonstrations has them"
     )
 
 
