@@ -40,6 +40,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Protocol, cast
 
 from crosswarp.compat import __version__
@@ -162,6 +163,11 @@ def _parser(commands: Mapping[str, Command], less: bool = False) -> argparse.Arg
         formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"crosswarp {__version__}")
+    if not less:
+        parser.add_argument(
+            "--print-completion", action=_Completion, choices=("bash", "zsh"), metavar="SHELL",
+            help='a script that completes commands and options: eval "$(crosswarp --print-completion bash)"',
+        )  # fmt: skip
     parsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in commands.items():
         one = parsers.add_parser(
@@ -173,9 +179,25 @@ def _parser(commands: Mapping[str, Command], less: bool = False) -> argparse.Arg
     return parser
 
 
-def _examples(command: Command) -> str | None:
-    listed = getattr(command, "EXAMPLES", ())
-    return "\n  ".join([_EXAMPLES, *listed]) if listed else None
+class _Completion(argparse.Action):
+    def __call__(self, parser, namespace, values, option_string=None) -> None:  # type: ignore[no-untyped-def]
+        import shtab
+
+        for one in (parser, *_commands_of(parser)):
+            for action in one._actions:
+                if action.type is Path:
+                    action.complete = shtab.FILE  # type: ignore[attr-defined]
+        print(shtab.complete(parser, shell=values))
+        parser.exit()
+
+
+def _commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    found = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+    return [command for one in found for command in one.choices.values()]
+
+
+def _examples(command: Command) -> str:
+    return "\n  ".join([_EXAMPLES, *command.EXAMPLES])
 
 
 def _spell_json(parser: argparse.ArgumentParser) -> None:

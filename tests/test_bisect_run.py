@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from crosswarp.matrix.environments.here import Here
@@ -301,6 +302,8 @@ def test_a_search_as_json(crosswarp, history):
     history(**{"triton-3.0.0": "unsupported", "triton-3.1.0": "crash", "triton-3.2.0": "crash"})
     status, out, _ = crosswarp(*between(), "--format", "json")
     said = json.loads(out)
+    published = Path(__file__).parent.parent / "docs" / "schemas" / "bisect.schema.json"
+    jsonschema.validate(said, json.loads(published.read_text("utf-8")))
     assert status == 0 and [said[name] for name in ("looked_for", "last_good", "first_bad", "cannot_say")] == [
         "first bad", "triton-2.3.1", "triton-3.1.0", ["triton-3.0.0"],
     ]  # fmt: skip

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import shlex
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,22 @@ def test_every_command_is_one_module_with_the_same_face():
         parser = argparse.ArgumentParser(exit_on_error=False)
         command.add(parser)
         assert list(inspect.signature(command.run).parameters) == ["options", "argv"]
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_examples_of_its_help_are_command_lines_that_are_understood(name, capsys):
+    parser = cli.parser()
+    examples = cli.load(name).EXAMPLES
+    assert examples
+    for example in examples:
+        # What stands before it on a line, and what a shell would do to it, is not ours.
+        words = shlex.split(example)
+        mine = words[words.index("crosswarp") + 1 :]
+        assert parser.parse_args(mine).command == name
+    with pytest.raises(SystemExit):
+        parser.parse_args([name, "--help"])
+    out = capsys.readouterr().out
+    assert all(f"\n  {example}\n" in f"{out}\n" for example in examples)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +84,26 @@ def test_a_mistyped_command_is_answered_with_the_likeliest(command):
     assert status == 2 and "Did you mean report or reproduce?" in err
     status, _, err = command("\x1b[31mnothing like it")
     assert status == 2 and "\x1b" not in err and "Did you mean" not in err
+
+
+def test_a_shell_completes_commands_options_and_choices(command, tmp_path):
+    status, script, _ = command("--print-completion", "bash")
+    assert status == 0
+    (tmp_path / "completion.sh").write_text(script)
+    ask = textwrap.dedent("""\
+        source completion.sh
+        complete_for() {
+            COMP_WORDS=(crosswarp "$@"); COMP_CWORD=$#; COMPREPLY=()
+            _shtab_crosswarp; printf '%s ' "${COMPREPLY[@]}"; echo
+        }
+        complete_for re; complete_for diff --fo; complete_for diff --format m
+    """)
+    done = subprocess.run(
+        ["bash", "-c", ask], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    assert [set(line.split()) for line in done.stdout.splitlines()] == [
+        {"report", "reproduce"}, {"--format"}, {"markdown"}
+    ], done.stderr  # fmt: skip
 
 
 def test_the_version_is_that_of_the_shims(command):

@@ -76,6 +76,7 @@ def test_the_command_writes_and_compares(tmp_path, capsys, monkeypatch, make_rec
         "api.md",
         "language.md",
         "report.schema.json",
+        "schemas",
         "settings.schema.json",
         "shims.md",
         "targets.md",

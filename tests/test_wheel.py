@@ -1,61 +1,131 @@
-"""The wheel: built, installed away from the checkout, with all that it needs to run."""
+"""What is published: wheel and source distribution, built once, installed away from the checkout."""
 
 from __future__ import annotations
 
+import os
 import subprocess
+import tarfile
 import zipfile
+from email import message_from_string
 from pathlib import Path
 
 import pytest
 
+from crosswarp import compat
 from crosswarp.matrix.environments.uvtool import Uv
 
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).resolve().parent.parent
+HOME = "https://forge.example/somebody/crosswarp"
 
 
-def test_the_wheel_holds_everything_and_its_command_runs(tmp_path):
-    uv = Uv()
-    built = uv(["build", "--wheel", "--out-dir", str(tmp_path / "dist"), str(ROOT)])
-    assert built.ok, built.why
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
-    names = set(zipfile.ZipFile(wheel).namelist())
-    for folder in ("compat", "kernels", "matrix", "reports"):
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The wheel, which uv builds from the source distribution, and that."""
+    out = tmp_path_factory.mktemp("dist")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("CROSSWARP_REPOSITORY", HOME)
+        done = Uv()(["build", "--out-dir", str(out), str(ROOT)])
+    assert done.ok, done.why
+    (wheel,), (source,) = out.glob("*.whl"), out.glob("*.tar.gz")
+    return wheel, source
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    def make(what):
+        home = tmp_path_factory.mktemp("home")
+        uv = Uv()
+        assert uv(["venv", "-q", str(home)]).ok
+        done = uv(["pip", "install", "-q", "-p", str(home / "bin" / "python"), what])
+        assert done.ok, done.why
+        return home
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def small(built, environment):
+    """The shims, from the wheel."""
+    return environment(str(built[0]))
+
+
+@pytest.fixture(scope="module")
+def whole(built, environment):
+    """With the host side, from the source distribution."""
+    return environment(f"crosswarp[matrix] @ {built[1].as_uri()}")
+
+
+def crosswarp(home, where, *arguments, stdin=""):
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        [str(home / "bin" / "crosswarp"), *arguments],
+        capture_output=True, text=True, cwd=where, check=False, input=stdin, env=environ,
+    )  # fmt: skip
+
+
+def test_the_wheel_holds_everything_and_nothing_under_a_generic_name(built):
+    names = set(zipfile.ZipFile(built[0]).namelist())
+    for folder in ("compat", "kernels", "matrix", "reports", "baseline"):
         kinds = ("*.py", "*.toml", "*.json", "*.html", "*.css", "*.js", "*.svg")
         files = [path for kind in kinds for path in (ROOT / folder).rglob(kind)]
         missing = {f"crosswarp/{path.relative_to(ROOT).as_posix()}" for path in files} - names
         assert not missing
     assert {"crosswarp/compat/py.typed", "crosswarp/kernels/py.typed"} <= names
-    # Nothing of ours lies under a generic name on the user's import path.
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"crosswarp"}
-    home = tmp_path / "home"
-    assert uv(["venv", "-q", str(home)]).ok
-    python = home / "bin" / "python"
-    installed = uv(
-        ["pip", "install", "-q", "-p", str(python), f"crosswarp[matrix] @ {wheel.as_uri()}"]
-    )
-    assert installed.ok, installed.why
-    done = subprocess.run(
-        [str(home / "bin" / "crosswarp"), "columns", "--ids"],
-        capture_output=True, text=True, cwd=tmp_path, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[0] == "triton-2.3.1"
 
 
-def test_without_the_host_libraries_the_command_says_what_to_install(tmp_path):
-    uv = Uv()
-    home = tmp_path / "home"
-    assert uv(["venv", "-q", str(home)]).ok
-    python = home / "bin" / "python"
-    assert uv(["pip", "install", "-q", "-p", str(python), str(ROOT)]).ok
-    done = subprocess.run(
-        [str(home / "bin" / "crosswarp"), "columns"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
+def test_the_source_holds_tests_and_docs(built):
+    with tarfile.open(built[1]) as source:
+        names = {name.partition("/")[2] for name in source.getnames()}
+    for folder in ("tests", "docs", "examples", "baseline", ".github"):
+        wanted = {
+            path.relative_to(ROOT).as_posix()
+            for path in (ROOT / folder).rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
+        }
+        assert wanted <= names, sorted(wanted - names)[:5]
+    assert {"noxfile.py", "action.yml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"} <= names
+
+
+def test_what_an_index_is_told(built):
+    with zipfile.ZipFile(built[0]) as wheel:
+        (name,) = (one for one in wheel.namelist() if one.endswith(".dist-info/METADATA"))
+        told = message_from_string(wheel.read(name).decode("utf-8"))
+    assert told["Version"] == compat.__version__
+    assert told["License-Expression"] == "Apache-2.0" and told["License-File"] == "LICENSE"
+    assert told["Author"] and "Typing :: Typed" in told.get_all("Classifier")
+    assert f"Repository, {HOME}" in told.get_all("Project-URL")
+    text = told.get_payload()
+    assert f"{HOME}/raw/v{compat.__version__}/docs/badges/" in text and "](docs/" not in text
+
+
+def test_the_small_install_answers_and_says_how_to_get_the_rest(small, tmp_path):
+    installed = [path.name for path in small.glob("lib/python*/site-packages/*.dist-info")]
+    assert {name.split("-")[0] for name in installed} == {"crosswarp", "packaging"}
+    done = crosswarp(small, tmp_path, "--version")
+    assert (done.returncode, done.stdout) == (0, f"crosswarp {compat.__version__}\n")
+    done = crosswarp(
+        small, tmp_path, "why", stdin="E  TypeError: missing a required argument: 'num_warps'"
     )
-    assert done.returncode == 2
-    assert 'pip install "crosswarp[matrix]"' in done.stderr
+    assert done.returncode == 0 and "reserved_options" in done.stdout, done.stderr
+    assert crosswarp(small, tmp_path, "doctor").returncode == 2
+    done = crosswarp(small, tmp_path, "columns")
+    assert done.returncode == 2 and 'pip install "crosswarp[matrix]"' in done.stderr
+    done = crosswarp(small, tmp_path)
+    assert done.returncode == 2 and "This is the small install" in done.stdout
+
+
+def test_the_whole_answers_from_its_baseline_with_neither_torch_nor_triton(whole, tmp_path):
+    names = {
+        path.name.split("-")[0] for path in whole.glob("lib/python*/site-packages/*.dist-info")
+    }
+    assert "pydantic" in names and not names & {"torch", "triton"}
+    done = crosswarp(whole, tmp_path, "columns", "--ids")
+    assert done.returncode == 0 and done.stdout.split()[0] == "triton-2.3.1", done.stderr
+    done = crosswarp(whole, tmp_path, "diff", "3.8.0", "3.9.0", "--demonstrations")
+    assert done.returncode == 1 and "triton-10833" in done.stdout, done.stderr
+    assert "This is the baseline of crosswarp" in done.stderr
+    done = crosswarp(whole, tmp_path, "report", "--format", "html", "--out", "site")
+    assert done.returncode == 0 and (tmp_path / "site" / "index.html").is_file(), done.stderr

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from crosswarp.compat.record import Shim
 
@@ -75,15 +75,15 @@ class Plain:
 def committed(path: Path = ISSUES) -> tuple[Plain, ...]:
     """The records of crosswarp's own issues.toml."""
     names = Plain.__dataclass_fields__
-    records = tomllib.loads(path.read_text(encoding="utf-8"))["issue"]
-    return tuple(
-        Plain(**{
+    made = []
+    for record in tomllib.loads(path.read_text(encoding="utf-8"))["issue"]:
+        fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in record.items()
             if name in names
-        })
-        for record in records
-    )  # fmt: skip
+        }
+        made.append(Plain(**fields))
+    return tuple(made)
 
 
 def texts(issue: Known, shims: Iterable[Shim]) -> list[str]:

@@ -19,6 +19,7 @@ DESCRIPTION = (
     "Write a badge for the whole of a stored run, for each column and for each target, as SVG and "
     "as the JSON of a shields.io endpoint: all.svg, columns/triton-3.2.0.svg, targets/sm_90.svg, ..."
 )
+EXAMPLES = ("crosswarp badge --out docs/badges",)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

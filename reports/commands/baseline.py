@@ -16,6 +16,7 @@ HELP = "write a run as a file to compare with"
 DESCRIPTION = (
     "Write a run as a small, sorted text file, to be committed and given to `crosswarp diff`."
 )
+EXAMPLES = ("crosswarp baseline write baseline/all.json",)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -33,6 +33,12 @@ DESCRIPTION = (
     "Find the first bad release between a good and a bad one, with a small run for each step. With "
     "--here, judge the interpreter at hand for `git bisect run`: exit status 0 good, 1 bad, 125 cannot say."
 )
+EXAMPLES = (
+    "crosswarp bisect softmax --good 3.1.0 --bad 3.3.1",
+    "git bisect run crosswarp bisect softmax --here python",
+)
+# Of the JSON.
+FORMAT = 1
 # What `git bisect run` takes for an answer; from 128 on it stops.
 GIT = {"good": 0, "bad": 1, "cannot say": 125}
 
@@ -221,7 +227,8 @@ def _export(
 
 
 def _asked_for(options: argparse.Namespace) -> dict[str, object]:
-    return {name: getattr(options, name) for name in ("kernel", "target", "lane", "mode", "case")}
+    asked = {name: getattr(options, name) for name in ("kernel", "target", "lane", "mode", "case")}
+    return {"format": FORMAT, **asked}
 
 
 def _red(seen: Seen) -> list[dict[str, str]]:

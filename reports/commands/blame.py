@@ -35,6 +35,7 @@ DESCRIPTION = (
     "combination does; 1 it could not be told (3 where a combination could not be installed); 2 usage, or the "
     "columns do not differ."
 )
+EXAMPLES = ("crosswarp blame softmax 3.1.0 3.1.0+numpy-2.0.2",)
 NAMES = {"triton": "Triton", "torch": "torch", "numpy": "numpy", "python": "Python"}
 
 

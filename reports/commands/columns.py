@@ -13,6 +13,10 @@ from crosswarp.reports.commands.options import add_files, column_table
 
 HELP = "list the columns"
 DESCRIPTION = "List the columns."
+EXAMPLES = (
+    "crosswarp columns",
+    "crosswarp columns --ids '3.*'",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -11,6 +11,7 @@ from crosswarp.reports.commands.options import (
     add_store,
     add_verbose,
     known_issues,
+    say_what_stands_in,
 )
 from crosswarp.reports.findings import diff
 from crosswarp.reports.text import colour, diff_text
@@ -20,6 +21,11 @@ DESCRIPTION = (
     "Say what regressed from A to B, one group for each root cause. A and B are each a column "
     "(triton-3.2.0, of the latest run), a run (its number, or `run` for the latest), a column of a run "
     "(3:triton-3.2.0), or a baseline file. Exit status: 0 nothing regressed, 1 something did, 2 usage."
+)
+EXAMPLES = (
+    "crosswarp diff 3.8.0 3.9.0",
+    "crosswarp diff baseline/all.json run",
+    "crosswarp diff 3:3.9.0 4:3.9.0 --format markdown",
 )
 FORMATS = {"markdown": diff_text.markdown, "json": diff_text.export}
 
@@ -38,6 +44,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues(options)
+    if not all(map(diff.is_file, (options.a, options.b))):
+        say_what_stands_in(options)
     before, after = (diff.side(text, options.store) for text in (options.a, options.b))
     found = diff.diff(before, after, known, options.demonstrations)
     if options.format == "table":

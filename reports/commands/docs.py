@@ -17,6 +17,10 @@ DESCRIPTION = (
     "Write what is made from the records: shims.md, api.md, language.md and report.schema.json, and "
     "issues.md of a baseline."
 )
+EXAMPLES = (
+    "crosswarp docs",
+    "crosswarp docs --check",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -16,10 +16,14 @@ DESCRIPTION = (
     "Say which Triton, torch and devices are here, which shims are active on them and why, and which "
     "known issues are left. Exit status: 0 nothing known is left unhealed, 1 something is, 2 usage or no Triton."
 )
+EXAMPLES = (
+    "crosswarp doctor",
+    "crosswarp doctor --python ../venv/bin/python --targets H100",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="(text)")
     parser.add_argument(
         "--python",
         type=Path,
@@ -57,5 +61,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     else:
         report = doctor.examine(options.guard, options.timeout)
     report = with_issues(report, known, judged)
-    print(doctor.as_json(report) if options.json else doctor_text.render(report), end="")
+    print(
+        doctor.as_json(report) if options.format == "json" else doctor_text.render(report), end=""
+    )
     return report["exit_code"]

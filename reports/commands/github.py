@@ -42,6 +42,10 @@ DESCRIPTION = (
     "Post a stored run by the `gh` CLI, which must be there and have its token (GH_TOKEN). Run it in a "
     "checkout, or with GH_REPO set."
 )
+EXAMPLES = (
+    "crosswarp github comment --pull-request 12 --dry-run",
+    "crosswarp github issues --at-most 3",
+)
 _TIMEOUT = 300
 # gh lists the newest first; this is more than most projects ever had.
 _ISSUES = 5000

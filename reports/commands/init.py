@@ -17,6 +17,10 @@ DESCRIPTION = (
     "Write crosswarp.toml from what a library's checkout says: its tests, what they need, the range of Triton and "
     "torch in its metadata, its compiled extensions. Says what was found; a file that is there is never written over."
 )
+EXAMPLES = (
+    "crosswarp init",
+    "crosswarp init --print ../mylib",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

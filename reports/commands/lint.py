@@ -24,6 +24,10 @@ DESCRIPTION = (
     "library's settings or metadata allow. A comment `# crosswarp: ignore[rule]` switches a rule off on its line. "
     "Exit status: 0 nothing found, 1 something found, or a file could not be checked."
 )
+EXAMPLES = (
+    "crosswarp lint mylib",
+    "crosswarp lint mylib --triton '>=3.0' --format github",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -18,6 +18,7 @@ DESCRIPTION = (
     "Merge runs that are parts of one: columns, or shards of columns, of the same selection, commit "
     "and versions. Exit status: that of the whole run; 2 when the parts overlap or disagree."
 )
+EXAMPLES = ("crosswarp merge parts/*.db --into whole.db",)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

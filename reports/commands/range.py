@@ -11,6 +11,7 @@ from crosswarp.reports.commands.options import (
     add_run,
     add_store,
     column_table,
+    say_what_stands_in,
 )
 from crosswarp.reports.findings.range import measured
 from crosswarp.reports.text import colour, range_text
@@ -19,6 +20,10 @@ HELP = "the releases a suite is green on"
 DESCRIPTION = (
     "Print the measured floor, ceiling and holes of a suite as version specifiers of Triton and torch, "
     "bare and with the shims, and of each kernel. Only what a run measured counts: what it did not run is named."
+)
+EXAMPLES = (
+    "crosswarp range",
+    "crosswarp range --kernels 'layer_norm*' --targets sm_90",
 )
 FORMATS = {"table": range_text.terminal, "markdown": range_text.markdown, "json": range_text.export}
 
@@ -39,6 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    say_what_stands_in(options)
     shown = measured(
         options.store, options.run, column_table(options), options.kernels or [], options.targets or [],
         options.lanes or [], options.demonstrations,

@@ -18,6 +18,7 @@ from crosswarp.reports.commands.options import (
     add_store,
     add_verbose,
     known_issues,
+    opened_store,
 )
 from crosswarp.reports.findings.history import history
 from crosswarp.reports.findings.since import compared
@@ -33,6 +34,11 @@ from crosswarp.reports.text.table import table
 
 HELP = "show a stored run"
 DESCRIPTION = "Show a stored run."
+EXAMPLES = (
+    "crosswarp report",
+    "crosswarp report --format html --out site",
+    "crosswarp report --run 3 --json",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +70,10 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if options.ir and options.format != "html":
         raise UsageError("--ir adds pages. Write --format html --out DIR with it.")
     known = known_issues(options)
-    with Store(options.store, must_exist=True) as store:
+    # What goes to a pull request or to a CI's own pages is of a run, or of nothing.
+    of_a_run = options.format in ("comment", "junit")
+    opened = Store(options.store, must_exist=True) if of_a_run else opened_store(options)
+    with opened as store:
         shown = view(store, known, options.run)
         past = history(store, shown.run) if options.format == "html" else []
     formats: dict[str, Callable[[], str]] = {

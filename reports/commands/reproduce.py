@@ -40,6 +40,10 @@ DESCRIPTION = (
     "library's test, what to install and its pytest. Without CELL: one for each root cause of the run that no known "
     "issue explains, into --out."
 )
+EXAMPLES = (
+    "crosswarp reproduce",
+    "crosswarp reproduce triton-3.2.0/sm_90/compile/bare/softmax/fp16/ --out bug.py",
+)
 _OUT = Path(".crosswarp/reproduce")
 
 

@@ -13,6 +13,7 @@ from crosswarp.reports.text import escape
 
 HELP = "list the stored runs"
 DESCRIPTION = "List the stored runs."
+EXAMPLES = ("crosswarp runs",)
 HEADS = ("run", "started", "status", "exit", "cells", "command")
 
 

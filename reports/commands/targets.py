@@ -32,6 +32,10 @@ DESCRIPTION = (
     "List the targets. With --probe: have environments compile an addition and a dot product for each, and compare "
     "with what is recorded (exit 1 where they differ), or record it."
 )
+EXAMPLES = (
+    "crosswarp targets",
+    "crosswarp targets --probe --here python --targets sm_90",
+)
 HEADS = ("target", "products", "triton", "warp", "threads", "shared")
 
 

@@ -39,6 +39,10 @@ DESCRIPTION = (
     "library is installed beside each column from its checkout. What its settings ([tool.crosswarp], crosswarp.toml) "
     "say, an option overrides. Results are cells as those of `crosswarp run`, for every report."
 )
+EXAMPLES = (
+    "crosswarp test",
+    "crosswarp test --columns 3.2.0,3.9.0 --targets sm_90 --sample 50",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

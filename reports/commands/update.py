@@ -19,6 +19,10 @@ DESCRIPTION = (
     "Ask the package index (as uv and pip are set up) which releases of Triton the table of columns "
     "lacks and which torch pins them, and print each as a column to paste."
 )
+EXAMPLES = (
+    "crosswarp update",
+    "crosswarp update --write",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

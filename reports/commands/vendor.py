@@ -18,6 +18,10 @@ DESCRIPTION = (
     "_compat; _compat.install()`. Beside an installed crosswarp, or another library's copy, each shim is applied once. "
     "Never overwrites what somebody edited. Exit status of --check: 0 as this crosswarp would write it, 1 not."
 )
+EXAMPLES = (
+    "crosswarp vendor block_pointers compiler_crash --into mylib/_compat",
+    "crosswarp vendor --check --into mylib/_compat",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

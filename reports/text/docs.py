@@ -16,7 +16,7 @@ from crosswarp.matrix.facts import known_texts, language_table, probed_targets, 
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.baseline import read
 from crosswarp.reports.findings.proofs import columns_of, proofs
-from crosswarp.reports.text import escape, export, language_page, proofs_text, targets_page
+from crosswarp.reports.text import escape, export, language_page, proofs_text, schemas, targets_page
 from crosswarp.reports.text.api import prose, reference
 
 # Where a repository keeps it.
@@ -36,12 +36,14 @@ def pages(issues: Sequence[Issue], baseline: Path | None = None) -> dict[str, st
         "targets.md": targets_page.page(targets.load(), probed_targets.load()),
         "report.schema.json": export.schema(),
         "settings.schema.json": settings.schema(),
+        **schemas.pages(),
     }
 
 
 def write(folder: Path, made: dict[str, str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in made.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
 
 

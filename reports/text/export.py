@@ -30,7 +30,7 @@ class _Part(BaseModel):
 
 class RunPart(_Part):
     id: int
-    started: str = Field(description="ISO 8601, UTC")
+    started: str = Field(description="ISO 8601, UTC; of the installed baseline, its name")
     finished: str | None
     status: str = Field(description="finished, or why the run is not whole")
     exit_code: int | None
@@ -176,19 +176,19 @@ def export(view: View) -> str:
 
 def schema() -> str:
     """JSON Schema of `export`."""
-    made = _plain(Report.model_json_schema())
+    made = plain(Report.model_json_schema())
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA}
     return json.dumps({**head, **made}, indent=1) + "\n"
 
 
-def _plain(node: Any) -> Any:
+def plain(node: Any) -> Any:
     """Without what pydantic's versions spell differently and no reader needs, so that each makes the same file."""
     if isinstance(node, list):
-        return [_plain(one) for one in node]
+        return [plain(one) for one in node]
     if not isinstance(node, dict):
         return node
     kept = {
-        name: _plain(value)
+        name: plain(value)
         for name, value in node.items()
         if not (name == "title" and isinstance(value, str) or value is True)
     }

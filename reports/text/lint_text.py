@@ -11,6 +11,8 @@ from crosswarp.matrix.linting.lint import Finding, Result
 from crosswarp.matrix.linting.rules import RULES
 from crosswarp.reports.text import escape
 
+# Of the JSON.
+FORMAT = 1
 FORMATS = ("text", "json", "sarif", "github")
 # Of one name in one file: the first places, and how many more.
 _SHOWN = 3
@@ -60,7 +62,9 @@ def _line(path: str, line: int, column: int, rule: str, message: str) -> str:
 def as_json(result: Result) -> str:
     return escape.document(
         {
-            "crosswarp_lint": 1,
+            "format": FORMAT,
+            # By its older name.
+            "crosswarp_lint": FORMAT,
             "releases": list(result.releases),
             "files": result.files,
             "ignored": result.ignored,

@@ -16,6 +16,8 @@ from crosswarp.reports.text.layout import LONGEST, fill
 from crosswarp.reports.text.markdown import pipes
 
 _HEADS = ("issue", "Triton", "red bare", "green bare", "shimmed", "verdict")
+# Of the JSON: raised when a field changes its meaning or goes away.
+FORMAT = 1
 _MEANING = {
     "shown": "red on every column of the window that there is, and on no other",
     "in part": "likewise, but not run on all of the window",
@@ -67,6 +69,7 @@ def markdown(found: Sequence[Proof], columns: Sequence[str], name: str) -> str:
 
 def export(found: Sequence[Proof], columns: Sequence[str], name: str) -> str:
     document: dict[str, Any] = {
+        "format": FORMAT,
         "of": name,
         "columns": list(columns),
         "issues": [

@@ -1,0 +1,338 @@
+"""What each `--format json` looks like, one JSON Schema a command, for docs/schemas/; export.py has that of a run.
+
+Every document has a number, `format` (of the doctor, `schema`): it is raised when a field changes its meaning or goes
+away. A field that comes does not raise it, and a reader passes over what it does not know.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from crosswarp.reports.text.export import Outcome, plain
+
+One = Literal[1]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+# diff
+
+
+class _Side(_Part):
+    name: str
+    column: str | None = Field(description="null: all of them")
+    columns: list[str]
+
+
+class _Of(_Part):
+    id: str = Field(description="column/target/lane/mode/kernel/case/config")
+    outcome: Outcome
+    reason: str
+    fingerprint: str
+
+
+class _Pair(_Part):
+    before: _Of | None
+    after: _Of | None
+    comparison: str
+    changes: list[dict[str, Any]]
+
+
+class _Group(_Part):
+    """One root cause."""
+
+    comparison: str = Field(description="regressed, fixed, changed-failure, resource-regressed, …")
+    title: str
+    kernels: dict[str, int] = Field(description="how many cells of each")
+    issue: str | None
+    links: list[str]
+    shims: list[str]
+    healed: int
+    cells: list[_Pair]
+
+
+class _LeftOut(_Part):
+    comparison: str
+    issue: str | None
+    cells: int
+    healed: int
+
+
+class Diff(_Part):
+    """`crosswarp diff`"""
+
+    format: One
+    before: _Side
+    after: _Side
+    worse: bool
+    counts: dict[str, int]
+    notes: dict[str, int] = Field(description="what could not be compared, with its cells")
+    groups: list[_Group]
+    demonstrations_left_out: list[_LeftOut] = Field(
+        default=[], description="kernels that only show a known issue: --demonstrations has them"
+    )
+
+
+# range
+
+
+class _MeasuredRun(_Part):
+    id: int
+    started: str
+    status: str
+
+
+class _Release(_Part):
+    triton: str
+    torch: str | None
+    columns: list[str]
+    state: str
+    red: int
+    red_kernels: list[str]
+    missing: int
+    unsupported: list[str]
+
+
+class _Range(_Part):
+    triton: str | None = Field(description="a version specifier; null: no release is green")
+    torch: str | None
+    floor: str | None
+    ceiling: str | None
+    open: bool
+    holes: list[str]
+    unknown_inside: list[str]
+    releases: list[_Release]
+
+
+class Measured(_Part):
+    """`crosswarp range`"""
+
+    format: One
+    run: _MeasuredRun
+    kernels: list[str]
+    targets: list[str]
+    lanes: list[str]
+    suite: dict[str, _Range] = Field(description="by mode")
+    by_kernel: dict[str, dict[str, _Range]] = Field(description="by kernel, then mode")
+    left_out: dict[str, Any]
+    declares: dict[str, str] = {}
+
+
+# issues
+
+
+class _Proof(_Part):
+    id: str
+    status: str
+    triton: str
+    verdict: str
+    red: list[str]
+    green: list[str]
+    mixed: list[str]
+    otherwise: list[str]
+    healed: list[str]
+    not_run: list[str]
+    wrong: list[str]
+
+
+class Issues(_Part):
+    """`crosswarp issues`"""
+
+    format: One
+    of: str
+    columns: list[str]
+    issues: list[_Proof]
+
+
+# bisect
+
+
+class _Red(_Part):
+    cell: str
+    outcome: Outcome
+    fingerprint: str
+    issue: str
+
+
+class _Asked(_Part):
+    run: int
+    release: str
+    answer: Literal["good", "bad", "cannot say"]
+    why: str
+
+
+class _Wanted(_Part):
+    format: One
+    kernel: str
+    target: str | None
+    lane: str | None
+    mode: str | None
+    case: str | None
+    red: list[_Red]
+
+
+class Searched(_Wanted):
+    looked_for: Literal["first bad", "first good"]
+    releases: list[str]
+    last_good: str
+    first_bad: str
+    cannot_say: list[str]
+    not_tried: list[str]
+    asked: list[_Asked]
+
+
+class Judged(_Wanted):
+    column: str
+    answer: Literal["good", "bad", "cannot say"]
+    why: str
+
+
+class Bisected(RootModel[Searched | Judged]):
+    """`crosswarp bisect`; with --here, the verdict on one interpreter"""
+
+
+# lint
+
+
+class _Finding(_Part):
+    rule: str
+    path: str
+    line: int
+    column: int
+    subject: str
+    releases: list[str]
+    what_happens: str
+    healed: dict[str, Any]
+    message: str
+
+
+class _Unreadable(_Part):
+    path: str
+    line: int
+    why: str
+
+
+class Linted(_Part):
+    """`crosswarp lint`"""
+
+    format: One
+    crosswarp_lint: One = Field(description="the same number, by its older name")
+    releases: list[str]
+    files: int
+    ignored: int
+    findings: list[_Finding]
+    unreadable: list[_Unreadable]
+
+
+# why
+
+
+class _Found(_Part):
+    issue: str
+    title: str
+    status: str
+    exact: bool = Field(description="its fingerprint matches; else its words are alike")
+    share: float = Field(description="0 to 1: how much of the issue's text was there")
+    line: str = Field(description="what spoke of it, as it was given")
+    triton: str = Field(description="the releases that have it, as a specifier; empty: all")
+    inside: bool | None = Field(description="whether --triton is one of them")
+    fixed_in: str | None
+    targets: list[str]
+    links: list[str]
+    shim: str | None
+    paste: list[str]
+    workaround: str
+
+
+class Explained(_Part):
+    """`crosswarp why`"""
+
+    format: One
+    triton: str | None
+    found: list[_Found] = Field(description="the likeliest first")
+
+
+# doctor
+
+
+class _Shim(_Part):
+    name: str
+    state: Literal["on", "off", "failed", "unknown"]
+    why: str
+    window: str
+    inside: bool
+    issue: str
+    symptom: str
+    link: str
+    delete_when: str
+
+
+class _KnownIssue(_Part):
+    id: str
+    title: str
+    state: Literal["healed", "unhealed", "reported"]
+    shim: str | None
+    lanes: list[str]
+    targets: list[str]
+    links: list[str]
+    fixed_in: str | None
+    workaround: str
+
+
+class _Advice(_Part):
+    level: Literal["problem", "note"]
+    about: str
+    text: str
+    do: str
+
+
+class Examined(_Part):
+    """`crosswarp doctor`"""
+
+    schema_: Annotated[One, Field(alias="schema")]
+    crosswarp: str | None
+    guard: str
+    python: dict[str, Any]
+    triton: dict[str, Any] | None
+    torch: dict[str, Any] | None
+    numpy: str | None
+    ptxas: list[dict[str, Any]]
+    devices: dict[str, Any]
+    environment: dict[str, Any]
+    caches: list[dict[str, Any]]
+    crashes: dict[str, Any]
+    shims: list[_Shim]
+    installed_here: list[str]
+    acted_here: list[str]
+    issues: list[_KnownIssue] | None
+    issues_scope: str = ""
+    advice: list[_Advice]
+    exit_code: int
+
+
+MODELS: dict[str, type[BaseModel]] = {
+    "bisect": Bisected,
+    "diff": Diff,
+    "doctor": Examined,
+    "issues": Issues,
+    "lint": Linted,
+    "range": Measured,
+    "why": Explained,
+}
+
+
+def pages() -> dict[str, str]:
+    """File name and text of each schema."""
+    return {f"schemas/{name}.schema.json": _schema(name, model) for name, model in MODELS.items()}
+
+
+def _schema(name: str, model: type[BaseModel]) -> str:
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:crosswarp:{name}:1"
+    }  # fmt: skip
+    return json.dumps({**head, **plain(model.model_json_schema())}, indent=1) + "\n"
