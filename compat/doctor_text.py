@@ -15,6 +15,8 @@ _LABEL = 10
 def render(report: Dict[str, Any]) -> str:
     """The whole report."""
     lines = [f"crosswarp doctor (crosswarp {report['crosswarp'] or 'from its source'})", ""]
+    # First what it comes to, and at the end again: in between are pages.
+    lines += [*_verdict(report), ""]
     lines += _versions(report)
     lines += _surroundings(report)
     if report["triton"] is not None:

@@ -103,7 +103,9 @@ def test_a_suite_without_kernels(crosswarp, tmp_path):
     assert status == 2 and "holds no kernel" in err and "--suite" in err
 
 
-@pytest.mark.parametrize("arguments", [["report"], ["runs"]])
+@pytest.mark.parametrize(
+    "arguments", [["report", "--format", "comment"], ["report", "--store", "no.db"], ["runs"]]
+)
 def test_no_store_yet(crosswarp, arguments):
     status, _, err = crosswarp(*arguments)
     assert status == 4 and "Run `crosswarp run` first" in err

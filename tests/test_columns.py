@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from crosswarp.matrix.environments.environment import python_for
 from crosswarp.matrix.errors import ConfigError, UsageError
-from crosswarp.matrix.facts import columns
+from crosswarp.matrix.facts import columns, selection
 
 FOUNDING = ["triton-2.3.1", "triton-3.0.0", "triton-3.1.0", "triton-3.2.0", "main"]
 GOOD = '[[column]]\nid = "triton-3.2.0"\ntriton = "3.2.0"\ntorch = "2.6.0"\n'
@@ -66,7 +66,7 @@ def test_a_patch_release_needs_no_entry():
 
 @pytest.mark.parametrize(
     "text",
-    ["triton-3.5", "triton-3.5.0.1", "triton-3.05.0", "triton-3.99.0", "triton-3.5.0rc1", "triton-v3.5.0", "3.5.0"],
+    ["triton-3.5", "triton-3.5.0.1", "triton-3.05.0", "triton-3.99.0", "triton-3.5.0rc1", "triton-v3.5.0"],
 )  # fmt: skip
 def test_what_is_no_patch_release_of_the_table(text):
     with pytest.raises(UsageError, match="no column matches"):
@@ -191,3 +191,23 @@ def test_the_interpreter_at_hand_is_taken_where_the_column_allows_it(monkeypatch
     # 3.10 sorts after 3.9, which a comparison of strings gets wrong.
     monkeypatch.setattr("crosswarp.matrix.environments.environment._here", lambda: "3.10")
     assert python_for(oldest) == "3.10"
+
+
+@pytest.mark.parametrize(
+    ("short", "names"),
+    [
+        ("3.2.0", ["triton-3.2.0"]),
+        ("3.[12].*", ["triton-3.1.0", "triton-3.2.0"]),
+        ("3.5.0", ["triton-3.5.0"]),
+        ("3.2.0+torch-2.5.1", ["triton-3.2.0+torch-2.5.1"]),
+    ],
+)
+def test_a_version_alone_names_its_column(short, names):
+    assert [one.id for one in columns.choose(columns.load(), [short])] == names
+
+
+def test_what_is_suggested_looks_most_like_what_was_written():
+    names = ["triton-2.3.1", "triton-3.9.0", "triton-3.8.0"]
+    assert selection.by_likeness("triton-3.8", names)[0] == "triton-3.8.0"
+    with pytest.raises(UsageError, match="Did you mean triton-3.2.0"):
+        columns.choose(columns.load(), ["triton-3.2.O"])

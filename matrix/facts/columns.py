@@ -114,7 +114,7 @@ def choose(columns: Sequence[Column], wanted: Sequence[str]) -> list[Column]:
     profiles = {name for column in columns for name in column.profile}
     names: set[str] = set()
     swapped: dict[str, Column] = {}
-    for text in wanted:
+    for text in (selection.column_id(one, (*by_id, *profiles)) for one in wanted):
         if text in profiles:
             names.update(column.id for column in columns if text in column.profile)
         elif text not in by_id and "+" in text and not any(char in text for char in "*?["):

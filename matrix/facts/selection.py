@@ -19,6 +19,19 @@ def split(texts: Iterable[str]) -> list[str]:
     return parts
 
 
+def column_id(text: str, names: Iterable[str] = ()) -> str:
+    """`triton-3.2.0` for `3.2.0` (and `triton-3.*` for `3.*`), unless `3.2.0` is itself one of `names`."""
+    return f"triton-{text}" if text[:1].isdigit() and text not in names else text
+
+
+def by_likeness(text: str, names: Sequence[str]) -> list[str]:
+    """All names, those first that look most like `text`."""
+    wanted = text.lower()
+    return sorted(
+        names, key=lambda name: -difflib.SequenceMatcher(None, wanted, name.lower()).ratio()
+    )
+
+
 def choose(wanted: Sequence[str], names: Sequence[str], what: str, listing: str) -> list[str]:
     """The names that match any of `wanted`, in the order of `names`. `listing` is the command that shows them all."""
     chosen: set[str] = set()

@@ -23,6 +23,9 @@ from crosswarp.matrix.errors import StoreError, UsageError
 from crosswarp.matrix.results import rows
 from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record, clean
 
+# Where runs are kept when nobody names another place.
+DEFAULT = Path(".crosswarp/store.db")
+
 # Append only: a step that has been released is never edited.
 MIGRATIONS = (
     """
@@ -75,6 +78,12 @@ class Run:
     argv: tuple[str, ...]
     plan: Mapping[str, Any]
     cells: int
+
+    @property
+    def name(self) -> str:
+        """What it is called where it is spoken of: the installed baseline is no run of anybody's."""
+        baseline = self.plan.get("baseline")
+        return baseline if isinstance(baseline, str) else f"run {self.id}"
 
 
 @dataclass(frozen=True)

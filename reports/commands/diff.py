@@ -5,7 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from crosswarp.reports.commands.options import add_files, add_store, known_issues
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_store,
+    known_issues,
+    say_what_stands_in,
+)
 from crosswarp.reports.findings import diff
 from crosswarp.reports.text import colour, diff_text
 
@@ -28,6 +33,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues(options)
+    if not all(map(diff.is_file, (options.a, options.b))):
+        say_what_stands_in(options)
     before, after = (diff.side(text, options.store) for text in (options.a, options.b))
     found = diff.diff(before, after, known)
     colour.show_as(options.format, FORMATS[options.format](found))

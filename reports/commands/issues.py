@@ -8,8 +8,13 @@ from pathlib import Path
 
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.results import baseline
-from crosswarp.matrix.results.store import Store
-from crosswarp.reports.commands.options import add_files, add_run, add_store, known_issues
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_run,
+    add_store,
+    known_issues,
+    opened_store,
+)
 from crosswarp.reports.findings.proofs import columns_of, proofs
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.reproducing.drafts import drafts
@@ -47,9 +52,9 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             raise UsageError("--baseline is looked at as a whole. Leave out --new and --run.")
         name, records = options.baseline.name, baseline.read(options.baseline)
     else:
-        with Store(options.store, must_exist=True) as store:
+        with opened_store(options) as store:
             shown = view(store, known, options.run)
-        name, records = f"run {shown.run.id}", list(shown.records)
+        name, records = shown.run.name, list(shown.records)
         if options.new:
             made = escape.terminal("\n".join(drafts(shown, known)))
             print(made or "# Nothing is red that no known issue explains.\n", end="")

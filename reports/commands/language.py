@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tabulate import tabulate
 
+from crosswarp.compat import __version__
 from crosswarp.matrix import versions
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.environments.environment import Builder
@@ -40,10 +42,12 @@ from crosswarp.reports.text import escape
 
 HELP = "what triton.language holds in each release"
 DESCRIPTION = (
-    "Find every public name of triton.language in each published column, probe it and its options "
-    "(does it compile, is the interpreter right), and compare with the table, which docs/language.md shows. Exit "
-    "status: 0 as the table says, or written; 1 it differs, or a column could not be asked."
+    "Show what triton.language holds in each release: names and options, whether they compile, and whether the "
+    "interpreter is right (docs/language.md). With --ask or --columns, find every public name in those columns, probe "
+    "it, and compare with the table. Exit status: 0 as the table says, shown, or written; 1 it differs, or a column "
+    "could not be asked."
 )
+_WHAT_IT_IS = f"The table of crosswarp {__version__}, as it was measured. To ask the releases anew: crosswarp language --ask"
 # Of what differs from the table; the whole of it is one --write and `git diff` away.
 _SHOWN = 40
 
@@ -54,10 +58,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="only these, such as tl.load or 'tl.atomic_*', tensor.sum, libdevice.tanh, launch.num_warps",
     )  # fmt: skip
     parser.add_argument(
-        "--columns", action="append", metavar="GLOB,..", help="(default: every published pair)"
+        "--columns",
+        action="append",
+        metavar="GLOB,..",
+        help="ask these (with --ask or --write, by default: every published pair)",
     )
     does = parser.add_mutually_exclusive_group()
     does.add_argument("--write", action="store_true", help="put what was found into the table")
+    does.add_argument(
+        "--ask", action="store_true", help="ask every published column, or --columns, and compare with the table"
+    )  # fmt: skip
     does.add_argument("--no-run", action="store_true", help="run nothing: show what the table says")
     add_here(does, "ask the interpreter at hand (or the one named), and show it beside the table")
     for name, default, metavar, meaning in (
@@ -77,13 +87,17 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    check_work(options.work)
     path = options.language_file or language_table.DEFAULT_FILE
     globs = selection.split(options.names) if options.names else ["*"]
     old = language_table.load(path) if path.exists() or not options.write else {}
-    if options.no_run:
+    # Asking builds an environment a column, gigabytes: that is said, and never happens by itself.
+    asking = options.columns or options.ask or options.write or options.here
+    if options.no_run or not asking:
+        if not (options.no_run or options.language_file):
+            print(_WHAT_IT_IS, file=sys.stderr)
         print(shown(old, globs))
         return EXIT_EXPECTED
+    check_work(options.work)
     found: dict[str, Release] = {}
     with progress() as told:
         asker, listed = _asker(options, globs, told.say)

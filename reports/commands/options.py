@@ -14,6 +14,8 @@ from crosswarp.matrix.facts import columns, issues, targets
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.facts.targets import Target
+from crosswarp.matrix.results import packaged
+from crosswarp.matrix.results.store import DEFAULT, Store
 
 
 def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -117,9 +119,20 @@ def add_run(parser: argparse._ActionsContainer) -> None:
 
 def add_store(group: argparse._ActionsContainer) -> None:
     group.add_argument(
-        "--store", type=Path, default=Path(".crosswarp/store.db"), metavar="PATH",
+        "--store", type=Path, default=DEFAULT, metavar="PATH",
         help="the SQLite file of all runs (.crosswarp/store.db)",
     )  # fmt: skip
+
+
+def opened_store(options: argparse.Namespace) -> Store:
+    """To be read: the one that is named, or where nothing was ever run, what crosswarp brings along, and says so."""
+    say_what_stands_in(options)
+    return packaged.opened(options.store)
+
+
+def say_what_stands_in(options: argparse.Namespace) -> None:
+    if packaged.stands_in(options.store):
+        print(packaged.line(), file=sys.stderr)
 
 
 def positive(text: str) -> int:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from crosswarp.reports.commands.options import add_files, add_run, add_store, column_table
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_run,
+    add_store,
+    column_table,
+    say_what_stands_in,
+)
 from crosswarp.reports.findings.range import measured
 from crosswarp.reports.text import colour, range_text
 
@@ -32,6 +38,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    say_what_stands_in(options)
     shown = measured(
         options.store, options.run, column_table(options), options.kernels or [], options.targets or [],
         options.lanes or [],

@@ -10,7 +10,13 @@ from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.results.store import Store
 from crosswarp.reports import page
-from crosswarp.reports.commands.options import add_files, add_run, add_store, known_issues
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_run,
+    add_store,
+    known_issues,
+    opened_store,
+)
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, escape
 from crosswarp.reports.text.comment import comment
@@ -47,7 +53,10 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             "--format html writes a folder of pages, and nothing else does: write --format html --out DIR."
         )
     known = known_issues(options)
-    with Store(options.store, must_exist=True) as store:
+    # What goes to a pull request or to a CI's own pages is of a run, or of nothing.
+    of_a_run = options.format in ("comment", "junit")
+    opened = Store(options.store, must_exist=True) if of_a_run else opened_store(options)
+    with opened as store:
         shown = view(store, known, options.run)
     formats: dict[str, Callable[[], str]] = {
         "table": lambda: f"{summary(shown)}\n{table(shown)}\n",

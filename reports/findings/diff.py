@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts.issues import Issue
-from crosswarp.matrix.results import baseline, comparison
+from crosswarp.matrix.results import baseline, comparison, packaged
 from crosswarp.matrix.results.cause import RootCause, cause_of
 from crosswarp.matrix.results.comparison import Pair
 from crosswarp.matrix.results.record import Record, by_column
@@ -101,6 +102,12 @@ def diff(before: Side, after: Side, issues: Sequence[Issue]) -> Diff:
     return Diff(before, after, pairs, groups(pairs, verdicts))
 
 
+def is_file(text: str) -> bool:
+    """Whether it names a baseline, or a column of one, and no run."""
+    name = text.partition(":")[0]
+    return "/" in name or name.endswith(".json") or Path(text).is_file() or Path(name).is_file()
+
+
 def side(text: str, store: Path) -> Side:
     """What `text` names; `HOW` says what it may be."""
     path = Path(text)
@@ -113,7 +120,7 @@ def side(text: str, store: Path) -> Side:
         raise UsageError(
             f"{name}: there is no such baseline. Write one: crosswarp baseline write {name}"
         )
-    with Store(store, must_exist=True) as opened:
+    with packaged.opened(store) as opened:
         if name != LATEST and not re.fullmatch("[0-9]{1,15}", name):
             if column:
                 raise UsageError(f'"{text}": "{name}" is no run and no file. {HOW}')
@@ -127,14 +134,18 @@ def _of_run(store: Store, run: Run) -> Side:
     whole = "" if run.status == "finished" else f" ({run.status})"
     records = store.records(run.id)
     short = unreached(store.planned(run.id), by_column(records, _planned(run)))
-    return Side(f"run {run.id}{whole}", records, unreached=frozenset(short))
+    return Side(f"{run.name}{whole}", records, unreached=frozenset(short))
 
 
 def _column_of_latest(store: Store, column: str) -> Side:
     run = store.run()
     found = _of_run(store, run)
-    if column not in found.columns:
-        earlier = [one.id for one in store.runs() if column in _planned(one) and one.id != run.id]
+    if selection.column_id(column, found.columns) not in found.columns:
+        earlier = [
+            one.id
+            for one in store.runs()
+            if selection.column_id(column, _planned(one)) in _planned(one) and one.id != run.id
+        ]
         if earlier:
             raise UsageError(
                 f'the latest run, {run.id}, has no column "{column}". Run {earlier[0]} has: write {earlier[0]}:{column}'
@@ -148,10 +159,11 @@ def _planned(run: Run) -> Sequence[str]:
 
 
 def _column(found: Side, column: str) -> Side:
-    if column not in found.columns:
-        holds = ", ".join(found.columns) or "nothing"
+    wanted = selection.column_id(column, found.columns)
+    if wanted not in found.columns:
+        holds = ", ".join(selection.by_likeness(column, found.columns)) or "nothing"
         raise UsageError(f'{found.name} has no column "{column}"; it holds {holds}. {HOW}')
-    return found.of(column)
+    return found.of(wanted)
 
 
 def _aligned(before: Side, after: Side) -> tuple[Side, Side]:

@@ -11,9 +11,9 @@ from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts import targets as targets_module
 from crosswarp.matrix.facts.columns import Column
-from crosswarp.matrix.results import supported
+from crosswarp.matrix.results import packaged, supported
 from crosswarp.matrix.results.record import LANES, LANES_OF_TARGETS, Record
-from crosswarp.matrix.results.store import Run, Store
+from crosswarp.matrix.results.store import Run
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def measured(
 
     Raises UsageError for what the run does not hold, StoreError for a store that cannot be read.
     """
-    with Store(path, must_exist=True) as store:
+    with packaged.opened(path) as store:
         one = store.run(run)
         records, planned = store.records(one.id), store.planned(one.id)
     if not records:

@@ -56,8 +56,8 @@ def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
     ordered = sorted(shims, key=lambda shim: shim.name)
     parts = [
         "# Which shim for which symptom",
-        "Made from the records by `crosswarp docs`; change those, not this page. Search it for the text of your error, or "
-        "let `crosswarp why 'the error'` do it, which takes a whole log as well.",
+        "Made from the records by `crosswarp docs`; change those, not this page. Search it for the text of your error, "
+        "or let `crosswarp why 'the error'` do it, which takes a whole log as well.",
         "`compat.install()` installs every shim whose window holds your Triton; outside its window a shim replaces "
         "nothing. `crosswarp doctor`, or `python -m crosswarp.compat doctor`, says which ones that is for you.",
         '`compat.install(only=["compiler_crash"])` installs no others than these, and '

@@ -30,7 +30,7 @@ class _Part(BaseModel):
 
 class RunPart(_Part):
     id: int
-    started: str = Field(description="ISO 8601, UTC")
+    started: str = Field(description="ISO 8601, UTC; of the installed baseline, its name")
     finished: str | None
     status: str = Field(description="finished, or why the run is not whole")
     exit_code: int | None
