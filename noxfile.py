@@ -6,6 +6,7 @@ nox -s tests / nox -s lint               the harness's own tests; ruff and mypy
 nox -s docs                              docs/ again, from the records and the commands; -- --check only compares
 nox -s docs-site                         the documentation as a site, in .crosswarp/docs-site; -- --out FOLDER
 nox -s update                            columns for new releases of Triton, to paste; -- --write puts them in
+nox -s ecosystem                         the newest releases of published libraries on every column; -- --help
 nox -s bench                             on a GPU: the kernels against what else computes the same; -- --only 'rms*'
 """
 
@@ -64,8 +65,10 @@ def tests(session: nox.Session) -> None:
             env={"DEBIAN_FRONTEND": "noninteractive"},
         )  # fmt: skip
     # The pytest script, not `python -m pytest`: that puts this folder on the path, and `import kernels` finds ours.
-    # A file on one core: the real columns build their environments once, and fill what the others leave.
-    session.run("pytest", "-n", "auto", "--dist", "loadfile", *session.posargs)
+    # A file on one core, the long ones first (tests/conftest.py): the others fill what these leave.
+    session.run(
+        "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *session.posargs
+    )
 
 
 @nox.session
@@ -128,3 +131,11 @@ def bench(session: nox.Session) -> None:
     """Measure on a GPU; what is printed passes or fails nothing. See tests/bench/README.md."""
     session.install("-e", ".", "torch", "matplotlib", "liger-kernel", "flash-linear-attention")
     session.run("python", "tests/bench/kernels.py", *session.posargs)
+
+
+@nox.session
+def ecosystem(session: nox.Session) -> None:
+    """Run published libraries' newest releases on every column, hours; see tests/ecosystem/README.md."""
+    # unearth downloads a source distribution without running anything of it, which pip and uv do not.
+    session.install("-e", ".[matrix]", "unearth")
+    session.run("python", "tests/ecosystem/releases.py", *session.posargs)

@@ -14,6 +14,7 @@ from typing import (
     Mapping,
     Optional,
     Sequence,
+    Set,
     Tuple,
 )
 
@@ -191,28 +192,53 @@ def _target_name(target: Any) -> str:
     return f"sm_{arch}" if isinstance(arch, int) else str(arch).split(":")[0]
 
 
-def existing(kind: type) -> List[Any]:
-    """Every object of this very class that the garbage collector knows, or that a kernel of some module holds."""
-    found = {id(thing): thing for thing in gc.get_objects() if type(thing) is kind}
-    # The collector does not tell of what was frozen, as in a forked child: look where kernels are.
-    if gc.get_freeze_count():
-        for thing in _kernels_of_modules():
-            for one in (thing, *(getattr(thing, "configs", None) or ())):
-                if type(one) is kind:
-                    found[id(one)] = one
+# What was there when a process made itself ready to be forked often; None where none did.
+_ready_with: Optional[List[Any]] = None
+
+
+def ready_to_fork() -> None:
+    """Look for kernels and their configurations now, so that forked children need not: in a child the collector does
+    not tell of what came before the fork, and to look at a hundred thousand names makes a copy of each one's page."""
+    global _ready_with
+    from triton.runtime.autotuner import Config
+
+    _ready_with = None
+    kernels = _kernels_of_modules()
+    _ready_with = [*kernels, *_collected(Config, *{type(kernel) for kernel in kernels})]
+
+
+def existing(*kinds: type) -> List[Any]:
+    """Every object of these very classes that the garbage collector knows, or that a kernel of some module holds."""
+    found = {id(thing): thing for thing in _collected(*kinds)}
+    # The collector does not tell of what was frozen, as in a forked child: look where kernels are. Whether anything is
+    # frozen takes it as long to say as to look.
+    for thing in _kernels_of_modules() if _ready_with is None else _ready_with:
+        for one in (thing, *(getattr(thing, "configs", None) or ())):
+            if type(one) in kinds:
+                found[id(one)] = one
     return list(found.values())
+
+
+def _collected(*kinds: type) -> List[Any]:
+    return [thing for thing in gc.get_objects() if type(thing) in kinds]
 
 
 def _kernels_of_modules() -> List[Any]:
     from triton.runtime.jit import KernelInterface
 
+    classes = _with_subclasses(KernelInterface)
     found = []
     for module in list(sys.modules.values()):
+        # A hundred thousand names and more.
         for thing in list(getattr(module, "__dict__", {}).values()):
-            while issubclass(type(thing), KernelInterface):
+            while type(thing) in classes:
                 found.append(thing)
                 thing = getattr(thing, "fn", None)
     return found
+
+
+def _with_subclasses(kind: Any) -> Set[Any]:
+    return {kind}.union(*(_with_subclasses(one) for one in kind.__subclasses__()))
 
 
 def with_option(src: Any, name: str, asked: int, value: int) -> Any:

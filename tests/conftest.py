@@ -43,6 +43,44 @@ def browser():
             yield launched
 
 
+# Minutes each. With one file on one worker, what begins last ends last.
+LONG = ("test_cell_side.py", "test_real_columns.py", "test_deaths.py")
+
+
+def pytest_collection_modifyitems(items):
+    rank = {name: number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(LONG)))
+
+
+# Builds without a package from any index, and leaves a folder behind as others do.
+BACKEND = """
+import os, pathlib, zipfile
+
+def build_wheel(out, config=None, metadata=None):
+    pathlib.Path("build").mkdir()
+    if os.environ.get("MADE_UP_FAILS"):
+        raise RuntimeError("no compiler for the extension")
+    info = "made_up-1.0.dist-info/"
+    files = {p: pathlib.Path(p).read_text() for p in ("made_up/__init__.py",)}
+    files[info + "METADATA"] = "Metadata-Version: 2.1\\nName: made-up\\nVersion: 1.0\\nRequires-Dist: triton>=99\\n"
+    files[info + "WHEEL"] = "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"
+    files[info + "RECORD"] = "".join(f"{name},,\\n" for name in files) + info + "RECORD,,\\n"
+    with zipfile.ZipFile(os.path.join(out, "made_up-1.0-py3-none-any.whl"), "w") as wheel:
+        for name, text in files.items():
+            wheel.writestr(name, text)
+    return "made_up-1.0-py3-none-any.whl"
+"""
+PROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+[project]
+name = "made-up"
+version = "1.0"
+"""
+
+
 @pytest.fixture
 def make_record():
     from crosswarp.matrix.results.record import Record
@@ -188,7 +226,9 @@ class FakeRun:
         self.said = io.StringIO()
         self._monkeypatch = monkeypatch
 
-    def __call__(self, script, ids=("triton-3.2.0",), issues=(), prepare=None, **plan):
+    def __call__(
+        self, script, ids=("triton-3.2.0",), issues=(), prepare=None, remove=False, **plan
+    ):
         from crosswarp.matrix.running.progress import PlainProgress
         from crosswarp.matrix.running.run import Runner
 
@@ -196,7 +236,7 @@ class FakeRun:
         with self.store() as store:
             runner = Runner(
                 self.plan(ids, **plan), store, self.work, prepare or FakePrepare(),
-                PlainProgress(self.said), issues, suite=fake_argv,
+                PlainProgress(self.said), issues, suite=fake_argv, remove=remove,
             )  # fmt: skip
             result = runner()
         return result
@@ -269,6 +309,20 @@ def fake_trials(fake_run, monkeypatch, tmp_path):
         monkeypatch.setattr(trials, "Builder", lambda *a: FakePrepare(fail=ids))
 
     return failing
+
+
+@pytest.fixture
+def make_buildable():
+    """`make_buildable(folder)`: the checkout of a library that is built without any index."""
+
+    def make(folder: Path, more: str = "") -> Path:
+        (folder / "made_up").mkdir(parents=True)
+        (folder / "pyproject.toml").write_text(PROJECT + more)
+        (folder / "backend.py").write_text(BACKEND)
+        (folder / "made_up" / "__init__.py").write_text("VALUE = 1\n")
+        return folder
+
+    return make
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 The script is a JSON list of steps: {"event": ...} writes that event, {"raw": text} writes bytes as they are,
 {"say": text} prints, {"wait": path} waits until that file exists, {"touch": path} makes it, {"kill": signal} kills
 the process, {"sleep": seconds}, {"exit": status}. {"case": {...}} stands for the start, the cell and the end of a
-case, and runs only in the shard whose turn it is; a session before it plans as many as there are.
+case, and runs only in the shard whose turn it is, and if its item is not taken from an earlier run; a session before it
+plans as many as there are.
 """
 
 import json
@@ -13,7 +14,7 @@ import time
 from pathlib import Path
 
 
-def dealt(steps, shard):
+def dealt(steps, shard, taken=()):
     number, of = shard or (1, 1)
     cases = [step["case"] for step in steps if isinstance(step.get("case"), dict)]
     mine = cases[number - 1 :: of]
@@ -24,6 +25,8 @@ def dealt(steps, shard):
         elif step["case"] in mine:
             cell = step["case"]
             item = "/".join(cell[name] for name in ("target", "lane", "mode", "kernel", "case"))
+            if item in taken:
+                continue
             yield {"event": "start", "item": item}
             yield {"event": "cell", **cell}
             yield {"event": "end", "item": item}
@@ -32,7 +35,8 @@ def dealt(steps, shard):
 def main() -> int:
     spec = json.loads(Path(sys.argv[1]).read_text())
     script = json.loads(Path(os.environ["FAKE_SCRIPT"]).read_text())
-    steps = dealt(script[spec["column"]] if isinstance(script, dict) else script, spec.get("shard"))
+    script = script[spec["column"]] if isinstance(script, dict) else script
+    steps = dealt(script, spec.get("shard"), spec.get("taken", ()))
     with open(spec["records"], "ab", buffering=0) as records:
         for step in steps:
             if "event" in step:

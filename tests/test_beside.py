@@ -12,43 +12,10 @@ from crosswarp.matrix.environments import beside
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.facts import columns
 
-# Builds without a package from any index, and leaves a folder behind as others do.
-BACKEND = """
-import os, pathlib, zipfile
-
-def build_wheel(out, config=None, metadata=None):
-    pathlib.Path("build").mkdir()
-    if os.environ.get("MADE_UP_FAILS"):
-        raise RuntimeError("no compiler for the extension")
-    info = "made_up-1.0.dist-info/"
-    files = {p: pathlib.Path(p).read_text() for p in ("made_up/__init__.py",)}
-    files[info + "METADATA"] = "Metadata-Version: 2.1\\nName: made-up\\nVersion: 1.0\\nRequires-Dist: triton>=99\\n"
-    files[info + "WHEEL"] = "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"
-    files[info + "RECORD"] = "".join(f"{name},,\\n" for name in files) + info + "RECORD,,\\n"
-    with zipfile.ZipFile(os.path.join(out, "made_up-1.0-py3-none-any.whl"), "w") as wheel:
-        for name, text in files.items():
-            wheel.writestr(name, text)
-    return "made_up-1.0-py3-none-any.whl"
-"""
-PROJECT = """
-[build-system]
-requires = []
-build-backend = "backend"
-backend-path = ["."]
-[project]
-name = "made-up"
-version = "1.0"
-"""
-
 
 @pytest.fixture
-def checkout(tmp_path):
-    folder = tmp_path / "made-up"
-    (folder / "made_up").mkdir(parents=True)
-    (folder / "pyproject.toml").write_text(PROJECT)
-    (folder / "backend.py").write_text(BACKEND)
-    (folder / "made_up" / "__init__.py").write_text("VALUE = 1\n")
-    return folder
+def checkout(tmp_path, make_buildable):
+    return make_buildable(tmp_path / "made-up")
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """A library's settings, its metadata, and what `crosswarp init` makes of a checkout."""
 
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import json
@@ -155,6 +157,29 @@ setup(name="computed", install_requires=needs(), ext_modules=[CUDAExtension("com
     project = {"pyproject.toml": '[project]\nname="x"\ndependencies = ["triton>=3.9"]\n'}
     folder = checkout({"setup.py": script, **project}, "both")
     assert names(folder) == ["triton-3.9.0"]
+
+
+@pytest.mark.parametrize(
+    "file, text, first, last",
+    [
+        ("pyproject.toml", '[project]\ndependencies = ["triton>=3.3 ; platform_system == \'Linux\'"]', "3.3.1", "3.9.0"),
+        ("pyproject.toml", '[project.optional-dependencies]\ncuda = ["triton>=3.2,<3.5"]\nrocm = ["triton>=3.0,<3.5"]', "3.0.0", "3.4.0"),
+        ("pyproject.toml", '[project]\ndependencies = ["torch>=2.6", "numpy"]', "3.2.0", "3.9.0"),
+        ("setup.py", "from setuptools import setup\nimport nothing\nneeds = ['torch']\nneeds += ['triton>=3.1']\nsetup()", "3.1.0", "3.9.0"),
+        ("setup.cfg", "[options]\ninstall_requires =\n  triton~=3.4\n", "3.4.0", "3.9.0"),
+        ("x-1.dist-info/METADATA", "Name: x\nRequires-Dist: triton>=3.0.0; extra == 'a'\nRequires-Dist: torch<2.15,>=2.4\n", "3.0.0", "3.8.0"),
+        ("x-1.dist-info/METADATA", "Name: x\nRequires-Dist: triton>=3.1\nRequires-Dist: triton==3.6.0; extra == 'a'\n", "3.1.0", "3.9.0"),
+        ("pyproject.toml", "[project]\nname = 'x'", "2.3.1", "3.9.0"),
+        ("setup.py", "(", "2.3.1", "3.9.0"),
+    ],
+)  # fmt: skip
+def test_the_range_is_found_from_inside_of_a_checkout_or_an_installed_package(
+    checkout, file, text, first, last
+):
+    folder = checkout({file: text, "inside/file.py": ""})
+    for path in (folder / "inside", folder / "inside" / "file.py"):
+        found = metadata.above(path).columns(columns.load())
+        assert (found[0].triton, found[-1].triton) == (first, last)
 
 
 @pytest.mark.parametrize(

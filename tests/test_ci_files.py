@@ -21,6 +21,7 @@ from crosswarp.matrix.results.store import Store
 ROOT = Path(__file__).parent.parent
 TESTS = Path(__file__).parent
 WORKFLOW = ROOT / ".github" / "workflows" / "matrix.yml"
+RELEASES = ROOT / ".github" / "workflows" / "releases.yml"
 ACTION = ROOT / "action.yml"
 EXAMPLES = ROOT / "examples"
 COLUMNS = ("triton-3.2.0", "triton-3.9.0")
@@ -40,10 +41,8 @@ def loaded(path):
 
 def scripts():
     """Every line of shell in every file, with where it stands."""
-    workflow, action = loaded(WORKFLOW), loaded(ACTION)
-    steps = [step for job in workflow["jobs"].values() for step in job["steps"]] + action["runs"][
-        "steps"
-    ]
+    workflows = [*loaded(WORKFLOW)["jobs"].values(), *loaded(RELEASES)["jobs"].values()]
+    steps = [step for job in workflows for step in job["steps"]] + loaded(ACTION)["runs"]["steps"]
     texts = [step["run"] for step in steps if "run" in step]
     gitlab, buildkite = (loaded(EXAMPLES / name) for name in ("gitlab-ci.yml", "buildkite.yml"))
     texts += gitlab["default"]["before_script"]
@@ -196,7 +195,10 @@ class Github:
                     GITHUB_ACTION_PATH=str(ROOT),
                 )
                 ended[what] = self.desk.shell(step["run"], home, mine)
+                context.update(self._outputs(step, output))
                 failed = failed or ended[what] != 0
+            elif what == "actions/cache":
+                self.cached = options
             elif what == "actions/upload-artifact":
                 self.desk.keep(options["name"], home, options["path"])
             elif what == "actions/upload-pages-artifact":
@@ -208,10 +210,17 @@ class Github:
                 assert what in ("actions/checkout", "actions/setup-python"), what
         return ended, home
 
+    def _outputs(self, step, output):
+        """What a step with an id said for the later ones; each is given its own file, and this one is shared."""
+        lines = output.read_text().splitlines() if "id" in step and output.exists() else []
+        pairs = (line.partition("=") for line in lines)
+        return {f"steps.{step['id']}.outputs.{name}": value for name, _, value in pairs}
+
 
 CONTEXT = {
     "inputs.options": "--suite my_kernels --columns triton-3.2.0,triton-3.9.0 --lanes compile --shards 2",
     "inputs.command": "run", "inputs.crosswarp": "",
+    "inputs.environments": "remove", "inputs.baseline": "",
     "inputs.report": "crosswarp-report", "inputs.comment": "7", "inputs.python-version": "3.11",
     "github.server_url": "https://example.org", "github.repository": "owner/name", "github.run_id": "11",
     "github.token": "token", "github.event_name": "pull_request", "github.event.pull_request.number": "7",
@@ -276,7 +285,7 @@ def test_what_is_committed_is_compared_with(desk, tmp_path):
         context = {f"matrix.{name}": value for name, value in job.items()}
         github.steps(job["name"], jobs["run"]["steps"], environ, context)
     ended, home = github.steps("first", jobs["report"]["steps"], environ, {})
-    assert "Compare" not in ended and "Documentation" not in ended
+    assert not {"Compare", "Comment on what is new", "Documentation"} & set(ended)
     # crosswarp's own repository is told by a file that no other has.
     desk.files["matrix/facts/issues.toml"] = ""
     with Store(home / "merged" / "store.db") as store:
@@ -290,6 +299,7 @@ def test_what_is_committed_is_compared_with(desk, tmp_path):
         assert ended["Compare"] == status
         assert ended["Documentation"] == 0
         assert (home / "nox.log").read_text() == "-s docs-site -- --matrix site --out site\n"
+        assert ended["Comment on what is new"] == 0 and "Comment" not in ended
         assert said in (home / "summary").read_text("utf-8")
 
 
@@ -310,7 +320,10 @@ def test_the_action_in_one_job(desk):
     options = "--suite my_kernels --columns triton-3.2.0,triton-3.9.0 --lanes compile"
     github = Github(desk, {**CONTEXT, "inputs.options": options})
     ended, home = github.steps("action", loaded(ACTION)["runs"]["steps"], {"GH_TOKEN": "token"}, {})
-    assert ended == {"Install": 0, "Run": 1, "Report": 0, "Comment": 0}
+    assert ended == {"Install": 0, "Run": 1, "Report": 0, "Outputs": 0, "Comment": 0}
+    said = dict(line.split("=", 1) for line in (home / "output").read_text().splitlines())
+    assert said == {"red": "1", "regressed": "1", "page": "crosswarp-report/site/index.html"}
+    assert (home / said["page"]).is_file()
     kept = desk.artifacts / "crosswarp-report"
     for name in ("store.db", "junit.xml", "site/index.html", "site/badges/all.svg"):
         assert (kept / name).is_file()
@@ -318,11 +331,79 @@ def test_the_action_in_one_job(desk):
     assert f"-m pip install {ROOT}[matrix]" in Path(desk.environ["PIP_LOG"]).read_text()
 
 
+def test_the_action_is_fit_for_the_marketplace():
+    action = loaded(ACTION)
+    assert set(action["branding"]) == {"icon", "color"}
+    assert 10 < len(action["name"]) < 40 and len(action["description"]) <= 125
+    steps = {step.get("id"): step for step in action["runs"]["steps"]}
+    for name, output in action["outputs"].items():
+        assert output["value"] == f"${{{{ steps.outputs.outputs.{name} }}}}"
+    assert "crosswarp github outputs" in steps["outputs"]["run"]
+
+
+def test_the_action_caches_environments_by_their_lock(desk):
+    context = {**CONTEXT, "inputs.environments": "keep"}
+    keys = []
+    for number, columns in enumerate(("triton-3.2.0", "triton-3.2.0", "triton-3.9.0")):
+        options = f"--suite my_kernels --columns {columns} --lanes compile"
+        github = Github(desk, {**context, "inputs.options": options})
+        steps = loaded(ACTION)["runs"]["steps"]
+        github.steps(
+            f"keep{number}", steps[: 1 + [s.get("name") for s in steps].index("Key") + 1], {}, {}
+        )
+        assert github.cached["path"] == ".crosswarp/envs"
+        keys.append(github.cached["key"])
+    assert keys[0] == keys[1] != keys[2]
+    assert all(re.fullmatch(r"crosswarp-[0-9a-f]{32}", key) for key in keys)
+
+
+def test_a_comment_starts_with_what_is_new(desk, make_record):
+    """Since a baseline in which the red case was green, and one that held it already."""
+    options = "--suite my_kernels --columns triton-3.2.0,triton-3.9.0 --lanes compile"
+    github = Github(desk, {**CONTEXT, "inputs.options": options, "inputs.baseline": "b.json"})
+    steps, environ = loaded(ACTION)["runs"]["steps"], {"GH_TOKEN": "token"}
+    ended, home = github.steps("missing", steps, environ, {})
+    assert ended["Comment"] == 0 and "not compared with `b.json`" in (home / "summary").read_text()
+    with Store(home / "crosswarp-report" / "store.db") as store:
+        records = store.records(store.run().id)
+    green = [replace(record, outcome="pass", fingerprint="") for record in records]
+    for name, committed, title, first in (
+        ("worse", green, "1 newly red · 1 regressed", "**Newly red since `b.json`**"),
+        ("known", records, "nothing new · 1 regressed", "**What is new**"),
+    ):
+        desk.files["b.json"] = baseline.dumped(committed)
+        ended, home = github.steps(name, steps, environ, {})
+        (comment,) = desk.state.glob("comment-*")
+        text = comment.read_text("utf-8")
+        assert f"### ❌ crosswarp: {title}" in text
+        assert text.split("\n\n")[2] == first
+
+
+def test_a_new_release_that_turns_something_red_opens_an_issue(desk):
+    workflow = loaded(RELEASES)
+    (job,) = workflow["jobs"].values()
+    looking = Github(desk, {**CONTEXT, "steps.look.outputs.columns": ""})
+    steps = [step for step in job["steps"] if step.get("name") != "Look"]
+    environ = {**workflow["env"], "OPTIONS": "--suite my_kernels --lanes compile"}
+    ended, _ = looking.steps("nothing", steps, environ, {})
+    assert ended == {"Install": 0}
+    found = Github(desk, {**CONTEXT, "steps.look.outputs.columns": "triton-3.9.0"})
+    for name in ("first", "second"):
+        ended, home = found.steps(name, steps, environ, {})
+        assert ended == {"Install": 0, "Run": 1, "Report": 0, "Open issues": 0}
+        assert (desk.artifacts / "new-releases" / "site" / "index.html").is_file()
+        # The second time it is there.
+        (issue,) = desk.state.glob("issue-*")
+    assert issue.read_text("utf-8").startswith("softmax on triton-3.9.0: crash")
+    assert job["permissions"] == {"contents": "read", "issues": "write"}
+    assert workflow["permissions"] == {"contents": "read"}
+
+
 def test_the_action_tests_a_library(desk):
     """The command is one of crosswarp's own, whatever it is given, and its options are its."""
     (step,) = [s for s in loaded(ACTION)["runs"]["steps"] if s.get("name") == "Run"]
     home = desk.job("library")
-    environ = {"COMMAND": "test", "OPTIONS": "--help", "REPORT": "report"}
+    environ = {"COMMAND": "test", "OPTIONS": "--help", "REPORT": "report", "ENVIRONMENTS": "keep"}
     assert desk.shell(f"{step['run'].rstrip()} > told", home, environ) == 0
     assert "own GPU tests, unchanged" in " ".join((home / "told").read_text().split())
     assert desk.shell(step["run"], home, {**environ, "COMMAND": "test; touch gone"}) == 2
@@ -422,7 +503,7 @@ def test_every_action_is_pinned_to_a_commit():
             assert re.fullmatch(r"[0-9a-f]{40}", commit), (path, used)
             assert re.fullmatch(r"# v\d+\.\d+\.\d+", release), (path, used)
             assert pins.setdefault(action, (commit, release)) == (commit, release), (path, used)
-    assert len(pins) == 6
+    assert len(pins) == 7
     # What is installed from a repository is a commit as well.
     for path in files:
         assert not re.search(r"OWNER/crosswarp\S*@(?!COMMIT)", path.read_text("utf-8")), path
@@ -433,6 +514,8 @@ def test_the_examples_call_what_is_there():
     assert set(small["steps"][-1]["with"]) <= set(loaded(ACTION)["inputs"])
     (large,) = loaded(EXAMPLES / "github-fan-out.yml")["jobs"].values()
     assert set(large["with"]) == set(loaded(WORKFLOW)["on"]["workflow_call"]["inputs"])
+    (new,) = loaded(EXAMPLES / "github-releases.yml")["jobs"].values()
+    assert set(new["with"]) == set(loaded(RELEASES)["on"]["workflow_call"]["inputs"])
     lines = [
         line
         for line in (EXAMPLES / "github.yml").read_text().splitlines()

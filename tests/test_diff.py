@@ -77,6 +77,16 @@ def test_two_columns_of_the_latest_run(crosswarp, two_columns, known):
     status, out, _ = crosswarp("diff", "triton-3.1.0", "triton-3.2.0")
     assert status == 1
     for said in (
+        "REGRESSED (1 cells)\n\n  chunk (1): healed, triton-1: aborts at 8 warps\n",
+        "RESOURCE-REGRESSED (2 cells)\n\n  softmax (2): stack 96 → 128 bytes\n",
+        "All of it: -v.",
+    ):
+        assert said in out
+    lines = out.splitlines()
+    assert lines[2] == lines[-1] == "Worse: 3 cells (exit 1)." and max(map(len, lines)) <= 80
+    status, out, _ = crosswarp("diff", "triton-3.1.0", "triton-3.2.0", "-v")
+    assert status == 1
+    for said in (
         "triton-3.1.0 of run 1 → triton-3.2.0 of run 1",
         "REGRESSED (1 cells)", "chunk (1): aborts at 8 warps [triton-1]",
         "where     sm_90, bare: fp16-7x33 num_warps=8", "before    pass", "now       crash: SIGABRT: reshapeOuts",
@@ -92,7 +102,7 @@ def test_two_columns_of_the_latest_run(crosswarp, two_columns, known):
 def test_the_other_way_round_it_is_fixed(crosswarp, two_columns, known):
     status, out, _ = crosswarp("diff", "triton-3.2.0", "triton-3.1.0")
     assert status == 0
-    assert "Fixed (1 cells)" in out and "aborts at 8 warps [triton-1]" in out
+    assert "Fixed (1 cells)" in out and "triton-1: aborts at 8 warps" in out
     assert "healed" not in out and "Nothing regressed among 4 cells" in out
 
 
@@ -195,7 +205,7 @@ def test_the_worst_changes_come_first_and_the_rest_is_counted(crosswarp, stored,
                 for pair in narrowed
             ),
         )
-    _, out, _ = crosswarp("diff", "1", "2")
+    _, out, _ = crosswarp("diff", "1", "2", "-v")
     rows = out[out.index("softmax (9)") :].splitlines()[1:10]
     assert [re.sub(r":.*", "", row).strip() for row in rows] == [
         "stack     0 → 40 bytes", "100 → 900 bytes", "100 → 300 bytes", "100 → 200 bytes", "and 2 more",

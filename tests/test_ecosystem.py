@@ -1,93 +1,194 @@
-"""The table of other libraries' tests: what could not be collected, whose each red is, and what is ours."""
-
-from __future__ import annotations
+"""tests/ecosystem/releases.py on a release that is made up: what is unpacked, asked, run once, and told."""
 
 import importlib.util
+import io
 import json
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parent / "ecosystem" / "unmodified.py"
-OUTPUT = """\
-..R [100%]
-==================================== ERRORS ====================================
-_______________ ERROR collecting tests/losses/test_parallel.py ________________
-ImportError while importing test module 'tests/losses/test_parallel.py'.
-E   ModuleNotFoundError: No module named 'apex'
-___________________ ERROR collecting tests/ops/test_other.py ___________________
-tests/ops/test_other.py:3: in <module>
-E   ValueError: first
-E   ImportError: last
-=================================== FAILURES ===================================
-E   AssertionError: of a test
-=========================== short test summary info ============================
-ERROR tests/losses/test_parallel.py
-"""
+from crosswarp.matrix.checkout import settings
+from crosswarp.matrix.errors import EnvironmentFailed
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.store import Store
+
+HOME = Path(__file__).parent / "ecosystem"
 
 
 @pytest.fixture(scope="module")
-def unmodified():
-    spec = importlib.util.spec_from_file_location("unmodified", SCRIPT)
+def releases():
+    spec = importlib.util.spec_from_file_location("releases", HOME / "releases.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules["unmodified"] = module
+    # Dataclasses look their module up.
+    sys.modules["releases"] = module
     spec.loader.exec_module(module)
-    return module
+    yield module
+    del sys.modules["releases"]
 
 
-def test_modules_that_could_not_be_imported_say_why(unmodified):
-    assert unmodified._not_collected(OUTPUT) == {
-        "tests/losses/test_parallel.py": "ModuleNotFoundError: No module named 'apex'",
-        "tests/ops/test_other.py": "ImportError: last",
-    }
+FILES = {
+    "setup.py": "open('ran', 'w')",
+    "small/__init__.py": "",
+    "small/kernels.py": "import triton\n",
+    "small/nested/__init__.py": "def f():\n    from triton import language\n",
+    "small/ascend.py": "import triton\n",
+    "small/tests/test_it.py": "import triton\n",
+    "small/plain.py": "# import triton\nimport tritonclient\n",
+    "benchmarks/bench.py": "import triton\n",
+}
 
 
-def test_a_red_has_a_cause_or_counts_as_ours(unmodified, tmp_path):
-    lines = [
-        {"test": "t.py::a", "outcome": "compiled", "launches": 3, "why": ""},
-        {
-            "test": "t.py::b",
-            "outcome": "red",
-            "launches": 0,
-            "why": "the test took longer than 60 s: …",
-        },
-        {"test": "t.py::c", "outcome": "red", "launches": 1, "why": "KeyError: nobody knows"},
-        # Green, and broken while it was torn down.
-        {"test": "t.py::d", "outcome": "no launch", "launches": 0, "why": ""},
-        {
-            "test": "t.py::d",
-            "outcome": "red",
-            "launches": 0,
-            "why": "took longer: the test took longer than 60 s",
-        },
-        {"test": "t.py::e", "outcome": "skipped", "launches": 0, "why": ""},
+def sdist(folder, files=FILES, name="small-1.2.tar.gz", links=()):
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    with tarfile.open(path, "w:gz") as packed:
+        for place, text in files.items():
+            member = tarfile.TarInfo(place if place.startswith("..") else f"small-1.2/{place}")
+            member.size = len(text.encode())
+            packed.addfile(member, io.BytesIO(text.encode()))
+        for place, target in links:
+            member = tarfile.TarInfo(f"small-1.2/{place}")
+            member.type, member.linkname = tarfile.SYMTYPE, target
+            packed.addfile(member)
+    return path
+
+
+@pytest.fixture
+def small(releases, tmp_path):
+    sdist(tmp_path / "archives" / "small")
+    return releases.Library("small", "sdist", ignore=("*ascend*",), stub=("small_cuda",))
+
+
+def test_a_release_without_tests_is_imported(releases, small, tmp_path):
+    home = releases.release(small, tmp_path)
+    assert (home / "RELEASE").read_text() == "small-1.2.tar.gz"
+    listed = json.loads((home / releases.IMPORTS / "modules.json").read_text())
+    assert listed == ["small.kernels", "small.nested"]
+    said = settings.load(home).settings
+    assert said.tests == (releases.IMPORTS,) and said.stub == ("small_cuda",)
+    assert not list(tmp_path.rglob("ran"))
+    # The second time it is there, and is not fetched.
+    assert releases.release(small, tmp_path) == home
+
+
+def test_a_release_with_tests_has_its_own(releases, tmp_path):
+    sdist(tmp_path / "archives" / "small")
+    library = releases.Library(
+        "small", "sdist", tests=("small/tests",), ignore=("*cute*",), env={"A": "b"}
+    )
+    said = settings.load(releases.release(library, tmp_path)).settings
+    assert said.tests == ("small/tests",) and said.cases == ("!*cute*",) and said.env == {"A": "b"}
+
+
+def test_a_wheel_is_its_own_folder(releases, tmp_path):
+    folder = tmp_path / "archives" / "small"
+    folder.mkdir(parents=True)
+    with zipfile.ZipFile(folder / "small-1.2-py3-none-any.whl", "w") as packed:
+        packed.writestr("small/__init__.py", "from triton import jit\n")
+    home = releases.release(releases.Library("small", "wheel"), tmp_path)
+    assert json.loads((home / releases.IMPORTS / "modules.json").read_text()) == ["small"]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"files": {"../outside.py": ""}},
+        {"links": [("small/passwords", "/etc/passwd")]},
+        {"links": [("small/up", "../../..")]},
+    ],
+)
+def test_nothing_is_unpacked_outside(releases, tmp_path, hostile):
+    archive = sdist(tmp_path / "in", **hostile)
+    with pytest.raises(EnvironmentFailed, match="cannot be unpacked"):
+        releases.unpack(archive, tmp_path / "out")
+    assert not (tmp_path / "outside.py").exists()
+
+
+def test_an_archive_that_grows_is_refused(releases, tmp_path, monkeypatch):
+    monkeypatch.setattr(releases, "LARGEST", 10)
+    with pytest.raises(EnvironmentFailed, match="unpacks to"):
+        releases.unpack(sdist(tmp_path / "in"), tmp_path / "out")
+
+
+def test_a_run_is_kept_and_not_made_again(releases, small, tmp_path, monkeypatch):
+    ran = []
+
+    def run_tests(library, home, text, store, options):
+        ran.append((library.name, text))
+        if text.startswith("triton-3.9"):
+            raise EnvironmentFailed("no room")
+        return {"exit": 1, "command": "--sample 5"}
+
+    monkeypatch.setattr(releases, "_test", run_tests)
+    options = releases.parse(["--work", str(tmp_path), "--sample", "5"])
+    for _ in range(2):
+        for column in ("triton-3.6.0=/a/python", "triton-3.9.0"):
+            releases.run(small, column, options)
+    assert ran == [("small", "triton-3.6.0=/a/python"), ("small", "triton-3.9.0")]
+    told = json.loads((tmp_path / "runs" / "small@triton-3.9.0.json").read_text())
+    assert told["error"] == "no room"
+    assert "| small 1.2 | | 3.9.0 | | | | | | | no room |" in releases.section(tmp_path)
+
+
+def stored(tmp_path, about, records):
+    runs = tmp_path / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    path = runs / f"{about['library']}@{about['column']}.json"
+    path.write_text(
+        json.dumps({"error": "", "date": "2026-11-22", "command": "--sample 5", **about})
+    )
+    with Store(path.with_suffix(".db")) as store:
+        run = store.begin([], {})
+        store.cells(run, records)
+        store.finish(run, "finished", 1)
+
+
+def record(case, outcome, reason="", **more):
+    return Record(
+        "here", "sm_90", "compile", "bare", "k", case, outcome=outcome, reason=reason, **more
+    )
+
+
+def test_the_table(releases, tmp_path):
+    reds = [
+        record("a", "pass"),
+        record("b", "unsupported", "no launch"),
+        record("c", "unsupported", "skipped"),
+        record("d", "api-error", fingerprint="ModuleNotFoundError: No module named 'einx'"),
+        record("e", "api-error", fingerprint="ModuleNotFoundError: No module named 'triton.ops'"),
+        record("f", "compile-error", fingerprint="<b>|no"),
     ]
-    about = {
-        "modules": {"u.py": "No module named 'apex'"}, "date": "2026-11-22", "sample": 20, "exit": 1,
-        "revision": "0" * 40,
-    }  # fmt: skip
-    (tmp_path / "flash-attention-3.6.0-bare.json").write_text(json.dumps(about))
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (tmp_path / "flash-attention-3.6.0-bare.jsonl").write_text(text)
-    cell = unmodified.read(tmp_path / "flash-attention-3.6.0-bare.json")
-    assert (cell.library, cell.column, cell.mode) == ("flash-attention", "3.6.0", "bare")
-    page = unmodified.page([cell])
-    # ours / library / Triton / limit / unknown
-    row = "| flash-attention | 3.6.0 | bare | 5 | 1 (3) | 0 | 1 | 3 | 1 | 0 / 1 / 0 / 2 / 1 |"
-    assert row in page, page
-    assert "5 tests; red by our mapping, or without a known cause: 1 (20.0 %)." in page
-    assert "`t.py::c`: KeyError: nobody knows" in page
+    about = {"library": "small", "release": "small_kernels-1.2-py3-none-any.whl", "tests": True}
+    stored(tmp_path, {**about, "column": "triton-3.10.0"}, reds)
+    stored(tmp_path, {**about, "column": "triton-3.9.0", "tests": False}, reds[:2])
+    text = releases.section(tmp_path)
+    name = "small\\_kernels 1.2"
+    rows = [line for line in text.splitlines() if line.startswith(f"| {name}")]
+    assert rows == [
+        f"| {name} | imports | 3.9.0 | sm_90 | bare | 2 | 0 | 0 | 0 | 0 |",
+        f"| {name} | tests | 3.10.0 | sm_90 | bare | 1 | 1 | 1 | 1 | 2 |",
+    ]
+    assert "- small: lacks einx (3.10.0 sm_90 bare × 1)" in text
+    assert "triton.ops" in text and "<b>" not in text
 
 
-def test_a_run_that_was_stopped_is_told_as_such(unmodified):
-    about = {"exit": None, "sample": 20}
-    cell = unmodified.Cell("mamba", "3.6.0", "bare", [], {}, about)
-    assert "| mamba | 3.6.0 | bare | 0 of 20, stopped | 0 (0) |" in unmodified.table([cell], [])
+def test_its_section_of_the_page(releases):
+    new = f"{releases._BEGIN}\nnew\n{releases._END}\n"
+    once = releases.insert("# Title\n\nfirst\n", new)
+    assert once.startswith("# Title\n\nfirst\n\n<!--") and once.count("new") == 1
+    assert releases.insert(once, new) == once
+    assert releases.insert(f"{once}\n## After\n", new) == f"{once}\n## After\n"
 
 
-def test_the_causes_can_be_read(unmodified):
-    known = unmodified.causes()
-    assert known and all(one.says and one.matches for one in known)
-    libraries = unmodified.tomllib.loads((SCRIPT.parent / "libraries.toml").read_text())
-    assert {one.library for one in known} <= {*libraries, "*"}
+def test_the_libraries_that_are_run(releases, tmp_path):
+    assert len(releases.libraries()) >= 10
+    path = tmp_path / "some.toml"
+    path.write_text('[small]\narchive = "egg"\n')
+    with pytest.raises(ValueError, match="small: archive"):
+        releases.libraries(path)
+    path.write_text('[small]\narchive = "sdist"\nnothing = 1\n')
+    with pytest.raises(ValueError, match="nothing"):
+        releases.libraries(path)

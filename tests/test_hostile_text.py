@@ -37,6 +37,8 @@ from crosswarp.reports.commands import bisect, blame, github
 from crosswarp.reports.findings import diff, proofs
 from crosswarp.reports.findings import range as range_module
 from crosswarp.reports.findings.causes import unexpected
+from crosswarp.reports.findings.history import Past, history, worst_of
+from crosswarp.reports.findings.since import compared
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.page import grid
 from crosswarp.reports.page.model import Model
@@ -419,6 +421,12 @@ def records_take(text):
         )
 
 
+def _twice(shown, path):
+    with Store(path) as store:
+        worst = worst_of(store.records(shown.run.id))
+    return [Past(shown.run, worst, {"bare": 1}), Past(shown.run, worst, {}, 1, 2)]
+
+
 # What an argument parser would give
 ASKED = argparse.Namespace(kernel="softmax", target="sm_90", lane="compile", mode="bare", case="*")
 
@@ -427,10 +435,14 @@ def outputs(path, known, allowed, scripts, drawn, xsd):
     """Every output of the store at `path`, each held against its reader. Raises what the output refuses."""
     with Store(path, must_exist=True) as store:
         shown = view(store, known)
-    terminal_takes(summary(shown))
-    terminal_takes(table(shown))
+        past = history(store, shown.run)
+    for verbose in (False, True):
+        terminal_takes(summary(shown, verbose))
+        terminal_takes(table(shown, verbose))
     markdown_takes(markdown(shown))
-    markdown_takes(comment(shown, "https://example.org/run"))
+    since = compared(shown, "triton-3.1.0", path, known)
+    markdown_takes(comment(shown, "https://example.org/run", since=since))
+    terminal_takes(github.outputs(shown, "page"))
     json_takes(export(shown))
     csv_takes(spreadsheet(shown))
     text = junit(shown)
@@ -449,7 +461,8 @@ def outputs(path, known, allowed, scripts, drawn, xsd):
         else:
             terminal_takes("\n".join(map(str, json_takes(content).values())))
     svg_takes(grid.svg(shown, Model(shown, known)), drawn)
-    site_takes(page.site(shown, known), allowed, scripts)
+    # Its own past twice is as strange as any other's.
+    site_takes(page.site(shown, known, past=[*past, *_twice(shown, path)]), allowed, scripts)
     made = drafts(shown, known)
     records_take(escape.terminal("\n".join(made)))
     for cause, record in zip(unexpected(shown), made):
@@ -465,6 +478,7 @@ def outputs(path, known, allowed, scripts, drawn, xsd):
             terminal_takes(printable(str(refused)))
             continue
         terminal_takes(diff_text.terminal(differ))
+        terminal_takes(diff_text.terminal(differ, verbose=True))
         markdown_takes(diff_text.markdown(differ))
         json_takes(diff_text.export(differ))
     found = proofs.proofs(list(shown.records), known)
@@ -538,7 +552,8 @@ def readers(base, known, xsd, monkeypatch):
     monkeypatch.setattr(sys.modules["crosswarp.reports.page.site"], "Environment", made)
     with Store(base) as store:
         shown = view(store, known)
-    pages = [Tags(text) for path, text in page.site(shown, known).items() if path.endswith(".html")]
+    files = page.site(shown, known, past=_twice(shown, base))
+    pages = [Tags(text) for path, text in files.items() if path.endswith(".html")]
     # Which words a run has decides on the class and on what is marked, never on the kinds of elements.
     allowed = set().union(*(one.tags for one in pages)) | {("td", "rowspan"), ("td", "colspan")}
     drawn = [grid.svg(shown, Model(shown, known)), *map(badges.svg, badges.badges(shown).values())]
@@ -595,6 +610,9 @@ def test_the_command_line(command, base, tmp_path, name, monkeypatch):
         ["reproduce", text[:90], *plain, *issues],
         ["issues", "--new", *kernel, *issues],
         ["github", "issues", "--dry-run", *kernel, *issues, "--out", str(tmp_path / "github")],
+        ["github", "outputs", *kernel, *issues, "--page", text],
+        ["report", "-v", *kernel, *issues],
+        ["run", "--dry-run", "--kernels", "softmax", *kernel, "--work", str(tmp_path / "work")],
         ["github", "comment", "--dry-run", "--pull-request", "1", *kernel, *issues, "--out", str(tmp_path / "github")],
     ):  # fmt: skip
         code, out, err = command(*words)

@@ -12,8 +12,13 @@ import pytest
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.library_tests import __main__ as cell_main
 from crosswarp.matrix.cell.library_tests import judging, names, parts
+from crosswarp.matrix.cell.suite.stream import Stream
 from crosswarp.matrix.checkout import metadata, settings
-from crosswarp.matrix.running import library_tests
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import jobs, library_tests
+from crosswarp.matrix.running.merge import merge
+from crosswarp.matrix.running.process import cell_environ
 from crosswarp.matrix.running.progress import PlainProgress
 from crosswarp.matrix.running.run import Runner
 from crosswarp.matrix.running.stream import Tail
@@ -199,12 +204,16 @@ def pytest_runtest_logreport(report):
     files = {"tests/test_a.py": tests, "tests/test_b.py": slow, "tests/conftest.py": conftest}
     result, found = run(library(files), modes=("bare", "shimmed"))
     assert result.exit_code == 1
-    # Told by number where its plan was read before it died, and else as the one cell that stands for all.
-    unread = {key for key, r in found.items() if r.outcome == "not-run"}
-    assert unread <= {("bare", "*", "*"), ("shimmed", "*", "*")}
-    assert unread or "planned cases did not run in the compile lane" in " ".join(fake_run.notes())
-    assert {r.outcome for r in found.values()} <= {"pass", "crash", "not-run"}
-    assert len(found) < 88
+    notes = " ".join(fake_run.notes())
+    assert "planned cases did not run in the compile lane" in notes
+    assert {r.outcome for r in found.values()} <= {"pass", "crash"} and len(found) < 88
+
+
+def test_nothing_of_a_pytest_that_runs_us_reaches_the_suites():
+    names = ("PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST", "PYTEST_ADDOPTS", "PYTEST_PLUGINS")
+    for here in (True, False):
+        found = cell_environ({**dict.fromkeys(names, "gw0"), "PATH": "/bin"}, here=here)
+        assert found["PATH"] == "/bin" and not found.keys() & set(names)
 
 
 def test_a_pytest_that_hangs_costs_what_is_missing(run, library, fake_run):
@@ -358,3 +367,122 @@ def test_wrong_versions_run_nothing(tmp_path):
     assert cell_main.main([str(tmp_path / "spec.json")]) == 41
     (note,) = Tail(tmp_path / "r.jsonl").finish()
     assert "pytest" in note.text
+
+
+# Shards
+
+
+NODES = [("test_a::test_one", case) for case in "abcdefg"] + [("test_b::test_two", "-")]
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 9])
+def test_every_test_is_in_one_shard(of):
+    dealt = [names.share(NODES, (number, of)) for number in range(1, of + 1)]
+    assert sorted(test for shard in dealt for test in shard) == sorted(NODES)
+    counts = [sum(kernel == "test_a::test_one" for kernel, _ in shard) for shard in dealt]
+    assert max(counts) - min(counts) <= 1
+    # Whatever order a machine collects in, and however often a name is there.
+    assert names.share([*NODES[::-1], *NODES], (1, of)) == dealt[0]
+    assert names.share(NODES, None) == set(NODES)
+
+
+DEALT = """
+import fake_way, pytest
+
+@pytest.mark.parametrize("n", range(12))
+def test_many(n):
+    fake_way.launch()
+
+def test_red():
+    assert [1] == [2], "other lists"
+"""
+
+
+def test_shards_of_a_sample_merge_into_the_whole_run(run, library, fake_run, tmp_path):
+    """The sample is one, and dealt out; a file that cannot be imported is told by each shard and counted once."""
+    folder = library(
+        {"tests/test_a.py": DEALT, "tests/test_b.py": "import no_such_module\n"}, "sample = 5\n"
+    )
+    fake_run.database = tmp_path / "whole.db"
+    whole, found = run(folder)
+    parts_of = []
+    for number in (1, 2):
+        fake_run.database = tmp_path / f"part{number}.db"
+        _, mine = run(folder, shard=(number, 2))
+        assert ("bare", "test_b", "import") in mine and 1 < len(mine) < len(found)
+        parts_of.append(fake_run.database)
+    merged = merge(parts_of, tmp_path / "merged.db")
+    assert merged.exit_code == whole.exit_code == 1
+    with Store(tmp_path / "merged.db") as store:
+        assert {(r.mode, r.kernel, r.case): r.outcome for r in store.records(1)} == {
+            key: record.outcome for key, record in found.items()
+        }
+        assert store.planned(1) == {("triton-3.2.0", "compile"): 6}
+        assert store.notes(1) == []
+        # Also what chose the tests has to be the same.
+        assert "shard" not in store.run(1).plan
+    with pytest.raises(UsageError, match="overlap"):
+        merge([parts_of[0], parts_of[0]], tmp_path / "other.db")
+    lost = merge(parts_of[:1], tmp_path / "other.db")
+    assert lost.missing[0].startswith(
+        "triton-3.2.0: shard 2 of 2 is missing. Run it (crosswarp test --columns"
+    )
+
+
+def test_shards_of_other_cases_are_no_parts_of_one_run(run, library, fake_run, tmp_path):
+    made = []
+    for number, cases in ((1, '["*many*"]'), (2, '["*red*"]')):
+        folder = library({"tests/test_a.py": DEALT}, f"cases = {cases}\n")
+        fake_run.database = tmp_path / f"part{number}.db"
+        run(folder, shard=(number, 2))
+        made.append(fake_run.database)
+    with pytest.raises(UsageError, match="not parts of one run: library"):
+        merge(made, tmp_path / "merged.db")
+
+
+@pytest.mark.parametrize(("shard", "told"), [(None, 1), ([1, 2], 1), ([2, 2], 0)])
+def test_where_nobody_collected_the_first_shard_tells(tmp_path, shard, told):
+    part = parts.Part("compile", "gfx942", "bare", "gfx942", [], [], str(tmp_path / "r.jsonl"), "", shard)  # fmt: skip
+    versions = {"triton": "2.3.1"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cell_main.versions, "found", lambda: versions)
+        cell_main._unsupported(part, "no backend", None, Stream(part.records))
+        # One that was collected, and whose shard is empty, is not the same as none.
+        cell_main._unsupported(part, "no backend", [], Stream(part.records))
+    events = Tail(tmp_path / "r.jsonl").finish()
+    assert [event.planned for event in events if isinstance(event, protocol.Session)] == [told, 0]
+
+
+# Jobs
+
+
+def test_the_jobs_of_a_librarys_tests(library, command, monkeypatch, tmp_path):
+    folder = library({"tests/test_a.py": DEALT}, 'columns = ["triton-3.2.0", "triton-3.6.0"]\n')
+    monkeypatch.chdir(folder)
+    status, out, _ = command("plan", "--library", "--shards", "2", "--modes", "bare")
+    lines = out.splitlines()
+    assert status == 0 and lines[:2] == [
+        "crosswarp test --columns triton-3.2.0 --shard 1/2 --modes bare",
+        "crosswarp test --columns triton-3.2.0 --shard 2/2 --modes bare",
+    ]
+    assert lines[-1] == "sm_90; compile; bare; tests of made_up: tests" and len(lines) == 6
+    monkeypatch.chdir(tmp_path)
+    words = ("plan", "--library", "made_up", "--columns", "triton-3.9.0", "--sample", "7")
+    status, out, _ = command(*words, "--format", "github")
+    (job,) = json.loads(out)["include"]
+    assert (job["command"], job["run"]) == ("test", "--columns triton-3.9.0 --sample 7 made_up")
+    (tmp_path / "plan.json").write_text(out)
+    assert jobs.read(tmp_path / "plan.json")[0].command == "test"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--library", "nowhere"], "there is no such folder"),
+        (["--library", ".", "--kernels", "softmax", "--sanitize"], "Leave out --kernels, --sanitize"),
+        (["--sample", "3"], "Name its checkout with --library"),
+    ],
+)  # fmt: skip
+def test_jobs_that_there_are_not(command, arguments, said):
+    status, _, err = command("plan", *arguments)
+    assert status == 2 and said in err

@@ -10,9 +10,8 @@ import textwrap
 
 import pytest
 
-from crosswarp.matrix.errors import ConfigError
-from crosswarp.matrix.facts import columns, language_table
-from crosswarp.matrix.linting import lint, metadata, rules
+from crosswarp.matrix.facts import language_table
+from crosswarp.matrix.linting import lint, rules
 from crosswarp.matrix.linting.api import Api
 from crosswarp.matrix.linting.rules import Where
 from crosswarp.reports.text import lint_text
@@ -305,55 +304,19 @@ def test_ignored(check):
     assert check(f'{line}; x = "# crosswarp: ignore"') == [GATHER]
 
 
-# Metadata
-
-PAIRS = {one.triton: one for one in columns.published(columns.load())}
-
-
-@pytest.mark.parametrize(
-    "file, text, first, last",
-    [
-        ("pyproject.toml", '[project]\ndependencies = ["triton>=3.3 ; platform_system == \'Linux\'"]', "3.3.1", "3.9.0"),
-        ("pyproject.toml", '[project.optional-dependencies]\ncuda = ["triton>=3.2,<3.5"]\nrocm = ["triton>=3.0,<3.5"]', "3.0.0", "3.4.0"),
-        ("pyproject.toml", '[project]\ndependencies = ["torch>=2.6", "numpy"]', "3.2.0", "3.9.0"),
-        ("setup.py", "from setuptools import setup\nimport nothing\nneeds = ['torch']\nneeds += ['triton>=3.1']\nsetup()", "3.1.0", "3.9.0"),
-        ("setup.cfg", "[options]\ninstall_requires =\n  triton~=3.4\n", "3.4.0", "3.9.0"),
-        ("x-1.dist-info/METADATA", "Name: x\nRequires-Dist: triton>=3.0.0; extra == 'a'\nRequires-Dist: torch<2.15,>=2.4\n", "3.0.0", "3.8.0"),
-        ("pyproject.toml", "[project]\nname = 'x'", "2.3.1", "3.9.0"),
-        ("setup.py", "(", "2.3.1", "3.9.0"),
-    ],
-)  # fmt: skip
-def test_range_of_the_metadata(tmp_path, file, text, first, last):
-    (tmp_path / "inside").mkdir()
-    (tmp_path / file).parent.mkdir(exist_ok=True)
-    (tmp_path / file).write_text(text)
-    allowed = metadata.of_library(tmp_path / "inside")
-    found = [version for version, column in PAIRS.items() if allowed.allows(column)]
-    assert (found[0], found[-1]) == (first, last)
-
-
-def test_a_broken_pyproject_says_so(tmp_path):
-    (tmp_path / "pyproject.toml").write_text("[project")
-    with pytest.raises(ConfigError, match="cannot be read as TOML.*Correct"):
-        metadata.of_library(tmp_path)
-    (tmp_path / "pyproject.toml").write_text("[tool.crosswarp]\nlint-exclude = 3")
-    with pytest.raises(ConfigError, match="lint-exclude is no list of texts. Write"):
-        metadata.left_out(tmp_path)
-
-
 # Hostile files
 
 
 @pytest.mark.parametrize(
     "data, why",
     [
-        (b"def f(:\n", "syntax error"),
+        (b"import triton\ndef f(:\n", "syntax error"),
         (b"import triton\0\n", "null bytes"),
         (b"import triton # \xff\n", "UTF-8"),
         (b"# coding: nonsense\nimport triton\n", "encoding"),
-        (b"x = " + b"(" * 500 + b")" * 500, "cannot be parsed|syntax error"),
-        (b"x = " + b"-" * 300 + b"1\n", "deep|cannot be parsed"),
-        (b"x = 1" + b" + 1" * 3000, "deep|cannot be parsed"),
+        (b"import triton\nx = " + b"(" * 500 + b")" * 500, "cannot be parsed|syntax error"),
+        (b"import triton\nx = " + b"-" * 300 + b"1\n", "deep|cannot be parsed"),
+        (b"import triton\nx = 1" + b" + 1" * 3000, "deep|cannot be parsed"),
         (b"import triton\n" + b"#" * 4_000_001, "longer than 4 MB"),
     ],
 )
@@ -383,7 +346,7 @@ EVIL = "</script>::error::x\x1b[2J\u202e%0A`|<b>\n.py"
 @pytest.fixture
 def evil(tmp_path):
     (tmp_path / "a.py").write_text(USE + "\n" + "from triton.language import gather\n" * 4)
-    (tmp_path / "b.py").write_text("(")
+    (tmp_path / "b.py").write_text("triton(")
     return lint.lint([tmp_path], ALL, table=TABLE, shown=lambda path: f"{path.stem}{EVIL}")
 
 
@@ -435,7 +398,7 @@ def test_command(tmp_path, command):
     status, out, err = run()
     assert status == 1 and "x.py" not in out
     assert "new.py:1:1: language-name: tl.gather is not in Triton 3.2.0: import fails" in out
-    assert "Releases by metadata: triton >=3.2 (pyproject.toml)" in err
+    assert "Releases by metadata: triton>=3.2 (pyproject.toml, project.dependencies)" in err
     assert run("--triton", ">=3.3")[0] == 0
     assert run("--columns", "triton-3.6.0")[0] == 0
     assert run("--rules", "host-name")[0] == 0

@@ -11,6 +11,7 @@ import pytest
 from crosswarp.matrix.facts.language_table import Name, Release
 from crosswarp.matrix.results.store import Store
 from crosswarp.reports import page as site_module
+from crosswarp.reports.findings.history import history
 from crosswarp.reports.findings.view import view
 
 pytestmark = pytest.mark.browser
@@ -23,10 +24,13 @@ CRASH = "#target=sm_90&cell=chunk/triton-3.2.0"
 def site(page_run, make_issue, make_record, tmp_path):
     """The folder of a site: what page_run has, and more records."""
 
-    def make(*more, language=None):
+    def make(*more, language=None, runs=1):
         issues = [make_issue()]
+        for _ in range(runs - 1):
+            page_run()
         with Store(page_run(more=more)) as store:
-            files = site_module.site(view(store, issues), issues, language)
+            shown = view(store, issues)
+            files = site_module.site(shown, issues, language, history(store, shown.run))
         site_module.write(tmp_path / "site", files)
         return tmp_path / "site"
 
@@ -132,7 +136,7 @@ def test_an_address_that_makes_no_sense_shows_the_grid(visit):
     tab = visit("index.html#target=sm_1&lane=x&outcome=y&regressions=2&cell=no/where&kernel=%")
     assert "has no no/where" in tab.get_by_role("status").inner_text()
     assert not tab.get_by_role("dialog").is_visible()
-    assert tab.get_by_label("sm_80").is_checked()
+    assert tab.get_by_role("group", name="Target").get_by_label("all").is_checked()
 
 
 def test_a_deep_address_opens_all_there_is_to_know(visit):
@@ -321,15 +325,116 @@ def test_details_that_are_gone_say_what_to_do(visit, site):
     tab.wrong.clear()
 
 
+def test_it_opens_on_all_targets_with_the_worst_first(visit, site, make_record):
+    red = {"outcome": "mismatch", "fingerprint": "f"}
+    folder = site(make_record(kernel="about"), make_record(kernel="zeta", target="sm_80", **red))
+    tab = visit("index.html", folder)
+    # chunk dies on sm_90, softmax and zeta are wrong elsewhere; two squares are more than one.
+    assert shown(tab) == ["chunk", "softmax", "zeta", "about"]
+    assert (
+        "All 4 kernels. All lanes and targets: 3 cells red bare"
+        in tab.get_by_role("status").inner_text()
+    )
+    tab.get_by_label("By name").check()
+    assert shown(tab) == ["about", "chunk", "softmax", "zeta"] and at(tab)[0] == "#sort=name"
+    tab.get_by_label("By name").uncheck()
+    # A square stands for several places, and opens on the worst of them.
+    tab.get_by_role("button", name="chunk, triton-3.2.0: bare crash").click()
+    dialog = tab.get_by_role("dialog")
+    dialog.get_by_role("heading", name="crash, bare").wait_for()
+    dialog.get_by_role("button", name="compile, sm_80").click()
+    dialog.get_by_text("Every cell passes").wait_for()
+    assert at(tab)[0] == "#cell=chunk/triton-3.2.0&at=compile/sm_80"
+    tab.reload()
+    dialog.get_by_text("Every cell passes").wait_for()
+
+
+def test_one_switch_for_bare_and_shimmed_on_every_page(visit, site):
+    folder = site(runs=2)
+    tab = visit("index.html", folder)
+    switch = tab.get_by_role("group", name="Show")
+    switch.get_by_label("shimmed").check(force=True)
+    assert tab.url.endswith("?mode=shimmed")
+    # The crash is healed, and what no shim heals comes first.
+    assert shown(tab)[0] == "softmax"
+    assert (
+        tab.locator("#grid .m-bare:visible").count()
+        == 0
+        < tab.locator("#grid .m-shimmed:visible").count()
+    )
+    tab.get_by_label("Outcome").select_option("crash")
+    assert shown(tab) == [] and "Clear the filters" in tab.locator("#empty").inner_text()
+    tab.get_by_role("link", name="Upgrades").click()
+    assert tab.url.endswith("columns/index.html?mode=shimmed")
+    cell = tab.get_by_title("3.1.0 → 3.2.0: 1 regressed, 1 of them green shimmed, 4 heavier")
+    assert cell.inner_text().split() == ["0", "+2"]
+    tab.get_by_role("group", name="Show").get_by_label("bare").check(force=True)
+    assert cell.inner_text().split() == ["1", "+2"]
+    tab.get_by_role("group", name="Show").get_by_label("both").check(force=True)
+    assert cell.inner_text().split() == ["1", "+4"] and tab.url.endswith("columns/index.html")
+
+
+def test_an_issue_has_its_fix_to_paste_and_a_shim_its_page(visit):
+    tab = visit("issues/triton-1.html")
+    text = tab.locator("main").inner_text()
+    for line in ("pip install crosswarp", "compat.install()", "crosswarp vendor guarded_autotune"):
+        assert line in text
+    tab.goto(tab.url.replace("issues/triton-1.html", "index.html" + CRASH))
+    tab.get_by_role("dialog").get_by_role("heading", name="crash, bare").wait_for()
+    assert (
+        tab.locator("meta[name=description]").get_attribute("content").startswith("Triton kernels")
+    )
+    assert "pip install crosswarp" in tab.get_by_role("banner").inner_text()
+    tab.goto(tab.url.partition("index.html")[0] + "shims/index.html#compiler_crash")
+    assert "compiler_crash" in tab.locator("article:target").inner_text()
+
+
+def test_runs_are_set_against_each_other(visit, site, make_record):
+    red = make_record(
+        kernel="chunk", column="triton-3.3.1", case="late", outcome="limit", reason="f"
+    )
+    folder = site(red, runs=3)
+    tab = visit("history/index.html", folder)
+    rows = tab.get_by_role("table", name="Runs").get_by_role("row").all_inner_texts()
+    assert [row.split()[0] for row in rows[1:]] == ["3", "2", "1"]
+    status = tab.get_by_role("status")
+    assert "1 squares differ: 1 newly red" in status.inner_text()
+    changed = tab.locator("#changed").inner_text()
+    assert "chunk" in changed and "bare: pass → limit" in changed
+    tab.get_by_label("From", exact=True).select_option("run 1, " + rows[3].split()[1][:10])
+    tab.get_by_label("To", exact=True).select_option(index=1)
+    assert "0 squares differ" in status.inner_text() and "#from=1&to=2" in tab.url
+    tab.reload()
+    assert "0 squares differ" in status.inner_text()
+    tab.get_by_label("Kernel").select_option("chunk")
+    assert tab.get_by_label("triton-3.3.1, run 3: bare limit").count() == 1
+    assert tab.get_by_label("triton-3.3.1, run 2: bare pass").count() == 1
+
+
+def test_a_run_without_cells_says_what_to_do(visit, tmp_path):
+    with Store(tmp_path / "empty.db") as store:
+        run = store.begin(["run"], {"columns": ["triton-3.2.0"], "targets": ["sm_90"]})
+        store.finish(run, "cancelled", 130)
+        files = site_module.site(view(store, []), [])
+    site_module.write(tmp_path / "bare", files)
+    tab = visit("index.html", tmp_path / "bare")
+    assert "recorded no cell" in tab.get_by_role("status").inner_text()
+    assert "crosswarp run" in tab.locator("#empty").inner_text()
+    assert not tab.get_by_label("Kernel").is_visible()
+    tab.goto(tab.url.replace("index.html", "columns/index.html"))
+    assert "--columns all" in tab.locator(".empty").inner_text()
+
+
 PAGES = ("index.html", f"index.html{CRASH}", "columns/index.html", "columns/triton-3.2.0.html", "issues/index.html",
-         "issues/triton-1.html", "kernels/softmax.html", "language/index.html")  # fmt: skip
+         "issues/triton-1.html", "kernels/softmax.html", "language/index.html", "shims/index.html",
+         "history/index.html")  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_phone_needs_no_sideways_scrolling(visit, site, make_record, path):
     """Tables scroll by themselves, and here they must."""
     more = [make_record(column=f"triton-3.{minor}.0") for minor in range(4, 12)]
-    folder = site(*more, language=language_table())
+    folder = site(*more, language=language_table(), runs=2)
     tab = visit(path, folder, viewport={"width": 360, "height": 740}, has_touch=True)
     tab.wait_for_load_state()
     assert tab.evaluate("document.scrollingElement.scrollWidth") <= 360
@@ -354,3 +459,8 @@ def test_light_dark_and_paper(visit, site):
         tab.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         == "rgb(255, 255, 255)"
     )
+    # Wider than it is high: the grid has many columns.
+    width, height = re.search(
+        rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", tab.pdf(prefer_css_page_size=True)
+    ).groups()
+    assert float(width) > float(height)

@@ -67,7 +67,12 @@ def test_the_oldest_bad_column_is_the_first(stored, abort, make_issue):
 
 
 def test_the_summary_says_it_all_in_80_columns(stored, founding, make_issue):
-    text = summary(stored(founding, [make_issue()]))
+    view = stored(founding, [make_issue()])
+    text = summary(view)
+    assert "crash    3.2.0   triton-1: aborts at 8 warps" in text and "https" not in text
+    assert text.splitlines()[0] == text.splitlines()[-1].strip()
+    assert text.startswith("As expected: 2 red cells")
+    text = summary(view, verbose=True)
     for said in (
         "triton-3.2.0  compile  bare", "chunk: aborts at 8 warps [triton-1]", "first bad triton-3.2.0",
         "https://example.org/owner/project/issues/1", "guarded_autotune (2 of 2 cells)", "As expected: 2 red cells",
@@ -90,8 +95,9 @@ LIBRARY = {"library": {"name": "lib", "declares": {"triton": "triton>=2.3.1"}}}
                 "mend it in the library",
                 "crosswarp test --columns triton-3.2.0",
                 "--cases test_a::test_1",
+                "crosswarp reproduce",
             ],
-            ["crosswarp reproduce"],
+            ["--issues-file"],
         ),
     ],
 )
@@ -129,13 +135,38 @@ def test_what_no_shim_heals_is_shown_and_not_told_as_healed(stored, abort, make_
     text = summary(shown)
     assert "RED WITH THE SHIMS TOO (2 cells)" in text and "triton-1: Use 4 warps." in text
     assert "triton-3.2.0/sm_80/compile/shimmed/chunk" in text
-    last = " ".join(text[text.index("As expected") :].split())
+    last = " ".join(text[text.rindex("As expected") :].split())
+    assert "Known upstream, and not healed (1 issue):" in text
     assert last == (
         "As expected: 4 red cells, all known upstream, 2 red with the shims too, which heal none of these."
     )
     assert "green shimmed" not in text and max(map(len, text.splitlines())) <= 80
     unhealed = json.loads(export(shown))["verdict"]["unhealed"]
     assert [one["issue"] for one in unhealed] == ["triton-1", "triton-1"]
+
+
+def test_what_died_comes_before_what_was_refused(stored, make_record):
+    outcomes = ("limit", "api-error", "crash", "mismatch")
+    red = [make_record(case=one, outcome=one, fingerprint=one) for one in outcomes]
+    text = summary(stored(red, code=1))
+    places = [text.index(f"/{one}/\n") for one in ("crash", "mismatch", "api-error", "limit")]
+    assert places == sorted(places)
+    assert text.splitlines()[0] == "Not as expected: 4 cells unexpectedly red (exit 1)"
+
+
+@pytest.mark.parametrize(("plan", "apart"), [({}, True), ({"suite": "mine"}, False)])
+def test_demonstrations_are_counted_apart(stored, make_record, plan, apart):
+    red = {"outcome": "crash", "fingerprint": "SIGABRT"}
+    records = [make_record(), make_record(kernel="block_pointers", **red)]
+    view = stored(records, **plan)
+    text = " ".join(summary(view).split())
+    told = "Apart from these, 1 kernels that each show a known issue: 1 cells, 1 red bare, 0 red shimmed."
+    assert (told in text) is apart
+    assert ("triton-3.2.0 compile bare 1 1" in text) is not apart
+    shown = table(view)
+    assert ("shows a known issue 3.2" in " ".join(shown.split())) is apart
+    # Alone they are what was asked for.
+    assert "Apart" not in summary(stored(records[1:], **plan))
 
 
 def test_a_run_that_was_cut_off_is_not_reported_as_whole(stored, make_record):

@@ -11,7 +11,9 @@ import pytest
 from crosswarp import kernels
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import issues, targets
+from crosswarp.matrix.results.store import Environment
 from crosswarp.matrix.results.verdict import judge
+from crosswarp.reports.reproducing import needs
 from crosswarp.reports.reproducing.drafts import LINK, drafts
 from crosswarp.reports.reproducing.reproducer import script
 from crosswarp.reports.text.summary import summary
@@ -23,12 +25,14 @@ RELEASES = ("2.3.1", "3.0.0", "3.1.0", "3.2.0", "3.3.1")
 def made(make_record):
     """`made(kernel="softmax", ...)`: the script of a cell of our own suite."""
 
-    def make(suite=None, **changes):
+    def make(suite=None, requires=(), **changes):
         values = {
             "kernel": "softmax", "case": "fp16-33x77", "outcome": "crash", "fingerprint": "SIGABRT: x",
             "versions": {"triton": "3.2.0", "torch": "2.6.0"},
         }  # fmt: skip
-        return script(make_record(**{**values, **changes}), suite, targets.load())
+        return script(
+            make_record(**{**values, **changes}), suite, targets.load(), requires=requires
+        )
 
     return make
 
@@ -105,6 +109,38 @@ def test_a_suite_of_ones_own(made, tmp_path):
     text = made(suite=tmp_path, kernel="double", case="a")
     assert "def factor" in text and "class Kernel" in text and "from crosswarp.kernels" not in text
     assert "needs torch and triton and crosswarp and helper.py beside it" in text
+
+
+def test_what_other_packages_bring_stays_an_import_and_is_said(made, tmp_path):
+    (tmp_path / "double.py").write_text(
+        "import os, os.path\nimport small_math.factors as sf\nfrom small_math import *\nfrom other_one import two\n"
+        "from unused import nothing\nfrom crosswarp.kernels import Case, Kernel\n"
+        'KERNEL = Kernel("double", (Case("a", "fp32", {}),), sf.f, thrice, two, os.sep, {})\n'
+    )
+    wanted = ["small-math==1.5", "other @ file:///o"]
+    text = made(suite=tmp_path, kernel="double", case="a", requires=wanted)
+    for line in ("small_math.factors as sf", "small_math import *", "other_one import two"):
+        assert f" {line}\n" in text
+    assert "unused" not in text
+    head = " ".join(line.lstrip("# ") for line in text.splitlines() if line.startswith("#"))
+    assert (
+        "It imports small_math, other_one, which has to be installed: pip install small-math==1.5"
+        in head
+    )
+    assert "which has to be installed" not in made()
+
+
+def test_what_was_installed_beside_a_column_is_named_at_its_version(stored, make_record):
+    pins = ("triton==3.2.0", "numpy", "Small.Math==1.5", "other==2")
+    made = Environment("triton-3.2.0", "triton-3.2.0", "ready", "", {}, pins, 0.0)
+    asked = ["small_math[x]>=1; python_version>'3'", "lost", "other @ file:///o", "-- no"]
+    view = stored([make_record()], environments=[made], requires=asked)
+    assert needs.of_suite(view, "triton-3.2.0") == [
+        'small_math[x]==1.5; python_version > "3"', "lost", "other @ file:///o",
+    ]  # fmt: skip
+    assert needs.of_suite(view, "triton-9") == [
+        'small_math[x]>=1; python_version > "3"', "lost", "other @ file:///o",
+    ]  # fmt: skip
 
 
 def test_a_module_that_fails_to_be_imported_is_there_as_a_whole(made, tmp_path):

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.matrix.environments import locks
+from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.errors import SUITE_PYTEST, SUITE_WRONG_VERSIONS, Cancelled
 from crosswarp.matrix.results.store import Store
 
@@ -274,7 +276,7 @@ def test_the_spec_is_what_the_contract_says(fake_run):
     spec = json.loads(path.read_text())
     assert spec.keys() == {
         "column", "expect", "records", "lanes", "modes", "targets", "kernels", "cases", "jobs", "time_limit",
-        "time_limit_alone", "memory_limit_mb", "cache", "suite", "shard", "emulated", "sanitize",
+        "time_limit_alone", "memory_limit_mb", "cache", "suite", "shard", "emulated", "sanitize", "taken",
     }  # fmt: skip
     assert spec["expect"] == {"triton": "3.2.0"}
     assert spec["targets"]["sm_90"]["warp_size"] == 32
@@ -426,3 +428,29 @@ def test_a_full_disk_is_not_blamed_on_a_kernel(fake_run):
         "b": ("not-run", "disk full"),
     }
     assert any("Free space" in note for note in fake_run.notes())
+
+
+def test_environments_go_one_after_another_where_they_are_removed(fake_run):
+    """No environment is prepared before the last one has gone, and what another run uses stays."""
+    envs, seen = fake_run.work / "envs", []
+
+    class Preparing:
+        def __call__(self, column):
+            seen.append(sorted(path.name for path in envs.iterdir() if path.is_dir()))
+            (envs / column.id / "bin").mkdir(parents=True)
+            return Environment(Path(sys.executable), column.id, {}, {}, ())
+
+        def cancel(self):
+            pass
+
+    envs.mkdir(parents=True)
+    ids = ("triton-3.1.0", "triton-3.2.0")
+    script = [session(1), *whole("a")]
+    fake_run(script, ids=ids, prepare=Preparing(), remove=True)
+    assert seen == [[], []] and not [path for path in envs.iterdir() if path.is_dir()]
+    assert not [path for path in (fake_run.work / "cache").iterdir() if path.is_dir()]
+    held = locks.use(envs / "triton-3.2.0.lock", lambda: None, lambda: False)
+    fake_run(script, ids=ids, prepare=Preparing(), remove=True)
+    held.release()
+    assert [path.name for path in envs.iterdir() if path.is_dir()] == ["triton-3.2.0"]
+    assert any("not removed" in note and "Remove it when" in note for note in fake_run.notes(2))

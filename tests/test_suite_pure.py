@@ -14,8 +14,8 @@ from crosswarp.kernels.case import FEATURES
 from crosswarp.matrix.cell import plain
 from crosswarp.matrix.cell.protocol import Note
 from crosswarp.matrix.cell.suite import language, oracle, tuning, verdict
-from crosswarp.matrix.cell.suite.__main__ import wrong_versions
-from crosswarp.matrix.cell.suite.stream import Stream, read_spec, shortened
+from crosswarp.matrix.cell.suite.specification import read_spec, wrong_versions
+from crosswarp.matrix.cell.suite.stream import Stream, shortened
 from crosswarp.matrix.cell.virtual_gpu.binary import read_binary
 from crosswarp.matrix.cell.virtual_gpu.limits import LaunchRefused, Target
 

@@ -15,6 +15,7 @@ from crosswarp.matrix.results.record import OUTCOMES
 from crosswarp.matrix.results.store import Environment
 from crosswarp.reports.text.colour import Terminal, decorated, terminal
 from crosswarp.reports.text.summary import summary
+from crosswarp.reports.text.table import SIGNS
 
 KITTY = {"TERM": "xterm-kitty"}
 PLAIN = {"TERM": "xterm-256color"}
@@ -62,7 +63,7 @@ def told(stored, make_record, make_issue):
         make_record(**chunk), make_record(**{**chunk, "outcome": "pass"}, mode="shimmed", shims=("guard",)),
     ]  # fmt: skip
     return summary(
-        stored(records, [make_issue()], code=1, columns=["triton-3.1.0", "triton-3.2.0"])
+        stored(records, [make_issue()], code=1, columns=["triton-3.1.0", "triton-3.2.0"]), True
     )
 
 
@@ -125,7 +126,37 @@ def test_80_columns_with_every_outcome_and_a_long_column(stored, make_record):
     assert "3 pass, 3 mismatch, 3 api-error" in text
 
 
-def on_a_pty(arguments, environ):
+def test_80_columns_with_a_wide_store(stored, make_record, tmp_path):
+    """Many releases, several lanes, names longer than their column, every outcome: what the command writes to a
+    terminal that is 80 wide, and each sign that it uses is explained."""
+    columns = [f"triton-3.{minor}.1" for minor in range(14)] + [
+        "triton-3.2.1+torch-2.5.1+numpy-2.0"
+    ]
+    kernels = ["softmax", "flash_attention_backward_with_descriptors_and_more", "block_pointers"]
+    records = [
+        make_record(
+            column=column, kernel=kernel, lane=lane, target=target, mode=mode,
+            outcome=OUTCOMES[(place + number) % len(OUTCOMES)], fingerprint="f", reason="r",
+        )
+        for place, column in enumerate(columns)
+        for number, kernel in enumerate(kernels)
+        for lane, target in (("compile", "sm_90"), ("compile", "gfx942"), ("interpret", "cpu"))
+        for mode in ("bare", "shimmed")
+    ]  # fmt: skip
+    stored(records, code=1, columns=columns)
+    store = str(tmp_path / "store.db")
+    for more in ([], ["-v"]):
+        out = on_a_pty(["report", *more, "--store", store], {"TERM": "xterm", "NO_COLOR": "1"})
+        assert [line for line in out.splitlines() if len(line) > 80] == []
+    grid, _, legend = out.partition("\nSigns: ")
+    assert all(f"{SIGNS[outcome]} {outcome}" in " ".join(legend.split()) for outcome in OUTCOMES)
+    assert "flash_attention_backward_with_descriptors_and_more\n" in grid
+    for command, status in ((["diff", "1:triton-3.0.1", "1:triton-3.13.1"], 1), (["range"], 0)):
+        out = on_a_pty([*command, "--store", store], {"TERM": "xterm", "NO_COLOR": "1"}, status)
+        assert [line for line in out.splitlines() if len(line) > 80] == []
+
+
+def on_a_pty(arguments, environ, status=0):
     """What the command line writes to a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -143,7 +174,7 @@ def on_a_pty(arguments, environ):
             break
         said += chunk
     os.close(ours)
-    assert process.wait() == 0
+    assert process.wait() == status
     return said.decode().replace("\r\n", "\n")
 
 
@@ -153,7 +184,7 @@ def test_the_command_line_on_a_terminal_and_into_a_pipe(told, tmp_path, command)
         'issue = [{id = "triton-1", title = "aborts", status = "unverified", outcome = "crash", kernels = ["chunk*"],'
         ' checked = "2026-11-21", links = ["https://example.org/owner/project/issues/1"]}]'
     )
-    arguments = ["report", "--store", str(tmp_path / "store.db"), "--issues-file", str(known)]
+    arguments = ["report", "-v", "--store", str(tmp_path / "store.db"), "--issues-file", str(known)]
     _, piped, _ = command(*arguments)
     assert "\x1b" not in piped
     base = {"TERM": "xterm-kitty", "NO_COLOR": "", "FORCE_HYPERLINK": ""}

@@ -6,7 +6,7 @@ kernel is slower than its author thinks. The same holds for num_stages, num_ctas
 
 import functools
 import inspect
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from .. import features
 from ..acts import note_acted
@@ -17,6 +17,9 @@ NAMES = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
 def apply(patches: Patches) -> None:
+    from triton.runtime.autotuner import Config
+    from triton.runtime.jit import JITFunction
+
     # Symptom: none but the time; `metadata.num_warps` is 4 where the kernel's own num_warps is another number.
     # Window: every Triton, every target. Link: linkedin/Liger-Kernel#215 (the same parameter, by keyword).
     # Breakpoint: none upstream. Delete when launches take these options from the bound parameters.
@@ -29,16 +32,16 @@ def apply(patches: Patches) -> None:
 
     # Only a launch that finds no kernel in memory compiles. What it finds was compiled for the same bound parameters.
     around_compile(patches, compile_as_seen)
-    _heal_configs(patches)
+    # The heap is walked once for both.
+    found = existing(JITFunction, Config)
+    _heal_configs(patches, [one for one in found if type(one) is Config])
     # In memory a kernel is found by its parameter, compiled with whatever the option was then.
-    _forget_launches()
-    patches.on_undo(_forget_launches)
+    _forget_launches([one for one in found if type(one) is JITFunction])
+    patches.on_undo(lambda: _forget_launches(existing(JITFunction)))
 
 
-def _forget_launches() -> None:
-    from triton.runtime.jit import JITFunction
-
-    for kernel in existing(JITFunction):
+def _forget_launches(kernels: List[Any]) -> None:
+    for kernel in kernels:
         if any(param.name in NAMES and param.is_constexpr for param in kernel.params):
             # Breakpoint: Triton 3.3 renamed the cache.
             for name in ("cache", "device_caches"):
@@ -88,7 +91,7 @@ def _allowed(name: str, value: Any, target: Any) -> Optional[int]:
     return value
 
 
-def _heal_configs(patches: Patches) -> None:
+def _heal_configs(patches: Patches, made: List[Any]) -> None:
     """``Config({"num_warps": 2})``: Triton's own default for the option hides the meta-parameter (3.0 and later), or
     the call gets the keyword twice (before)."""
     from triton.runtime.autotuner import Config
@@ -105,7 +108,7 @@ def _heal_configs(patches: Patches) -> None:
             setattr(self, name, value)
 
     patches.set(Config, "__init__", init_with_meta)
-    for config in existing(Config):
+    for config in made:
         for name, value in _meant(config, defaults, named_twice).items():
             patches.set(config, name, value)
 

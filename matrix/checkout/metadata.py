@@ -1,7 +1,8 @@
 """What a library's metadata asks of Triton and torch, and what else it needs: read from its files, nothing is run.
 
 pyproject.toml and setup.cfg say it outright. A setup.py is a program: its text is searched for requirements of Triton
-and torch, and what is found that way is told as such; `columns` in the settings overrides it.
+and torch, and what is found that way is told as such; `columns` in the settings overrides it. An installed package, or
+one unpacked beside its .dist-info, says it in its METADATA.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import configparser
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from email.parser import HeaderParser
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from crosswarp.matrix.facts.columns import Column, published
 OF_A_COLUMN = ("triton", "torch", "crosswarp")
 # By which a marker is judged: where Triton is published for.
 _LINUX = {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64"}
+_EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
 
 
 @dataclass(frozen=True)
@@ -65,15 +68,16 @@ class Declared:
         return tuple([wish for wish in found if wish.sure] or found)
 
     def allows(self, name: str, version: str | None) -> bool:
-        """Whether a release lies in the range: in that of everybody, and in one of those that extras ask for."""
+        """Whether a release lies in the range: in that of everybody, else in one of those that extras ask for."""
         wishes = self.of(name)
         if not all(wish.sure for wish in wishes):
             # Branches of a program: which one is taken is not known.
             return not wishes or any(_within(wish, version) for wish in wishes)
-        extras = [wish for wish in wishes if wish.extra]
-        return all(_within(wish, version) for wish in wishes if not wish.extra) and (
-            not extras or any(_within(wish, version) for wish in extras)
-        )
+        always = [wish for wish in wishes if not wish.extra]
+        # An extra narrows it for those who ask for it; for everybody only where nothing else names the package.
+        if always or not wishes:
+            return all(_within(wish, version) for wish in always)
+        return any(_within(wish, version) for wish in wishes)
 
     def columns(self, table: Sequence[Column]) -> list[Column]:
         """The published pairs that the range allows, oldest first."""
@@ -115,7 +119,28 @@ def declared(folder: Path) -> Declared:
     script = _tree(folder / "setup.py")
     name = name or _name_in(script)
     wishes += _in_text(script)
+    if not wishes:
+        installed, wishes = _of_installed(folder)
+        name = name or installed
     return Declared(name or folder.resolve().name, tuple(wishes))
+
+
+def above(path: Path) -> Declared:
+    """What the nearest folder declares, from `path` on upwards, that says anything about Triton or torch.
+
+    The search ends where a checkout does, and at the home folder.
+
+    Raises:
+        ConfigError: a pyproject.toml on the way cannot be read.
+    """
+    path = path.absolute()
+    for place in (path, *path.parents) if path.is_dir() else path.parents:
+        found = declared(place)
+        if found.of("triton") or found.of("torch"):
+            return found
+        if (place / ".git").exists() or (place / "pyproject.toml").exists() or place == Path.home():
+            break
+    return Declared(path.name)
 
 
 def requirement(text: Any) -> Requirement | None:
@@ -144,7 +169,7 @@ def _within(wish: Wish, version: str | None) -> bool:
 def _applies(found: Requirement) -> bool:
     if found.marker is None:
         return True
-    extras = re.findall(r"extra\s*==\s*['\"]([^'\"]+)", str(found.marker)) or [""]
+    extras = _EXTRA.findall(str(found.marker)) or [""]
     return any(found.marker.evaluate({**_LINUX, "extra": extra}) for extra in extras)
 
 
@@ -179,6 +204,25 @@ def _of_setup_cfg(config: configparser.RawConfigParser) -> Iterator[Wish]:
     if config.has_section("options.extras_require"):
         for extra, lines in config.items("options.extras_require"):
             yield from _wishes(lines.splitlines(), f'setup.cfg, the extra "{extra}"', extra)
+
+
+def _of_installed(folder: Path) -> tuple[str, list[Wish]]:
+    """Of a package beside its .dist-info, where no other is installed."""
+    found = [one for glob in ("*.dist-info/METADATA", "PKG-INFO") for one in folder.glob(glob)]
+    try:
+        text = found[0].read_text("utf-8", errors="replace") if len(found) == 1 else ""
+    except OSError:
+        text = ""
+    headers = HeaderParser().parsestr(text)
+    wishes = []
+    for line in headers.get_all("Requires-Dist", []):
+        parsed = requirement(str(line))
+        if parsed is not None:
+            extra = _EXTRA.search(str(parsed.marker or ""))
+            name = extra[1] if extra else ""
+            where = f'{found[0].name}, the extra "{name}"' if name else found[0].name
+            wishes.append(Wish(parsed, where, name))
+    return str(headers.get("Name", "")), wishes
 
 
 def _in_text(script: ast.AST) -> Iterator[Wish]:

@@ -7,6 +7,7 @@ installed, so that Triton, torch and numpy are the column's.
 
 from __future__ import annotations
 
+import copy as copy_module
 import hashlib
 import json
 import os
@@ -16,6 +17,8 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Protocol
 
@@ -82,6 +85,7 @@ class Beside:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             found = self._needed(column, environment)
+            held = [f"{one.name}=={one.version}" for folder in found for one in _held(folder)]
             if self._checkout is not None:
                 found = [self._library(column, environment, self._checkout.resolve()), *found]
             self.folders[column.id] = tuple(found)
@@ -94,11 +98,17 @@ class Beside:
         except BaseException:
             environment.release()
             raise
-        return environment
+        return replace(environment, requirements=(*environment.requirements, *held))
 
     def cancel(self) -> None:
         self._uv.cancel()
         self._prepare.cancel()
+
+    def over(self, prepare: Prepare, uv: Uv) -> Beside:
+        """The same library beside what `prepare` prepares. What was built of it is not built again."""
+        other = copy_module.copy(self)
+        other._prepare, other._uv = prepare, uv
+        return other
 
     # The library
 
@@ -259,6 +269,11 @@ def copy(checkout: Path, to: Path) -> None:
     # Some builds ask git for their version.
     if (checkout / ".git").exists():
         (to / ".git").symlink_to(checkout / ".git")
+
+
+def _held(folder: Path) -> list[Distribution]:
+    found = distributions(path=[str(folder)])
+    return sorted(found, key=lambda one: canonicalize_name(one.name))
 
 
 def _digest(wheel: Path) -> str:

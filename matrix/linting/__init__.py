@@ -4,7 +4,6 @@ A file is walked once for each release, as Python would run it there: what a tes
 decided, and of what is not known both ways are walked.
 
     sources     files, as text and as trees; what cannot be read, and what is to be left out
-    metadata    the releases that a library's own metadata allows
     api         what a release has under a full name
     values      what an expression is on a release, as far as that is known
     walking     statements, in order, and what is reached

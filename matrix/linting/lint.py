@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,6 +112,19 @@ def _nothing(*_: Any) -> None:
     pass
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without Python's collector of rings, which else goes through millions of nodes of trees again and again."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
+@uncollected()
 def lint(
     paths: Sequence[Path],
     releases: Sequence[str],
@@ -130,12 +145,12 @@ def lint(
         one = sources.read(path, shown(path))
         if isinstance(one, Unreadable):
             unreadable.append(one)
-        elif one is not None:
+        else:
             files.append(one)
     project = Project(api, files)
     places: dict[tuple[Any, ...], _Place] = {}
     for source in files:
-        if "triton" not in source.text and "tl." not in source.text:
+        if not source.names_triton:
             continue
         for release in releases:
             try:
@@ -143,14 +158,14 @@ def lint(
             except RecursionError:
                 unreadable.append(Unreadable(source.path, "nested too deep to be walked"))
                 break
+    count = len(files) + len(unreadable)
+    unreadable += [one.broken for one in files if one.broken is not None]
     kept = [
         one for one in places.values() if not one.source.ignores(one.rule, one.line, one.end_line)
     ]
     found = [_finding(one, api, healing) for one in kept]
     found.sort(key=lambda one: (one.path, one.line, one.column, one.rule, one.subject))
-    return Result(
-        found, unreadable, len(files) + len(unreadable), tuple(releases), len(places) - len(kept)
-    )
+    return Result(found, unreadable, count, tuple(releases), len(places) - len(kept))
 
 
 def _reporter(source: Source, places: dict[tuple[Any, ...], _Place]) -> rules.Report:

@@ -45,19 +45,47 @@ class Unreadable:
 
 @dataclass(eq=False)
 class Source:
-    """A file as a tree.
+    """A file as a text, and as a tree once somebody asks for it: of a large library few files name Triton.
 
     Attributes:
         path: as it is shown.
         module: the name under which it is imported.
         package: whether it is the `__init__.py` of one.
+        broken: why it is no tree, as far as anybody has asked.
     """
 
     path: str
     module: str
     package: bool
     text: str = field(repr=False)
-    tree: ast.Module = field(repr=False)
+    broken: Unreadable | None = None
+
+    @property
+    def names_triton(self) -> bool:
+        """Whether anything in it may be Triton's by its own words."""
+        return "triton" in self.text or "tl." in self.text
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Empty where it cannot be parsed; then `broken` says why."""
+        try:
+            with warnings.catch_warnings():
+                # Escapes in strings of strangers are none of ours.
+                warnings.simplefilter("ignore")
+                tree = ast.parse(self.text)
+        except SyntaxError as error:
+            self.broken = Unreadable(self.path, f"syntax error: {error.msg}", error.lineno or 1)
+        except (ValueError, RecursionError, MemoryError) as error:
+            self.broken = Unreadable(
+                self.path, f"cannot be parsed: {error or type(error).__name__}"
+            )
+        else:
+            if not _too_deep(tree):
+                return tree
+            self.broken = Unreadable(
+                self.path, f"nested more than {DEEPEST} deep, which no one writes by hand"
+            )
+        return ast.Module([], [])
 
     @cached_property
     def ignored(self) -> dict[int, frozenset[str]]:
@@ -214,8 +242,8 @@ def _below(folder: Path) -> Iterator[Path]:
                 yield Path(top, name)
 
 
-def read(path: Path, shown: str) -> Source | Unreadable | None:
-    """The tree of a file; None where it has nothing to do with Triton."""
+def read(path: Path, shown: str) -> Source | Unreadable:
+    """A file, or why it cannot be read as a text."""
     try:
         if not path.is_file():
             return Unreadable(shown, "no ordinary file")
@@ -234,19 +262,8 @@ def read(path: Path, shown: str) -> Source | Unreadable | None:
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         return Unreadable(shown, f"not in the encoding that it declares, or UTF-8: {error}")
     text = text.removeprefix("\ufeff")
-    try:
-        with warnings.catch_warnings():
-            # Escapes in strings of strangers are none of ours.
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except SyntaxError as error:
-        return Unreadable(shown, f"syntax error: {error.msg}", error.lineno or 1)
-    except (ValueError, RecursionError, MemoryError) as error:
-        return Unreadable(shown, f"cannot be parsed: {error or type(error).__name__}")
-    if _too_deep(tree):
-        return Unreadable(shown, f"nested more than {DEEPEST} deep, which no one writes by hand")
     module, package = _module(path)
-    return Source(shown, module, package, text, tree)
+    return Source(shown, module, package, text)
 
 
 def _too_deep(tree: ast.AST) -> bool:

@@ -56,6 +56,16 @@ MIGRATIONS = (
     """
     ALTER TABLE environments ADD COLUMN overrides TEXT NOT NULL DEFAULT '[]';
     """,
+    # What decided on the cells of a kernel, and where those come from that did not run again.
+    """
+    CREATE TABLE keys (
+        run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL, target TEXT NOT NULL, lane TEXT NOT NULL,
+        mode TEXT NOT NULL, kernel TEXT NOT NULL, key TEXT NOT NULL,
+        PRIMARY KEY (run, "column", target, lane, mode, kernel));
+    CREATE TABLE taken (
+        run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL, item TEXT NOT NULL, source INTEGER NOT NULL,
+        PRIMARY KEY (run, "column", item));
+    """,
 )
 
 _CELL = (
@@ -222,6 +232,22 @@ class Store:
                 twice += 1 - db.execute(_INSERT_CELL, [run, *values]).rowcount
         return twice
 
+    def keys(self, run: int, column: str, keys: Mapping[tuple[str, ...], str]) -> None:
+        """Stores the key of each target, lane, mode and kernel of a column (`running.unchanged`)."""
+        with self._write() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(run, column, *one, key) for one, key in keys.items()],
+            )
+
+    def take(self, run: int, column: str, sources: Mapping[str, int]) -> None:
+        """Stores which items did not run again, each with the run in which it had."""
+        with self._write() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO taken VALUES (?, ?, ?, ?)",
+                [(run, column, item, source) for item, source in sources.items()],
+            )
+
     def note(self, run: int, column: str, text: str, kind: str = "note") -> None:
         with self._write() as db:
             db.execute(
@@ -288,6 +314,26 @@ class Store:
                 )
                 for row in found
             }  # fmt: skip
+
+    def with_keys(
+        self, column: str, wanted: Mapping[str, tuple[str, ...]]
+    ) -> dict[tuple[str, ...], int]:
+        """For each key that a run has, what it is the key of, and the newest of those runs."""
+        with self._plain_errors():
+            found = self._db.execute(
+                'SELECT run, key FROM keys WHERE "column" = ? ORDER BY run', (column,)
+            ).fetchall()
+            runs = {rows.text(row, "key"): rows.whole(row, "run") for row in found}
+            return {wanted[key]: run for key, run in runs.items() if key in wanted}
+
+    def taken(self, run: int) -> dict[tuple[str, str], int]:
+        """The items that did not run in `run`, by column, and the run that they are taken from."""
+        with self._plain_errors():
+            found = self._db.execute("SELECT * FROM taken WHERE run = ?", (run,)).fetchall()
+            return {
+                (rows.text(row, "column"), rows.text(row, "item")): rows.whole(row, "source")
+                for row in found
+            }
 
     def unsupported_targets(self, run: int) -> list[tuple[str, str, str]]:
         return [

@@ -135,10 +135,23 @@ def answer(seen: Seen, symptom: Sequence[Record]) -> tuple[Answer, str]:
     if seen.answer == "cannot say":
         return "cannot say", seen.why
     ran = {record.item for record in here if record.ran}
-    missing = [record.case for record in symptom if record.item not in ran]
+    missing = [
+        record.case
+        for record in symptom
+        if record.item not in ran and not _imported(record, seen.records)
+    ]
     if missing:
         return "cannot say", f"{missing[0]} was not run"
     return "good", f"green where B is red ({seen.why})" if seen.red else seen.why
+
+
+def _imported(record: Record, there: Sequence[Record]) -> bool:
+    """Whether what could not be imported in `record` could be: something of it ran."""
+    place = (record.target, record.lane, record.mode)
+    return record.phase == "import" and any(
+        other.ran and other.phase != "import" and (other.target, other.lane, other.mode) == place
+        for other in there
+    )
 
 
 # The columns

@@ -152,9 +152,13 @@ class Trial:
         result = runner()
         problems = [note.text for note in self.store.notes(result.run) if note.kind == "problem"]
         records = self.store.records(result.run)
-        seen = judge(records, self.case, problems)
+        # Of a library's tests those that count alone have run, or their file could not be imported.
+        case = "*" if self.plan.tests else self.case
+        seen = judge(records, case, problems)
+        if self.plan.tests and not records:
+            seen = replace(seen, why="no such test was collected")
         environment = result.exit_code == EXIT_ENVIRONMENT
-        counted = tuple(record for record in records if fnmatchcase(record.case, self.case))
+        counted = tuple(record for record in records if fnmatchcase(record.case, case))
         return replace(seen, run=result.run, environment=environment, records=counted)
 
 

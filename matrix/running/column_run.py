@@ -17,6 +17,7 @@ from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running import process
 from crosswarp.matrix.running.plan import Plan
 from crosswarp.matrix.running.recording import Recording
+from crosswarp.matrix.running.unchanged import Taken
 
 NO_RECORD = "ended without a record"
 
@@ -64,6 +65,23 @@ class ColumnRun:
         self._senseless: list[str] = []
         self._twice = 0
         self._no_room = False
+
+    def take_over(self, taken: Taken) -> None:
+        """Stores what an earlier run says of cases that need not run again."""
+        # Which known issue a cell is depends on it.
+        self._to.measured[self.column] = self._expect.get("triton")
+        for item in taken.items:
+            self._known[item] = None
+            self._ended.add(item)
+        self._keep([cell for cell, _ in taken.cells])
+        self._to.store.take(
+            self._to.run, self.column, {cell.item: run for cell, run in taken.cells}
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that the cell side told of has come."""
+        return not (self.wrong or self._lost or self._senseless or self._twice)
 
     def take(self, events: Iterable[Event | Senseless]) -> None:
         """Stores what the cell side says."""
@@ -139,6 +157,10 @@ class ColumnRun:
                 self.wrong = f"{name} {actual} was imported, planned was {expected}"
         self._planned[event.lane] = planned
         self._to.progress.planned(self.column, event.lane, event.planned)
+        for item in self._ended:
+            # Taken over, and counted from now on.
+            if item.split("/", 2)[1] == event.lane and not event.part:
+                self._to.progress.item(self.column, item)
 
     def account(self, status: int | None, out_of_time: bool) -> None:
         """After the suite is gone: every planned item has an outcome, or the run says which have none."""

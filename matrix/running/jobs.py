@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -27,8 +27,9 @@ class Job(BaseModel):
     shard: Annotated[str, Field(pattern=r"^[0-9]{1,4}/[0-9]{1,4}$")]
     # Fit for a file, a folder or an artifact.
     name: str
-    # What follows `crosswarp run`: words between spaces, none of which needs a quote.
+    # What follows `crosswarp run` (or test): words between spaces, none of which needs a quote.
     run: str
+    command: Literal["run", "test"] = "run"
 
     @property
     def share(self) -> tuple[int, int]:
@@ -41,12 +42,18 @@ class JobMatrix(BaseModel):
     include: Annotated[tuple[Job, ...], Field(min_length=1)]
 
 
-def jobs(columns: Sequence[str], shards: int, words: Sequence[str]) -> list[Job]:
+def jobs(
+    columns: Sequence[str],
+    shards: int,
+    words: Sequence[str],
+    command: Literal["run", "test"] = "run",
+) -> list[Job]:
     """`words` are the options that every job shares."""
     for word in words:
         if re.search(r"\s", word) or shlex.quote(word) != word:
             raise UsageError(
-                f'"{word}" does not pass through a CI matrix without quotes. Use a path without spaces and signs.'
+                f'"{word}" does not pass through a CI matrix without quotes. Use a path without spaces and signs; '
+                "globs of a library's tests go into its settings."
             )
     if len(columns) * shards > MAX_JOBS:
         raise UsageError(
@@ -59,6 +66,7 @@ def jobs(columns: Sequence[str], shards: int, words: Sequence[str]) -> list[Job]
             shard=f"{number}/{shards}",
             name=f"{column}-{number}-of-{shards}",
             run=" ".join(["--columns", column, *_shard(number, shards), *words]),
+            command=command,
         )
         for column in columns
         for number in range(1, shards + 1)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import glob
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from crosswarp.matrix.cell.library_tests import names
 from crosswarp.matrix.checkout.finding import tests_of
 from crosswarp.matrix.checkout.metadata import Declared
 from crosswarp.matrix.checkout.settings import Settings
@@ -26,6 +29,7 @@ class LibraryTests:
         paths: files and folders of tests, from the root.
         beside: by column, the folders in which the library and what it needs are installed; filled as columns are
             prepared. A column that is not among them has the library itself.
+        only: files to run instead of `paths`, by which tests are still named.
     """
 
     root: Path
@@ -34,13 +38,19 @@ class LibraryTests:
     settings: Settings
     sample: int | None = None
     beside: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    only: tuple[str, ...] = ()
+
+    @property
+    def folders(self) -> list[str]:
+        """From which tests are named."""
+        return [path for path in self.paths if (self.root / path).is_dir()]
 
     def spec(self, column: str) -> dict[str, Any]:
         """What the cell side is told, see library_tests/."""
         return {
             "root": str(self.root),
-            "paths": list(self.paths),
-            "folders": [path for path in self.paths if (self.root / path).is_dir()],
+            "paths": list(self.only or self.paths),
+            "folders": self.folders,
             "cases": list(self.settings.cases),
             "sample": self.sample,
             "stub": list(self.settings.stub),
@@ -56,7 +66,39 @@ class LibraryTests:
             "tests": list(self.paths),
             "declares": {name: told for name, told in ranges.items() if told},
             **({"sample": self.sample} if self.sample else {}),
+            **({"cases": list(self.settings.cases)} if self.settings.cases else {}),
         }
+
+
+def of_one(tests: LibraryTests, kernel: str, case: str = "*") -> LibraryTests:
+    """The test `kernel` alone, of its cases those that match the glob `case`.
+
+    Raises:
+        UsageError: no file of the tests gives tests that are called so.
+    """
+    wanted = kernel.partition("::")[0]
+    files = {path: names.module(path, tests.folders) for path in _files(tests)}
+    only = tuple(path for path, module in files.items() if module == wanted)
+    if not only:
+        near = difflib.get_close_matches(wanted, files.values(), n=3)
+        raise UsageError(
+            f'"{kernel}" is no test of {tests.declared.name}: no file in {", ".join(tests.paths)} is called so. '
+            + (f"Did you mean {' or '.join(near)}? " if near else "")
+            + "Name it as reports do, FILE::FUNCTION, or as pytest does."
+        )
+    cases = (f"{glob.escape(kernel)}/{case}",)
+    settings = tests.settings.model_copy(update={"cases": cases})
+    return replace(tests, settings=settings, sample=None, only=only)
+
+
+def _files(tests: LibraryTests) -> list[str]:
+    """Python files of the tests, from the root."""
+    found = []
+    for path in tests.paths:
+        place = tests.root / path
+        inside = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+        found += [one.relative_to(tests.root).as_posix() for one in inside]
+    return found
 
 
 def argv(python: Path, spec: Path) -> list[str]:

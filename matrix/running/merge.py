@@ -70,7 +70,8 @@ def merge(
     parts = sorted((read(path) for path in paths), key=lambda part: (part.shard, part.name))
     _same_selection(parts)
     shares = _shares(parts)
-    missing = _missing(shares, expected)
+    command = "test" if parts[0].run.plan.get("library") else "run"
+    missing = _missing(shares, expected, command)
     columns = _columns(shares, expected)
     sessions = _sessions(parts)
     records, twice = _records(parts, columns)
@@ -194,7 +195,9 @@ def _shares(parts: Sequence[Part]) -> dict[str, dict[tuple[int, int], Part]]:
 
 
 def _missing(
-    shares: Mapping[str, Mapping[tuple[int, int], Part]], expected: Sequence[jobs.Job]
+    shares: Mapping[str, Mapping[tuple[int, int], Part]],
+    expected: Sequence[jobs.Job],
+    command: str,
 ) -> list[tuple[str, str]]:
     wanted = {column: next(iter(mine))[1] for column, mine in shares.items()}
     for job in expected:
@@ -214,7 +217,7 @@ def _missing(
         else:
             some = ", ".join(map(str, lost))
             which, option = f"shard {some} of {of} is missing", f" --shard {lost[0]}/{of}"
-        text = f"{column}: {which}. Run it (crosswarp run --columns {column}{option} …), and merge again."
+        text = f"{column}: {which}. Run it (crosswarp {command} --columns {column}{option} …), and merge again."
         missing.append((column, text))
     return missing
 

@@ -49,6 +49,8 @@ class Plan:
     beside: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     # Whether what an earlier run compiled is forgotten first.
     fresh: bool = False
+    # What is taken from an earlier run where nothing changed: "nothing", "verdicts", or "everything", crashes as well.
+    take: str = "nothing"
     # Which share of each column's cases, and of how many; None: all of them.
     shard: tuple[int, int] | None = None
     # The commit that the suite is of, as far as git tells.
@@ -60,11 +62,17 @@ class Plan:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def spec(
-        self, column: str, expect: Mapping[str, str], records: Path, cache: Path
+        self,
+        column: str,
+        expect: Mapping[str, str],
+        records: Path,
+        cache: Path,
+        taken: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """What the cell side is told, see suite/."""
+        """What the cell side is told, see suite/. `taken`: items that need not run."""
         return {
             "column": column,
+            "taken": list(taken),
             "expect": dict(expect),
             "records": str(records),
             "lanes": list(self.lanes),

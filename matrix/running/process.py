@@ -69,8 +69,10 @@ class SuiteProcess:
 
 def cell_environ(environ: Mapping[str, str], *, here: bool) -> dict[str, str]:
     """The environment variables that a column's suite gets: nothing of ours may leak into what is measured."""
-    dropped = {"PYTHONHOME", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"}
-    dropped |= {"TRITON_INTERPRET", "TRITON_CACHE_DIR"}
+    dropped = {"PYTHONHOME", "TRITON_INTERPRET", "TRITON_CACHE_DIR"}
+    # Options and plugins of the user's, and what a pytest that started us says of itself: PYTEST_XDIST_WORKER makes the
+    # suite's pytest look like somebody's worker.
+    dropped |= {name for name in environ if name.startswith("PYTEST_")}
     if not here:
         dropped |= {"PYTHONPATH", "VIRTUAL_ENV"}
         # A source build at hand may need its own; a published wheel is measured as published.

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from crosswarp.matrix.cell.protocol import Cell
-from crosswarp.matrix.environments import locks
+from crosswarp.matrix.environments import locks, removal
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.errors import (
     EXIT_CANCELLED,
@@ -38,7 +38,7 @@ from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import record, store, verdict
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.running import process
+from crosswarp.matrix.running import process, unchanged
 from crosswarp.matrix.running.column_run import ColumnRun
 from crosswarp.matrix.running.plan import Plan
 from crosswarp.matrix.running.recording import Progress, Recording
@@ -109,6 +109,7 @@ class Runner:
         suite: Callable[[Path, Path], list[str]] = suite_argv,
         here: bool = False,
         judge: Callable[[Sequence[Record]], Any] | None = None,
+        remove: bool = False,
     ) -> None:
         self.plan = plan
         self._store = data
@@ -119,6 +120,8 @@ class Runner:
         self._argv = argv
         self._suite = suite
         self._here = here
+        # Whether a column's environment goes when the column has run, so that the disk holds one at a time.
+        self._remove = remove
         # What is expected of the records; anything with `as_expected` will do.
         self._judge = judge or (lambda records: verdict.judge(records, issues))
         self._stop = StopRequested()
@@ -131,20 +134,22 @@ class Runner:
                 f"the {cells} cells that it had finished are kept: crosswarp report --run {cut_off.id}"
             )
         self._recording.run = self._store.begin(self._argv, self.plan.describe())
+        self._progress.begins(len(self.plan.columns))
         # One thread: environments are prepared in order, ahead of the column that runs.
         pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="environment")
         try:
             with self._stop:
-                prepared = [
-                    (column, pool.submit(self._prepare, column)) for column in self.plan.columns
-                ]
+                prepared = self._prepared(pool)
                 for column, future in prepared:
+                    self._progress.preparing(column.id)
                     environment = self._environment(column, future)
                     if environment:
                         try:
                             self._column(column, environment)
                         finally:
                             environment.release()
+                    if self._remove:
+                        self._removed(column)
                 if self._stop:
                     self._store.finish(self._run, "cancelled", EXIT_CANCELLED)
         except WorkError:
@@ -165,6 +170,18 @@ class Runner:
                 f"Cancelled. What had finished is kept as run {self._run}: crosswarp report --run {self._run}"
             )
         return self._finish()
+
+    def _prepared(self, pool: ThreadPoolExecutor) -> Iterable[tuple[Column, Future[Environment]]]:
+        """Each column with its environment to be; where environments are removed, none before the last one is gone."""
+        if self._remove:
+            return ((column, pool.submit(self._prepare, column)) for column in self.plan.columns)
+        return [(column, pool.submit(self._prepare, column)) for column in self.plan.columns]
+
+    def _removed(self, column: Column) -> None:
+        """Its environment and what Triton compiled with it, of which nothing more is read."""
+        told = removal.remove(self._work, column.id)
+        if told:
+            self._recording.note(column.id, told)
 
     def _salvage(self, cut_off: store.Run) -> int:
         """Stores what a killed run's cells had written and its host had not read yet."""
@@ -282,16 +299,13 @@ class Runner:
         folder = self._folder
         records, log = folder / f"{column.id}.jsonl", folder / f"{column.id}.log"
         spec = folder / f"{column.id}.spec.json"
+        keys, taken = self._unchanged(column, environment)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            spec.write_text(
-                json.dumps(
-                    self.plan.spec(
-                        column.id, environment.expect, records.resolve(), cache.resolve()
-                    ),
-                    indent=1,
-                )
+            told = self.plan.spec(
+                column.id, environment.expect, records.resolve(), cache.resolve(), taken.items
             )
+            spec.write_text(json.dumps(told, indent=1))
             # The suite writes its output there; no room for it is no fault of the suite's.
             log.touch()
         except OSError as error:
@@ -300,6 +314,47 @@ class Runner:
         state = ColumnRun(
             column.id, self.plan, self._recording, environment.expect, self._work, log
         )
+        if taken.cells:
+            self._recording.note(column.id, taken.said(column.id))
+            state.take_over(taken)
+        if taken.whole is not None:
+            state.take(unchanged.whole_column(self._store, taken.whole, column.id))
+            ended: tuple[int | None, bool] = (0, False)
+        else:
+            ended = self._watched(column, environment, state, spec, log, records)
+        if self._stop and ended[0] is None:
+            message = "The run was cancelled while it ran."
+            state.left_open("not-run", "cancelled", message)
+        else:
+            state.account(*ended)
+        if state.whole:
+            self._store.keys(self._run, column.id, {tuple(one): key for one, key in keys.items()})
+        self._progress.column_done(column.id, state.outcomes, time.monotonic() - started)
+
+    def _unchanged(
+        self, column: Column, environment: Environment
+    ) -> tuple[Mapping[unchanged.Coordinate, str], unchanged.Taken]:
+        # Somebody else's interpreter may change without anybody's knowing.
+        if self.plan.take == "nothing" or self._here:
+            return {}, unchanged.Taken()
+        keys = unchanged.keys(self.plan, column.id, environment)
+        if self.plan.fresh or not keys:
+            return keys, unchanged.Taken()
+        crashes = self.plan.take == "everything"
+        return keys, unchanged.take(self._store, self.plan, column.id, keys, crashes=crashes)
+
+    def _watched(
+        self,
+        column: Column,
+        environment: Environment,
+        state: ColumnRun,
+        spec: Path,
+        log: Path,
+        records: Path,
+    ) -> tuple[int | None, bool]:
+        """How the suite of a column ended, None if we ended it, and whether it was out of time."""
+        started = time.monotonic()
+        folder = self._folder
         tail = Tail(records)
         suite = process.SuiteProcess(
             self._suite(environment.python, spec.resolve()),
@@ -318,12 +373,7 @@ class Runner:
         finally:
             suite.end()
         state.take(tail.finish())
-        if self._stop and status is None:
-            message = "The run was cancelled while it ran."
-            state.left_open("not-run", "cancelled", message)
-        else:
-            state.account(status, out_of_time)
-        self._progress.column_done(column.id, state.outcomes, time.monotonic() - started)
+        return status, out_of_time
 
     def _finish(self) -> Result:
         records = self._store.records(self._run)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from crosswarp.matrix.environments import here
+from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import columns, selection, targets
 from crosswarp.matrix.facts.columns import Column
@@ -63,6 +66,13 @@ def chosen_columns(options: argparse.Namespace) -> tuple[tuple[Column, ...], lis
     table = column_table(options)
     wanted = selection.split(options.columns or [columns.DEFAULT_PROFILE])
     return table, columns.choose(table, wanted)
+
+
+def at_hand(options: argparse.Namespace) -> Here:
+    """What --here runs. Raises UsageError where columns are named as well."""
+    if options.columns:
+        raise UsageError("--here runs one column, the interpreter at hand. Leave out --columns.")
+    return here.look(Path(os.path.abspath(options.here)))
 
 
 def words(options: argparse.Namespace) -> list[str]:

@@ -38,7 +38,9 @@ GIT = {"good": 0, "bad": 1, "cannot say": 125}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kernel", metavar="KERNEL")
+    parser.add_argument(
+        "kernel", metavar="KERNEL", help="or a test of a library, FILE::FUNCTION, in its checkout"
+    )
     for name, meaning in (
         ("good", "a release where it is green, such as 3.1.0 or triton-3.1.0"),
         ("bad", "a release where it is red; older than the good one, to find what mended it"),
@@ -150,7 +152,7 @@ def _judge_here(options: argparse.Namespace, argv: Sequence[str]) -> int:
         return GIT[seen.answer]
     why = "" if seen.red else f" ({seen.why})"
     print(fill("", escape.line(f"{options.kernel} on {looked.column.id}: {seen.answer}{why}")))
-    for line in trials.cause(seen.red, known):
+    for line in trials.cause(seen.red, known, options):
         print(line)
     return GIT[seen.answer]
 
@@ -186,7 +188,7 @@ def _text(
     parts = [
         fill("", escape.line(f"{what}: good on {ids[0]}, bad on {ids[-1]}")),
         tabulate(rows, ["run", "release", "verdict", "seen"], disable_numparse=True),
-        "\n".join([*_conclusion(ids, found, mended), *trials.cause(bad.red, known)]),
+        "\n".join([*_conclusion(ids, found, mended), *trials.cause(bad.red, known, options)]),
         *_remarks(ids, found, seen),
     ]
     return "\n\n".join(parts) + "\n"

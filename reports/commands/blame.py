@@ -72,7 +72,9 @@ class Blamed:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kernel", metavar="KERNEL")
+    parser.add_argument(
+        "kernel", metavar="KERNEL", help="or a test of a library, FILE::FUNCTION, in its checkout"
+    )
     parser.add_argument(
         "a", metavar="A", help="a column where it is green, such as triton-3.1.0 or 3.1.0"
     )
@@ -216,7 +218,9 @@ def _text(options: argparse.Namespace, blamed: Blamed, known: Sequence[Issue]) -
         fill("", escape.line(f"{what}: good on {good.column.id} (A), bad on {bad.column.id} (B)")),
         tabulate(sides, ["", "A", "B"], disable_numparse=True),
         tabulate(rows, ["run", "tried", "verdict", "seen"], disable_numparse=True),
-        "\n".join([fill("", escape.line(_conclusion(blamed))), *_cause(blamed.symptom, known)]),
+        "\n".join(
+            [fill("", escape.line(_conclusion(blamed))), *_cause(options, blamed.symptom, known)]
+        ),
     ]
     told += [
         wrapped(f"{one.column or _made(one.taken, blamed.axes)}: cannot be installed", one.failed)
@@ -279,7 +283,9 @@ def _names(axes: Iterable[str], joined: str = "and") -> str:
     return f" {joined} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def _cause(symptom: Sequence[Record], known: Sequence[Issue]) -> list[str]:
+def _cause(
+    options: argparse.Namespace, symptom: Sequence[Record], known: Sequence[Issue]
+) -> list[str]:
     if symptom[0].red:
-        return trials.cause(symptom, known)
+        return trials.cause(symptom, known, options)
     return [row("outcome", f"{symptom[0].outcome}: {symptom[0].message or symptom[0].reason}")]

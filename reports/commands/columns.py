@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
+from crosswarp.matrix.environments import lockkey
 from crosswarp.matrix.facts import columns, selection
 from crosswarp.reports.commands.options import add_files, column_table
 
@@ -22,12 +23,20 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_files(parser, "columns")
     # For nox and other programs: one id a line and nothing else.
     parser.add_argument("--ids", action="store_true", help="ids only, one a line")
+    parser.add_argument(
+        "--key", metavar="WORDS",
+        help="`key=...` for a CI's cache of environments: another where what they are built from changed, or WORDS, "
+        "the options that choose among the columns",
+    )  # fmt: skip
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     listed = column_table(options)
     if options.names:
         listed = tuple(columns.choose(listed, selection.split(options.names)))
+    if options.key is not None:
+        print(f"key={lockkey.key(listed, options.key)}")
+        return 0
     if options.ids:
         print("\n".join(column.id for column in listed))
         return 0

@@ -6,8 +6,10 @@ import argparse
 from collections.abc import Sequence
 
 from crosswarp.reports.commands.options import (
+    add_demonstrations,
     add_files,
     add_store,
+    add_verbose,
     known_issues,
     say_what_stands_in,
 )
@@ -20,13 +22,17 @@ DESCRIPTION = (
     "(triton-3.2.0, of the latest run), a run (its number, or `run` for the latest), a column of a run "
     "(3:triton-3.2.0), or a baseline file. Exit status: 0 nothing regressed, 1 something did, 2 usage."
 )
-FORMATS = {"table": diff_text.terminal, "markdown": diff_text.markdown, "json": diff_text.export}
+FORMATS = {"markdown": diff_text.markdown, "json": diff_text.export}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="what it was")
     parser.add_argument("b", metavar="B", help="what it is now")
-    parser.add_argument("--format", choices=tuple(FORMATS), default="table")
+    parser.add_argument("--format", choices=("table", *FORMATS), default="table")
+    add_demonstrations(parser)
+    add_verbose(
+        parser, "of a table: every figure, and all there is to say of what is known and healed"
+    )
     add_files(parser, "issues")
     add_store(parser)
 
@@ -36,6 +42,9 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if not all(map(diff.is_file, (options.a, options.b))):
         say_what_stands_in(options)
     before, after = (diff.side(text, options.store) for text in (options.a, options.b))
-    found = diff.diff(before, after, known)
-    colour.show_as(options.format, FORMATS[options.format](found))
+    found = diff.diff(before, after, known, options.demonstrations)
+    if options.format == "table":
+        colour.show(diff_text.terminal(found, options.verbose))
+    else:
+        print(FORMATS[options.format](found), end="")
     return 1 if found.worse else 0

@@ -20,14 +20,18 @@ from crosswarp.matrix.results.store import Store
 from crosswarp.reports.commands.options import (
     add_files,
     add_run,
+    add_since,
     add_store,
     known_issues,
     positive,
 )
 from crosswarp.reports.findings.causes import Cause, unexpected
+from crosswarp.reports.findings.since import compared
+from crosswarp.reports.findings.standing import standing
 from crosswarp.reports.findings.view import View, view
+from crosswarp.reports.reproducing import needs, own_test
 from crosswarp.reports.reproducing.drafts import drafts
-from crosswarp.reports.reproducing.reproduce import suite_of, typical
+from crosswarp.reports.reproducing.reproduce import is_of_library, suite_of, typical
 from crosswarp.reports.reproducing.reproducer import script
 from crosswarp.reports.text import escape, folder
 from crosswarp.reports.text.again import command
@@ -66,6 +70,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="issues to open at once (5)",
     )
+    outputs = actions.add_parser(
+        "outputs", help="red, regressed and page of a run, as lines for $GITHUB_OUTPUT"
+    )
+    outputs.add_argument("--page", default="", metavar="PATH", help="where the page of the run is")
+    add_since(comment)
     for action in (comment, issues):
         action.add_argument("--link", default="", metavar="URL", help="where the whole report is")
         action.add_argument(
@@ -73,6 +82,7 @@ def add(parser: argparse.ArgumentParser) -> None:
             help="where titles and bodies are written (.crosswarp/github)",
         )  # fmt: skip
         action.add_argument("--dry-run", action="store_true", help="write them and post nothing")
+    for action in (comment, issues, outputs):
         add_run(action)
         add_files(action, "issues")
         add_store(action)
@@ -82,9 +92,19 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues(options)
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
-    return (
-        _comment(options, shown) if options.action == "comment" else _issues(options, shown, known)
-    )
+    if options.action == "outputs":
+        print(outputs(shown, options.page), end="")
+        return 0
+    if options.action == "comment":
+        return _comment(options, shown, known)
+    return _issues(options, shown, known)
+
+
+def outputs(view: View, page: str) -> str:
+    """`red`: cells that are red, known or not. `regressed`: those that are neither known nor healed as promised,
+    counted as on a badge. `page`: as given."""
+    red = sum(record.red for record in view.records)
+    return f"red={red}\nregressed={standing(view).regressed}\npage={escape.line(page)}\n"
 
 
 def _name(text: str) -> str:
@@ -141,17 +161,18 @@ def _folded(title: str, language: str, text: str) -> str:
 
 
 def _script(view: View, script: str) -> str:
-    if view.run.plan.get("library"):
-        # A library's test is no one script.
-        return ""
-    title = "A script that shows it with torch and triton alone"
     told = escape.block(f"crosswarp reproduce --run {view.run.id}", 400)
+    if is_of_library(view):
+        title = "What to install, and the pytest that shows it"
+        return _folded(title, "sh", script) or f"{title}:\n\n{told}"
+    title = "A script that shows it with torch and triton alone"
     return _folded(title, "python", script) or f"{title}:\n\n{told}"
 
 
-def _comment(options: argparse.Namespace, shown: View) -> int:
+def _comment(options: argparse.Namespace, shown: View, known: Sequence[Issue]) -> int:
     mark = marker(options.name)
-    text = f"{mark}\n{comment(shown, options.link)}"
+    since = compared(shown, options.since, options.store, known)
+    text = f"{mark}\n{comment(shown, options.link, since=since)}"
     folder.write(options.out, {"comment.md": text})
     path = options.out / "comment.md"
     if options.dry_run:
@@ -173,14 +194,19 @@ def _issues(options: argparse.Namespace, shown: View, known: Sequence[Issue]) ->
     causes = unexpected(shown)
     table = targets.load()
     files = {}
-    for cause, record in zip(causes, drafts(shown, known)):
+    for cause, draft in zip(causes, drafts(shown, known)):
         files[f"{cause.key}.title.txt"] = title(cause) + "\n"
         try:
-            text = script(typical(cause), _suite(shown), table)
+            record = typical(cause)
+            if is_of_library(shown):
+                text = own_test.script(shown, record, Path(), table, "reproduce.sh")
+            else:
+                requires = needs.of_suite(shown, record.column)
+                text = script(record, _suite(shown), table, requires=requires)
         except UsageError:
             # Its file is not here: the issue is posted without it.
             text = ""
-        files[f"{cause.key}.md"] = body(shown, cause, options.link, record, text)
+        files[f"{cause.key}.md"] = body(shown, cause, options.link, draft, text)
     folder.write(options.out, files)
     if options.dry_run:
         print("\n".join(f"{cause.key}  {title(cause)}" for cause in causes) or "no new root cause")

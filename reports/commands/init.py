@@ -9,6 +9,7 @@ from pathlib import Path
 from crosswarp.matrix.checkout import finding, settings
 from crosswarp.matrix.errors import UsageError
 from crosswarp.reports.commands.options import add_files, column_table
+from crosswarp.reports.commands.own_tests import checkout
 from crosswarp.reports.text import escape
 
 HELP = "settings for testing your library"
@@ -53,10 +54,3 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         print(escape.terminal(line))
     print(f"{escape.terminal(str(path))} is written. Next: crosswarp test")
     return 0
-
-
-def checkout(path: Path) -> Path:
-    """Raises UsageError where `path` is no folder."""
-    if not path.is_dir():
-        raise UsageError(f"{path}: there is no such folder. Name a library's checkout.")
-    return path

@@ -47,7 +47,10 @@ DESCRIPTION = (
     "it, and compare with the table. Exit status: 0 as the table says, shown, or written; 1 it differs, or a column "
     "could not be asked."
 )
-_WHAT_IT_IS = f"The table of crosswarp {__version__}, as it was measured. To ask the releases anew: crosswarp language --ask"
+_WHAT_IT_IS = (
+    f"The table of crosswarp {__version__}, as it was measured. "
+    "To ask the releases anew: crosswarp language --ask"
+)
 # Of what differs from the table; the whole of it is one --write and `git diff` away.
 _SHOWN = 40
 

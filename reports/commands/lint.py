@@ -9,18 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosswarp.matrix import versions
+from crosswarp.matrix.checkout import metadata, settings
+from crosswarp.matrix.checkout.settings import Settings
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import columns, language_table, selection
 from crosswarp.matrix.facts.columns import Column
-from crosswarp.matrix.linting import lint, metadata, rules
+from crosswarp.matrix.linting import lint, rules
 from crosswarp.reports.commands.options import add_files, column_table
 from crosswarp.reports.text import escape, lint_text
 
 HELP = "what a library's files take from Triton that some releases do not have; nothing is imported"
 DESCRIPTION = (
     "Read the Python files of a library, as trees, and hold what they take from Triton against each release that the "
-    "library's metadata allows. A comment `# crosswarp: ignore[rule]` switches a rule off on its line. Exit status: "
-    "0 nothing found, 1 something found, or a file could not be checked."
+    "library's settings or metadata allow. A comment `# crosswarp: ignore[rule]` switches a rule off on its line. "
+    "Exit status: 0 nothing found, 1 something found, or a file could not be checked."
 )
 
 
@@ -36,7 +38,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--triton",
         metavar="RANGE",
-        help="such as '>=3.0' (default: what the library's metadata allows)",
+        help="such as '>=3.0' (default: what the library's settings or metadata allow)",
     )
     which.add_argument(
         "--columns", action="append", metavar="GLOB,..", help="these columns' releases"
@@ -45,7 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="FILE", help="write it there instead")
     parser.add_argument(
         "--exclude", action="append", default=[], metavar="GLOB,..",
-        help="files to leave out, beside lint-exclude of [tool.crosswarp] in pyproject.toml",
+        help="files to leave out, beside lint-exclude of the library's settings",
     )  # fmt: skip
     parser.add_argument(
         "--rules", action="append", metavar="RULE,..", help=f"only these: {', '.join(rules.RULES)}"
@@ -60,10 +62,11 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         raise UsageError(
             f"{unknown[0]}: there is no such rule. There are: {', '.join(rules.RULES)}."
         )
-    releases = _releases(options, paths[0])
     root = paths[0] if paths[0].is_dir() else Path(".")
+    said = settings.load(root).settings
+    releases = _releases(options, said, paths[0])
     left_out = [
-        *metadata.left_out(root),
+        *said.lint_exclude,
         *(selection.split(options.exclude) if options.exclude else []),
     ]
     result = lint.lint(paths, releases, left_out, shown=_shown)
@@ -89,24 +92,26 @@ def _shown(path: Path) -> str:
     return whole if inside.startswith("..") else inside
 
 
-def _releases(options: argparse.Namespace, path: Path) -> list[str]:
+def _releases(options: argparse.Namespace, said: Settings, path: Path) -> list[str]:
     """The releases of the table that were asked for."""
     known = language_table.load()
     table = [one for one in columns.published(column_table(options)) if one.triton in known]
+    wanted = options.columns or ([] if options.triton is not None else list(said.columns))
     found: list[Column]
-    if options.columns:
-        wanted = columns.choose(table, selection.split(options.columns))
-        found = [one for one in wanted if one.triton in known]
-        told = ", ".join(options.columns)
+    if wanted:
+        named = columns.choose(column_table(options), selection.split(wanted))
+        found = [one for one in named if one.triton in known]
+        told = ", ".join(wanted)
     elif options.triton is not None:
         if not versions.is_window(options.triton):
             raise UsageError(f'--triton: "{options.triton}" is no range. Write it as ">=3.0,<3.9".')
         found = [one for one in table if versions.within(one.triton, options.triton)]
         told = options.triton
     else:
-        allowed = metadata.of_library(path)
-        found = [one for one in table if allowed.allows(one)]
-        told = allowed.told()
+        declared = metadata.above(path)
+        found = declared.columns(table)
+        ranges = filter(None, (declared.range_of(name) for name in ("triton", "torch")))
+        told = " and ".join(ranges) or "no release of Triton or torch named"
         print(escape.line(f"Releases by metadata: {told}", 300), file=sys.stderr)
     if not found:
         raise UsageError(

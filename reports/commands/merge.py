@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import jobs, merge
-from crosswarp.reports.commands.options import add_files, known_issues
+from crosswarp.reports.commands.options import add_files, add_verbose, known_issues
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, escape
 from crosswarp.reports.text.summary import summary
@@ -35,6 +35,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--expect", type=Path, metavar="FILE",
         help="what `crosswarp plan --format github` printed, so that a lost part is noticed",
     )  # fmt: skip
+    add_verbose(parser, "all there is to say of what is known and healed too")
     add_files(parser, "issues")
 
 
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues(options)
     merged = merge.merge(options.stores, options.into, known, argv, expected)
     with Store(options.into) as store:
-        colour.show(summary(view(store, known, merged.run)))
+        colour.show(summary(view(store, known, merged.run), options.verbose))
     name = escape.terminal(str(options.into))
     print(f"\n{name}: run {merged.run}, {merged.cells} cells from {len(options.stores)} parts")
     return merged.exit_code

@@ -17,6 +17,9 @@ from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results import packaged
 from crosswarp.matrix.results.store import DEFAULT, Store
 
+# Seconds for one configuration of a case.
+TIME_LIMIT = 120
+
 
 def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """What to run; asked.py reads it."""
@@ -71,7 +74,7 @@ def add_limits(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--time-limit",
         type=positive,
-        default=120,
+        default=TIME_LIMIT,
         metavar="S",
         help="for one configuration of a case (120)",
     )
@@ -101,6 +104,13 @@ def add_here(group: argparse._ActionsContainer, meaning: str) -> None:
     group.add_argument(
         "--here", nargs="?", type=Path, const=Path(sys.executable), metavar="PYTHON", help=meaning
     )
+
+
+def add_shard(group: argparse._ActionsContainer, what: str) -> None:
+    group.add_argument(
+        "--shard", metavar="K/N",
+        help=f"the K-th of N shares of each column's {what}, to be merged: crosswarp merge",
+    )  # fmt: skip
 
 
 def add_work(group: argparse._ActionsContainer, meaning: str | None = None) -> None:
@@ -133,6 +143,32 @@ def opened_store(options: argparse.Namespace) -> Store:
 def say_what_stands_in(options: argparse.Namespace) -> None:
     if packaged.stands_in(options.store):
         print(packaged.line(), file=sys.stderr)
+
+
+def add_verbose(parser: argparse._ActionsContainer, meaning: str) -> None:
+    parser.add_argument("-v", "--verbose", action="store_true", help=meaning)
+
+
+def add_environments(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--environments", choices=("keep", "remove"), default="keep",
+        help="remove: one column after another, each environment gone when its column has run, for a small disk (keep)",
+    )  # fmt: skip
+
+
+def add_since(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--since", default="", metavar="A",
+        help="begin a comment with what is new since A, which is what `crosswarp diff` takes: a baseline file, a run",
+    )  # fmt: skip
+
+
+def add_demonstrations(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--demonstrations",
+        action="store_true",
+        help="with the kernels of crosswarp's that only show a known issue, which are left out else",
+    )
 
 
 def positive(text: str) -> int:

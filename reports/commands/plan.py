@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.running import jobs
 from crosswarp.matrix.running.plan import left_out
-from crosswarp.reports.commands import asked
-from crosswarp.reports.commands.options import add_files, add_selection, positive
+from crosswarp.reports.commands import asked, own_tests
+from crosswarp.reports.commands.options import add_files, add_selection, column_table, positive
 from crosswarp.reports.text import escape
 
 HELP = "the jobs of a run, for CI"
@@ -20,7 +21,12 @@ DESCRIPTION = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
+    what = add_selection(parser)
+    own_tests.add_library(
+        what,
+        "the checkout of a library (.): jobs of `crosswarp test`, which runs its own tests; its settings say the rest",
+    )
+    own_tests.add_sample(what)
     add_files(parser, "columns", "targets", "issues")
     parser.add_argument(
         "--shards", type=positive, default=1, metavar="N", help="jobs for each column (1)"
@@ -29,6 +35,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    if options.library is not None:
+        return _of_library(options)
+    if options.sample:
+        raise UsageError("--sample is of a library's tests. Name its checkout with --library.")
     _, columns = asked.chosen_columns(options)
     planned = jobs.jobs([column.id for column in columns], options.shards, asked.words(options))
     if options.format == "github":
@@ -37,9 +47,30 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     found = asked.asked(options)
     if skipped := left_out(found.suite):
         print(escape.terminal(skipped), file=sys.stderr)
-    print("\n".join(f"crosswarp run {job.run}" for job in planned))
     kernels = "all kernels" if found.kernels == ("*",) else f"kernels {', '.join(found.kernels)}"
-    print(
-        f"\n{', '.join(found.targets)}; {', '.join(found.lanes)}; {', '.join(found.modes)}; {kernels}"
-    )
+    _show(planned, [found.targets, found.lanes, found.modes, [kernels]])
     return 0
+
+
+def _of_library(options: argparse.Namespace) -> int:
+    given = ("kernels", "suite", "sanitize")
+    wrong = [f"--{name}" for name in given if getattr(options, name)]
+    if wrong:
+        raise UsageError(f"--library is of a library's own tests. Leave out {', '.join(wrong)}.")
+    found = own_tests.asked(options, options.library)
+    library = found.library
+    columns = library.columns(options.columns or [], column_table(options))
+    planned = jobs.jobs(
+        [column.id for column in columns], options.shards, own_tests.words(options, options.library), "test"
+    )  # fmt: skip
+    if options.format == "github":
+        print(jobs.github(planned), end="")
+        return 0
+    tests = f"tests of {library.declared.name}: {', '.join(library.tests().paths)}"
+    _show(planned, [found.targets, found.lanes, found.modes, [tests]])
+    return 0
+
+
+def _show(planned: Sequence[jobs.Job], told: Sequence[Iterable[str]]) -> None:
+    print("\n".join(f"crosswarp {job.command} {job.run}" for job in planned))
+    print(escape.terminal(f"\n{'; '.join(', '.join(words) for words in told)}"))

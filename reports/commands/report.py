@@ -13,10 +13,14 @@ from crosswarp.reports import page
 from crosswarp.reports.commands.options import (
     add_files,
     add_run,
+    add_since,
     add_store,
+    add_verbose,
     known_issues,
     opened_store,
 )
+from crosswarp.reports.findings.history import history
+from crosswarp.reports.findings.since import compared
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, escape
 from crosswarp.reports.text.comment import comment
@@ -42,6 +46,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--link", default="", metavar="URL", help="where a comment says the whole is"
     )
+    add_since(parser)
+    add_verbose(
+        parser, "of a table: every kernel, and all there is to say of what is known and healed"
+    )
     add_run(parser)
     add_files(parser, "issues")
     add_store(parser)
@@ -58,16 +66,19 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     opened = Store(options.store, must_exist=True) if of_a_run else opened_store(options)
     with opened as store:
         shown = view(store, known, options.run)
+        past = history(store, shown.run) if options.format == "html" else []
     formats: dict[str, Callable[[], str]] = {
-        "table": lambda: f"{summary(shown)}\n{table(shown)}\n",
+        "table": lambda: summary(shown, options.verbose, table(shown, options.verbose)),
         "markdown": lambda: markdown(shown),
-        "comment": lambda: comment(shown, options.link),
+        "comment": lambda: comment(
+            shown, options.link, since=compared(shown, options.since, options.store, known)
+        ),
         "json": lambda: export(shown),
         "junit": lambda: junit(shown),
         "csv": lambda: spreadsheet(shown),
     }
     if options.format == "html":
-        page.write(options.out, page.site(shown, known, language_table.load()))
+        page.write(options.out, page.site(shown, known, language_table.load(), past))
         print(escape.terminal(str(options.out / "index.html")))
     else:
         colour.show_as(options.format, formats[options.format]())

@@ -1,11 +1,11 @@
-"""`crosswarp reproduce`: a red cell as one script that needs torch and triton alone, to attach to a report."""
+"""`crosswarp reproduce`: a red cell as one script to attach to a report; it needs torch and triton alone if it can."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from crosswarp.matrix.errors import UsageError
@@ -19,17 +19,26 @@ from crosswarp.reports.commands.options import (
     known_issues,
     target_table,
 )
+from crosswarp.reports.commands.own_tests import checkout
 from crosswarp.reports.findings.causes import unexpected
 from crosswarp.reports.findings.view import View, view
-from crosswarp.reports.reproducing.reproduce import file_name, suite_of, typical
+from crosswarp.reports.reproducing import needs, own_test
+from crosswarp.reports.reproducing.reproduce import (
+    ending,
+    file_name,
+    is_of_library,
+    suite_of,
+    typical,
+)
 from crosswarp.reports.reproducing.reproducer import script
 from crosswarp.reports.text import escape, folder
 
 HELP = "a red cell as one script"
 DESCRIPTION = (
-    "Write a script that shows a red cell with torch and triton alone, to attach to an upstream "
-    "report: the kernel, launcher, reference and the one case. Without CELL: one for each root cause of the run "
-    "that no known issue explains, into --out."
+    "Write a script that shows a red cell, to attach to an upstream report: the kernel, launcher, reference and the "
+    "one case, which need torch and triton alone, and what of other packages the kernel's module imports; of a "
+    "library's test, what to install and its pytest. Without CELL: one for each root cause of the run that no known "
+    "issue explains, into --out."
 )
 _OUT = Path(".crosswarp/reproduce")
 
@@ -46,26 +55,23 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite", type=Path, metavar="DIR", help="where its kernels are (default: where the run had them)"
     )  # fmt: skip
+    parser.add_argument(
+        "--library", type=Path, default=Path("."), metavar="PATH",
+        help="of a library's tests, its checkout (.)",
+    )  # fmt: skip
     add_run(parser)
     add_files(parser, "targets", "issues")
     add_store(parser)
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    known = known_issues(options)
-    table = target_table(options)
+    known = known_issues(options, options.library)
     with Store(options.store, must_exist=True) as store:
         shown = view(store, known, options.run)
-    if shown.run.plan.get("library"):
-        raise UsageError(
-            f"run {shown.run.id} is of a library's own tests, and none of them is one script. Its reports name the "
-            "command that runs a test again: crosswarp test --cases FILE::FUNCTION."
-        )
-    suite = options.suite or suite_of(shown)
-    _warn_of_changes(shown, suite)
+    make = _of_library(options, shown) if is_of_library(shown) else _of_suite(options, shown)
     if options.cell is None:
         files = {
-            file_name(cause): script(typical(cause), suite, table, file_name(cause))
+            file_name(cause, shown): make(typical(cause), file_name(cause, shown))
             for cause in unexpected(shown)
         }
         folder.write(options.out or _OUT, files)
@@ -74,7 +80,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             print(f"run {shown.run.id} has nothing red that no known issue explains. Name a cell.")
         return 0
     record = _cell(shown, options.cell)
-    text = script(record, suite, table, options.out.name if options.out else "reproduce.py")
+    text = make(record, options.out.name if options.out else f"reproduce{ending(shown)}")
     if options.out is None:
         print(text, end="")
         return 0
@@ -86,6 +92,20 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         ) from None
     print(escape.terminal(str(options.out)))
     return 0
+
+
+def _of_suite(options: argparse.Namespace, shown: View) -> Callable[[Record, str], str]:
+    suite, table = options.suite or suite_of(shown), target_table(options)
+    _warn_of_changes(shown, suite, "suite")
+    return lambda record, name: script(
+        record, suite, table, name, needs.of_suite(shown, record.column)
+    )
+
+
+def _of_library(options: argparse.Namespace, shown: View) -> Callable[[Record, str], str]:
+    root, table = checkout(options.library), target_table(options)
+    _warn_of_changes(shown, root, "library")
+    return lambda record, name: own_test.script(shown, record, root, table, name)
 
 
 def _cell(shown: View, wanted: str) -> Record:
@@ -108,12 +128,13 @@ def _cell(shown: View, wanted: str) -> Record:
     )
 
 
-def _warn_of_changes(shown: View, suite: Path | None) -> None:
+def _warn_of_changes(shown: View, place: Path | None, what: str) -> None:
     """A script of what the file is now may not show what it was."""
     ran = str(shown.run.plan.get("commit") or "")
-    here = revision(suite) if suite else ""
+    here = revision(place) if place else ""
     if ran and here and ran != here:
         print(
-            f"The suite has changed since run {shown.run.id}: it was at {escape.line(ran, 12)}, and is at {here[:12]}.",
+            f"The {what} has changed since run {shown.run.id}: it was at {escape.line(ran, 12)}, and is at "
+            f"{here[:12]}.",
             file=sys.stderr,
         )

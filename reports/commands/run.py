@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
+import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from crosswarp import kernels
-from crosswarp.matrix.environments import here, resolver
+from crosswarp.matrix.environments import resolver
 from crosswarp.matrix.environments.beside import Beside
 from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.facts import validators
+from crosswarp.matrix.facts import costs, validators
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running.plan import Plan, check_shard, default_jobs, left_out
 from crosswarp.matrix.running.progress import progress
@@ -21,17 +22,22 @@ from crosswarp.matrix.running.revision import revision
 from crosswarp.matrix.running.run import Prepare, Runner
 from crosswarp.reports.commands import asked
 from crosswarp.reports.commands.options import (
+    add_environments,
     add_here,
     add_limits,
     add_selection,
+    add_shard,
     add_store,
+    add_verbose,
     add_work,
     alone,
     check_work,
     known_issues,
 )
+from crosswarp.reports.findings import estimate
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour
+from crosswarp.reports.text.dry_run import dry_run
 from crosswarp.reports.text.summary import summary
 
 HELP = "run the matrix"
@@ -40,10 +46,7 @@ DESCRIPTION = "Run the matrix."
 
 def add(parser: argparse.ArgumentParser) -> None:
     what = add_selection(parser)
-    what.add_argument(
-        "--shard", metavar="K/N",
-        help="the K-th of N shares of each column's cases, to be merged: crosswarp merge",
-    )  # fmt: skip
+    add_shard(what, "cases")
     what.add_argument(
         "--requires", action="append", default=[], type=_requirement, metavar="REQUIREMENT",
         help="what the suite's modules import besides Triton and torch, installed beside each column (repeatable)",
@@ -56,9 +59,22 @@ def add(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--fresh",
         action="store_true",
-        help="compile everything again, rather than take from Triton's cache what an earlier run compiled",
+        help="compile and run everything again, rather than take from Triton's cache what an earlier run compiled, and "
+        "from the store the verdicts on what has not changed since",
     )
+    how.add_argument(
+        "--take-all",
+        action="store_true",
+        help="of what has not changed take crashes and timeouts from the store as well, which otherwise run again",
+    )
+    how.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="run nothing: say which columns, how many cells, how much disk and time it would be",
+    )
+    add_environments(how)
     add_limits(how)
+    add_verbose(how, "all there is to say of what is known and healed too")
     where = parser.add_argument_group("where")
     add_work(where, "environments, caches and logs (.crosswarp)")
     for name in ("columns", "targets", "issues"):
@@ -83,20 +99,20 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         prepare: Prepare
         beside: Beside | None = None
         if options.here:
+            if options.environments == "remove":
+                raise UsageError(
+                    "--here builds no environment, and removes none. Leave out --environments."
+                )
             if options.requires:
                 raise UsageError(
                     "--here runs the interpreter at hand as it is. Leave out --requires, and install there what it "
                     "names."
                 )
-            if options.columns:
-                raise UsageError(
-                    "--here runs one column, the interpreter at hand. Leave out --columns."
-                )
-            prepare = here.look(Path(os.path.abspath(options.here)))
-            chosen = [prepare.column]
-            if prepare.gpu and not options.lanes:
+            prepare = looked = asked.at_hand(options)
+            chosen = [looked.column]
+            if looked.gpu and not options.lanes:
                 lanes = (*lanes, "device")
-                shown.say(f"a GPU is here ({prepare.gpu}): the device lane runs too")
+                shown.say(f"a GPU is here ({looked.gpu}): the device lane runs too")
         else:
             listed, chosen = asked.chosen_columns(options)
             if options.main:
@@ -131,19 +147,47 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             column_limit=options.column_limit,
             suite=wanted.suite,
             fresh=options.fresh,
+            take="everything" if options.take_all else "verdicts",
             shard=check_shard(options.shard),
             beside=beside.folders if beside else {},
             about={"requires": options.requires} if options.requires else {},
             commit=revision(wanted.suite or Path(kernels.__file__).parent),
         )
+        if options.dry_run:
+            return _dry_run(options, planned)
         check_work(options.work)
         if skipped := left_out(wanted.suite):
             shown.say(skipped)
         with Store(options.store) as store:
             runner = Runner(
-                planned, store, options.work, prepare, shown, known, argv, here=bool(options.here)
+                planned,
+                store,
+                options.work,
+                prepare,
+                shown,
+                known,
+                argv,
+                here=bool(options.here),
+                remove=options.environments == "remove",
             )
             result = runner()
             ended = view(store, known, result.run)
-    colour.show(summary(ended))
+    colour.show(summary(ended, options.verbose))
     return result.exit_code
+
+
+def _dry_run(options: argparse.Namespace, planned: Plan) -> int:
+    work = options.work.absolute()
+    built = estimate.environments(work, [column.id for column in planned.columns])
+    if options.here:
+        built = dict.fromkeys((column.id for column in planned.columns), True)
+    there = next(folder for folder in (work, *work.parents) if folder.is_dir())
+    free = shutil.disk_usage(there).free // 1_000_000
+    known = costs.load()
+    with ExitStack() as opened:
+        store = opened.enter_context(Store(options.store)) if options.store.is_file() else None
+        found = estimate.estimate(
+            planned, store, known, built, free, options.environments == "remove"
+        )
+    colour.show(dry_run(found, known))
+    return 0

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import glob
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from crosswarp.matrix.cell.library_tests import names
+from crosswarp.matrix.environments.beside import Beside
 from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import selection, targets
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.cause import RootCause, cause_of, words
-from crosswarp.matrix.results.record import MODES, Record
+from crosswarp.matrix.results.record import LANES, MODES, Record
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import plan
+from crosswarp.matrix.running import library_tests, plan
 from crosswarp.matrix.running.bisection import Trial
 from crosswarp.matrix.running.progress import progress
+from crosswarp.matrix.running.revision import revision
 from crosswarp.matrix.running.run import Prepare, suite_argv
+from crosswarp.reports.commands import own_tests
 from crosswarp.reports.commands.options import (
+    TIME_LIMIT,
     add_files,
     add_limits,
     add_store,
@@ -31,11 +39,13 @@ from crosswarp.reports.commands.options import (
     known_issues,
     target_table,
 )
+from crosswarp.reports.commands.own_tests import Library
+from crosswarp.reports.text import advice
 from crosswarp.reports.text.layout import row
 
 
 def add_trial(parser: argparse.ArgumentParser) -> None:
-    """How one kernel is tried on one column at a time."""
+    """How one kernel, or one test of a library, is tried on one column at a time."""
     for name, default, meaning in (
         ("target", "sm_90", "(sm_90)"),
         ("lane", "compile", "compile, emulate, interpret, device (compile)"),
@@ -48,7 +58,12 @@ def add_trial(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite", type=Path, metavar="DIR", help="a folder of kernel modules instead of ours"
     )
+    own_tests.add_library(
+        parser, "KERNEL is a test of the library in this checkout (default: . for FILE::FUNCTION)"
+    )
     add_limits(parser)
+    # A library's settings have their own.
+    parser.set_defaults(time_limit=None)
     add_work(parser)
     add_files(parser, "columns", "targets", "issues")
     add_store(parser)
@@ -61,8 +76,16 @@ def trial(
     prepare: Callable[[Column, Callable[[str], None]], Prepare],
     at_hand: bool = False,
 ) -> Iterator[tuple[Trial, Sequence[Issue]]]:
-    known = known_issues(options)
-    wanted = planned(options, at_hand)
+    library = _library(options)
+    known = known_issues(options, library.root if library else Path())
+    argv_of = suite_argv
+    if library is None:
+        wanted = planned(options, at_hand)
+    else:
+        folders: dict[str, tuple[Path, ...]] = {}
+        wanted = _of_library(options, library, folders, at_hand)
+        argv_of = library_tests.argv
+        prepare = prepare if at_hand else _beside(library, prepare, options.work, folders)
     check_work(options.work)
     with progress() as shown, Store(options.store) as store:
         if skipped := plan.left_out(wanted.suite):
@@ -70,7 +93,7 @@ def trial(
         yield (
             Trial(
                 wanted, options.case, store, options.work, lambda column: prepare(column, shown.say),
-                shown, known, argv, suite_argv, at_hand,
+                shown, known, argv, argv_of, at_hand,
             ),
             known,
         )  # fmt: skip
@@ -83,24 +106,86 @@ def planned(options: argparse.Namespace, fresh: bool) -> plan.Plan:
     names = plan.kernel_names(suite)
     if options.kernel not in names:
         raise UsageError(f'"{options.kernel}" is no one kernel. There are: {", ".join(names)}.')
+    options.time_limit = options.time_limit or TIME_LIMIT
+    return replace(
+        _plan(options, all_targets, LANES, fresh),
+        kernels=(options.kernel,),
+        time_limit_alone=alone(options),
+        suite=suite,
+    )
+
+
+def _plan(
+    options: argparse.Namespace, table: Mapping[str, Target], lanes: Sequence[str], fresh: bool
+) -> plan.Plan:
     # What is told of the search names the target, and not the product that was asked for.
-    wanted = targets.named(all_targets, selection.split([options.target]))
+    wanted = targets.named(table, selection.split([options.target]))
     options.target = ",".join(wanted)
     return plan.Plan(
         columns=(),
-        targets=targets.choose(all_targets, wanted),
-        lanes=plan.check_lanes([options.lane]),
+        targets=targets.choose(table, wanted),
+        lanes=plan.check_words([options.lane], lanes, "lane"),
         modes=plan.check_words([options.mode], MODES, "mode"),
-        kernels=(options.kernel,),
         jobs=options.jobs or plan.default_jobs(),
         time_limit=options.time_limit,
-        time_limit_alone=alone(options),
         memory_limit_mb=options.memory_limit,
         column_limit=options.column_limit,
-        suite=suite,
         # Builds of two commits bear one version, and one may not pass with what the other compiled.
         fresh=fresh,
     )
+
+
+def _library(options: argparse.Namespace) -> Library | None:
+    """The library whose test is tried; no kernel's name holds colons."""
+    if options.library is None and "::" not in options.kernel:
+        return None
+    if options.suite:
+        raise UsageError(
+            "--suite is a folder of kernels, and what is tried is a library's test. Leave it out."
+        )
+    return own_tests.library(options.library or Path("."))
+
+
+def _of_library(
+    options: argparse.Namespace, library: Library, folders: Mapping[str, Sequence[Path]], fresh: bool
+) -> plan.Plan:  # fmt: skip
+    tests = library.tests(beside=folders)
+    options.kernel, case = _named(options.kernel, tests.folders)
+    options.case = case if options.case == "*" else options.case
+    options.time_limit = options.time_limit or library.settings.time_limit
+    return replace(
+        _plan(options, target_table(options), library_tests.LANES, fresh),
+        tests=library_tests.of_one(tests, options.kernel, options.case),
+        commit=revision(library.root),
+    )
+
+
+def _named(text: str, folders: Sequence[str]) -> tuple[str, str]:
+    """Kernel and glob of the cases of a test, as reports name it or as pytest does."""
+    if text.partition("::")[0].endswith(".py"):
+        kernel, case = names.names(text, folders)
+        return kernel, "*" if case == names.NO_PARAMETERS else glob.escape(case)
+    kernel, _, case = text.partition("/")
+    return kernel, glob.escape(case) or "*"
+
+
+def _beside(
+    library: Library,
+    prepare: Callable[[Column, Callable[[str], None]], Prepare],
+    work: Path,
+    folders: dict[str, tuple[Path, ...]],
+) -> Callable[[Column, Callable[[str], None]], Prepare]:
+    """What prepares a column with the library beside it, whose `folders` become known then."""
+    last: list[Beside] = []
+
+    def build(column: Column, say: Callable[[str], None]) -> Prepare:
+        columns, uv = prepare(column, say), Uv()
+        made = last[0].over(columns, uv) if last else library.beside(columns, work, uv, say)
+        made.folders = folders
+        last[:] = [made]
+        return made
+
+    return build
 
 
 def builder(
@@ -125,8 +210,11 @@ def builder(
     return build
 
 
-def cause(red: Sequence[Record], known: Sequence[Issue]) -> list[str]:
+def cause(red: Sequence[Record], known: Sequence[Issue], options: argparse.Namespace) -> list[str]:
     """What is red: each root cause once, with its issue."""
+    of = advice.whose(
+        {"library": "::" in options.kernel or options.library, "suite": options.suite}
+    )
     by_id = {issue.id: issue for issue in known}
     causes: dict[RootCause, list[Record]] = {}
     for record in red:
@@ -144,7 +232,7 @@ def cause(red: Sequence[Record], known: Sequence[Issue]) -> list[str]:
         ]
         issue = by_id.get(one.issue)
         if issue is None:
-            lines.append(row("known", "no: report it upstream and add it to issues.toml"))
+            lines.append(row("known", f"no: {advice.short(of)}"))
             continue
         fixed = f", fixed in {issue.fixed_in}" if issue.fixed_in else ""
         lines.append(row("known", f"{issue.title} [{issue.id}]{fixed}"))

@@ -23,6 +23,10 @@ DESCRIPTION = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--write", action="store_true", help="put them into the table")
+    parser.add_argument(
+        "--format", choices=("table", "github"), default="table",
+        help="github: `columns=ID,..` for a job's outputs, nothing after the sign where there is none",
+    )  # fmt: skip
     add_files(parser, "columns")
 
 
@@ -33,6 +37,9 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     made = proposed(found)
     if options.write and made:
         releases.write(path, made, listed)
+    if options.format == "github":
+        print(f"columns={','.join(f'triton-{release.triton}' for release in made)}")
+        return 0
     written = escape.terminal(str(path)) if options.write else ""
     print(text(found, listed, written), end="")
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from crosswarp.matrix.results.comparison import Pair
 from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import Run, Store
 from crosswarp.matrix.results.verdict import Healed, Verdict, judge
+from crosswarp.reports.findings import demonstrations
+from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.findings.missing import unreached
 
 LATEST = "run"
@@ -34,6 +36,8 @@ class Side:
     column: str | None = None
     # Columns that did not come to all of their cells.
     unreached: frozenset[str] = frozenset()
+    # Of its kernels, those that only show a known issue.
+    demonstrations: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> list[str]:
@@ -69,6 +73,13 @@ class Diff:
     after: Side
     pairs: Sequence[Pair]
     groups: Sequence[Group]
+    # What was left out: the demonstrations of known issues, where one begins or ends.
+    apart: Sequence[Group] = ()
+
+    @property
+    def every(self) -> list[Pair]:
+        """The pairs, and those that stand apart."""
+        return [*self.pairs, *(pair for group in self.apart for pair in group.pairs)]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -85,7 +96,9 @@ class Diff:
         return any(outcome in comparison.WORSE for outcome in self.counts)
 
 
-def diff(before: Side, after: Side, issues: Sequence[Issue]) -> Diff:
+def diff(before: Side, after: Side, issues: Sequence[Issue], demonstrated: bool = False) -> Diff:
+    """Between columns the demonstrations of known issues stand apart, unless they are `demonstrated`: which release
+    shows which issue is no news. Between runs of the same columns nothing is left out."""
     before, after = _aligned(before, after)
     across = before.column != after.column
     pairs = comparison.pairs(
@@ -99,7 +112,22 @@ def diff(before: Side, after: Side, issues: Sequence[Issue]) -> Diff:
             f"{before.title} and {after.title} have no cell in common that ran on both sides. {HOW}"
         )
     verdicts = [judge(side.records, issues) for side in (before, after)]
-    return Diff(before, after, pairs, groups(pairs, verdicts))
+    shows = before.demonstrations | after.demonstrations
+    return apart(before, after, pairs, verdicts, shows if across and not demonstrated else ())
+
+
+def apart(
+    before: Side,
+    after: Side,
+    pairs: Sequence[Pair],
+    verdicts: Sequence[Verdict],
+    shows: Collection[str],
+) -> Diff:
+    """The groups of the pairs, those of the kernels `shows` apart from the rest."""
+    mine = [pair for pair in pairs if pair.record.kernel in shows]
+    rest = [pair for pair in pairs if pair.record.kernel not in shows] if mine else pairs
+    told = [one for one in groups(mine, verdicts) if one.outcome in ("regressed", "fixed")]
+    return Diff(before, after, rest, groups(rest, verdicts), told)
 
 
 def is_file(text: str) -> bool:
@@ -112,10 +140,10 @@ def side(text: str, store: Path) -> Side:
     """What `text` names; `HOW` says what it may be."""
     path = Path(text)
     if path.is_file():
-        return Side(path.name, baseline.read(path))
+        return _of_baseline(path)
     name, _, column = text.partition(":")
     if column and Path(name).is_file():
-        return _column(Side(Path(name).name, baseline.read(Path(name))), column)
+        return _column(_of_baseline(Path(name)), column)
     if "/" in name or name.endswith(".json"):
         raise UsageError(
             f"{name}: there is no such baseline. Write one: crosswarp baseline write {name}"
@@ -130,11 +158,17 @@ def side(text: str, store: Path) -> Side:
     return _column(found, column) if column else found
 
 
+def _of_baseline(path: Path) -> Side:
+    records = baseline.read(path)
+    return Side(path.name, records, demonstrations=demonstrations.among(r.kernel for r in records))
+
+
 def _of_run(store: Store, run: Run) -> Side:
     whole = "" if run.status == "finished" else f" ({run.status})"
     records = store.records(run.id)
     short = unreached(store.planned(run.id), by_column(records, _planned(run)))
-    return Side(f"{run.name}{whole}", records, unreached=frozenset(short))
+    shows = demonstrations.among((record.kernel for record in records), run.plan)
+    return Side(f"{run.name}{whole}", records, None, frozenset(short), shows)
 
 
 def _column_of_latest(store: Store, column: str) -> Side:
@@ -209,7 +243,12 @@ def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict]) -> list[Group]:
     order = {outcome: number for number, outcome in enumerate(comparison.OUTCOMES)}
     return sorted(
         found.values(),
-        key=lambda group: (order[group.outcome], group.issue is not None, min(group.kernels)),
+        key=lambda group: (
+            order[group.outcome],
+            group.issue is not None,
+            WORST.index(_told(group.pairs[0]).outcome),
+            min(group.kernels),
+        ),  # fmt: skip
     )
 
 

@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.record import OUTCOMES, Record
 from crosswarp.matrix.results.verdict import Verdict
 
 # What became of one place; of several together, the first of these.
 Mark = Literal["regressed", "known", "not-run", "healed", "ok", "unsupported"]
 MARKS: tuple[Mark, ...] = get_args(Mark)
+# The worst outcome of a kernel's cells is its mark; a cell that did not run hides no red one.
+WORST = (
+    "crash",
+    "timeout",
+    "fault",
+    "mismatch",
+    "compile-error",
+    "api-error",
+    "limit",
+    "pass",
+    "unsupported",
+    "not-run",
+)
+assert sorted(WORST) == sorted(OUTCOMES)
 # column, target, lane, kernel, case, configuration
 Place = tuple[str, str, str, str, str, str]
 

@@ -14,6 +14,7 @@ from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.results import packaged, supported
 from crosswarp.matrix.results.record import LANES, LANES_OF_TARGETS, Record
 from crosswarp.matrix.results.store import Run
+from crosswarp.reports.findings import demonstrations
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Shown:
     found: supported.Supported
     # What the metadata of the library whose tests these are says of "triton" and "torch".
     declares: Mapping[str, str] = field(default_factory=dict)
+    # How many kernels that only show a known issue were left out.
+    apart: int = 0
 
     @property
     def of(self) -> str:
@@ -42,8 +45,11 @@ def measured(
     kernels: Sequence[str],
     targets: Sequence[str],
     lanes: Sequence[str],
+    demonstrated: bool = False,
 ) -> Shown:
     """The ranges of a stored run (the latest, without a number); the last three are globs as the command line has them.
+
+    Kernels that only show a known issue are left out, unless they are `demonstrated` or chosen by name.
 
     Raises UsageError for what the run does not hold, StoreError for a store that cannot be read.
     """
@@ -63,6 +69,10 @@ def measured(
         left = {record.target for record in compiled} - {record.target for record in wanted}
         records = [r for r in records if r.lane not in LANES_OF_TARGETS or r.target not in left]
     records = _chosen(records, kernels, "kernel", lambda record: record.kernel, one.id)
+    apart = frozenset[str]()
+    if not (kernels or demonstrated):
+        apart = demonstrations.among((record.kernel for record in records), one.plan)
+        records = demonstrations.without(records, apart)
     columns = one.plan.get("columns", ())
     return Shown(
         one,
@@ -73,6 +83,7 @@ def measured(
             records, table, columns if isinstance(columns, (list, tuple)) else (), short
         ),
         declares=_declares(one),
+        apart=len(apart),
     )
 
 

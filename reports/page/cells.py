@@ -10,12 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from crosswarp import compat
 from crosswarp.matrix.results.comparison import OUTCOMES, THRESHOLDS
 from crosswarp.matrix.results.figures import launches
 from crosswarp.matrix.results.record import MODES, RED, Record
+from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.page.model import Column, Kernel, Model
 from crosswarp.reports.page.text import block, line, web
-from crosswarp.reports.text.table import WORST
 
 CHANGES = tuple(outcome for outcome in OUTCOMES if outcome not in ("same", "unknown"))
 # The worst of these is the least; of all others it is the most.
@@ -49,6 +50,7 @@ def grid(model: Model) -> dict[str, Any]:
         "kernels": [
             {"name": line(k.name), "slug": k.slug, "shows": k.shows_issue} for k in model.kernels
         ],
+        "shims": [shim.name for shim in compat.all_shims()],
         "issues": {
             model.issue_slugs[issue.id]: {
                 "id": issue.id,
@@ -162,7 +164,7 @@ def _changes(model: Model) -> dict[Place, list[int]]:
     found: dict[Place, list[int]] = defaultdict(lambda: [0, 0])
     for column in model.columns:
         before = model.before(column.id)
-        for pair in model.upgrades[before.id, column.id].pairs if before else ():
+        for pair in model.upgrades[before.id, column.id].every if before else ():
             if pair.after is not None and pair.comparison.outcome in CHANGES:
                 bit = 1 << CHANGES.index(pair.comparison.outcome)
                 found[_place(pair.after)][MODES.index(pair.after.mode)] |= bit

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from crosswarp import kernels
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import comparison
@@ -71,12 +70,8 @@ class Model:
     def kernels(self) -> list[Kernel]:
         """The suite, then the small ones that each show an issue; both by name."""
         names = [name for name in self.view.by_kernel if name != "*"]
-        plan = self.view.run.plan
-        ours = not (plan.get("suite") or plan.get("library"))
-        found = [
-            Kernel(name, slug, ours and name in kernels.KNOWN_ISSUES)
-            for name, slug in slugs(names).items()
-        ]
+        shows = self.view.demonstrations
+        found = [Kernel(name, slug, name in shows) for name, slug in slugs(names).items()]
         return sorted(found, key=lambda kernel: (kernel.shows_issue, kernel.name))
 
     @cached_property
@@ -109,8 +104,9 @@ class Model:
                     across_columns=True,
                     unreached=(short & {before}, short & {after}),
                 )
-                groups = diff.groups(pairs, [self.view.verdict])
-                found[before, after] = Diff(sides[0], sides[1], pairs, groups)
+                found[before, after] = diff.apart(
+                    sides[0], sides[1], pairs, [self.view.verdict], self.view.demonstrations
+                )
         return found
 
     def before(self, column: str) -> Column | None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from crosswarp import compat
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.comparison import WORSE
-from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.record import MODES, Record
 from crosswarp.reports.findings.diff import Diff, Group
+from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.page.missing import of_column
 from crosswarp.reports.page.model import Column, Kernel, Model
 from crosswarp.reports.page.text import block
 from crosswarp.reports.text import diff_text
-from crosswarp.reports.text.table import WORST
 
 HEAVIER = tuple(outcome for outcome in WORSE if outcome != "regressed")
 MAX_SEEN = 4
@@ -92,14 +93,19 @@ def column(model: Model, column: Column) -> dict[str, Any]:
 
 
 def upgrade_table(model: Model) -> list[tuple[Column, list[tuple[Column, tuple | None]]]]:
-    """For each column, the newer ones: how many cells regressed, are heavier, and of the former are healed."""
+    """For each column, the newer ones: how many cells regressed, are heavier, of the former are healed, and by mode."""
 
-    def worse(before: Column, after: Column) -> tuple[int, int, int] | None:
+    def worse(before: Column, after: Column) -> tuple[int, int, int, dict] | None:
         diff = model.upgrades.get((before.id, after.id))
         if diff is None:
             return None
-        heavier = sum(diff.counts.get(one, 0) for one in HEAVIER)
-        return diff.counts.get("regressed", 0), heavier, _healed(diff)
+        tally = Counter((pair.record.mode, pair.comparison.outcome) for pair in diff.pairs)
+        by_mode = {
+            mode: (tally[mode, "regressed"], sum(tally[mode, one] for one in HEAVIER))
+            for mode in MODES
+        }
+        regressed, heavier = map(sum, zip(*by_mode.values()))
+        return regressed, heavier, _healed(diff), {"both": (regressed, heavier), **by_mode}
 
     return [
         (before, [(after, worse(before, after)) for after in model.columns])
@@ -159,6 +165,20 @@ def _upgrade(model: Model, before: Column, after: Column, diff: Diff) -> dict[st
         "counts": {o: n for o, n in diff.counts.items() if o not in ("same", "unknown")},
         "healed": _healed(diff),
         "groups": [_group(model, group) for group in diff.groups if group.outcome != "unknown"],
+        "apart": [
+            (
+                told,
+                list(
+                    {
+                        g.issue.id: g.issue for g in diff.apart if g.issue and g.outcome == outcome
+                    }.values()
+                ),
+            )
+            for outcome, told in (
+                ("regressed", "Known issues that begin"),
+                ("fixed", "Known issues that end"),
+            )
+        ],  # fmt: skip
         "command": f"crosswarp diff {model.view.run.id}:{before.id} {model.view.run.id}:{after.id}",
     }
 
@@ -197,3 +217,23 @@ def _proof(model: Model, issue: Issue, kernel: str) -> str:
 
 def _tally(model: Model, column: Column, lane: str, target: str, mode: str) -> Counter[str]:
     return model.view.tallies.get((column.id, lane, target, mode), Counter())
+
+
+def shim_rows(model: Model) -> list[tuple[compat.Shim, Issue | None]]:
+    """Each shim, by name, and the issue that it heals where that is among those of the site."""
+    issues = {one.id: one for one in model.issues}
+    by_shim = {one.shim: one for one in model.issues if one.shim}
+    shims = sorted(compat.all_shims(), key=lambda shim: shim.name)
+    return [(shim, issues.get(shim.issue) or by_shim.get(shim.name)) for shim in shims]
+
+
+def counted(kernels: Sequence[Kernel], columns: Sequence[Column]) -> str:
+    """`39 kernels and 25 demonstrations on 11 columns`: the same words wherever they are counted."""
+    shows = sum(kernel.shows_issue for kernel in kernels)
+    told = _plural(len(kernels) - shows, "kernel")
+    told += f" and {_plural(shows, 'demonstration')} of known issues" if shows else ""
+    return f"{told} on {_plural(len(columns), 'column')}"
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from crosswarp import compat
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.facts.language_table import Table
+from crosswarp.matrix.results.record import RED
 from crosswarp.reports.findings import language_view
+from crosswarp.reports.findings.history import Past
+from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.findings.view import View
-from crosswarp.reports.page import cells, pages
+from crosswarp.reports.page import cells, pages, runs
 from crosswarp.reports.page.missing import missing, unsupported
 from crosswarp.reports.page.model import Model
 from crosswarp.reports.page.text import block, line, script, web
+from crosswarp.reports.text.summary import verdict
+from crosswarp.reports.text.table import SIGNS
 
 HERE = Path(__file__).parent
-# What a colour says is also said by a sign. Each is in the fonts that systems come with.
-SIGNS = {
-    "pass": "✓",
-    "mismatch": "≠",
-    "api-error": "!",
-    "compile-error": "✗",
-    "crash": "†",
-    "fault": "‡",
-    "limit": "▲",
-    "timeout": "∞",
-    "unsupported": "–",
-    "not-run": "?",
-}
-
-
+ABOUT = (
+    "Triton kernels on every Triton × torch pair, without a GPU: what breaks with which release, and the shim that "
+    "heals it."
+)
 # What the numbers of a lane are worth, and what it cannot see.
 LANES_SHOW = {
     "compile": "a real launch through the real compiler; nothing is executed, so wrong numbers stay out of sight",
@@ -47,22 +43,43 @@ LANES_SHOW = {
 }
 
 
-def site(view: View, issues: Sequence[Issue], language: Table | None = None) -> dict[str, str]:
-    """Path and text of every file; the language table has a page where it is given."""
+def site(
+    view: View,
+    issues: Sequence[Issue],
+    language: Table | None = None,
+    past: Sequence[Past] = (),
+) -> dict[str, str]:
+    """Path and text of every file; the language table has a page where it is given, and the runs in `past` have one."""
     model = Model(view, issues)
-    render = _Renderer(model, with_language=bool(language))
+    render = _Renderer(model, with_language=bool(language), with_history=bool(past))
     files = {
         "index.html": render(
-            "index.html", "", "Grid", unsupported=unsupported(model), lanes=_lanes(model)
+            "index.html",
+            "",
+            "Grid",
+            unsupported=unsupported(model),
+            lanes=_lanes(model),
+            verdict=verdict(view),
         ),
         "data/grid.js": f"var crosswarp={script({**cells.grid(model), 'signs': SIGNS})};\n",
         "columns/index.html": render(
-            "columns.html", "../", "Upgrades", table=pages.upgrade_table(model)
+            "columns.html",
+            "../",
+            "Upgrades",
+            table=pages.upgrade_table(model),
+            demonstrations=len(view.demonstrations),
         ),
+        "shims/index.html": render("shims.html", "../", "Shims", rows=pages.shim_rows(model)),
         "issues/index.html": render(
             "issues.html", "../", "Known issues", rows=pages.issue_rows(model)
         ),
     }
+    if past:
+        data = {**runs.data(model, past), "outcomes": WORST, "red": RED, "signs": SIGNS}
+        files["history/index.html"] = render(
+            "history.html", "../", "History", rows=runs.rows(past), lost=past[0].more
+        )
+        files["data/history.js"] = f"var crosswarp={script(data)};\n"
     if language:
         failures = language_view.failures(language)
         files["language/index.html"] = render(
@@ -97,6 +114,16 @@ def site(view: View, issues: Sequence[Issue], language: Table | None = None) -> 
     return files
 
 
+def _repository() -> str:
+    """Where crosswarp lives, as its distribution says; empty where that does not say."""
+    try:
+        urls = metadata("crosswarp").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    named = dict(one.partition(", ")[::2] for one in urls)
+    return web(named.get("Repository") or named.get("Source") or "")
+
+
 def _lanes(model: Model) -> list[tuple[str, str]]:
     """The lanes of the run, and what each shows."""
     held = dict.fromkeys(lane for lane, _ in model.grids)
@@ -117,7 +144,7 @@ def _square_class(sign: str) -> str:
 
 
 class _Renderer:
-    def __init__(self, model: Model, with_language: bool) -> None:
+    def __init__(self, model: Model, with_language: bool, with_history: bool) -> None:
         self._environment = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
@@ -135,6 +162,11 @@ class _Renderer:
             "issue_slugs": model.issue_slugs,
             "missing": missing(model),
             "with_language": with_language,
+            "with_history": with_history,
+            "about": ABOUT,
+            "repository": _repository(),
+            "shim_names": {shim.name for shim in compat.all_shims()},
+            "counted": pages.counted,
         }
 
     def __call__(self, template: str, root: str, section: str, **context: Any) -> str:

@@ -139,7 +139,12 @@ def _read_import(module: _Module, statement: ast.Import | ast.ImportFrom, find: 
     followed = find(source) is not None
     for alias in statement.names:
         bound = alias.asname or alias.name
-        if followed and alias.name != "*":
+        if alias.name == "*":
+            # What it binds nobody knows here, so it is always taken.
+            bound = f"* of {source}"
+            module.used_imports.add(bound)
+            module.imports[bound] = [f"from {source} import *"]
+        elif followed:
             module.binds[bound] = (source, alias.name)
         else:
             module.imports[bound] = [f"from {source} import {ast.unparse(alias)}"]

@@ -26,5 +26,15 @@ def typical(cause: Cause) -> Record:
     return min(cause.records, key=lambda record: (record.mode != "bare", not record.config))
 
 
-def file_name(cause: Cause) -> str:
-    return f"{re.sub(r'[^A-Za-z0-9_]+', '-', cause.kernels[0])[:60]}-{cause.key[:8]}.py"
+def is_of_library(shown: View) -> bool:
+    """Whether the run is of a library's own tests, each of which is a pytest and no one script."""
+    return bool(shown.run.plan.get("library"))
+
+
+def ending(shown: View) -> str:
+    return ".sh" if is_of_library(shown) else ".py"
+
+
+def file_name(cause: Cause, shown: View) -> str:
+    name = re.sub(r"[^A-Za-z0-9_]+", "-", cause.kernels[0])[:60]
+    return f"{name}-{cause.key[:8]}{ending(shown)}"

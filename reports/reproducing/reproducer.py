@@ -10,8 +10,10 @@ import ast
 import inspect
 import json
 import re
+import shlex
+import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from crosswarp import compat, kernels
@@ -81,9 +83,16 @@ def _poisoned(allocate):
 
 
 def script(
-    record: Record, suite: Path | None, targets: Mapping[str, Target], name: str = "reproduce.py"
+    record: Record,
+    suite: Path | None,
+    targets: Mapping[str, Target],
+    name: str = "reproduce.py",
+    requires: Sequence[str] = (),
 ) -> str:
-    """The text of the script. Raises UsageError for a kernel whose file is not here or cannot be read."""
+    """The text of the script. What its imports of other packages need, `requires`, stands in its head.
+
+    Raises UsageError for a kernel whose file is not here or cannot be read.
+    """
     source, kernel = _source(record.kernel, suite), escape.line(record.kernel, 200)
     main = f"crosswarp.kernels.{_module(record.kernel)}" if suite is None else record.kernel
     tuned = "autotune" in source
@@ -104,7 +113,9 @@ def script(
         targets.get("sm_90") if record.lane == "interpret" and tuned else None
     )
     parts = [
-        _head(record, name, body, suite, virtual is not None and record.lane != "interpret"),
+        _head(
+            record, name, body, suite, virtual is not None and record.lane != "interpret", requires
+        ),
         _top(record, virtual),
         body,
         *_tail(record, tuned, virtual is not None),
@@ -185,7 +196,9 @@ def _first(call: ast.Call) -> object:
     return given.value if isinstance(given, ast.Constant) else None
 
 
-def _head(record: Record, name: str, body: str, suite: Path | None, virtual: bool) -> str:
+def _head(
+    record: Record, name: str, body: str, suite: Path | None, virtual: bool, requires: Sequence[str]
+) -> str:
     what = f"{record.outcome}: {record.fingerprint or record.reason}"
     found = [f"{name} {record.versions[name]}" for name in _VERSIONS if record.versions.get(name)]
     where = f"{record.target}, lane {record.lane}" + (
@@ -204,6 +217,10 @@ def _head(record: Record, name: str, body: str, suite: Path | None, virtual: boo
             lines.append(
                 f"    python {name} --virtual    without one, with crosswarp: compiles for it, {does}"
             )
+    others = _others(body, suite)
+    if others:
+        with_it = f": pip install {shlex.join(requires)}" if requires else ""
+        lines += ["", f"It imports {', '.join(others)}, which has to be installed{with_it}"]
     lines += [
         "",
         "Exit status 0: it does not show here; 2: it was not tried. Made by crosswarp from its kernel suite.",
@@ -224,12 +241,27 @@ def _quoted(value: object) -> str:
     return json.dumps(value) if isinstance(value, str) and value.isascii() else repr(value)
 
 
-def _needs(record: Record, body: str, suite: Path | None) -> list[str]:
-    """What has to be installed, or to lie beside the script."""
+def _imported(body: str) -> list[str]:
+    """The top-level modules that a script imports, wherever in it."""
     tree = ast.parse(body)
     named = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     named += [a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names]
-    first = dict.fromkeys(name.partition(".")[0] for name in named)
+    return list(dict.fromkeys(name.partition(".")[0] for name in named))
+
+
+def _others(body: str, suite: Path | None) -> list[str]:
+    """Those of other packages than torch, Triton and crosswarp."""
+    known = {"torch", "triton", "crosswarp", "", *sys.stdlib_module_names}
+    return [
+        name
+        for name in _imported(body)
+        if name not in known and not (suite and (suite / f"{name}.py").is_file())
+    ]
+
+
+def _needs(record: Record, body: str, suite: Path | None) -> list[str]:
+    """What has to be installed, or to lie beside the script."""
+    first = _imported(body)
     ours = record.mode == "shimmed" or "crosswarp" in first
     beside = [
         f"{name}.py beside it" for name in first if suite and (suite / f"{name}.py").is_file()

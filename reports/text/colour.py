@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from crosswarp.matrix.results.record import RED
+from crosswarp.reports.text.table import SIGNS
 
 _RED, _GREEN, _YELLOW, _BOLD, _FAINT = "31", "32", "33", "1", "2"
 # Whole lines, by how they begin.
@@ -22,14 +23,20 @@ _LINES = (
     (r"Not as expected|Nothing ran|This run is not whole|Worse:|Problem:|.*: not run:$", _RED),
     (r"UNEXPECTEDLY GREEN|Missing:", _YELLOW),
     (r"As expected|Nothing regressed", _GREEN),
-    (r"(column|kernel|comparison)  |Regressions \(|[a-z]+: [\w, ]+$|First (bad|good):", _BOLD),
+    (
+        r"(column|kernel|comparison|outcome|shows a known issue)  |Known upstream|[a-z]+: [\w, ]+$|First (bad|good):",
+        _BOLD,
+    ),
 )
 _LINE = [(re.compile(pattern), style) for pattern, style in _LINES]
 # An outcome where it stands alone: in a grid, or at the head of its row.
 _OUTCOME = re.compile(
     rf"(?<=  |→ )({'|'.join(map(re.escape, RED))}|pass|unsupported|not-run)(?=  | →|:|$)"
 )
+# Two signs of a grid, or one, in their column.
+_SIGN = re.compile(rf"(?<=  )[{re.escape(''.join(SIGNS.values()))}]{{1,2}}(?=  |$)")
 _OF_OUTCOME = {"pass": _GREEN, "unsupported": _FAINT, "not-run": _YELLOW}
+_WORDS = {sign: outcome for outcome, sign in SIGNS.items()}
 # Of ASCII alone, as the sequence wants it; a sentence's end is no part of it.
 _ADDRESS = re.compile(r"https?://[!-~]+(?<![.,;:!?)\"'])")
 
@@ -79,9 +86,14 @@ def _line(line: str, able: Terminal) -> str:
             line = _styled(line, style)
         else:
             line = _OUTCOME.sub(lambda m: _styled(m[0], _OF_OUTCOME.get(m[0], _RED)), line)
+            line = _SIGN.sub(lambda m: "".join(_sign(one) for one in m[0]), line)
     if able.links:
         line = _ADDRESS.sub(lambda m: f"\x1b]8;;{m[0]}\x1b\\{m[0]}\x1b]8;;\x1b\\", line)
     return line
+
+
+def _sign(sign: str) -> str:
+    return _styled(sign, _OF_OUTCOME.get(_WORDS[sign], _RED))
 
 
 def _styled(text: str, style: str) -> str:

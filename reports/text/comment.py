@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from crosswarp.reports.findings.causes import Cause, not_healed, unexpected
+from crosswarp.reports.findings.diff import Group
 from crosswarp.reports.findings.missing import missing
+from crosswarp.reports.findings.since import Since
 from crosswarp.reports.findings.standing import standing
 from crosswarp.reports.findings.view import Regression, View, day
 from crosswarp.reports.text import escape
@@ -66,10 +68,12 @@ class _Page:
             self.left_out.append(f"{lost} of {len(section.rows)} rows of “{section.title}”")
 
 
-def comment(view: View, link: str = "", limit: int = LIMIT) -> str:
-    """`link`: where the whole report is."""
+def comment(view: View, link: str = "", limit: int = LIMIT, since: Since | None = None) -> str:
+    """`link`: where the whole report is. What is new `since` stands first."""
     page = _Page(limit)
-    page.parts.append(_head(view))
+    page.parts.append(_head(view, since))
+    for section in _new(since) if since else ():
+        page.add(section)
     if link:
         page.parts.append(escape.link("The whole report", link))
     for section in _sections(view):
@@ -81,7 +85,7 @@ def comment(view: View, link: str = "", limit: int = LIMIT) -> str:
     return "\n\n".join(page.parts) + "\n"
 
 
-def _head(view: View) -> str:
+def _head(view: View, since: Since | None) -> str:
     found = standing(view)
     sign = "⚠️" if view.verdict.unexpectedly_green and found.state == "known" else ""
     sign = sign or _SIGNS.get(found.state, "⚠️")
@@ -95,7 +99,47 @@ def _head(view: View) -> str:
             said.append(_some(some, 20))
     if plan.get("commit"):
         said.append(f"commit {escape.code(str(plan['commit'])[:60])}")
-    return f"### {sign} crosswarp: {found.told()}\n\n{'; '.join(said)}"
+    return f"### {sign} crosswarp: {_told(since)}{found.told()}\n\n{'; '.join(said)}"
+
+
+def _told(since: Since | None) -> str:
+    if since is None or since.why_not:
+        return ""
+    worse, fixed = (sum(len(g.pairs) for g in groups) for groups in (since.worse, since.fixed))
+    told = [f"{n:,} {what}" for n, what in ((worse, "newly red"), (fixed, "fixed")) if n]
+    return f"{' · '.join(told) or 'nothing new'} · "
+
+
+def _new(since: Since) -> list[Section]:
+    name = _code(since.name)
+    if since.why_not:
+        row = f"- not compared with {name}: {_code(since.why_not)}"
+        return [Section("What is new", [row])]
+    sections = []
+    for groups, what in (
+        (since.worse, "Newly red"),
+        (since.changed, "Red for another reason"),
+        (since.fixed, "Fixed"),
+    ):
+        if groups:
+            heads = ["kernels", "cells", "now", "issue", "healed"]
+            rows = [_group(group) for group in groups]
+            sections.append(_table(f"{what} since {name}", heads, rows))
+    if since.heavier:
+        told = f"- {since.heavier:,} cells are green and heavier or slower than in {name}"
+        sections.append(Section("Heavier", [told]))
+    if not sections:
+        sections.append(Section("What is new", [f"- nothing since {name}"]))
+    return sections
+
+
+def _group(group: Group) -> list[str]:
+    told = next((p.after or p.before for p in group.pairs if (p.after or p.before)), None)
+    now = f"{told.outcome}: {_code(told.fingerprint)}" if told and told.red else "pass"
+    return [
+        _some([*group.kernels]), f"{len(group.pairs):,}", now, _code(group.issue.id) if group.issue else "not known",
+        f"{group.healed:,}" if group.healed else "",
+    ]  # fmt: skip
 
 
 def _sections(view: View) -> list[Section]:

@@ -11,32 +11,78 @@ from crosswarp.matrix.results.comparison import METRICS, WORSE, Change, Pair
 from crosswarp.matrix.results.record import Record
 from crosswarp.reports.findings.diff import Diff, Group, Side
 from crosswarp.reports.text import escape
-from crosswarp.reports.text.layout import fill, row
+from crosswarp.reports.text.layout import WIDTH, fill, row
 from crosswarp.reports.text.markdown import pipes, short
 
 # Raised when a field changes its meaning or goes away; a new field does not.
 FORMAT = 1
 MAX_CHANGES = 4
 MAX_PLACES = 4
+# Of a line, beside which there is room for what happened.
+_NAMES = 44
 
 
-def terminal(diff: Diff) -> str:
+def terminal(diff: Diff, verbose: bool = False) -> str:
+    """The verdict first and last. Of what is known and healed, and of what is heavier, a line each unless `verbose`."""
     parts = [
         f"{escape.line(diff.before.title)} → {escape.line(diff.after.title)}",
+        _last_line(diff),
         tabulate(list(diff.counts.items()), ["comparison", "cells"], disable_numparse=True),
     ]
-    outcome = ""
+    outcome, brief = "", list[str]()
     for group in diff.groups:
         if group.outcome != outcome:
-            outcome = group.outcome
+            parts += ["\n".join(brief)] if brief else []
+            outcome, brief = group.outcome, []
             title = outcome.upper() if outcome in WORSE else outcome.capitalize()
             parts.append(f"{title} ({diff.counts[outcome]} cells)")
+        if not verbose and (short := _brief(group)):
+            brief.append(short)
+            continue
         rows = [row(name, text) for name, text in facts(group)]
         parts.append("\n".join([fill("  ", escape.line(_title(group))), *rows]))
+    parts += ["\n".join(brief)] if brief else []
+    parts += _apart(diff)
     for note, cells in diff.notes.items():
         parts.append(fill("", f"Not compared ({cells} cells): {note}."))
+    if not verbose and any(map(_brief, diff.groups)):
+        parts.append("All of it: -v.")
     parts.append(_last_line(diff))
     return "\n\n".join(parts) + "\n"
+
+
+def _brief(group: Group) -> str:
+    """A line for what is known and healed, for what only grew heavier and for what is fixed; empty for the rest."""
+    names = escape.line(_names(group), _NAMES)
+    if group.outcome in ("resource-regressed", "slower", "changed"):
+        found = _changes(group)
+        more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+        first = next((f"{metric} {text.partition(':')[0]}" for metric, text in found), "")
+        return _one_line(f"{names}: {first}{more}")
+    healed = group.issue is not None and group.healed == len(group.pairs)
+    if group.outcome == "fixed" or (group.outcome == "regressed" and healed):
+        issue = f"{group.issue.id}: {group.issue.title}" if group.issue else "no known issue"
+        told = "" if group.outcome == "fixed" else "healed, "
+        return _one_line(f"{names}: {told}{issue}")
+    return ""
+
+
+def _one_line(text: str) -> str:
+    return f"  {escape.line(text, WIDTH - 2)}"
+
+
+def _apart(diff: Diff) -> list[str]:
+    """The demonstrations that were left out: which known issues begin here, and which are gone."""
+    lines = []
+    for outcome, told in (("regressed", "begin"), ("fixed", "are gone")):
+        mine = [group for group in diff.apart if group.outcome == outcome]
+        ids = sorted({group.issue.id if group.issue else "not known" for group in mine})
+        if ids:
+            healed = sum(group.healed for group in mine) == sum(len(group.pairs) for group in mine)
+            by = ", all of their cells healed by shims" if outcome == "regressed" and healed else ""
+            lines.append(fill("  ", f"{told}: {', '.join(ids)}{by}"))
+    title = "Known issues, by the kernels that each show one (not counted above; --demonstrations):"
+    return ["\n".join([fill("", title), *lines])] if lines else []
 
 
 def markdown(diff: Diff) -> str:
@@ -48,6 +94,7 @@ def markdown(diff: Diff) -> str:
     if told:
         heads = ["comparison", "cause", "kernels", "before → now", "upstream", "healed by"]
         parts.append(pipes(heads, [_cells(group) for group in told]))
+    parts += [escape.markdown(" ".join(text.split())) for text in _apart(diff)]
     parts += [
         f"Not compared ({n} cells): {escape.markdown(note)}." for note, n in diff.notes.items()
     ]
@@ -62,6 +109,15 @@ def export(diff: Diff) -> str:
         "worse": diff.worse,
         "counts": diff.counts,
         "notes": diff.notes,
+        "demonstrations_left_out": [
+            {
+                "comparison": group.outcome,
+                "issue": group.issue.id if group.issue else None,
+                "cells": len(group.pairs),
+                "healed": group.healed,
+            }
+            for group in diff.apart
+        ],
         "groups": [
             {
                 "comparison": group.outcome,
@@ -79,8 +135,12 @@ def export(diff: Diff) -> str:
     return escape.document(document)
 
 
+def _names(group: Group) -> str:
+    return ", ".join(f"{kernel} ({cells})" for kernel, cells in sorted(group.kernels.items()))
+
+
 def _title(group: Group) -> str:
-    names = ", ".join(f"{kernel} ({cells})" for kernel, cells in sorted(group.kernels.items()))
+    names = _names(group)
     return f"{names}: {group.issue.title} [{group.issue.id}]" if group.issue else names
 
 

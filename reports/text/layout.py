@@ -40,8 +40,9 @@ def wrapped(name: str, text: str) -> str:
     return "\n".join([f"{name}:", *(fill("  ", line) for line in lines if line)])
 
 
-def fill(prefix: str, text: str) -> str:
-    text = " ".join(_words(text, WIDTH - len(prefix)))
+def fill(prefix: str, text: str, whole: bool = True) -> str:
+    """`whole`: whether a long word with a slash may stick out, as what somebody would copy."""
+    text = " ".join(_words(text, WIDTH - len(prefix), whole))
     # Addresses and paths stay whole: a link that is cut in two is no link.
     return textwrap.fill(
         text or "-", WIDTH, initial_indent=prefix, subsequent_indent=" " * len(prefix),
@@ -57,9 +58,9 @@ def column_id(column: str) -> str:
     return "\n".join(escape.line(part, _LONGEST_ID) for part in name.split("\n"))
 
 
-def _words(text: str, room: int) -> Iterable[str]:
+def _words(text: str, room: int, whole: bool) -> Iterable[str]:
     for word in text.split(" "):
-        if len(word) <= room or ("/" in word and len(word) <= _LONGEST_WORD):
+        if len(word) <= room or (whole and "/" in word and len(word) <= _LONGEST_WORD):
             yield word
         else:
             yield from textwrap.wrap(word, room, break_on_hyphens=False)

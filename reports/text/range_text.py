@@ -184,6 +184,10 @@ def _remarks(shown: Shown) -> list[str]:
         if stand_ins:
             lines.append(f"{one.release.triton} was measured as {', '.join(stand_ins)}.")
     lines += [f"Left out: {column}: {why}." for column, why in shown.found.left_out.items()]
+    if shown.apart:
+        lines.append(
+            f"Left out: {shown.apart} kernels that each show a known issue, red by design (--demonstrations)."
+        )
     if shown.run.status != "finished":
         lines.append(f"Run {shown.run.id} is not whole: {shown.run.status}.")
     return lines

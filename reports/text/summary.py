@@ -1,9 +1,9 @@
-"""The end of a run, on a terminal of 80 columns: counts, then each regression once, then what nobody expected."""
+"""The end of a run, on a terminal of 80 columns: the verdict, what is new, what is known, the verdict."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.results import comparison
@@ -11,10 +11,12 @@ from crosswarp.matrix.results.cause import RootCause, cause_of, words
 from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record
 from crosswarp.matrix.results.verdict import triton_of
 from crosswarp.matrix.running import progress
+from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.findings.missing import missing
-from crosswarp.reports.findings.view import Regression, View
+from crosswarp.reports.findings.view import View
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.again import command
+from crosswarp.reports.text.known import known
 from crosswarp.reports.text.layout import LONGEST, WIDTH, column_id, fill, row, tight, wrapped
 
 MAX_LISTED = 10
@@ -25,26 +27,31 @@ _HEADS = {
 }  # fmt: skip
 
 
-def summary(view: View) -> str:
+def summary(view: View, verbose: bool = False, grid: str = "") -> str:
+    """What a reader wants first stands first, and the verdict also last, where a terminal has scrolled to."""
+    ended = verdict(view)
     parts = [
+        ended,
         _head(view),
-        counts(view),
         *_environments(view),
         *_missing(view),
-        *_regressions(view),
+        *_notes(view),
         *_unexpected(view),
+        counts(view),
+        *known(view, verbose),
+        *_heavier(view),
+        grid,
+        ended,
     ]
-    parts += _heavier(view)
-    parts += _notes(view)
-    parts.append(_last_line(view))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def counts(view: View) -> str:
-    """Cells per column, lane and mode; outcomes that did not occur are left out."""
-    seen, lines = tally(view)
+    """Cells per column, lane and mode; outcomes that did not occur are left out, demonstrations are told below."""
+    seen, lines = tally(view, view.demonstrations)
     if not lines:
         return "Nothing was recorded."
+    apart = _demonstrations(view)
     rows = []
     for column, lane, mode, found in lines:
         # a long name goes on in rows of its own
@@ -54,19 +61,38 @@ def counts(view: View) -> str:
     heads = ["column", "lane", "mode", *(_HEADS[outcome] for outcome in seen)]
     text = tight(heads, rows, left=3)
     if max(map(len, text.splitlines())) <= WIDTH:
-        return text
+        return text + apart
     # So many outcomes, or so long a name, that a column for each is too much: they are told in words.
-    return "\n".join(
-        fill(f"{escape.line(column, 24):<24}  {lane:<9}  {mode:<7}  ", progress.counts(found))
-        for column, lane, mode, found in lines
+    return (
+        "\n".join(
+            fill(f"{escape.line(column, 24):<24}  {lane:<9}  {mode:<7}  ", progress.counts(found))
+            for column, lane, mode, found in lines
+        )
+        + apart
     )
 
 
-def tally(view: View) -> tuple[list[str], list[tuple[str, str, str, Counter[str]]]]:
-    """The outcomes that occurred, and how often, by column, lane and mode."""
+def _demonstrations(view: View) -> str:
+    if not view.demonstrations:
+        return ""
+    cells = [record for name in view.demonstrations for record in view.by_kernel[name]]
+    red = Counter(record.mode for record in cells if record.red)
+    told = (
+        f"Apart from these, {len(view.demonstrations)} kernels that each show a known issue: {len(cells):,} cells, "
+        f"{red['bare']:,} red bare, {red['shimmed']:,} red shimmed."
+    )
+    return f"\n\n{fill('', told)}"
+
+
+def tally(
+    view: View, without: Collection[str] = ()
+) -> tuple[list[str], list[tuple[str, str, str, Counter[str]]]]:
+    """The outcomes that occurred, and how often, by column, lane and mode; of the kernels `without` some."""
     mine: dict[tuple[str, str, str], Counter[str]] = {}
-    for (column, lane, _, mode), found in view.tallies.items():
-        mine.setdefault((column, lane, mode), Counter()).update(found)
+    for record in view.records:
+        if record.kernel not in without:
+            place = (record.column, record.lane, record.mode)
+            mine.setdefault(place, Counter())[record.outcome] += 1
     order = {column: number for number, column in enumerate(view.columns)}
     places = sorted(mine, key=lambda place: (order[place[0]], *_lane_order(place[1:])))
     seen = {outcome for found in mine.values() for outcome in found}
@@ -109,54 +135,6 @@ def _missing(view: View) -> list[str]:
         if lines
         else []
     )
-
-
-def _regressions(view: View) -> list[str]:
-    known = [group for group in view.regressions if group.issue]
-    if not known:
-        return []
-    return [
-        f"Regressions ({len(known)}), each known upstream:",
-        *(_regression(group) for group in known),
-    ]
-
-
-def _regression(group: Regression) -> str:
-    issue = group.issue
-    assert issue is not None
-    if group.shims:
-        healed = f"by {', '.join(group.shims)} ({group.healed} of {group.cells} cells)"
-    elif issue.shim:
-        healed = f"not seen: {issue.shim} should ({group.cells} cells)"
-    else:
-        healed = issue.workaround or "no shim"
-    rows = [
-        (
-            "first bad",
-            f"{group.first_column}" + (f", fixed in {issue.fixed_in}" if issue.fixed_in else ""),
-        ),
-        ("where", _where(group)),
-        ("outcome", f"{group.outcome}: {group.fingerprint}"),
-        ("upstream", " ".join(issue.links)),
-        ("healed", healed),
-    ]
-    return "\n".join(
-        [
-            fill("  ", escape.line(f"{group.kernel}: {issue.title} [{issue.id}]", LONGEST)),
-            *(row(*one) for one in rows),
-        ]
-    )
-
-
-def _where(group: Regression) -> str:
-    parts = [", ".join(group.columns), ", ".join(group.targets)]
-    if group.configs:
-        shown = group.configs[:4]
-        parts.append(
-            "; ".join(shown)
-            + (f"; and {len(group.configs) - 4} more" if len(group.configs) > 4 else "")
-        )
-    return " / ".join(parts)
 
 
 def _unexpected(view: View) -> list[str]:
@@ -215,7 +193,7 @@ def _advice(view: View, first: Record) -> str:
             "New: mend it in the library, or raise the range in its metadata. Where Triton is at fault, report it "
             "upstream and keep a record in issues.toml beside the library's settings."
         )
-        return "\n".join([fill("  ", told), row("the first", again), record])
+        return "\n".join([fill("  ", told), row("the first", again), script + record])
     if run.plan.get("suite"):
         told = (
             "New: mend the kernel. Where Triton is at fault, report it upstream and keep a record in a file of yours "
@@ -250,11 +228,13 @@ def _cells(found: Iterable[tuple[Record, str]]) -> str:
     causes: dict[RootCause, list[Record]] = {}
     for record, issue in found:
         causes.setdefault(cause_of(record, issue), []).append(record)
-    for group in list(causes.values())[:MAX_LISTED]:
+    # What died comes before what was merely refused.
+    ordered = sorted(causes.values(), key=lambda group: WORST.index(group[0].outcome))
+    for group in ordered[:MAX_LISTED]:
         first, kernels = group[0], len({record.kernel for record in group})
         more = f" and {len(group) - 1} more like it" if len(group) > 1 else ""
         more += f", in {kernels} kernels" if kernels > 1 else ""
-        lines.append(fill("  ", escape.line(first.id, LONGEST) + more))
+        lines.append(fill("  ", escape.line(first.id, LONGEST) + more, whole=False))
         if first.outcome != "pass":
             lines.append(row(first.outcome, words(first)))
     if len(causes) > MAX_LISTED:
@@ -269,19 +249,34 @@ def _notes(view: View) -> list[str]:
     return [wrapped("Problem", text) for text in dict.fromkeys(problems)]
 
 
-def _last_line(view: View) -> str:
-    verdict, code = view.verdict, view.run.exit_code
+def verdict(view: View) -> str:
+    """How the run ended, in a sentence."""
+    found, code = view.verdict, view.run.exit_code
     if view.run.status != "finished":
-        said = f"This run is not whole: {view.run.status}. What had finished stands above."
+        said = f"This run is not whole: {view.run.status}. What had finished is told here."
         return fill("", escape.line(said, LONGEST))
     if code == 0:
-        healed = f", {len(verdict.healed)} of them green shimmed" if verdict.healed else ""
-        left = len(verdict.unhealed)
+        healed = f", {len(found.healed)} of them green shimmed" if found.healed else ""
+        left = len(found.unhealed)
         healed += f", {left} red with the shims too, which heal none of these" if left else ""
-        return fill("", f"As expected: {len(verdict.known)} red cells, all known upstream{healed}.")
+        return fill("", f"As expected: {len(found.known)} red cells, all known upstream{healed}.")
     meaning = {
-        1: "Not as expected: see above.",
+        1: f"Not as expected: {_wrong(view)}",
         2: "Nothing ran.",
         3: "An environment could not be built or was not the planned one; the other columns ran.",
     }
     return fill("", f"{meaning.get(code or -1, 'Ended')} (exit {code})")
+
+
+def _wrong(view: View) -> str:
+    verdict = view.verdict
+    found = [
+        (len(verdict.unexpected_red), "unexpectedly red"),
+        (len(verdict.shim_failed), "not healed"),
+        (len(verdict.unexpectedly_green), "unexpectedly green"),
+    ]
+    told = [
+        f"{cells:,} {'cell' if cells == 1 else 'cells'} {what}" for cells, what in found if cells
+    ]
+    # A run can be whole in its cells and still have gone wrong beside them.
+    return f"{', '.join(told) or 'something went wrong beside the cells'}"

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tabulate import tabulate
-
-from crosswarp.matrix.results.record import OUTCOMES, Record
+from crosswarp.matrix.results.record import Record
+from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.layout import LONGEST, WIDTH, fill
 
 ABSENT = "-"
-# The worst outcome of a kernel's cells is its mark; a cell that did not run hides no red one.
-WORST = (
-    "crash",
-    "timeout",
-    "fault",
-    "mismatch",
-    "compile-error",
-    "api-error",
-    "limit",
-    "pass",
-    "unsupported",
-    "not-run",
-)
-assert sorted(WORST) == sorted(OUTCOMES)
+# What a colour says is also said by a sign. Each is in the fonts that systems come with.
+SIGNS = {
+    "pass": "✓",
+    "mismatch": "≠",
+    "api-error": "!",
+    "compile-error": "✗",
+    "crash": "†",
+    "fault": "‡",
+    "limit": "▲",
+    "timeout": "∞",
+    "unsupported": "–",
+    "not-run": "?",
+}
+_NAME, _LONGEST_COLUMN = 24, 20
 
 
 @dataclass(frozen=True)
@@ -66,17 +67,87 @@ def _worst(records: Sequence[Record]) -> str:
     return next((outcome for outcome in WORST if outcome in outcomes), ABSENT)
 
 
-def table(view: View) -> str:
+def table(view: View, verbose: bool = False) -> str:
+    """On a terminal: signs instead of words, with a legend, and as many columns side by side as there is room for.
+
+    A kernel that passes wherever it is supported is counted, and shown when `verbose`.
+    """
     parts = [
-        f"{escape.line(column)} is {escape.line(view.label(column))}"
+        fill("", f"{escape.line(column)} is {escape.line(view.label(column), LONGEST)}")
         for column in view.columns
         if view.label(column) != column
     ]
+    seen: set[str] = set()
     for grid in grids(view):
-        rows = [[escape.line(kernel, 60), *marks] for kernel, marks in grid.rows]
-        heads = ["kernel", *(escape.line(column) for column in grid.columns)]
-        body = tabulate(rows, heads, tablefmt="simple", disable_numparse=True)
-        parts.append(
-            f"{grid.lane}: {', '.join(escape.line(target, 60) for target in grid.targets)}\n{body}"
-        )
+        targets = ", ".join(escape.line(target, 60) for target in grid.targets)
+        lines = [fill("", f"{grid.lane}: {targets}")]
+        quiet = [
+            row
+            for row in grid.rows
+            if not verbose and set(row[1]) <= {"pass", "unsupported", ABSENT}
+        ]
+        rows = [row for row in grid.rows if row not in quiet]
+        suite = [row for row in rows if row[0] not in view.demonstrations]
+        lines += _blocks(view, grid, suite, "kernel")
+        shows = [row for row in rows if row[0] in view.demonstrations]
+        lines += _blocks(view, grid, shows, "shows a known issue")
+        if quiet:
+            lines.append(
+                f"{len(quiet)} kernels pass wherever they ran, bare and shimmed (-v: all)."
+            )
+        seen |= {part for _, marks in rows for one in marks for part in one.split(" → ")}
+        parts.append("\n".join(lines))
+    if seen:
+        parts.append(_legend(seen))
     return "\n\n".join(parts)
+
+
+def _quiet(count: int, others: bool) -> str:
+    kernels = "1 kernel passes" if count == 1 else f"{count} kernels pass"
+    more = " more" if others else ""
+    return f"{kernels.replace(' ', f'{more} ', 1)} wherever supported, bare and shimmed (-v: each)."
+
+
+def _blocks(
+    view: View, grid: Grid, rows: Sequence[tuple[str, tuple[str, ...]]], head: str
+) -> list[str]:
+    if not rows:
+        return []
+    names = _short(grid.columns)
+    wide = max(2, *map(len, names))
+    first = min(max(len(head), *(len(escape.line(kernel)) for kernel, _ in rows)), _NAME)
+    # At least one column, however long its name.
+    most = max((WIDTH - first) // (wide + 2), 1)
+    lines = []
+    for begin in range(0, len(names), most):
+        some = slice(begin, begin + most)
+        lines += ["", _line(head, names[some], first, wide)]
+        for kernel, marks in rows:
+            signs = ["".join(SIGNS.get(part, " ") for part in one.split(" → ")) for one in marks]
+            name = escape.line(kernel, WIDTH)
+            if len(name) > first:
+                # It has a line of its own: cut off, it could read like another.
+                lines.append(name)
+                name = ""
+            lines.append(_line(name, signs[some], first, wide))
+    return lines
+
+
+def _line(name: str, cells: Sequence[str], first: int, wide: int) -> str:
+    return "  ".join([name.ljust(first), *(cell.ljust(wide) for cell in cells)]).rstrip()
+
+
+def _short(columns: Sequence[str]) -> list[str]:
+    """`3.2` for triton-3.2.0, where no other column is of that minor."""
+    bare = [escape.line(column).removeprefix("triton-") for column in columns]
+    minors = [".".join(one.split(".")[:2]) for one in bare]
+    plain = [re.fullmatch(r"[0-9]+(\.[0-9]+){1,2}", one) for one in bare]
+    return [
+        escape.line(minor if found and minors.count(minor) == 1 else one, _LONGEST_COLUMN)
+        for one, minor, found in zip(bare, minors, plain)
+    ]
+
+
+def _legend(seen: Collection[str]) -> str:
+    told = [f"{SIGNS[outcome]} {outcome}" for outcome in WORST if outcome in seen]
+    return fill("Signs: ", f"{', '.join(told)}; of two, the first is bare and the second shimmed.")

@@ -8,6 +8,8 @@ from triton.runtime.autotuner import Config
 from triton.runtime.jit import JITFunction
 
 from crosswarp import compat
+from crosswarp.compat.isolate import run_isolated
+from crosswarp.compat.launch import ready_to_fork
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import virtual_gpu
 from crosswarp.matrix.cell.virtual_gpu import launches
@@ -108,3 +110,23 @@ def test_undone(in_fork):
         )
 
     assert in_fork(run) == (True, 2, 4, {"num_warps": 2})
+
+
+def test_in_a_child_of_a_process_that_has_looked_before_it_forked(in_fork):
+    def run():
+        small_kernels.tuned = before = tuner()
+
+        def child(send):
+            after = tuner()
+            compat.install()
+            return before.configs[0].num_warps, after.configs[0].num_warps
+
+        def forked():
+            return run_isolated(child, time_limit=100).value
+
+        each_looks = forked()
+        ready_to_fork()
+        late = triton.Config({"num_warps": 2})
+        return each_looks, forked(), late.num_warps
+
+    assert in_fork(run) == ((2, 2), (2, 2), 4)

@@ -1,6 +1,7 @@
 """The pytest plugin on this column's Triton and torch: a library's unchanged GPU tests, compiled and interpreted."""
 
 import os
+import shutil
 import sys
 
 import pytest
@@ -104,6 +105,45 @@ def test_what_tests_ask_of_torch_cuda(run):
         assert name in has_launched
     # Two configurations of each autotuner, every launch once in a benchmark: no more than were asked for.
     assert done.lines["test_factories[cuda]"]["launches"] == 12
+
+
+def test_what_one_child_imported_of_torch_the_next_has(run, tmp_path):
+    library = tmp_path / "a_library"
+    library.mkdir()
+    (library / "test_imports.py").write_text(
+        "import sys\n"
+        "NAME = 'torch.fx.experimental.symbolic_shapes'\n"
+        "def test_first():\n"
+        "    assert NAME not in sys.modules and 'wave' not in sys.modules\n"
+        "    __import__(NAME), __import__('wave')\n"
+        "def test_second():\n"
+        "    assert NAME in sys.modules and 'wave' not in sys.modules\n"
+    )
+    done = run(str(library / "test_imports.py"), library=library)
+    assert done.outcomes() == {"test_first": "no launch", "test_second": "no launch"}, done.text
+
+
+def test_what_depends_on_uncomputed_numbers_is_neither_green_nor_red(run, tmp_path):
+    # Here it lies in a folder called tests, where each of its own files would count as one of its tests.
+    library = tmp_path / "a_library"
+    shutil.copytree(LIBRARY, library)
+    done = run(str(library / "tests" / "test_steering.py"), library=library)
+    found = done.outcomes()
+    reds = {name for name, outcome in found.items() if outcome == "red"}
+    # The compiler, a name that is not there, numbers that torch did compute, and what the test alone has read.
+    assert reds == {
+        "test_compiler_says_no",
+        "test_no_such_name",
+        "test_steered_by_its_own",
+        "test_only_the_test_reads",
+    }
+    assert found["test_green_all_the_same"] == LAUNCH
+    rest = {name: found[name] for name in found.keys() - reds - {"test_green_all_the_same"}}
+    assert len(rest) == 6 and set(rest.values()) == {"not applicable"}, rest
+    why = done.lines["test_refused"]["why"]
+    assert "depends on numbers: Tensor.__bool__ in refuses (small_ops.steered:" in why
+    assert "small_ops wants positive numbers" in why
+    assert "6 not applicable" in done.text
 
 
 def test_a_test_that_never_ends_is_red(run):

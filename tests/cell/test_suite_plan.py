@@ -53,7 +53,7 @@ def planned(tmp_path, suite, lane, **changes):
         "lanes": ["compile", "interpret"], "modes": ["bare"], "targets": {"sm_90": SM_90},
         "time_limit": 60, **changes,
     }  # fmt: skip
-    items = plan.shared_plan(spec, lane)
+    items = plan.shared_plan(spec, lane).items
     lines = (tmp_path / f"{lane}.jsonl").read_text().splitlines()
     return items, [json.loads(line) for line in lines]
 
@@ -81,8 +81,12 @@ def test_each_costs_itself_alone(tmp_path, suite, lane, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "answer", [None, 7, (), ([], [("a", "sm_90")]), ([7], []), ([], ["a"]), ("x", "y")]
-)
+    "answer",
+    [
+        None, 7, (), ([], [("a", "sm_90")], []), ([7], [], []), ([], ["a"], []), ("x", "y", "z"),
+        ([], [("a", ("*",))]), ([], [("a", ("*",))], [7]),
+    ],
+)  # fmt: skip
 def test_an_answer_that_is_none_costs_its_module_alone(tmp_path, suite, monkeypatch, answer):
     monkeypatch.setattr(plan, "targets", lambda *a: {"sm_90": ""})
     monkeypatch.setattr(plan, "run_isolated", lambda *a, **k: Outcome("returned", answer))

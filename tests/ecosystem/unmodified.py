@@ -29,6 +29,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 MODES = ("bare", "shimmed")
 COLUMNS = ("3.2.0", "3.6.0", "3.9.0")
+# Of these five the table is wanted, the others are more.
+WANTED = ("Liger-Kernel", "flash-linear-attention", "FlagGems", "flash-attention", "attorch")
 CLASSES = ("ours", "library", "Triton", "limit")
 PLUGIN = "crosswarp.matrix.cell.pytest_plugin"
 
@@ -113,6 +115,7 @@ def run(
     told = {
         "command": " ".join(command[1:]),
         "date": began.date().isoformat(),
+        "crosswarp": _commit(),
         # Until it has ended: what there is of a run that was stopped is told as such.
         "exit": None,
         "modules": {},
@@ -133,6 +136,21 @@ def run(
     cell = read(about)
     print(f"{name}: exit {done.returncode}, {told['seconds']} s, {dict(Counter(r['outcome'] for r in cell.records))}, "
           f"{len(cell.modules)} modules not imported", flush=True)  # fmt: skip
+
+
+def _commit() -> str:
+    """Of crosswarp, as it runs here; with a mark if the checkout holds more."""
+    command = [
+        "git",
+        "-C",
+        str(ROOT),
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=8",
+        "--exclude=*",
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _not_collected(output: str) -> dict[str, str]:
@@ -205,10 +223,9 @@ def _cause(cell: Cell, test: str, why: str, known: list[Cause]) -> Cause | None:
 
 def table(cells: list[Cell], known: list[Cause]) -> str:
     lines = [
-        "| library | Triton | mode | tests | compiled (launches) | no launch | skipped, n/a | red | not imported | "
-        + " / ".join((*CLASSES, "unknown"))
-        + " |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| library | Triton | mode | tests | compiled (launches) | no launch | skipped | n/a (numbers) | red "
+        "| not imported | " + " / ".join((*CLASSES, "unknown")) + " |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     explained: dict[Cause, list[str]] = {}
     unknown: list[str] = []
@@ -232,13 +249,15 @@ def table(cells: list[Cell], known: list[Cause]) -> str:
             if record["outcome"] in ("compiled", "computed", "interpreted")
         ]
         launches = sum(record["launches"] for record in done)
-        skipped = cell.count("skipped", "not applicable", "xfailed", "unsupported", "timeout")
+        skipped = cell.count("skipped", "xfailed", "unsupported", "timeout")
+        numbers = sum("depends on numbers" in (record["why"] or "") for record in cell.records)
         ours += whose["ours"] + whose["unknown"]
         total += len(cell.records)
         lines.append(
             f"| {cell.library} | {cell.column} | {cell.mode} | {len(cell.records)}{_part(cell)} | "
             f"{len(done)} ({launches}) | "
-            f"{cell.count('no launch')} | {skipped} | {cell.count('red')} | {len(cell.modules)} | "
+            f"{cell.count('no launch')} | {skipped} | "
+            f"{cell.count('not applicable')} ({numbers}) | {cell.count('red')} | {len(cell.modules)} | "
             + " / ".join(str(whose[name]) for name in (*CLASSES, "unknown")) + " |"
         )  # fmt: skip
     share = 100 * ours / total if total else 0.0
@@ -275,8 +294,12 @@ def page(cells: list[Cell]) -> str:
         "[tests/ecosystem](../tests/ecosystem/README.md).",
         f"Run on {between}, way compile, sm_90, two configurations of each autotuner, samples of at most "
         f"{' and '.join(map(str, samples))} tests a library, spread over its test functions. No number was judged.",
-        f"Revisions: {revisions}. Time limit of a test: {' and '.join(f'{limit:g}' for limit in limits)} s.",
-        _missing(cells, list(told)),
+        f"Revisions: {revisions}. crosswarp: {', '.join(_commits(cells))}. "
+        f"Time limit of a test: {' and '.join(f'{limit:g}' for limit in limits)} s.",
+        _missing(cells, [name for name in told if name in WANTED or name in names]),
+        "",
+        "n/a is not applicable; in brackets those whose error comes after the library has read a number that no kernel "
+        "computed ([what that means](your-library.md#what-to-know)): neither green nor red.",
         "",
         "Whose a red is: **ours** (the mapping of torch onto the CPU), the **library**'s own (a requirement, or a bug "
         "of its tests), **Triton**'s (that release cannot compile it), a **limit** (time on this machine, downloads).",
@@ -288,6 +311,10 @@ def page(cells: list[Cell]) -> str:
 def _time_limit(cell: Cell) -> float:
     found = re.search(r"--crosswarp-time-limit (\S+)", cell.about.get("command", ""))
     return float(found[1]) if found else 0.0
+
+
+def _commits(cells: list[Cell]) -> list[str]:
+    return list(dict.fromkeys(cell.about.get("crosswarp", "744ec10") for cell in cells))
 
 
 def _missing(cells: list[Cell], libraries: list[str]) -> str:
@@ -335,7 +362,10 @@ def main(argv: list[str]) -> int:
     if options.command == "table":
         text = page([read(about) for about in sorted(options.work.glob("*.json"))])
         if options.out:
-            options.out.write_text(text)
+            before = options.out.read_text() if options.out.exists() else ""
+            # What releases.py has written there stays.
+            found = before.find("<!-- releases")
+            options.out.write_text(text + (f"\n{before[found:]}" if found >= 0 else ""))
         else:
             print(text)
         return 0

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import protocol
-from crosswarp.matrix.cell.suite.__main__ import wrong_versions
+from crosswarp.matrix.cell.suite.specification import wrong_versions
 from crosswarp.matrix.cell.suite.stream import Stream
 from crosswarp.matrix.errors import SUITE_DONE, SUITE_SPEC, SUITE_WRONG_VERSIONS
 

@@ -10,60 +10,46 @@ import sys
 from dataclasses import asdict
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from crosswarp.matrix.cell import protocol
-from crosswarp.matrix.cell.suite import plan, versions
-from crosswarp.matrix.cell.suite.__main__ import FINE, wrong_versions
-from crosswarp.matrix.cell.suite.stream import Stream, read_spec
+from crosswarp.matrix.cell.suite import plan, specification, versions
+from crosswarp.matrix.cell.suite.__main__ import FINE
+from crosswarp.matrix.cell.suite.stream import Stream
 from crosswarp.matrix.cell.suite.verdict import Verdict, of_death
-from crosswarp.matrix.errors import SUITE_DONE, SUITE_PYTEST, SUITE_SPEC, SUITE_WRONG_VERSIONS
+from crosswarp.matrix.errors import SUITE_DONE, SUITE_PYTEST
 
 from . import judging, names
 from .parts import PART_ENV, Part, parts
 
-_NEEDED = {"records": str, "lanes": list, "modes": list, "targets": dict, "tests": dict}
+_NEEDED = {
+    "records": str, "lanes": list, "modes": list, "targets": dict, "tests": dict, "expect": dict,
+}  # fmt: skip
 _PLUGIN = "crosswarp.matrix.cell.pytest_plugin"
 # A worker dies with the test that it runs, which is a child's death at most; one that dies again and again dies of what
 # it imports.
 _WORKER_DEATHS = 8
 # `python -m pytest` would import the library from its folder, and not as it is installed.
 _START = "import sys; sys.path.remove(''); import pytest; sys.exit(pytest.main())"
-# What stands for tests that pytest never came to collect.
-COLLECTION = "collection"
 
 
 def main(arguments: List[str]) -> int:
-    try:
-        spec = read_spec(Path(arguments[0]).resolve())
-        for name, kind in _NEEDED.items():
-            if not isinstance(spec.get(name), kind):
-                msg = f"{name} is not there, or is no {kind.__name__}"
-                raise ValueError(msg)
-    except (IndexError, OSError, ValueError, RecursionError) as error:
-        print(
-            f"the specification cannot be read: {error}; give the path of a SPEC.json",
-            file=sys.stderr,
-        )
-        return SUITE_SPEC
+    spec = specification.of_arguments(arguments, _NEEDED)
+    if isinstance(spec, int):
+        return spec
     stream = Stream(spec["records"])
-    wrong = wrong_versions(spec.get("expect", {}))
-    if wrong:
-        stream.write(protocol.Note(f"wrong versions: {wrong}"))
-        print(f"wrong versions: {wrong}", file=sys.stderr)
-        return SUITE_WRONG_VERSIONS
     return max([_lane(spec, lane, stream) for lane in spec["lanes"]], default=SUITE_DONE)
 
 
 def _lane(spec: Dict[str, Any], lane: str, stream: Stream) -> int:
     reasons = plan.targets(spec, lane, versions.found()["triton"], stream)
-    known: List[List[str]] = []
+    known: Optional[List[List[str]]] = None
     status = SUITE_DONE
     every = parts(spec, lane)
     for part in every:
         if not reasons[part.target]:
             status = max(status, _run(part, spec, stream))
-            if not known and Path(part.items).exists():
+            if known is None and Path(part.items).exists():
                 known = json.loads(Path(part.items).read_text("utf-8"))
     for part in every:
         if reasons[part.target]:
@@ -71,9 +57,13 @@ def _lane(spec: Dict[str, Any], lane: str, stream: Stream) -> int:
     return status
 
 
-def _unsupported(part: Part, reason: str, known: List[List[str]], stream: Stream) -> None:
+def _unsupported(part: Part, reason: str, known: Optional[List[List[str]]], stream: Stream) -> None:
     """The tests that another target has, on one that this Triton does not compile for."""
-    items = known or [[COLLECTION, names.NO_PARAMETERS]]
+    # Where nobody has collected, one cell stands for all of them, and the first shard tells it.
+    everything = (
+        [[names.COLLECTION, names.NO_PARAMETERS]] if not part.shard or part.shard[0] == 1 else []
+    )
+    items = everything if known is None else known
     stream.write(protocol.Session(part.lane, len(items), versions.found(), part.name))
     for kernel, case in items:
         part.tell(stream, kernel, case, Verdict("unsupported", "target", message=reason))
@@ -92,7 +82,7 @@ def _run(part: Part, spec: Dict[str, Any], stream: Stream) -> int:
             stream.write(protocol.Session(part.lane, 0, versions.found(), part.name))
             return SUITE_DONE
         stream.write(protocol.Session(part.lane, 1, versions.found(), part.name))
-        part.tell(stream, COLLECTION, names.IMPORT, _never_began(code, _since(log, before)))
+        part.tell(stream, names.COLLECTION, names.IMPORT, _never_began(code, _since(log, before)))
         return SUITE_DONE
     if code not in FINE:
         print(f"{part.lane}, {part.name}: pytest ended with status {code}", file=sys.stderr)
@@ -148,18 +138,13 @@ def _installed() -> bool:
 
 def _environ(part: Part, spec: Dict[str, Any]) -> Dict[str, str]:
     tests = spec["tests"]
-    folder = Path(spec["records"]).parent
     environ = {**os.environ, **tests["env"]}
     # The folder itself last: tests import helpers from it.
     paths = [*tests["beside"], *filter(None, [environ.get("PYTHONPATH", "")]), tests["root"]]
     environ.update(
         PYTHONPATH=os.pathsep.join(paths),
         PYTHONDONTWRITEBYTECODE="1",
-        TRITON_CACHE_DIR=spec["cache"],
-        CROSSWARP_CACHE_DIR=str(folder / "crosswarp-cache"),
-        CROSSWARP_COMPILE_SECONDS=str(spec["time_limit"]),
-        CROSSWARP_COMPILE_MB=str(spec.get("memory_limit_mb") or ""),
-        OMP_NUM_THREADS="1",
+        **specification.limits(spec),
     )
     environ[PART_ENV] = json.dumps(asdict(part))
     environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")

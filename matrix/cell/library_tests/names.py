@@ -1,13 +1,16 @@
 """What a test is called in a record: FILE::FUNCTION is its kernel, its parameters are its case."""
 
 import fnmatch
-from typing import List, Sequence, Tuple
+import zlib
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 # The case of a test without parameters. `*` stands for all cases.
 NO_PARAMETERS = "-"
 _ALL = "*"
 # Of what could not be imported.
 IMPORT = "import"
+# The kernel that stands for tests that pytest never came to collect.
+COLLECTION = "collection"
 
 
 def names(nodeid: str, folders: Sequence[str] = ()) -> Tuple[str, str]:
@@ -42,6 +45,26 @@ def chosen(kernel: str, case: str, globs: Sequence[str]) -> bool:
     wanted = [glob for glob in globs if not glob.startswith("!")]
     unwanted = [glob[1:] for glob in globs if glob.startswith("!")]
     return (not wanted or _any(kernel, case, wanted)) and not _any(kernel, case, unwanted)
+
+
+def share(tests: Sequence[Tuple[str, str]], shard: Optional[Sequence[int]]) -> Set[Tuple[str, str]]:
+    """Those of the tests (kernel, case) that are this shard's, the K-th of N.
+
+    The cases of a function are dealt out in turn, in the order of their names, so that the shards of a slow function
+    weigh the same. Each function begins with another shard, whatever became of the others: every machine deals alike.
+    """
+    if not shard:
+        return set(tests)
+    number, shards = shard
+    functions: Dict[str, Set[str]] = {}
+    for kernel, case in tests:
+        functions.setdefault(kernel, set()).add(case)
+    return {
+        (kernel, case)
+        for kernel, cases in functions.items()
+        for place, case in enumerate(sorted(cases), zlib.crc32(kernel.encode("utf-8", "replace")))
+        if place % shards == number - 1
+    }
 
 
 def _any(kernel: str, case: str, globs: List[str]) -> bool:

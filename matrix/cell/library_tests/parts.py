@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.suite.stream import Stream
@@ -22,6 +22,7 @@ class Part:
         cases: globs that choose tests.
         records: the stream.
         items: file that the collected tests are told in, for parts that run nothing.
+        shard: which share of the tests, and of how many; None: all.
     """
 
     lane: str
@@ -32,6 +33,7 @@ class Part:
     cases: Sequence[str]
     records: str
     items: str
+    shard: Optional[Sequence[int]] = None
 
     @property
     def name(self) -> str:
@@ -78,6 +80,7 @@ def parts(spec: Dict[str, Any], lane: str) -> List[Part]:
             tests["cases"],
             spec["records"],
             f"{beside}.{lane}-{target}-{mode}.json",
+            spec.get("shard"),
         )
         for target, claimed in virtual.items()
         for mode in spec["modes"]

@@ -9,7 +9,7 @@ PYTEST_DONT_REWRITE
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import pytest
 
@@ -41,17 +41,23 @@ class Cells:
 
     # Collecting
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, config: Any, items: List[Any]) -> None:
-        if not self.part.cases:
-            return
-        left = [item for item in items if not self._chosen(item.nodeid)]
-        if left:
-            items[:] = [item for item in items if self._chosen(item.nodeid)]
-            config.hook.pytest_deselected(items=left)
+    # Before everybody else what is chosen, and after everybody, the sample as well, what of that is this shard's.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, config: Any, items: List[Any]) -> Any:
+        called = {item: self._item(item.nodeid) for item in items}
+        self._keep(config, items, lambda item: names.chosen(*called[item], self.part.cases))
+        result = yield
+        called = {item: self._item(item.nodeid) for item in items}
+        mine = names.share(list(called.values()), self.part.shard)
+        self._keep(config, items, lambda item: called[item] in mine)
+        return result
 
-    def _chosen(self, nodeid: str) -> bool:
-        return names.chosen(*names.names(nodeid, self.part.tests), self.part.cases)
+    def _keep(self, config: Any, items: List[Any], wanted: Callable[[Any], bool]) -> None:
+        kept = [item for item in items if wanted(item)]
+        left = [item for item in items if not wanted(item)]
+        if left:
+            items[:] = kept
+            config.hook.pytest_deselected(items=left)
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
@@ -110,5 +116,5 @@ class Cells:
     def pytest_runtest_logreport(self, report: Any) -> None:
         self.reports.append(report)
 
-    def _item(self, nodeid: str) -> Any:
+    def _item(self, nodeid: str) -> Tuple[str, str]:
         return names.names(nodeid, self.part.tests)

@@ -3,6 +3,9 @@
 PYTEST_DONT_REWRITE
 """
 
+import contextlib
+import importlib
+import sys
 from typing import Any, Callable, List
 
 from _pytest.runner import runtestprotocol
@@ -10,6 +13,16 @@ from _pytest.runner import runtestprotocol
 from crosswarp.compat.isolate import Outcome, run_isolated
 
 from . import outcomes, stubs
+
+# Of torch: what a backward, an operator of torch.library or a test for DTensor imports when it is first needed, in
+# seconds. What one child has needed is imported here for those to come.
+_SHARED = (
+    "torch.fx.experimental.symbolic_shapes",
+    "torch._dynamo",
+    "torch._inductor",
+    "torch._higher_order_ops.triton_kernel_wrap",
+    "torch.distributed.tensor",
+)
 
 
 def run(item: Any, way: Any, begin: Callable[[], None], time_limit: float) -> List[Any]:
@@ -19,23 +32,33 @@ def run(item: Any, way: Any, begin: Callable[[], None], time_limit: float) -> Li
     """
     config = item.config
 
-    def work(send: Any) -> List[Any]:
+    def work(send: Any) -> Any:
         _capture_here(config)
         stubs.running = True
         begin()
         way.in_child()
-        return [
+        reports = [
             config.hook.pytest_report_to_serializable(config=config, report=report)
             for report in runtestprotocol(item, log=False, nextitem=None)
         ]
+        return reports, [name for name in _SHARED if name in sys.modules]
 
     outcome = run_isolated(work, time_limit=time_limit)
     if outcome.kind == "returned":
+        reports, needed = outcome.value
+        _import(needed)
         return [
             config.hook.pytest_report_from_serializable(config=config, data=data)
-            for data in outcome.value
+            for data in reports
         ]
     return [_died(item, way, outcome)]
+
+
+def _import(names: List[str]) -> None:
+    for name in names:
+        # It went well in a child; if not here, each child does it itself.
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
 
 
 def run_here(item: Any, way: Any, begin: Callable[[], None]) -> List[Any]:

@@ -22,6 +22,8 @@ _OTHER_THAN_VALUES = re.compile(
 # What a helper that compares is called, in a library's own package as well: fla.utils.assert_close.
 _COMPARES = re.compile(r"assert|close|equal|compar|verif|check|correct|match", re.I)
 _COMPILER = ("triton", "crosswarp")
+# Ours, but no compiler and no limit: what stands in for torch and passes a call on to it.
+_TORCH = ("crosswarp.matrix.cell.virtual_torch", "crosswarp.matrix.cell.pytest_plugin")
 
 
 class Frame(NamedTuple):
@@ -58,7 +60,18 @@ def about_values(text: str, frames: Sequence[Frame]) -> bool:
         if is_test_file(frame.file):
             break
         called.append(frame)
-    return any(_COMPARES.search(frame.function) for frame in called)
+    return any(compares(frame.function) for frame in called)
+
+
+def compares(function: str) -> bool:
+    """Whether a function of this name compares for a test, wherever it lies."""
+    return _COMPARES.search(function) is not None
+
+
+def of_the_compiler(frames: Sequence[Frame]) -> bool:
+    """Whether an error with these frames was raised by Triton, or by what checks a launch against the target."""
+    said = [frame.module for frame in frames if not frame.module.startswith(_TORCH)]
+    return bool(said) and said[-1].partition(".")[0] in _COMPILER
 
 
 def is_test_file(file: str) -> bool:

@@ -188,12 +188,12 @@ class Session:
             self._not_carried_out(report, ended, told)
         elif report.failed and error is not None:
             reason = _needs_a_gpu(error)
-            if reason:
-                outcomes.untold(report, outcomes.NOT_APPLICABLE, reason)
-                told.update(outcome=outcomes.NOT_APPLICABLE, why=reason)
-            elif self._never_computed(error):
+            if not reason and self._never_computed(error):
                 report.outcome, report.longrepr = "passed", None
                 told.update(noted=list(self.noted), ended_early=True)
+            elif reason or (reason := self._depends_on_numbers(error)):
+                outcomes.untold(report, outcomes.NOT_APPLICABLE, reason)
+                told.update(outcome=outcomes.NOT_APPLICABLE, why=reason)
             else:
                 told.update(outcome=outcomes.RED, why=_cause(error))
         elif report.failed and _unexpectedly_green(report) and not self.way.judges_values:
@@ -218,6 +218,13 @@ class Session:
                 f"the test went on after a launch failed: {ended.why}",
             )
         self.said_so = True
+
+    def _depends_on_numbers(self, error: BaseException) -> str:
+        """Why the test does not apply, if the library has gone by a number that nothing computed."""
+        read = self.way.depends_on_numbers(error)
+        if read is None:
+            return ""
+        return f"depends on numbers: {read} read one that no kernel computed, then {_cause(error)}"
 
     def _never_computed(self, error: BaseException) -> bool:
         """Whether a test ended at an assert about values that was not rewritten, in a helper of its own."""

@@ -19,6 +19,8 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from crosswarp.matrix.cell.virtual_torch.tensors import claims_gpu
 
+from . import uncomputed
+
 # Elements of the largest tensor of an operator; below, the work takes no time.
 LARGE = 1 << 16
 # For operators whose work grows faster than their tensors.
@@ -72,8 +74,14 @@ class SkipLargeWork(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Tuple = (), kwargs: Any = None
     ) -> Any:
+        kwargs, before = kwargs or {}, skipped
+        done = uncomputed.follow(func, lambda: self._done(func, args, kwargs), (args, kwargs))
+        if skipped != before:
+            uncomputed.mark(done)
+        return done
+
+    def _done(self, func: Any, args: Tuple, kwargs: Dict[str, Any]) -> Any:
         global skipped
-        kwargs = kwargs or {}
         if isinstance(func, torch._ops.HigherOrderOperator):
             return func(*args, **kwargs)
         kind = _kind(func)
@@ -89,6 +97,7 @@ class SkipLargeWork(TorchDispatchMode):
             if not all(map(_is_float, targets)):
                 return func(*args, **kwargs)
             skipped += 1
+            uncomputed.mark(targets)
             if kind.returns == 0:
                 return None
             return targets[0] if kind.returns == 1 else tuple(targets[: kind.returns])

@@ -10,6 +10,7 @@ from typing import Any, Dict, Optional, Sequence
 import numpy as np
 
 from .findings import Findings
+from .lanes import of_threads
 from .pointers import LOADED, Pointers, unit_shift
 from .tensors import Ranges, Tensor, named
 
@@ -275,17 +276,10 @@ class GlobalRaces:
 
 def _lanes(machine: Any, address: Any, condition: Any, lane: Any) -> Any:
     """(CTA, thread, address) of each access; one a program, where all its threads touch the same."""
-    shape = (machine.ctas, machine.threads)
     if lane is not None:
         flat = address.reshape(-1)
         return np.full(flat.shape, lane[0]), np.full(flat.shape, lane[1]), flat
     if condition is None and address.shape[1] == 1:
         flat = np.broadcast_to(address, (machine.ctas, 1)).reshape(-1)
         return np.arange(machine.ctas), np.zeros(machine.ctas, np.int64), flat
-    address = np.broadcast_to(address, shape)
-    if condition is None:
-        cta, thread = np.divmod(np.arange(address.size), machine.threads)
-        return cta, thread, address.reshape(-1)
-    condition = np.broadcast_to(condition, shape)
-    cta, thread = np.nonzero(condition)
-    return cta, thread, address[cta, thread]
+    return of_threads(machine, address, condition)

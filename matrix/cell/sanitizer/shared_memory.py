@@ -7,6 +7,7 @@ import numpy as np
 
 from .clocks import INCOMING, OUTGOING, PRODUCTS, Clocks
 from .findings import Findings
+from .lanes import of_threads
 from .pointers import unit_shift
 
 
@@ -280,7 +281,6 @@ def _places(machine: Any, unit: str, mask: Any) -> np.ndarray:
 
 def _lanes(machine: Any, flat: Any, condition: Any) -> Any:
     """(CTA, thread, byte index) of each lane that counts: one a warp, where all touch the same."""
-    shape = (machine.ctas, machine.threads)
     if condition is None and flat.shape[1] == 1:
         warps = machine.threads // 32
         flat = np.broadcast_to(flat, (machine.ctas, warps)).reshape(-1)
@@ -289,13 +289,7 @@ def _lanes(machine: Any, flat: Any, condition: Any) -> Any:
             np.tile(np.arange(warps) * 32, machine.ctas),
             flat,
         )
-    flat = np.broadcast_to(flat, shape)
-    if condition is None:
-        cta, thread = np.divmod(np.arange(flat.size), machine.threads)
-        return cta, thread, flat.reshape(-1)
-    condition = np.broadcast_to(condition, shape)
-    cta, thread = np.nonzero(condition)
-    return cta, thread, flat[cta, thread]
+    return of_threads(machine, flat, condition)
 
 
 def _spread(room: Room, flat: np.ndarray, nbytes: int) -> np.ndarray:

@@ -11,14 +11,14 @@ import os
 import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.virtual_gpu import Target
 
-from . import kernel_check, kernels, probe, versions
+from . import kernel_check, kernels, preloading, probe, versions
 from .stream import Stream, shortened
 from .verdict import Verdict, of_death
 
@@ -49,26 +49,37 @@ class Item:
         return "/".join((self.target, self.lane, self.mode, self.kernel, self.case))
 
 
-def shared_plan(spec: Dict[str, Any], lane: str) -> List[Item]:
-    """The items of `lane`, made by whichever worker comes first."""
+class Planned(NamedTuple):
+    """What each worker of a lane is told: its items, and what it may import before it forks for them."""
+
+    items: List[Item]
+    preload: List[str]
+
+
+def shared_plan(spec: Dict[str, Any], lane: str) -> Planned:
+    """The plan of `lane`, made by whichever worker comes first."""
     path = Path(spec["records"]).with_suffix(f".plan-{lane}.json")
     with open(path.with_suffix(".lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
-            items = _make(spec, lane)
+            made = _make(spec, lane)
             partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps([asdict(item) for item in items]), "utf-8")
+            told = {"items": [asdict(item) for item in made.items], "preload": made.preload}
+            partial.write_text(json.dumps(told), "utf-8")
             os.replace(partial, path)
-    return [Item(**entry) for entry in json.loads(path.read_text("utf-8"))]
+    told = json.loads(path.read_text("utf-8"))
+    return Planned([Item(**entry) for entry in told["items"]], told["preload"])
 
 
-def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
+def _make(spec: Dict[str, Any], lane: str) -> Planned:
     stream = Stream(spec["records"])
     found = versions.found()
     on = targets(spec, lane, found["triton"], stream)
     items: List[Item] = []
+    preload: List[str] = []
     for name in kernels.names(spec.get("suite"), spec["kernels"]):
-        loaded = _cases(spec, lane, name)
+        loaded, imported = _cases(spec, lane, name)
+        preload += imported
         if isinstance(loaded, Verdict) and lane == spec["lanes"][0]:
             # Told at once: its cells come when their turn does.
             told = loaded.message.strip().splitlines()[-1]
@@ -76,7 +87,10 @@ def _make(spec: Dict[str, Any], lane: str) -> List[Item]:
             stream.write(protocol.Note(text[:MAX_NOTE]))
         items += _items(spec, lane, name, loaded, on)
     stream.write(protocol.Session(lane, len(items), found))
-    return items
+    # They are planned, and the host has their cells.
+    taken = frozenset(spec.get("taken") or ())
+    left = [item for item in items if item.id not in taken]
+    return Planned(left, preloading.safe(preload, spec.get("memory_limit_mb")))
 
 
 def _items(
@@ -149,11 +163,11 @@ def _malformed(name: str, wrong: List[str]) -> Verdict:
 
 
 def _is_answer(value: Any) -> bool:
-    """Whether it is what was asked for: lists of what is wrong and of (case, its targets)."""
-    if not (isinstance(value, tuple) and [type(part) for part in value] == [list, list]):
+    """Whether it is what was asked for: lists of what is wrong, of (case, its targets) and of modules."""
+    if not (isinstance(value, tuple) and [type(part) for part in value] == [list, list, list]):
         return False
-    wrong, cases = value
-    return all(type(text) is str for text in wrong) and all(
+    wrong, cases, modules = value
+    return all(type(text) is str for text in [*wrong, *modules]) and all(
         isinstance(case, tuple)
         and [type(part) for part in case] == [str, tuple]
         and all(type(glob) is str for glob in case[1])
@@ -161,33 +175,39 @@ def _is_answer(value: Any) -> bool:
     )
 
 
-def _cases(spec: Dict[str, Any], lane: str, name: str) -> Any:
-    """Ids and target globs of the module's cases in this lane, or the verdict on its import."""
+def _cases(spec: Dict[str, Any], lane: str, name: str) -> Tuple[Any, List[str]]:
+    """Ids and target globs of the module's cases in this lane, or the verdict on its import; and what of its imports
+    the workers may try to do before they fork."""
+    # A GPU's driver does not survive a fork, and a library's ops have a list of their own.
+    watched = spec.get("suite") and not spec.get("libraries") and lane != "device"
 
     def ask(send):
         probe.prepare_import(lane, spec)
+        watch = preloading.Watch()
         kernel = kernels.load(spec.get("suite"), name)
+        imported = watch.found([spec["suite"]]) if watched else []
         library = bool(spec.get("libraries"))
         wrong = kernel_check.problems(kernel, may_be_empty=library, name="" if library else name)
-        return (wrong, []) if wrong else ([], kernel_check.cases_in(kernel, lane))
+        return (wrong, [], []) if wrong else ([], kernel_check.cases_in(kernel, lane), imported)
 
     limit = min(IMPORT_SECONDS, spec["time_limit"])
     outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"))
     if outcome.kind == "returned":
         if not _is_answer(outcome.value):
             # The module has written into the pipe that the answer comes through.
-            return _malformed(name, ["its import gave another answer than its cases"])
-        wrong, cases = outcome.value
-        return _malformed(name, wrong) if wrong else cases
+            return _malformed(name, ["its import gave another answer than its cases"]), []
+        wrong, cases, imported = outcome.value
+        return (_malformed(name, wrong), []) if wrong else (cases, imported)
     if outcome.raised is not None:
         from . import fingerprint
 
         raised = outcome.raised
-        return Verdict(
+        verdict = Verdict(
             "api-error",
             reason=raised.type_name,
             fingerprint=fingerprint.of_exception(raised.type_name, raised.text),
             message=raised.traceback[-4000:],
             phase="import",
         )
-    return of_death(outcome.kind, outcome.reason, outcome.output, phase="import")
+        return verdict, []
+    return of_death(outcome.kind, outcome.reason, outcome.output, phase="import"), []

@@ -7,7 +7,8 @@ import pytest
 from crosswarp.compat.isolate import die_with_parent
 from crosswarp.matrix.cell.protocol import Cell, End, Start
 
-from .stream import Stream, read_spec
+from .specification import read_spec
+from .stream import Stream
 
 SPEC_ENV, LANE_ENV = "CROSSWARP_SPEC", "CROSSWARP_LANE"
 
@@ -26,15 +27,20 @@ def pytest_generate_tests(metafunc):
     import torch
 
     torch.set_num_threads(1)
+    from crosswarp.compat import launch
+
+    from . import preloading
     from .plan import shared_plan
     from .warm import warm
 
     spec = metafunc.config.crosswarp_spec
     lane = os.environ[LANE_ENV]
     # The lane compile compares nothing.
-    warm(spec.get("preload"), references=lane != "compile")
+    warm(spec.get("preload"), references=lane != "compile", targets=spec["targets"].values())
 
-    items = shared_plan(spec, lane)
+    items, preload = shared_plan(spec, lane)
+    preloading.load(preload)
+    launch.ready_to_fork()
     metafunc.parametrize("item", items, ids=[item.id for item in items])
 
 

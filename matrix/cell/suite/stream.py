@@ -1,9 +1,8 @@
 """What the cell side writes: whole JSON lines, appended at once, so that no reader ever sees half of two records."""
 
-import json
 import os
 from pathlib import Path
-from typing import Any, Dict, Union
+from typing import Union
 
 from crosswarp.matrix.cell import protocol
 
@@ -34,16 +33,3 @@ def shortened(text: str, longest: int = LONGEST_MESSAGE) -> str:
         return text
     half = longest // 2
     return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
-
-
-def read_spec(path: Union[str, Path]) -> Dict[str, Any]:
-    """The host's specification of what to run.
-
-    Raises:
-        OSError, ValueError: the file is missing or is no JSON object.
-    """
-    spec = json.loads(Path(path).read_text("utf-8"))
-    if not isinstance(spec, dict):
-        msg = f"{path} is not a JSON object"
-        raise ValueError(msg)
-    return spec

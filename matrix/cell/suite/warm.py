@@ -8,7 +8,10 @@ import contextlib
 import importlib
 import os
 import sys
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Iterable, Mapping, Optional
+
+from crosswarp import compat
+from crosswarp.compat import features
 
 from . import versions
 
@@ -30,8 +33,14 @@ _OF_GRADIENTS = "torch.fx.experimental.symbolic_shapes"
 _set_aside: Dict[str, Dict[str, Any]] = {}
 
 
-def warm(preload: Optional[Mapping[str, Any]] = None, references: bool = False) -> None:
+def warm(
+    preload: Optional[Mapping[str, Any]] = None,
+    references: bool = False,
+    targets: Iterable[Mapping[str, Any]] = (),
+) -> None:
     """Fill those memories, and import what children import; for `references`, what a backward of PyTorch does.
+
+    `targets`: rows of targets.toml, for each of which the back end digests its libraries and asks its assembler.
 
     `preload` names, for the folder of a library, modules that it imports itself, which takes seconds each time, and
     that hold no kernels of its own. Those that lie in the folder wait for `bring_back`, the others stay imported.
@@ -39,11 +48,22 @@ def warm(preload: Optional[Mapping[str, Any]] = None, references: bool = False) 
     for module, function in _REMEMBERED:
         with contextlib.suppress(Exception):
             getattr(importlib.import_module(module), function)()
+    # The shims' modules: 45 ms in each shimmed child.
+    compat.all_shims()
     with contextlib.suppress(Exception):
         # Reads the compiler's library and asks ptxas, for every item again.
         versions.found()
+    for target in targets:
+        with contextlib.suppress(Exception):
+            _back_end(target)
     for module in (
         "triton.experimental.gluon",
+        # What shims import when they are applied.
+        "crosswarp.compat.block_pointers",
+        "crosswarp.compat.libdevice_names",
+        "crosswarp.compat.old_arguments",
+        "crosswarp.compat.old_language",
+        "crosswarp.compat.old_methods",
         "packaging.specifiers",
         "elftools.elf.elffile",
         "crosswarp.matrix.cell.suite.item",
@@ -58,6 +78,16 @@ def warm(preload: Optional[Mapping[str, Any]] = None, references: bool = False) 
         os.environ["TORCHDYNAMO_DISABLE"] = "1"
     for folder, modules in (preload or {}).items():
         _preload(folder, modules)
+
+
+def _back_end(target: Mapping[str, Any]) -> None:
+    from triton.compiler.compiler import make_backend
+
+    backend = make_backend(
+        features.gpu_target(target["backend"], target["arch"], target["warp_size"])
+    )
+    backend.hash()
+    backend.parse_options({}).hash()
 
 
 def _preload(folder: str, modules: Any) -> None:

@@ -31,13 +31,14 @@
   page.word = (set) => (set ? page.outcomes[page.worst(set)] : "no record");
   page.bit = (name) => 1 << page.outcomes.indexOf(name);
   page.changeBit = (name) => 1 << page.changes.indexOf(name);
-  page.redBits = page.red.reduce((bits, name) => bits | page.bit(name), 0);
+  page.redBits = (page.red || []).reduce((bits, name) => bits | page.bit(name), 0);
 
   page.mark = function (outcome, attributes) {
     const name = outcome < 0 ? "absent" : page.outcomes[outcome];
     return page.el(
       "span",
-      { class: "mark o-" + name + ((attributes && attributes.ring) ? " ring" : ""), "aria-hidden": "true" },
+      { class: "mark o-" + name + ((attributes && attributes.ring) ? " ring" : "")
+        + ((attributes && attributes.mode) ? " m-" + attributes.mode : ""), "aria-hidden": "true" },
       page.signs[name] || "",
     );
   };

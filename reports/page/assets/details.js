@@ -31,6 +31,13 @@
       .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
   }
 
+  // Names that this crosswarp has are links to what they heal.
+  function shimLinks(texts) {
+    const names = [...new Set(texts.flatMap((text) => text.split(", ")))];
+    return names.length ? names.flatMap((name, number) => [number ? ", " : "",
+      page.shims.includes(name) ? el("a", { href: page.at("shims/index.html#" + name) }, name) : name]) : null;
+  }
+
   // What is not as it should be, one group for each outcome with its fingerprint.
   function causes(detail, cells) {
     const groups = new Map();
@@ -60,7 +67,7 @@
         ["issue", issue ? [el("a", { href: page.at("issues/" + text(first[ISSUE]) + ".html") }, issue.title)] : red ? "no known issue explains this" : ""],
         ["upstream", issue ? issue.links.flatMap((url, number) => [number ? ", " : "", web(url, shortLink(url))]) : ""],
         ["fixed in", issue && issue.fixed ? "Triton " + issue.fixed : ""],
-        ["healed by", red && modes.includes("bare") ? shims.join(", ") || "not seen healed" : ""],
+        ["healed by", red && modes.includes("bare") ? shimLinks(shims) || "not seen healed" : ""],
         ["or", issue ? issue.workaround : ""],
         ["reason", text(first[FINGERPRINT]) ? "" : text(first[REASON])],
         ["fingerprint", text(first[FINGERPRINT]) ? [el("code", {}, text(first[FINGERPRINT]))] : ""],
@@ -103,8 +110,20 @@
         })))));
   }
 
+  // Where else this kernel ran on this column, with what became of it there.
+  function elsewhere(grid, row, column, parts, move) {
+    if (parts.length < 2) return null;
+    return el("p", { class: "places", role: "group", "aria-label": "Lane and target" }, parts.map((part) => {
+      const [bare, shimmed] = part.rows[row][column];
+      const button = el("button", { type: "button", "aria-pressed": String(part === grid) }, part.lane + ", " + part.target + " ",
+        page.mark(page.worst(bare)), page.mark(page.worst(shimmed)));
+      button.addEventListener("click", () => move(part));
+      return button;
+    }));
+  }
+
   // `plotted` is a case or nothing. `go` moves to another column, by its number; `close` closes; `chosen` plots another case.
-  page.show = function (dialog, grid, row, column, plotted, { go, close, chosen }) {
+  page.show = function (dialog, grid, row, column, plotted, parts, { go, close, chosen, move }) {
     const kernel = page.kernels[row];
     const where = page.columns[column];
     const key = grid.lane + "/" + grid.target;
@@ -138,6 +157,7 @@
       const found = place ? causes(detail, place.cells) : [];
       const since = sinceBefore(grid.rows[row][column], where);
       body.replaceChildren(
+        ...[elsewhere(grid, row, column, parts, move)].filter(Boolean),
         ...(since ? [since] : []),
         ...(found.length ? found : [el("p", {}, place ? "Every cell passes, bare and shimmed." : "Nothing was recorded here.")]),
         ...(place ? [el("h3", {}, "Run it again"), copyable(place.command)] : []),

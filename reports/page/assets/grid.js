@@ -6,7 +6,8 @@
   const byId = (id) => document.getElementById(id);
   const table = byId("grid");
   const dialog = byId("details");
-  const controls = { kernel: byId("kernel"), outcome: byId("outcome"), regressions: byId("regressions") };
+  const controls = { kernel: byId("kernel"), outcome: byId("outcome"), regressions: byId("regressions"), sort: byId("sort") };
+  const ALL = "all";
   const REGRESSED = page.changeBit("regressed");
   let state = {};
   let drawn = null;
@@ -16,24 +17,54 @@
 
   // The address
 
+  // A grid stands for one lane and target, or for all of a lane, or for all there is: then a square is the worst of them.
+  const combined = new Map();
+
+  const bits = (cells) => cells.filter(Boolean).reduce((sum, cell) => sum.map((set, number) => set | cell[number]), [0, 0, 0, 0]);
+
+  function gridOf(lane, target) {
+    const key = lane + "/" + target;
+    if (!combined.has(key)) {
+      const parts = page.grids.filter((one) => (lane === ALL || one.lane === lane) && (target === ALL || one.target === target));
+      combined.set(key, parts.length < 2 ? { ...parts[0], parts } : {
+        lane, target, parts,
+        counts: [0, 1].map((mode) => page.outcomes.map((_, number) => parts.reduce((sum, one) => sum + one.counts[mode][number], 0))),
+        rows: page.kernels.map((_, row) => page.columns.map((_, column) => {
+          const cells = parts.map((one) => one.rows[row][column]);
+          return cells.some(Boolean) ? bits(cells) : 0;
+        })),
+      });
+    }
+    return combined.get(key);
+  }
+
+  const told = (grid) => grid.lane === ALL ? "All lanes and targets" : grid.lane + ", " + (grid.target === ALL ? "all targets" : grid.target);
+  const lanesOf = (target) => page.grids.filter((grid) => target === ALL || grid.target === target).map((grid) => grid.lane);
+  const targetsOf = (lane) => [...new Set(page.grids.filter((grid) => lane === ALL || grid.lane === lane).map((grid) => grid.target))];
+
   function read() {
     const given = new URLSearchParams(location.hash.slice(1));
-    const lanes = page.grids.map((grid) => grid.lane);
-    const lane = lanes.includes(given.get("lane")) ? given.get("lane") : lanes[0];
-    const targets = page.grids.filter((grid) => grid.lane === lane).map((grid) => grid.target);
-    const target = targets.includes(given.get("target")) ? given.get("target") : targets[0];
+    const lanes = new Set(page.grids.map((grid) => grid.lane));
+    let lane = lanes.has(given.get("lane")) ? given.get("lane") : ALL;
+    let target = targetsOf(lane).includes(given.get("target")) ? given.get("target") : ALL;
+    // A target is of the first lane that has it; where there is one alone, it is meant.
+    if (lane === ALL && target !== ALL) lane = lanesOf(target)[0];
+    if (lane !== ALL && targetsOf(lane).length === 1) target = targetsOf(lane)[0];
+    if (page.grids.length === 1) ({ lane, target } = page.grids[0]);
     const outcomes = ["", "red", ...page.outcomes, ...page.changes];
     const outcome = outcomes.includes(given.get("outcome")) ? given.get("outcome") : "";
-    return { lane, target, kernel: given.get("kernel") || "", outcome: outcome || "",
-      regressions: given.get("regressions") === "1", cell: given.get("cell") || "", case: given.get("case") || "" };
+    return { lane, target, kernel: given.get("kernel") || "", outcome: outcome || "", sort: given.get("sort") === "name" ? "name" : "",
+      regressions: given.get("regressions") === "1", cell: given.get("cell") || "", case: given.get("case") || "", at: given.get("at") || "" };
   }
 
   function write(changes, keep) {
     const next = { ...state, ...changes };
     const hash = new URLSearchParams();
-    if (next.lane !== page.grids[0].lane) hash.set("lane", next.lane);
-    if (next.target && next.target !== page.grids.find((grid) => grid.lane === next.lane)?.target) hash.set("target", next.target);
-    for (const name of ["kernel", "outcome", "cell", "case"]) if (next[name]) hash.set(name, next[name]);
+    const alone = next.lane !== ALL && targetsOf(next.lane).length === 1;
+    const named = next.target && next.target !== ALL && !alone;
+    if (next.lane !== ALL && page.grids.length > 1 && !(named && lanesOf(next.target)[0] === next.lane)) hash.set("lane", next.lane);
+    if (named) hash.set("target", next.target);
+    for (const name of ["kernel", "outcome", "sort", "cell", "at", "case"]) if (next[name]) hash.set(name, next[name]);
     if (next.regressions) hash.set("regressions", "1");
     const address = "#" + hash.toString().replaceAll("%2F", "/");
     if (keep) location.hash = address; else history.replaceState(null, "", address);
@@ -43,20 +74,23 @@
   function apply() {
     const before = state;
     state = read();
-    const grid = page.grids.find((one) => one.lane === state.lane && one.target === state.target);
-    if (!grid) {
+    if (!page.grids.length) {
+      byId("controls").hidden = byId("hint").hidden = true;
       byId("status").textContent = "This run recorded no cell.";
+      empty("What kept it from its cells stands under “What is missing”, and in the log of the run. Then: crosswarp run");
       return;
     }
-    if (grid !== drawn) {
+    const grid = gridOf(state.lane, state.target);
+    if (grid !== drawn || state.sort !== before.sort) {
       draw(grid);
       choices();
     }
     if (document.activeElement !== controls.kernel) controls.kernel.value = state.kernel;
     controls.outcome.value = state.outcome;
     controls.regressions.checked = state.regressions;
+    controls.sort.checked = state.sort === "name";
     filter(grid);
-    if (["cell", "case", "lane", "target"].some((name) => state[name] !== before[name])) opened(grid);
+    if (["cell", "case", "at", "lane", "target"].some((name) => state[name] !== before[name])) opened(grid);
   }
 
   // The controls
@@ -68,11 +102,11 @@
   }
 
   function choices() {
-    const lanes = [...new Set(page.grids.map((grid) => grid.lane))];
-    radios(byId("lanes"), "lane", lanes, state.lane, (lane) => [lane]);
-    const here = page.grids.filter((grid) => grid.lane === state.lane);
-    radios(byId("targets"), "target", here.map((grid) => grid.target), state.target, (target) => {
-      const red = reds(here.find((grid) => grid.target === target).counts[0]);
+    const all = (values) => (values.length > 1 ? [ALL, ...values] : values);
+    radios(byId("lanes"), "lane", all([...new Set(page.grids.map((grid) => grid.lane))]), state.lane, (lane) => [lane]);
+    const targets = targetsOf(state.lane);
+    radios(byId("targets"), "target", all(targets), state.target, (target) => {
+      const red = target === ALL ? 0 : reds(gridOf(state.lane, target).counts[0]);
       return [target, red ? el("small", { title: red + " cells red bare" }, " " + red + " red") : null].filter(Boolean);
     });
   }
@@ -100,7 +134,8 @@
       const body = el("tbody");
       const title = shows && page.kernels.some((kernel) => !kernel.shows);
       if (title) body.append(el("tr", { class: "title" }, el("th", { scope: "rowgroup", colspan: page.columns.length + 1 }, "Small kernels that each show a known issue")));
-      page.kernels.forEach((kernel, row) => {
+      ordered(grid).forEach((row) => {
+        const kernel = page.kernels[row];
         if (kernel.shows !== shows || !grid.rows[row].some(Boolean)) return;
         const line = el("tr", {}, el("th", { scope: "row" }, el("a", { href: page.at("kernels/" + kernel.slug + ".html"), tabindex: "-1" }, page.name(kernel.name))),
           page.columns.map((_, column) => el("td", {}, square(grid.rows[row][column], row, column))));
@@ -110,7 +145,7 @@
       return body;
     });
     table.replaceChildren(
-      el("caption", { class: "unseen" }, "Worst outcome of each kernel on each column, bare and shimmed: " + grid.lane + ", " + grid.target),
+      el("caption", { class: "unseen" }, "Worst outcome of each kernel on each column, bare and shimmed: " + told(grid)),
       head, ...bodies.filter((body) => body.children.length));
     const counts = grid.counts[0];
     const order = ["pass", ...page.red, "unsupported", "not-run"].map((name) => page.outcomes.indexOf(name));
@@ -120,6 +155,29 @@
     if (focused) stop(...at)?.focus();
   }
 
+  const MODE = () => document.documentElement.dataset.mode;
+  // What the switch in the header shows: bare, shimmed, or both.
+  const sides = (cell) => (MODE() === "bare" ? [cell[0], cell[2]] : MODE() === "shimmed" ? [cell[1], cell[3]]
+    : [cell[0] | cell[1], cell[2] | cell[3]]);
+
+  // The worst outcome first, then the kernel with more of it; by name where that was asked for.
+  function ordered(grid) {
+    const numbers = page.kernels.map((_, row) => row);
+    if (state.sort === "name") return numbers;
+    const badness = numbers.map((row) => {
+      const red = grid.rows[row].filter(Boolean).map((cell) => sides(cell)[0] & page.redBits).filter(Boolean);
+      const worst = Math.min(...red.map(page.worst), page.outcomes.length);
+      return [worst, -red.filter((set) => page.worst(set) === worst).length, -red.length, row];
+    });
+    const compare = (a, b) => a.map((value, place) => value - b[place]).find(Boolean) || 0;
+    return numbers.sort((a, b) => compare(badness[a], badness[b]));
+  }
+
+  function empty(text) {
+    byId("empty").hidden = !text;
+    byId("empty").textContent = text;
+  }
+
   function square(cell, row, column) {
     const [bare, shimmed, changed, changedShimmed] = cell || [0, 0, 0, 0];
     const told = page.changes.filter((_, number) => (changed | changedShimmed) & (1 << number));
@@ -127,14 +185,14 @@
       + page.word(shimmed) + (told.length ? "; since the column before: " + told.join(", ") : "");
     const square = el("button", { type: "button", class: "square", tabindex: "-1", "aria-label": label, title: label,
       "aria-haspopup": "dialog" },
-      page.mark(page.worst(bare), { ring: changed & REGRESSED }), page.mark(page.worst(shimmed), { ring: changedShimmed & REGRESSED }));
+      page.mark(page.worst(bare), { ring: changed & REGRESSED, mode: "bare" }),
+      page.mark(page.worst(shimmed), { ring: changedShimmed & REGRESSED, mode: "shimmed" }));
     return square;
   }
 
   function wanted(cell) {
     if (!cell) return false;
-    const outcomes = cell[0] | cell[1];
-    const changes = cell[2] | cell[3];
+    const [outcomes, changes] = sides(cell);
     if (state.regressions && !(changes & REGRESSED)) return false;
     if (!state.outcome) return true;
     if (state.outcome === "red") return Boolean(outcomes & page.redBits);
@@ -172,8 +230,10 @@
     }
     const [bare, shimmed] = grid.counts.map(reds);
     byId("status").textContent = (shown === rows.length ? "All " + shown : shown + " of " + rows.length) + " kernels"
-      + (choosing ? ", " + squares + " squares match" : "") + ". " + grid.lane + ", " + grid.target + ": "
+      + (rows.length < page.kernels.length ? " that ran here" : "")
+      + (choosing ? ", " + squares + " squares match" : "") + ". " + told(grid) + ": "
       + bare.toLocaleString("en") + " cells red bare, " + shimmed.toLocaleString("en") + " shimmed.";
+    empty(shown ? "" : "No kernel is like that here. Clear the filters, or choose another lane or target.");
     tabStop();
   }
 
@@ -237,7 +297,14 @@
     }
     at = [row, column];
     tabStop();
-    page.show(dialog, grid, row, column, state.case, {
+    // Of a square that stands for several, the one that was asked for, else the worst.
+    const parts = grid.parts.filter((one) => one.rows[row][column]);
+    const rank = (one) => page.worst(sides(one.rows[row][column])[0]);
+    const worst = parts.reduce((best, one) => (best && rank(best) <= rank(one) ? best : one), null) || grid.parts[0];
+    const place = (one) => one.lane + "/" + one.target;
+    const one = parts.find((part) => place(part) === state.at) || worst;
+    page.show(dialog, one, row, column, state.case, parts, {
+      move: (part) => write({ at: place(part), case: "" }),
       go: (to) => write({ cell: address(row, to) }),
       close: leave,
       chosen: (name) => {
@@ -251,7 +318,7 @@
   function leave() {
     // The browser gives the focus back to the square that was opened; from there the reader may have gone on.
     const place = at;
-    write({ cell: "", case: "" });
+    write({ cell: "", case: "", at: "" });
     stop(...place)?.focus();
   }
 
@@ -280,18 +347,23 @@
   });
   byId("controls").addEventListener("change", (event) => {
     const { name, value } = event.target;
-    if (name === "lane") write({ lane: value, target: "" });
-    else if (name === "target") write({ target: value });
-    else write({ outcome: controls.outcome.value, regressions: controls.regressions.checked });
+    if (name === "lane") write({ lane: value, target: ALL });
+    else if (name === "target") write({ target: value, lane: state.lane === ALL && value !== ALL ? lanesOf(value)[0] : state.lane });
+    else write({ sort: controls.sort.checked ? "name" : "", outcome: controls.outcome.value, regressions: controls.regressions.checked });
   });
   controls.kernel.addEventListener("input", () => write({ kernel: controls.kernel.value.trim() }));
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   byId("controls").addEventListener("reset", (event) => {
     event.preventDefault();
     controls.kernel.value = "";
-    write({ kernel: "", outcome: "", regressions: false });
+    write({ kernel: "", outcome: "", sort: "", regressions: false });
   });
   addEventListener("hashchange", apply);
+  addEventListener("modechange", () => {
+    if (!drawn) return;
+    draw(drawn);
+    filter(drawn);
+  });
 
   outcomes();
   apply();

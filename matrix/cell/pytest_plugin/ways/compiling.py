@@ -41,12 +41,21 @@ class Compile:
         virtual_gpu.activate(target, patches)
         if settings.configurations:
             configurations.limit(patches, settings.configurations)
-        from .. import skipping  # noqa: F401  imported once, here, for all children
+        # Imported once, here, for all children.
+        from .. import skipping, uncomputed  # noqa: F401
+
+        if not self.judges_values:
+            from crosswarp.matrix.cell.virtual_gpu import launching
+
+            uncomputed.install(patches)
+            patches.on_undo(lambda: launching.run_with(None))
+            launching.run_with(uncomputed.handed)
 
     def in_child(self) -> None:
         """In the forked child, before the test is set up."""
-        from .. import skipping
+        from .. import skipping, uncomputed
 
+        uncomputed.forget()
         skipping.start()
 
     def launches(self) -> int:
@@ -64,6 +73,12 @@ class Compile:
         from .. import skipping
 
         return skipping.skipped
+
+    def depends_on_numbers(self, error: BaseException) -> Optional[str]:
+        """Why `error` says nothing about the library: it read a number that nothing computed; None if it did not."""
+        from .. import uncomputed
+
+        return uncomputed.reading() if uncomputed.explains(error) else None
 
     def kernels(self) -> List[str]:
         """Names of the kernels that were launched."""

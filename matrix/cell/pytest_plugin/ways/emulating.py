@@ -56,6 +56,9 @@ class Emulate(Compile):
     def left_out(self) -> int:
         return 0
 
+    def depends_on_numbers(self, error: BaseException) -> Optional[str]:
+        return None
+
     def ended(self) -> Optional[outcomes.Ended]:
         verdict = self._machine.failed
         if verdict is None:

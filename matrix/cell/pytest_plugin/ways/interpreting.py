@@ -61,6 +61,9 @@ class Interpret:
     def left_out(self) -> int:
         return 0
 
+    def depends_on_numbers(self, error: BaseException) -> Optional[str]:
+        return None
+
     def kernels(self) -> List[str]:
         return sorted(self._kernels)
 

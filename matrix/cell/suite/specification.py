@@ -1,0 +1,79 @@
+"""What the host wants of a cell process: the file SPEC.json, and whether what is installed is what was planned."""
+
+import json
+import platform
+import sys
+from pathlib import Path
+from typing import Any, Dict, Mapping, Sequence, Union
+
+from crosswarp.compat import facts
+from crosswarp.compat.versions import as_planned
+from crosswarp.matrix.cell.protocol import Note
+from crosswarp.matrix.errors import SUITE_SPEC, SUITE_WRONG_VERSIONS
+
+from .stream import Stream
+
+
+def of_arguments(
+    arguments: Sequence[str], needed: Mapping[str, type]
+) -> Union[Dict[str, Any], int]:
+    """The specification that the first argument names, or the exit status where there is nothing to run by.
+
+    `needed` are the entries that it must have. Why there is no specification is on standard error; that versions are
+    others than planned, in the stream as well.
+    """
+    try:
+        spec = read_spec(Path(arguments[0]).resolve())
+        for name, kind in needed.items():
+            if not isinstance(spec.get(name), kind):
+                msg = f"{name} is not there, or is no {kind.__name__}"
+                raise ValueError(msg)
+    except (IndexError, OSError, ValueError, RecursionError) as error:
+        print(
+            f"the specification cannot be read: {error}; give the path of a SPEC.json",
+            file=sys.stderr,
+        )
+        return SUITE_SPEC
+    wrong = wrong_versions(spec["expect"])
+    if wrong:
+        Stream(spec["records"]).write(Note(f"wrong versions: {wrong}"))
+        print(f"wrong versions: {wrong}", file=sys.stderr)
+        return SUITE_WRONG_VERSIONS
+    return spec
+
+
+def read_spec(path: Union[str, Path]) -> Dict[str, Any]:
+    """The host's specification of what to run.
+
+    Raises:
+        OSError, ValueError: the file is missing or is no JSON object.
+    """
+    spec = json.loads(Path(path).read_text("utf-8"))
+    if not isinstance(spec, dict):
+        msg = f"{path} is not a JSON object"
+        raise ValueError(msg)
+    return spec
+
+
+def wrong_versions(expect: Mapping[str, str]) -> str:
+    """How the installed distributions differ from those planned, or an empty string."""
+    wrong = []
+    for name, planned in expect.items():
+        found = platform.python_version() if name == "python" else facts.version_of(name)
+        if found is None:
+            wrong.append(f"{name} not installed, planned {planned}")
+        elif not as_planned(name, found, planned):
+            wrong.append(f"{name} {found}, planned {planned}")
+    return "; ".join(wrong)
+
+
+def limits(spec: Mapping[str, Any]) -> Dict[str, str]:
+    """The environment variables of a pytest by which its compilations are cached and limited."""
+    return {
+        "TRITON_CACHE_DIR": spec["cache"],
+        "CROSSWARP_CACHE_DIR": str(Path(spec["records"]).parent / "crosswarp-cache"),
+        "CROSSWARP_COMPILE_SECONDS": str(spec["time_limit"]),
+        "CROSSWARP_COMPILE_MB": str(spec.get("memory_limit_mb") or ""),
+        # One process a core.
+        "OMP_NUM_THREADS": "1",
+    }

@@ -1,0 +1,39 @@
+"""A key for a CI's cache of environments: equal where nothing that they are built from has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosswarp import compat, kernels, matrix
+from crosswarp.matrix.environments.environment import SUITE_REQUIREMENTS, python_for
+from crosswarp.matrix.facts.columns import Column
+
+# What the cell side of an environment is a copy of.
+_ROOMS = (compat, kernels, matrix)
+
+
+def key(table: Sequence[Column], words: str = "") -> str:
+    """Of all columns of the table, this interpreter, crosswarp itself, and `words` that choose among the columns.
+
+    A cache holds what one job built: with other words there would be other columns in it. The interpreter counts to its
+    patch and its place, since an environment is made of links to it.
+    """
+    built = [[c.id, c.triton, c.torch, python_for(c), *c.requirements, *c.overrides] for c in table]
+    parts = [
+        built, list(SUITE_REQUIREMENTS), sys.version, sys.executable, platform.machine(),
+        platform.libc_ver(), words.split(),
+        [_digest(Path(str(room.__file__)).parent) for room in _ROOMS],
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def _digest(folder: Path) -> str:
+    found = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()

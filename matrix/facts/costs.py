@@ -1,0 +1,49 @@
+"""What a run costs, measured: the defaults of `crosswarp run --dry-run`, each with its source and date."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from crosswarp.matrix.facts import datafile
+
+DEFAULT_FILE = Path(__file__).with_name("costs.toml")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Environments(_Strict):
+    # One column's.
+    megabytes: Annotated[int, Field(gt=0)]
+    source: Annotated[str, Field(min_length=1)]
+    checked: date
+
+
+class Lane(_Strict):
+    # Of crosswarp's own suite, for one target and mode.
+    cases: Annotated[int, Field(gt=0)]
+    # Of one process, for one case.
+    seconds: Annotated[float, Field(gt=0)]
+
+
+class Lanes(_Strict):
+    compile: Lane
+    emulate: Lane
+    interpret: Lane
+    device: Lane
+    source: Annotated[str, Field(min_length=1)]
+    checked: date
+
+
+class Costs(_Strict):
+    environment: Environments
+    lanes: Lanes
+
+
+def load(path: Path = DEFAULT_FILE) -> Costs:
+    return datafile.load(path, Costs)

@@ -1,0 +1,197 @@
+"""What the compiler makes of a few cells: MLIR, LLVM, PTX or amdgcn, and SASS, of each launch.
+
+The cells are compiled anew, each in the suite's own process inside its column, with an empty cache for Triton: what a
+stage has produced is put there before the next one begins, so that of a cell which is red the last text is what the
+compiler died of. Nothing of it is kept from ordinary runs, which would be gigabytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from crosswarp.matrix.environments.environment import Environment
+from crosswarp.matrix.errors import CrosswarpError, EnvironmentFailed
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running.plan import Plan
+from crosswarp.matrix.running.recording import Progress
+from crosswarp.matrix.running.run import Runner
+
+# In the order in which they are made.
+STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
+# What a page may show of one text.
+LONGEST = 400_000
+_TIMEOUT = 60
+# Where a line came from: paths of the machine, and noise in a comparison.
+_LOCATION = re.compile(r" ?\bloc\((?:[^()\"]|\"[^\"]*\"|\((?:[^()\"]|\"[^\"]*\")*\))*\)")
+_DEBUG = re.compile(r",? ?!dbg !\d+")
+_DROPPED = re.compile(
+    r"^(?:#loc|!\d+ = |!llvm\.|source_filename|; ModuleID|\s*\.(?:loc|file)\b|\s*//)"
+)
+_ENCODING = re.compile(r"\s*/\* 0x[0-9a-f]+ \*/\s*$")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One case on one column, bare."""
+
+    column: str
+    target: str
+    kernel: str
+    case: str
+    config: str = ""
+
+
+@dataclass
+class Compiled:
+    """The texts of each launched kernel, by its name and its stage; what it came to, or why there is none."""
+
+    texts: dict[str, dict[str, str]] = field(default_factory=dict)
+    outcome: str = ""
+    missing: str = ""
+
+
+def compiled(
+    wanted: Wanted,
+    plan: Plan,
+    column: Column,
+    python: Path,
+    progress: Progress,
+    suite: Callable[[Path, Path], list[str]],
+    here: bool = False,
+) -> Compiled:
+    """`plan` says how a cell is limited; `python` is of the column, and `here` leaves its surroundings as they are."""
+    alone = replace(
+        plan, columns=(column,), lanes=("compile",), modes=("bare",), kernels=(wanted.kernel,), cases=(wanted.case,),
+        targets={wanted.target: plan.targets[wanted.target]}, emulated=None, sanitize=False, fresh=False,
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="crosswarp-ir-") as folder:
+        work = Path(folder)
+        try:
+            with Store(work / "store.db") as store:
+                prepare = _There(python, column)
+                result = Runner(alone, store, work, prepare, progress, (), (), suite, here)()
+                records = store.records(result.run)
+        except CrosswarpError as error:
+            return Compiled(missing=str(error))
+        found = _of_cache(work / "cache" / column.id, _options(wanted.config), python)
+    mine = [r for r in records if not wanted.config or r.config == wanted.config] or records
+    red = next((record for record in mine if record.red), next(iter(mine), None))
+    told = f"{red.outcome}: {red.fingerprint or red.reason}".strip(": ") if red else ""
+    if not found:
+        why = f" ({told})" if told else ""
+        return Compiled(
+            outcome=told, missing=f"The compiler was not reached, or left nothing{why}."
+        )
+    return Compiled(found, told)
+
+
+@dataclass(frozen=True)
+class _There:
+    """An environment that is there already: nothing is built."""
+
+    python: Path
+    column: Column
+
+    def __call__(self, column: Column) -> Environment:
+        if not self.python.exists():
+            raise EnvironmentFailed(f"{column.id}: there is no {self.python}.")
+        # What else than its own versions runs there is refused by the suite.
+        expect = {"triton": column.triton} if column.triton else {}
+        return Environment(self.python, column.id, expect, {}, (), reused=True)
+
+    def cancel(self) -> None:
+        pass
+
+
+def _options(config: str) -> Mapping[str, int]:
+    """`num_warps` and `num_stages` where a configuration names them: what tells its launches from others'."""
+    return {
+        name: int(value)
+        for name, value in re.findall(r"(num_warps|num_stages)=([0-9]{1,4})\b", config)
+    }
+
+
+def _of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str, dict[str, str]]:
+    by_folder: dict[Path, dict[str, Path]] = defaultdict(dict)
+    for path in sorted(cache.rglob("*")):
+        if (
+            path.is_file()
+            and path.suffix[1:] in (*STAGES, "cubin", "json")
+            and not path.name.startswith("__grp__")
+        ):
+            by_folder[path.parent][path.suffix[1:]] = path
+    found: dict[str, dict[str, str]] = {}
+    for files in by_folder.values():
+        if not files.keys() & set(STAGES):
+            continue
+        if not _is_of(files, options):
+            continue
+        name = next(path.stem for stage, path in files.items() if stage in STAGES)
+        while name in found:
+            name += "'"
+        texts = {
+            stage: cleaned(files[stage].read_text("utf-8", "replace"))
+            for stage in STAGES if stage in files
+        }  # fmt: skip
+        if "cubin" in files and (sass := _sass(files["cubin"], python)):
+            texts["sass"] = cleaned(sass)
+        found[name] = texts
+    return found
+
+
+def _is_of(files: Mapping[str, Path], options: Mapping[str, int]) -> bool:
+    """What has ended says what it was compiled with; what has not, says it in its module."""
+    if "json" in files:
+        try:
+            said = json.loads(files["json"].read_text("utf-8", "replace"))
+        except ValueError:
+            return False
+        return all(said.get(name, value) == value for name, value in options.items())
+    warps = options.get("num_warps")
+    text = files["ttgir"].read_text("utf-8", "replace") if "ttgir" in files else ""
+    told = re.search(r"num-warps\"? = (\d+)", text)
+    return not (warps and told) or int(told[1]) == warps
+
+
+def _sass(cubin: Path, python: Path) -> str:
+    """As the disassembler beside that column's Triton has it; empty where there is none."""
+    # Through no link: the packages are those of the environment, wherever its interpreter lives.
+    for program in sorted(
+        (python.parent.parent / "lib").glob("python*/site-packages/triton/**/bin/nvdisasm")
+    ):
+        try:
+            done = subprocess.run(
+                [str(program), "-c", str(cubin)], capture_output=True, encoding="utf-8", errors="replace",
+                timeout=_TIMEOUT, stdin=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if done.returncode == 0:
+            return done.stdout
+    return ""
+
+
+def cleaned(text: str) -> str:
+    """Without what tells of the machine and not of the kernel: locations, debug information, encodings."""
+    lines = []
+    for line in text.splitlines():
+        if re.match(r"\s*\.section\s+\.debug", line):
+            # The rest of a PTX file is its debug information.
+            break
+        if _DROPPED.match(line):
+            continue
+        line = _ENCODING.sub("", _DEBUG.sub("", _LOCATION.sub("", line)))
+        if line.strip():
+            lines.append(line.rstrip())
+    whole = "\n".join(lines)
+    if len(whole) > LONGEST:
+        whole = f"{whole[:LONGEST]}\n[... {len(whole) - LONGEST} characters left out ...]"
+    return whole

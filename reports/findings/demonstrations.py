@@ -1,0 +1,32 @@
+"""Kernels of crosswarp's own that do nothing but show a known issue: red on the versions of its record, by design.
+
+They say whether a record holds, and nothing about a suite. They are counted apart, and what asks about a suite leaves
+them out: which releases it is green on, and what a release broke.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from crosswarp import kernels
+from crosswarp.matrix.results.record import Record
+
+
+def among(names: Iterable[str], plan: Mapping[str, Any] | None = None) -> frozenset[str]:
+    """Those of `names` that are demonstrations; none where all are, since then they are what was asked for.
+
+    `plan` is that of the run. Without one (a baseline has none), the kernels tell: any that is not crosswarp's makes
+    them another suite, whose names are its own.
+    """
+    held = {name for name in names if name != "*"}
+    if plan is None:
+        ours = held <= set(kernels.NAMES)
+    else:
+        ours = not (plan.get("suite") or plan.get("library"))
+    found = frozenset(held.intersection(kernels.KNOWN_ISSUES)) if ours else frozenset()
+    return frozenset() if found == held else found
+
+
+def without(records: Sequence[Record], names: Collection[str]) -> list[Record]:
+    return [record for record in records if record.kernel not in names]

@@ -1,0 +1,147 @@
+"""What a run would be: its columns, cells, disk and time, before anything is built.
+
+What the store saw of the same suite is what is said of a column; what it did not see has the defaults of costs.toml,
+which hold for crosswarp's own suite. Of another suite nobody knows its cases before they ran once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from crosswarp import kernels
+from crosswarp.matrix.facts.costs import Costs
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.store import Run, Store
+from crosswarp.matrix.running.plan import Plan
+
+
+@dataclass(frozen=True)
+class OfColumn:
+    column: str
+    # None: not known before it ran once.
+    cells: int | None
+    # Of the whole column, with the jobs of the plan.
+    seconds: float | None
+    # Whether its environment is there.
+    built: bool
+    # The run that they are of; None where they are defaults.
+    run: int | None = None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    plan: Plan
+    columns: tuple[OfColumn, ...]
+    # To be written for environments at once, and what the disk has.
+    megabytes: int
+    free_megabytes: int
+
+    @property
+    def cells(self) -> int | None:
+        return _sum([one.cells for one in self.columns])
+
+    @property
+    def seconds(self) -> float | None:
+        return _sum([one.seconds for one in self.columns])
+
+
+def estimate(
+    plan: Plan,
+    store: Store | None,
+    costs: Costs,
+    built: Mapping[str, bool],
+    free_megabytes: int,
+    one_at_a_time: bool = False,
+) -> Estimate:
+    seen = _Seen(plan, store) if store else None
+    columns = tuple(
+        _of_column(plan, column.id, seen, costs, built.get(column.id, False))
+        for column in plan.columns
+    )
+    needed = sum(not one.built for one in columns)
+    each = costs.environment.megabytes
+    return Estimate(
+        plan, columns, each * (min(needed, 1) if one_at_a_time else needed), free_megabytes
+    )
+
+
+class _Seen:
+    """The records of the newest run that has each column, of the same suite."""
+
+    def __init__(self, plan: Plan, store: Store) -> None:
+        self._plan = plan
+        self._store = store
+        self._runs = [run for run in store.runs() if _same_suite(run, plan)]
+        self._records: dict[int, list[Record]] = {}
+
+    def of(self, column: str) -> tuple[int, list[Record]] | None:
+        for run in self._runs:
+            planned = run.plan.get("columns", ())
+            if not isinstance(planned, (list, tuple)) or column not in planned:
+                continue
+            if run.id not in self._records:
+                self._records[run.id] = self._store.records(run.id)
+            found = [r for r in self._records[run.id] if r.column == column and self._chosen(r)]
+            if any(record.ran for record in found):
+                return run.id, found
+        return None
+
+    def _chosen(self, record: Record) -> bool:
+        plan = self._plan
+        return (
+            record.lane in plan.lanes
+            and record.mode in plan.modes
+            and record.target in plan.targets_of(record.lane)
+            and any(fnmatchcase(record.kernel, glob) for glob in plan.kernels)
+            and any(fnmatchcase(record.case, glob) for glob in plan.cases)
+        )
+
+
+def _same_suite(run: Run, plan: Plan) -> bool:
+    mine = str(plan.suite) if plan.suite else None
+    return not run.plan.get("library") and run.plan.get("suite") == mine
+
+
+def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built: bool) -> OfColumn:
+    found = seen.of(column) if seen else None
+    run, records = found or (None, [])
+    cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in records:
+        cells[record.lane, record.target].append(record)
+    count, seconds, known = 0.0, 0.0, True
+    for lane in plan.lanes:
+        for target in plan.targets_of(lane):
+            if mine := cells.get((lane, target)):
+                count += len(mine)
+                seconds += sum(record.seconds for record in mine)
+                continue
+            # A lane or target that the store has not seen on this column.
+            cost = getattr(costs.lanes, lane)
+            cases = _cases(plan, cost.cases)
+            known = known and cases is not None
+            count += (cases or 0) * len(plan.modes)
+            seconds += (cases or 0) * len(plan.modes) * cost.seconds
+    share = 1 / plan.shard[1] if plan.shard else 1
+    if not known:
+        return OfColumn(column, None, None, built, run)
+    return OfColumn(column, round(count * share), seconds * share / plan.jobs, built, run)
+
+
+def _cases(plan: Plan, cases: int) -> float | None:
+    if plan.suite is not None:
+        return None
+    chosen = [one for one in kernels.NAMES if any(fnmatchcase(one, glob) for glob in plan.kernels)]
+    return cases * len(chosen) / len(kernels.NAMES)
+
+
+def environments(work: Path, columns: Sequence[str]) -> dict[str, bool]:
+    """Which columns have an environment in the folder of `--work`."""
+    return {column: (work / "envs" / column / "bin" / "python").exists() for column in columns}
+
+
+def _sum(values: Sequence[float | int | None]):
+    return None if any(value is None for value in values) else sum(filter(None, values))

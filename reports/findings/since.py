@@ -1,0 +1,51 @@
+"""What is new in a run since a baseline or another run, for who has read about the rest before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.reports.findings import diff
+from crosswarp.reports.findings.diff import Group
+from crosswarp.reports.findings.view import View
+
+
+@dataclass(frozen=True)
+class Since:
+    name: str
+    # Red where it was green or not there.
+    worse: tuple[Group, ...] = ()
+    # Red before, and now for another reason.
+    changed: tuple[Group, ...] = ()
+    fixed: tuple[Group, ...] = ()
+    # Green on both sides, and heavier or slower now: so many cells.
+    heavier: int = 0
+    # Why nothing was compared.
+    why_not: str = ""
+
+
+def compared(view: View, name: str, store: Path, issues: Sequence[Issue]) -> Since | None:
+    """The run of `view` with what `name` is to `crosswarp diff`; None without a name.
+
+    What cannot be compared is said, and does not keep the rest from being told.
+    """
+    if not name:
+        return None
+    try:
+        found = diff.diff(diff.side(name, store), diff.side(str(view.run.id), store), issues)
+    except UsageError as error:
+        return Since(name, why_not=str(error))
+
+    def of(*outcomes: str) -> tuple[Group, ...]:
+        return tuple(
+            group
+            for group in found.groups
+            if group.outcome in outcomes
+            and (group.outcome != "new" or any(p.after and p.after.red for p in group.pairs))
+        )
+
+    heavier = sum(found.counts.get(one, 0) for one in ("resource-regressed", "slower"))
+    return Since(name, of("regressed", "new"), of("changed-failure"), of("fixed"), heavier)

@@ -1,0 +1,57 @@
+"""The page of a store's runs: what each found, one kernel over all of them, and one run against another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from crosswarp.reports.findings.history import Past
+from crosswarp.reports.page.model import Model
+from crosswarp.reports.page.text import line
+
+
+def rows(past: Sequence[Past]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": one.run.id,
+            "started": one.run.started,
+            "status": one.run.status,
+            "commit": str(one.run.plan.get("commit") or ""),
+            "cells": one.run.cells,
+            "bare": one.red.get("bare", 0),
+            "shimmed": one.red.get("shimmed", 0),
+            "newly_red": one.newly_red,
+            "healed": one.healed,
+        }
+        for one in past
+    ]
+
+
+def data(model: Model, past: Sequence[Past]) -> dict[str, Any]:
+    """As the script of the page reads it: a place is its numbers among the names, an outcome its own, -1 for none."""
+    places = sorted({place for one in past for place in one.worst})
+    lanes, targets, kernels, columns = (
+        {name: number for number, name in enumerate(dict.fromkeys(names))}
+        for names in (list(zip(*places)) or [(), (), (), ()])
+    )
+    slugs = {kernel.name: kernel.slug for kernel in model.kernels}
+    return {
+        "lanes": list(map(line, lanes)),
+        "targets": list(map(line, targets)),
+        "kernels": [[line(name), slugs.get(name, "")] for name in kernels],
+        "columns": list(map(line, columns)),
+        "runs": [
+            {
+                "id": one.run.id,
+                "started": line(one.run.started),
+                "cells": [
+                    [
+                        lanes[place[0]], targets[place[1]], kernels[place[2]], columns[place[3]],
+                        *(-1 if rank is None else rank for rank in one.worst[place]),
+                    ]
+                    for place in places if place in one.worst
+                ],
+            }
+            for one in past
+        ],
+    }  # fmt: skip

@@ -1,0 +1,43 @@
+"""What a suite or a library needs besides Triton and torch, at the versions that a column had it in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from crosswarp.reports.findings.view import View
+
+
+def of_suite(view: View, column: str) -> list[str]:
+    """What the run installed for its suite's modules (`run --requires`), as pip takes it."""
+    wanted = view.run.plan.get("requires")
+    told = [one for one in wanted if isinstance(one, str)] if isinstance(wanted, list) else []
+    return pinned(view, column, told)
+
+
+def pinned(view: View, column: str, wanted: Sequence[str]) -> list[str]:
+    """`wanted` at the versions that were installed beside the column, where that is known. What is no requirement is
+    left out: a store may say anything."""
+    found = next((e.requirements for e in view.environments if e.column == column), ())
+    there: dict[str, Requirement] = {}
+    for one in map(_requirement, found):
+        if one is not None and [part.operator for part in one.specifier] == ["=="]:
+            there[canonicalize_name(one.name)] = one
+    told = []
+    for one in map(_requirement, wanted):
+        if one is None:
+            continue
+        exact = there.get(canonicalize_name(one.name))
+        if exact is not None and not one.url:
+            one.specifier = exact.specifier
+        told.append(str(one))
+    return told
+
+
+def _requirement(text: str) -> Requirement | None:
+    try:
+        return Requirement(text)
+    except InvalidRequirement:
+        return None

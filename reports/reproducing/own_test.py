@@ -1,0 +1,118 @@
+"""A red cell of a library's own tests as a shell script: what to install, and the pytest that shows it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.cell.library_tests import names
+from crosswarp.matrix.checkout import metadata, settings
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import targets
+from crosswarp.matrix.facts.targets import Target
+from crosswarp.matrix.results.record import Record
+from crosswarp.reports.findings.view import View
+from crosswarp.reports.reproducing import needs
+from crosswarp.reports.text import escape
+
+_LONGEST = 1200
+# What a column is made of, and in that order. Its Python is said, and not installed.
+_INSTALLED = ("triton", "torch", "numpy")
+
+
+def script(view: View, record: Record, root: Path, table: Mapping[str, Target], name: str) -> str:
+    """The text of the script, to be run in the library's checkout, which is in `root`.
+
+    Raises:
+        UsageError: `root` is the checkout of another library, or the test's name is none that a shell could be given.
+    """
+    about = view.run.plan.get("library")
+    about = about if isinstance(about, dict) else {}
+    library = str(about.get("name") or "")
+    here = metadata.declared(root).name
+    if here != library:
+        raise UsageError(
+            f"run {view.run.id} is of the tests of {escape.line(library, 100)}, and {root} is the checkout of {here}. "
+            "Name its checkout with --library."
+        )
+    said = settings.load(root).settings
+    test = _test(record, about, root)
+    if not all(part.isprintable() for part in test):
+        raise UsageError(f"{escape.line(record.id, 300)}: a shell cannot be given its name.")
+    virtual = [
+        "--virtual-gpu", _target(record, view, table), "--virtual-gpu-way", record.lane,
+        "--crosswarp-shims" if record.mode == "shimmed" else "--crosswarp-bare",
+        *(word for module in said.stub for word in ("--crosswarp-stub", module)),
+    ]  # fmt: skip
+    if said.time_limit != settings.Settings().time_limit:
+        virtual += ["--crosswarp-time-limit", str(said.time_limit)]
+    installed = record.versions
+    found = [
+        f"{one}=={versions.public(installed[one])}"
+        for one in _INSTALLED
+        if _plain(installed.get(one))
+    ]
+    install = [*found, "pytest", "crosswarp", *needs.pinned(view, record.column, said.requires)]
+    case = (
+        record.kernel if record.case == names.NO_PARAMETERS else f"{record.kernel}, {record.case}"
+    )
+    told = [one for one in (*_INSTALLED, "python", "ptxas") if installed.get(one)]
+    seen = ", ".join(f"{one} {installed[one]}" for one in told) or record.column
+    commit = str(view.run.plan.get("commit") or "")
+    shimmed = ", shimmed" if record.mode == "shimmed" else ""
+    head = [
+        case,
+        f"{record.outcome}: {record.fingerprint or record.reason}",
+        f"Seen on {record.target}, lane {record.lane}{shimmed} with {seen}"
+        + (f", {library} at commit {commit}." if commit else f", {library}."),
+        "In the checkout of the library; on a GPU the same pytest without its options --virtual-gpu and --crosswarp.",
+    ]
+    python, file = escape.line(str(installed.get("python") or "3"), 40), escape.line(name, 200)
+    lines = ["#!/bin/sh", *(f"# {escape.line(line, _LONGEST)}" for line in head)]
+    lines += [
+        "#", f"#   sh {file} install   first, in an environment of Python {python}", f"#   sh {file}", "set -eu",
+        *(f"export {key}={shlex.quote(value)}" for key, value in said.env.items()),
+        'if [ "${1:-}" = install ]; then',
+        f"    python -m pip install {shlex.join(install)}",
+        "    # what the library asks for may be another Triton",
+        "    exec python -m pip install --no-deps .", "fi",
+        f"exec pytest {shlex.join(virtual)} {shlex.join(test)}",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _test(record: Record, about: Mapping[str, Any], root: Path) -> list[str]:
+    """What pytest is given: the test, its file where that could not be imported, or all of them where none could."""
+    told = about.get("tests")
+    paths = [one for one in told if isinstance(one, str)] if isinstance(told, list) else []
+    folders = [path for path in paths if not path.endswith(".py")]
+    module, found, function = record.kernel.partition("::")
+    if not found and record.case == names.IMPORT and module == names.COLLECTION:
+        return [_argument(path) for path in paths]
+    files = [
+        path for path in paths if path.endswith(".py") and names.module(path, folders) == module
+    ]
+    guessed = [f"{folder}/{module.replace('.', '/')}.py" for folder in folders]
+    files += [path for path in guessed if (root / path).is_file()] or guessed[:1]
+    path = files[0] if files else f"{module.replace('.', '/')}.py"
+    case = "" if record.case in (names.NO_PARAMETERS, "*") else f"[{record.case}]"
+    return [_argument(f"{path}::{function}{case}" if found else path)]
+
+
+def _argument(path: str) -> str:
+    return f"./{path}" if path.startswith("-") else path
+
+
+def _target(record: Record, view: View, table: Mapping[str, Target]) -> str:
+    """The virtual GPU of a cell; the lane interpret claims the first of the run's targets."""
+    if record.target in table:
+        return record.target
+    first = next((one for one in view.run.plan.get("targets") or () if one in table), "")
+    return first or targets.named(table, ["sm_90"])[0]
+
+
+def _plain(version: object) -> bool:
+    return isinstance(version, str) and version.replace(".", "").replace("+", "").isalnum()

@@ -1,0 +1,77 @@
+"""`crosswarp run --dry-run` on a terminal: what would run, what it would take, and where the figures are from."""
+
+from __future__ import annotations
+
+from crosswarp.matrix.facts.costs import Costs
+from crosswarp.reports.findings.estimate import Estimate, OfColumn
+from crosswarp.reports.text import escape
+from crosswarp.reports.text.layout import column_id, fill, tight
+
+
+def dry_run(found: Estimate, costs: Costs) -> str:
+    plan = found.plan
+    kernels = "all kernels" if plan.kernels == ("*",) else f"kernels {', '.join(plan.kernels)}"
+    chosen = [", ".join(names) for names in (plan.targets, plan.lanes, plan.modes)]
+    parts = [
+        fill("", _verdict(found)),
+        fill("", escape.line("; ".join([*chosen, kernels]))),
+        tight(_HEADS, [row for one in found.columns for row in _rows(one)], left=2),
+    ]  # fmt: skip
+    if found.megabytes > found.free_megabytes:
+        told = (
+            f"There is not enough room: {_gigabytes(found.free_megabytes)} are free. Take fewer --columns, another "
+            "disk with --work, or --environments remove, which holds one column's at a time."
+        )
+        parts.append(fill("", told))
+    parts += [fill("", text) for text in _sources(found, costs)]
+    return "\n\n".join(parts) + "\n"
+
+
+_HEADS = ("column", "environment", "cells", "time")
+
+
+def _verdict(found: Estimate) -> str:
+    columns = "1 column" if len(found.columns) == 1 else f"{len(found.columns)} columns"
+    cells = (
+        "cells that nobody has counted yet"
+        if found.cells is None
+        else f"about {found.cells:,} cells"
+    )
+    time = "" if found.seconds is None else f", about {_time(found.seconds)}"
+    disk = f", {_gigabytes(found.megabytes)} of environments to build" if found.megabytes else ""
+    return f"Nothing was run. It would be {columns}, {cells}{time} with {found.plan.jobs} at a time{disk}."
+
+
+def _rows(one: OfColumn) -> list[list[str]]:
+    first, *others = column_id(one.column).split("\n")
+    cells = "?" if one.cells is None else f"{one.cells:,}"
+    time = "?" if one.seconds is None else _time(one.seconds)
+    built = "there" if one.built else "to build"
+    return [[first, built, cells, time], *([part, "", "", ""] for part in others)]
+
+
+def _sources(found: Estimate, costs: Costs) -> list[str]:
+    runs = sorted({one.run for one in found.columns if one.run is not None})
+    texts = []
+    if runs:
+        texts.append(f"Cells and time as in run {', '.join(map(str, runs))} of the store.")
+    if any(one.run is None and one.cells is not None for one in found.columns):
+        lanes = costs.lanes
+        texts.append(
+            f"Cells and time that no run of the store has: {lanes.source} ({lanes.checked})."
+        )
+    if any(one.cells is None for one in found.columns):
+        texts.append("Of a suite of your own the cases are known when it has run once.")
+    if found.megabytes:
+        texts.append(f"Disk: {costs.environment.source}, in MB ({costs.environment.checked}).")
+    return texts
+
+
+def _gigabytes(megabytes: int) -> str:
+    return f"{megabytes / 1000:.0f} GB" if megabytes >= 10_000 else f"{megabytes / 1000:.1f} GB"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,78 @@
+"""`crosswarp run --dry-run`: what it would be, from the store or from measured defaults, and nothing is built."""
+
+from __future__ import annotations
+
+import shutil
+from collections import namedtuple
+
+import pytest
+
+from crosswarp import kernels
+from crosswarp.matrix.facts import costs
+from crosswarp.matrix.results.store import Store
+
+CHOSEN = ("--columns", "triton-3.2.0,triton-3.6.0", "--targets", "sm_90", "--lanes", "compile")
+
+
+@pytest.fixture
+def dry(command, tmp_path, monkeypatch):
+    disk = namedtuple("usage", "free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: disk(50_000_000_000))
+    work, store = tmp_path / "work", tmp_path / "store.db"
+
+    def call(*arguments):
+        where = ("--work", str(work), "--store", str(store))
+        status, out, err = command("run", "--dry-run", *CHOSEN, *where, *arguments)
+        assert status == 0, err
+        assert max(map(len, out.splitlines())) <= 80
+        return " ".join(out.split())
+
+    call.store, call.work = store, work
+    return call
+
+
+def test_what_no_store_knows_has_a_source_and_a_date(dry):
+    lane = costs.load().lanes.compile
+    out = dry("--jobs", "4")
+    assert (
+        f"2 columns, about {lane.cases * 2 * 2:,} cells" in out and "11 GB of environments" in out
+    )
+    assert f"triton-3.2.0 to build {lane.cases * 2}" in out
+    assert "2026-11-22" in out and "du -sm" in out
+    half = dry("--jobs", "4", "--modes", "bare")
+    assert f"about {lane.cases * 2:,} cells" in half
+    one = dry("--kernels", kernels.SUITE[0])
+    assert f"about {round(lane.cases * 2 / len(kernels.NAMES)) * 2} cells" in one
+    assert not dry.store.exists() and not dry.work.exists()
+
+
+def test_the_store_knows_better(dry, make_record):
+    with Store(dry.store) as store:
+        run = store.begin(["run"], {"columns": ["triton-3.2.0"]})
+        store.cells(run, [make_record(case=f"c{n}", seconds=60.0) for n in range(7)])
+        store.cells(run, [make_record(target="sm_80", seconds=60.0)])
+        store.finish(run, "finished", 0)
+        other = store.begin(["run"], {"columns": ["triton-3.2.0"], "suite": "theirs"})
+        store.cells(other, [make_record(case=f"o{n}") for n in range(99)])
+        store.finish(other, "finished", 0)
+    out = dry("--jobs", "2", "--columns", "triton-3.2.0")
+    assert "triton-3.2.0 to build 7 4 min" in out and "as in run 1 of the store" in out
+    assert "triton-3.6.0 to build 382" in out
+
+
+def test_what_is_built_needs_no_disk_and_one_at_a_time_needs_little(dry):
+    python = dry.work / "envs" / "triton-3.2.0" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("")
+    assert "5.6 GB of environments" in dry()
+    python.unlink()
+    assert "There is not enough room: 50 GB" in dry("--columns", "all")
+    out = dry("--columns", "all", "--environments", "remove")
+    assert "5.6 GB of environments" in out and "not enough" not in out
+
+
+def test_of_another_suite_nobody_knows_its_cases(dry, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a.py").write_text("KERNEL = None\n")
+    out = dry("--suite", str(tmp_path / "mine"))
+    assert "cells that nobody has counted yet" in out and "triton-3.2.0 to build ? ?" in out

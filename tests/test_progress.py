@@ -1,0 +1,66 @@
+"""What a run says while it goes on: what it waits for, which column of how many, how long the rest may take."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from crosswarp.matrix.running import progress
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    class Clock:
+        now = 1000.0
+
+    monkeypatch.setattr(progress.time, "monotonic", lambda: Clock.now)
+    return Clock
+
+
+@pytest.mark.parametrize(
+    ("done", "of", "seconds", "told"),
+    [
+        (0, 10, 60, ""), (1, 10, 2, ""), (10, 10, 60, ""), (5, 10, 60, "about 60 s left"),
+        (10, 100, 60, "about 9 min left"),
+    ],
+)  # fmt: skip
+def test_what_is_left(done, of, seconds, told):
+    assert progress.left(done, of, seconds) == told
+
+
+def test_plain_lines_tell_the_place_and_the_rest(clock):
+    out = io.StringIO()
+    shown = progress.PlainProgress(out)
+    shown.begins(3)
+    shown.preparing("a")
+    shown.column("a", "a")
+    shown.planned("a", "compile", 100)
+    for _ in range(10):
+        clock.now += 6
+        shown.item("a", "x")
+    shown.column_done("a", {"pass": 10}, 60.0)
+    lines = out.getvalue().splitlines()
+    assert lines == [
+        "a: running (column 1 of 3)", "a: 6 of 100 cases, about 9 min left", "a: 10 pass in 60 s",
+        "2 more columns, about 2 min left",
+    ]  # fmt: skip
+
+
+def test_a_bar_says_what_it_waits_for_and_never_counts_to_a_question_mark():
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=200, color_system=None)
+    with progress.bar(console) as shown:
+        shown.begins(2)
+        shown.preparing("triton-3.2.0")
+        shown._progress.refresh()
+        assert "preparing its environment (column 1 of 2)" in out.getvalue()
+        shown.column("triton-3.2.0", "triton-3.2.0")
+        shown._progress.refresh()
+        assert "importing Triton and its cases" in out.getvalue()
+        shown.planned("triton-3.2.0", "compile", 7)
+        shown.item("triton-3.2.0", "x")
+        shown._progress.refresh()
+    text = out.getvalue()
+    assert "1/7" in text and "/?" not in text

@@ -1,0 +1,229 @@
+"""What did not change since a run of the store is taken from there; what did, runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crosswarp import kernels
+from crosswarp.compat.install import wanted_shims
+from crosswarp.matrix.environments.environment import Environment
+from crosswarp.matrix.facts import columns, targets
+from crosswarp.matrix.running import unchanged
+from crosswarp.matrix.running.plan import Plan
+
+HOME = Path(kernels.__file__).parent
+ONE = "import _shared\nfrom crosswarp.kernels import Kernel\nKERNEL = Kernel()\n"
+TWO = "from crosswarp.kernels import Kernel\nKERNEL = Kernel()\n"
+RECORD = "env/lib/python3.11/site-packages/triton-3.2.0.dist-info/RECORD"
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """A folder of two kernels, of which `one` imports a helper, and the helper another."""
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    shared = "def f():\n    from _deeper import g\n    return g()\n"
+    files = {"one": ONE, "two": TWO, "_shared": shared, "_deeper": "g = int\n"}
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def found(suite, tmp_path):
+    """`found()`: the keys now, by target, lane, mode and kernel."""
+    (tmp_path / RECORD).parent.mkdir(parents=True)
+    (tmp_path / RECORD).write_text("triton/__init__.py,sha256=a,1\n")
+
+    def keys(**changes):
+        python = tmp_path / "env/bin/python"
+        environment = Environment(python, "x", {"triton": "3.2.0"}, {"triton": "3.2.0"}, ())
+        values = {
+            "columns": tuple(columns.choose(columns.load(), ["triton-3.2.0"])), "suite": suite,
+            "lanes": ("compile", "emulate", "interpret", "device"),
+            "targets": {name: targets.load()[name] for name in ("sm_80", "sm_90")}, **changes,
+        }  # fmt: skip
+        return unchanged.keys(Plan(**values), "triton-3.2.0", environment)
+
+    return keys
+
+
+def differ(before, after):
+    """The coordinates of which a part differs, part by part."""
+    assert before.keys() == after.keys()
+    return [set(part) for part in zip(*(one for one in before if before[one] != after[one]))]
+
+
+def test_there_is_a_key_for_all_but_what_is_measured(found):
+    keys = found()
+    assert {(one.lane, one.target) for one in keys} == {
+        ("compile", "sm_80"), ("compile", "sm_90"), ("emulate", "sm_80"), ("emulate", "sm_90"), ("interpret", "cpu"),
+    }  # fmt: skip
+    assert len(set(keys.values())) == len(keys) == 5 * 2 * 2
+    assert keys == found()
+    # One shard deals with some of a kernel's cases, and does not know which.
+    assert found(shard=(1, 2)) == {}
+
+
+@pytest.mark.parametrize("name", ["one", "_shared", "_deeper"])
+def test_a_kernel_is_what_it_imports(found, suite, name):
+    before = found()
+    (suite / f"{name}.py").write_text((suite / f"{name}.py").read_text() + "# another line\n")
+    assert differ(before, found())[3] == {"one"}
+
+
+def test_what_is_installed_decides_on_all(found, tmp_path):
+    before = found()
+    (tmp_path / RECORD).write_text("triton/__init__.py,sha256=b,1\n")
+    assert len(differ(before, found())[0]) == 3
+    # Nobody can tell what is installed: nothing is taken.
+    (tmp_path / RECORD).unlink()
+    assert found() == {}
+
+
+def test_a_target_is_its_row(found):
+    before = found()
+    table = targets.load()
+    smaller = table["sm_90"].model_copy(update={"shared_memory_optin": 1024})
+    after = found(targets={"sm_80": table["sm_80"], "sm_90": smaller})
+    assert differ(before, after)[0] == {"sm_90"}
+
+
+def test_a_shim_is_of_its_window_and_of_one_mode(found, monkeypatch, tmp_path):
+    before = found()
+    own = unchanged._shims("3.2.0")
+    assert {path.stem for path in own} == {shim.name for shim in wanted_shims("auto", "3.2.0")}
+    assert all(path.is_file() for path in own)
+    edited = tmp_path / "num_warps_parameter.py"
+    edited.write_text("# edited")
+    others = [path for path in own if path.name != edited.name]
+    monkeypatch.setattr(unchanged, "_shims", lambda version: [*others, edited])
+    assert differ(before, found())[2] == {"shimmed"}
+
+
+def test_the_machine_that_executes_ptx_judges_its_own_lane(found, monkeypatch):
+    before = found()
+    real = Path.read_bytes
+    edited = lambda path: real(path) + (b"#" if "ptx" in path.parts else b"")  # noqa: E731
+    monkeypatch.setattr(Path, "read_bytes", edited)
+    assert differ(before, found())[1] == {"emulate"}
+
+
+def test_what_our_own_kernels_reach():
+    names = {path.stem for path in unchanged.reach(HOME / "layer_norm.py", None)}
+    assert {"layer_norm", "rms_norm", "case"} <= names and "softmax" not in names
+
+
+def cell(kernel, case="a", **changes):
+    return {
+        "case": {
+            "target": "sm_90", "lane": "compile", "mode": "bare", "kernel": kernel, "case": case, "config": "",
+            "outcome": "pass", "seconds": 0.5, **changes,
+        }
+    }  # fmt: skip
+
+
+SESSION = {"event": "session", "lane": "compile", "versions": {"triton": "3.2.0"}, "planned": 0}
+TARGET = {"event": "target", "target": "sm_90", "supported": True, "message": ""}
+NEVER = [{"exit": 7}]
+
+
+@pytest.fixture
+def go(fake_run, suite):
+    """`go(script)`: a run of that suite, which takes what did not change; the items that it took, and from where."""
+
+    def call(script, **plan):
+        values = {"suite": suite, "modes": ("bare",), "take": "verdicts", **plan}
+        result = fake_run(script, **values)
+        with fake_run.store() as store:
+            taken = store.taken(result.run)
+        return result, {item.split("/", 3)[3]: run for (_, item), run in taken.items()}
+
+    return call
+
+
+def test_nothing_changed_and_nothing_runs(go, fake_run):
+    script = [TARGET, SESSION, cell("one"), cell("one", "b", outcome="unsupported"), cell("two")]
+    first, taken = go(script)
+    assert (first.exit_code, taken) == (0, {})
+    # A suite that was started would end with 7.
+    second, taken = go(NEVER)
+    assert (second.exit_code, taken) == (0, {"one/a": 1, "one/b": 1, "two/a": 1})
+    assert fake_run.records(2) == fake_run.records(1)
+    assert "unchanged since run 1" in " ".join(fake_run.notes(2))
+    with fake_run.store() as store:
+        assert store.targets(2) == store.targets(1) and store.planned(2) == store.planned(1)
+    # It names the run in which they ran.
+    third, taken = go(NEVER)
+    assert (third.exit_code, set(taken.values())) == (0, {1})
+
+
+def test_an_edited_kernel_runs_alone(go, fake_run, suite):
+    script = [SESSION, cell("one"), cell("two")]
+    go(script)
+    (suite / "two.py").write_text(TWO + "# faster\n")
+    second, taken = go([SESSION, cell("one", outcome="crash"), cell("two", outcome="mismatch")])
+    assert second.exit_code == 1 and taken == {"one/a": 1}
+    assert {r.kernel: r.outcome for r in fake_run.records(2)} == {"one": "pass", "two": "mismatch"}
+    # Each from the run that is its newest.
+    assert go(NEVER)[1] == {"one/a": 1, "two/a": 2}
+
+
+@pytest.mark.parametrize("outcome", ["crash", "timeout"])
+def test_chance_is_not_taken_unless_asked(go, fake_run, outcome):
+    script = [SESSION, cell("one", outcome=outcome, fingerprint="x"), cell("two")]
+    go(script)
+    second, taken = go([SESSION, cell("one"), cell("two")])
+    assert second.exit_code == 0 and taken == {"two/a": 1}
+    go(script, fresh=True)
+    assert go(NEVER, take="everything")[1] == {"one/a": 3, "two/a": 3}
+
+
+def test_a_configuration_that_crashed_is_of_its_case(go):
+    mixed = cell("one", config="num_warps=8", outcome="crash")["case"]
+    item = "sm_90/compile/bare/one/a"
+    events = [{"event": "start", "item": item}, {"event": "cell", **mixed}]
+    events += [{"event": "cell", **cell("one")["case"]}, {"event": "end", "item": item}]
+    go([SESSION | {"planned": 1}, *events])
+    assert go([SESSION | {"planned": 1}, *events])[1] == {}
+
+
+def test_fresh_runs_all_and_so_does_who_did_not_ask(go):
+    script = [SESSION, cell("one"), cell("two")]
+    go(script)
+    assert go(script, fresh=True)[1] == {}
+    assert go(script, take="nothing")[1] == {}
+
+
+def test_a_wider_selection_runs_what_is_new(go, fake_run):
+    go([SESSION, cell("one"), cell("one", "b")], kernels=("one",), cases=("a",))
+    second, taken = go([SESSION, cell("one"), cell("one", "b"), cell("two")])
+    assert second.exit_code == 0 and taken == {"one/a": 1, "one/b": 1}
+    # A narrower one takes what it asks for. How many that are the suite is asked.
+    third, taken = go([SESSION, cell("one", "b")], cases=("b",), kernels=("one",))
+    assert third.exit_code == 0 and taken == {"one/b": 1}
+
+
+def test_a_suite_that_knows_less_than_is_taken_is_a_problem(go, fake_run, suite):
+    go([SESSION, cell("one"), cell("two")])
+    (suite / "two.py").write_text(TWO + "# another\n")
+    second, _ = go([SESSION])
+    assert second.exit_code == 1
+
+
+def test_what_is_cut_short_is_gone_on_with(go, fake_run):
+    item = "sm_90/compile/bare/two/a"
+    torn = [SESSION | {"planned": 2}]
+    whole = "sm_90/compile/bare/one/a"
+    torn += [{"event": "start", "item": whole}, {"event": "cell", **cell("one")["case"]}]
+    torn += [{"event": "end", "item": whole}, {"event": "start", "item": item}, {"exit": 7}]
+    assert go(torn)[0].exit_code == 1
+    second, taken = go([SESSION, cell("one"), cell("two")])
+    assert second.exit_code == 0 and taken == {"one/a": 1}
+
+
+def test_lines_without_sense_leave_no_key(go):
+    go([SESSION, {"raw": "nonsense\n"}, cell("one"), cell("two")])
+    assert go([SESSION, cell("one"), cell("two")])[1] == {}
