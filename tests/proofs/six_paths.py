@@ -91,7 +91,7 @@ PATHS = (
     Way("a kernel of one's own", "your-kernels.md", "block_pointers"),
     Way("a library of one's own", "your-library.md", "block_pointers", files=LIBRARY),
     Way("a CI job", "ci.md", "crosswarp run --columns triton-3.9.0"),
-    Way("what did 3.9 break", "upgrade.md", "Block pointers are gone"),
+    Way("what did 3.9 break", "upgrade.md", "triton-10833"),
 )
 # A comparison that finds something, a lint that does, and a library that is red: the answer, and no failure.
 ANSWERED = (0, 1)
