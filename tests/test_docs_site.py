@@ -169,6 +169,15 @@ def test_zensical_ends_at_a_heading_that_is_not_there(tmp_path):
     assert done.returncode and "gone" in re.sub(r"\x1b\[[\d;]*m", "", done.stdout + done.stderr)
 
 
+def test_the_readme_is_short_and_keeps_the_two_commands():
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 150
+    for session in ("matrix", "lint tests"):
+        assert f"\n    python3 -m pip install 'nox[uv]' && python3 -m nox -s {session}\n" in text
+    for path in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
+        assert (ROOT / path).is_file(), path
+
+
 def test_every_command_has_an_example():
     shown = {command.arguments[0] for path, _, command in FOUND if path.name == "commands.md"}
     assert shown == set(cli.COMMANDS)

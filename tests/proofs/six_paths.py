@@ -10,7 +10,8 @@ its blocks with title="PATH" are the files that the reader writes. No other file
 - who comes with a library has one: a small one is written, with a test for a GPU;
 - a CI's machine is this one: the steps of action.yml are not run, the same commands "by hand" are.
 
-Prints a table with the seconds to the installation, to the first answer after it, and to the end.
+Prints a table with the seconds to the installation, to the first answer after it, and to the end; and, because a
+machine may be busy, the seconds of CPU time that each took. --first ends each path at its first answer.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -89,22 +91,27 @@ PATHS = (
     Way("a kernel of one's own", "your-kernels.md", "block_pointers"),
     Way("a library of one's own", "your-library.md", "block_pointers", files=LIBRARY),
     Way("a CI job", "ci.md", "crosswarp run --columns triton-3.9.0"),
-    Way("what did 3.9 break", "upgrade.md", "Block pointers are gone"),
+    Way("what did 3.9 break", "upgrade.md", "triton-10833"),
 )
 # A comparison that finds something, a lint that does, and a library that is red: the answer, and no failure.
 ANSWERED = (0, 1)
 _BLOCK = re.compile(r"^```(?P<language>\w+)(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
 
 
+# Seconds by the clock, and of CPU time.
+Took = tuple[float, float]
+
+
 @dataclass
 class Walk:
-    """What came of a path; seconds."""
+    """What came of a path."""
 
     path: Way
-    commands: list[tuple[str, int, float]] = field(default_factory=list)
-    installed: float = 0.0
-    answered: float | None = None
-    whole: float = 0.0
+    # The line, its exit status, seconds, and seconds of CPU time.
+    commands: list[tuple[str, int, float, float]] = field(default_factory=list)
+    installed: Took = (0.0, 0.0)
+    answered: Took | None = None
+    whole: Took = (0.0, 0.0)
     stopped: str = ""
 
 
@@ -118,69 +125,89 @@ def main() -> int:
     )
     parser.add_argument("--only", default="", metavar="PAGE,..", help="such as error.md")
     parser.add_argument("--work", type=Path, help="where the folders are made")
+    parser.add_argument("--first", action="store_true", help="no further than the first answer")
     options = parser.parse_args()
     only = options.only.split(",") if options.only else [path.page for path in PATHS]
     walks = []
     for path in PATHS:
         if path.page in only:
             with tempfile.TemporaryDirectory(dir=options.work) as folder:
-                walks.append(
-                    walk(path, Path(folder), options.wheel.resolve(), options.triton.resolve())
-                )
+                home, environ = machine(path, Path(folder), options.triton.resolve())
+                walks.append(walk(path, home, environ, options.wheel.resolve(), options.first))
+    print("\nSeconds by the clock (and of CPU time).\n")
     print(
-        "\n| path | page | installed, s | first answer, s | to the end, s | |\n| --- | --- | --- | --- | --- | --- |"
+        "| path | page | installed | first answer | to the end | |\n| --- | --- | --- | --- | --- | --- |"
     )
     for one in walks:
-        answer = "none" if one.answered is None else f"{one.answered:.0f}"
+        answer = "none" if one.answered is None else shown(one.answered)
+        what = one.stopped or f"{len(one.commands)} commands"
         print(
-            f"| {one.path.name} | {one.path.page} | {one.installed:.0f} | {answer} | {one.whole:.0f} "
-            f"| {one.stopped or f'{len(one.commands)} commands'} |"
+            f"| {one.path.name} | {one.path.page} | {shown(one.installed)} | {answer} | {shown(one.whole)} | {what} |"
         )
     return int(any(one.stopped or one.answered is None for one in walks))
 
 
-def walk(path: Way, folder: Path, wheel: Path, column: Path) -> Walk:
+def machine(path: Way, folder: Path, column: Path) -> tuple[Path, dict[str, str]]:
+    """An empty folder but for what the reader has, and the environment of a shell in it."""
     home, environment = folder / "home", folder / "venv"
     home.mkdir()
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     if path.has_triton:
-        for at in column.glob("lib/python3.*/site-packages"):
-            (packages,) = environment.glob("lib/python3.*/site-packages")
-            (packages / "triton_and_torch.pth").write_text(f"{at}\n")
+        (there,) = column.glob("lib/python3.*/site-packages")
+        (here,) = environment.glob("lib/python3.*/site-packages")
+        (here / "triton_and_torch.pth").write_text(f"{there}\n")
     for name, text in path.files.items():
         put(home / name, text)
     # What installs is asked for packages as it is set up here, and keeps its cache.
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name.startswith(("PIP_", "UV_", "SSL_", "LANG"))
+        if name.startswith(("PIP_", "UV_", "SSL_", "LANG")) or name == "HOME"
     }
-    environ = {
-        **kept, "HOME": os.environ["HOME"], "PATH": f"{environment}/bin:/usr/bin:/bin", "COLUMNS": "80",
-    }  # fmt: skip
-    done, start = Walk(path), time.monotonic()
+    return home, {**kept, "PATH": f"{environment}/bin:/usr/bin:/bin", "COLUMNS": "80"}
+
+
+def walk(path: Way, home: Path, environ: Mapping[str, str], wheel: Path, first: bool) -> Walk:
+    done, start = Walk(path), clock()
     for language, title, body in blocks((DOCS / path.page).read_text(encoding="utf-8")):
         if title:
             put(home / title, body)
-        elif language == "sh":
-            for line in filter(None, map(str.strip, body.splitlines())):
-                began = time.monotonic()
-                status, said = shell(with_wheel(line, wheel), home, environ)
-                now = time.monotonic()
-                done.commands.append((line, status, now - began))
-                print(f"[{path.name}] {line}: exit {status}, {now - began:.1f} s", flush=True)
-                if line.startswith("pip "):
-                    done.installed = now - start
-                elif done.answered is None and path.answer in said:
-                    done.answered = now - start - done.installed
-                if status not in ANSWERED or (status and line.startswith("pip ")):
-                    done.stopped = f"`{line}` ended with {status}"
-                    print(said[-3000:], flush=True)
-                    break
-        if done.stopped:
-            break
-    done.whole = time.monotonic() - start
+        for line in filter(None, map(str.strip, body.splitlines() if language == "sh" else ())):
+            began = clock()
+            status, said = shell(with_wheel(line, wheel), home, environ)
+            done.commands.append((line, status, *since(began)))
+            print(f"[{path.name}] {line}: exit {status}, {shown(since(began))} s", flush=True)
+            done.whole = since(start)
+            installs = line.startswith("pip ")
+            if installs:
+                done.installed = done.whole
+            elif done.answered is None and path.answer in said:
+                done.answered = (
+                    done.whole[0] - done.installed[0],
+                    done.whole[1] - done.installed[1],
+                )
+            if status not in ANSWERED or (status and installs):
+                done.stopped = f"`{line}` ended with {status}"
+                print(said[-3000:], flush=True)
+                return done
+            if first and done.answered:
+                return done
     return done
+
+
+def clock() -> Took:
+    """Now, and the CPU time of all that was waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.monotonic(), used.ru_utime + used.ru_stime
+
+
+def since(then: Took) -> Took:
+    now = clock()
+    return now[0] - then[0], now[1] - then[1]
+
+
+def shown(took: Took) -> str:
+    return f"{took[0]:.1f} ({took[1]:.1f})"
 
 
 def blocks(page: str) -> list[tuple[str, str, str]]:
