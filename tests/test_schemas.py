@@ -87,7 +87,7 @@ def test_lint(command, holds, tmp_path):
     file = tmp_path / "kernel.py"
     file.write_text("import triton.language as tl\n\ndef f(x):\n    return tl.make_block_ptr(x)\n")
     broken = tmp_path / "broken.py"
-    broken.write_text("def (:\n")
+    broken.write_text("import triton\n\ndef (:\n")
     _, out, _ = command("lint", str(tmp_path), "--triton", ">=3.0", "--json")
     found = holds("lint", out)
     assert found["findings"] and found["unreadable"]
