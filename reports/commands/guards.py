@@ -45,6 +45,11 @@ DESCRIPTION = (
     "(--suite). Without either, and with --list, the guards are found and nothing is run. Exit status: 0 done, 1 a run "
     "was cut short."
 )
+EXAMPLES = (
+    "crosswarp guards liger-kernel --list",
+    "crosswarp guards liger-kernel --ops rope,swiglu --columns 3.2.0,3.6.0 --targets sm_90,gfx942",
+    "crosswarp guards mylib --suite my_kernels --columns 3.2.0,3.9.0",
+)
 LANES = ("compile", "emulate")
 
 

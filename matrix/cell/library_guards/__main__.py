@@ -15,34 +15,23 @@ from typing import Any, Dict, List
 
 from crosswarp.matrix.cell.plain import clean
 from crosswarp.matrix.cell.suite import item as runner
-from crosswarp.matrix.cell.suite import plan, versions, warm
-from crosswarp.matrix.cell.suite.__main__ import wrong_versions
+from crosswarp.matrix.cell.suite import plan, specification, versions, warm
 from crosswarp.matrix.cell.suite.plugin import SPEC_ENV
-from crosswarp.matrix.cell.suite.stream import read_spec
 from crosswarp.matrix.cell.suite.verdict import Verdict, told
-from crosswarp.matrix.errors import SUITE_DONE, SUITE_SPEC, SUITE_WRONG_VERSIONS
+from crosswarp.matrix.errors import SUITE_DONE
 
 from .forcing import Forcing
 
-_NEEDED = {"records": str, "lanes": list, "targets": dict, "guards": dict, "answers": str}
+_NEEDED = {
+    "records": str, "lanes": list, "targets": dict, "guards": dict, "answers": str, "expect": dict,
+}  # fmt: skip
 
 
 def main(arguments: List[str]) -> int:
-    try:
-        spec_path = Path(arguments[0]).resolve()
-        spec = read_spec(spec_path)
-        for name, kind in _NEEDED.items():
-            if not isinstance(spec.get(name), kind):
-                msg = f"{name} is not there, or is no {kind.__name__}"
-                raise ValueError(msg)
-    except (IndexError, OSError, ValueError, RecursionError) as error:
-        print(f"the specification cannot be read: {error}; give the path of a SPEC.json", file=sys.stderr)  # fmt: skip
-        return SUITE_SPEC
-    wrong = wrong_versions(spec.get("expect", {}))
-    if wrong:
-        print(f"wrong versions: {wrong}", file=sys.stderr)
-        return SUITE_WRONG_VERSIONS
-    _environ(spec, spec_path)
+    spec = specification.of_arguments(arguments, _NEEDED)
+    if isinstance(spec, int):
+        return spec
+    _environ(spec, Path(arguments[0]).resolve())
     with open(spec["answers"], "a", encoding="utf-8") as out:
         _tell(out, {"versions": versions.found()})
         warm.warm(spec.get("preload"))
@@ -51,21 +40,14 @@ def main(arguments: List[str]) -> int:
         forcing = Forcing(spec["guards"], f"{spec['answers']}.met")
         forcing.install()
         for lane in spec["lanes"]:
-            for item in plan.shared_plan(spec, lane):
+            for item in plan.shared_plan(spec, lane).items:
                 _item(item, spec, forcing, out)
     return SUITE_DONE
 
 
 def _environ(spec: Dict[str, Any], path: Path) -> None:
     """As a suite's pytest has it (suite/__main__.py)."""
-    os.environ.update(
-        {SPEC_ENV: str(path)},
-        TRITON_CACHE_DIR=spec["cache"],
-        CROSSWARP_CACHE_DIR=str(Path(spec["records"]).parent / "crosswarp-cache"),
-        CROSSWARP_COMPILE_SECONDS=str(spec["time_limit"]),
-        CROSSWARP_COMPILE_MB=str(spec.get("memory_limit_mb") or ""),
-        OMP_NUM_THREADS="1",
-    )
+    os.environ.update({SPEC_ENV: str(path)}, **specification.limits(spec))
     os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     os.environ.pop("TRITON_INTERPRET", None)
 
