@@ -275,7 +275,8 @@ def test_the_search_finds_the_shim_of_an_error(visit, error, shim):
     tab = visit("")
     tab.get_by_role("button", name="Search").first.click()
     tab.locator("input[aria-label=Search]").fill(error)
-    tab.locator(f"a[href*='shims/#{shim}']").first.click()
+    # Between the two, what was searched for.
+    tab.locator(f"a[href*='shims/'][href$='#{shim}']").first.click()
     tab.wait_for_url(f"**/shims/**#{shim}")
 
 

@@ -10,8 +10,10 @@ import jsonschema
 import pytest
 
 from crosswarp.compat import doctor
+from crosswarp.matrix.linting.guards import Guard
 from crosswarp.reports import cli
-from crosswarp.reports.text import schemas
+from crosswarp.reports.findings.guards import Answer, Need, Place
+from crosswarp.reports.text import guards_text, schemas
 
 DOCS = Path(__file__).parent.parent / "docs"
 # `crosswarp report` has the schema of a whole run, beside the others; tests/test_formats.py holds it to that.
@@ -91,6 +93,17 @@ def test_lint(command, holds, tmp_path):
     _, out, _ = command("lint", str(tmp_path), "--triton", ">=3.0", "--json")
     found = holds("lint", out)
     assert found["findings"] and found["unreadable"]
+
+
+def test_guards(command, holds, tmp_path, make_record):
+    (tmp_path / "a.py").write_text("import triton\nX = 1 if triton.__version__ >= '3.4' else 2\n")
+    _, out, _ = command("guards", str(tmp_path), "--json")
+    assert holds("guards", out)["guards"][0]["holds"]
+    guard = Guard("lib/a.py", (3, 4, 3, 10), "IS_AMD", "if IS_AMD", ("hardware",))
+    for need in Need:
+        place = Place("triton-3.2.0", "sm_90", need, (True,), 1, (make_record(outcome="crash"),))
+        report = guards_text.Report("lib", [Answer(guard, [place])], [], 1, ["3.2.0"], "compile", 2)
+        assert holds("guards", guards_text.as_json(report))["guards"][0]["places"]
 
 
 def test_the_doctor_where_there_is_no_triton(holds):

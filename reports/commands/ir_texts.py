@@ -24,7 +24,7 @@ from crosswarp.reports.page import Entry, Model
 _SECONDS, _MEGABYTES = 600, 6000
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_ir(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what the compiler made of it (html)")
     group.add_argument(
         "--ir",

@@ -56,7 +56,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_verbose(
         parser, "of a table: every kernel, and all there is to say of what is known and healed"
     )
-    ir_texts.add(parser)
+    ir_texts.add_ir(parser)
     add_run(parser)
     add_files(parser, "issues")
     add_store(parser)

@@ -23,8 +23,8 @@ from crosswarp.reports.page import cells, ir, pages, runs
 from crosswarp.reports.page.missing import missing, unsupported
 from crosswarp.reports.page.model import Model
 from crosswarp.reports.page.text import block, line, script, web
+from crosswarp.reports.text.signs import SIGNS
 from crosswarp.reports.text.summary import verdict
-from crosswarp.reports.text.table import SIGNS
 
 HERE = Path(__file__).parent
 ABOUT = (

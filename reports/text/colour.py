@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from crosswarp.matrix.results.record import RED
-from crosswarp.reports.text.table import SIGNS
+from crosswarp.reports.text.signs import SIGNS
 
 _RED, _GREEN, _YELLOW, _BOLD, _FAINT = "31", "32", "33", "1", "2"
 # Whole lines, by how they begin.

@@ -100,7 +100,7 @@ def markdown(report: Report) -> str:
 def as_json(report: Report) -> str:
     return escape.document(
         {
-            "crosswarp_guards": 1,
+            "format": 1,
             "library": report.library,
             "files": report.files,
             "releases": list(report.releases),

@@ -229,6 +229,55 @@ class Linted(_Part):
     unreadable: list[_Unreadable]
 
 
+# guards
+
+
+class _Turned(_Part):
+    kernel: str
+    case: str
+    outcome: Outcome
+    words: str = Field(description="what it failed with")
+    issue: str = Field(description="the known issue that it is; empty: none")
+
+
+class _Place(_Part):
+    column: str
+    target: str
+    need: Literal[
+        "needed", "not needed", "wrong way", "red either way", "no launch hangs on it", "timed out", "not exercised"
+    ]  # fmt: skip
+    held: list[bool] = Field(description="what the guard was, wherever it was asked")
+    cases: int
+    red: list[_Turned] = Field(description="the cases that decide on it")
+
+
+class _Guard(_Part):
+    path: str
+    line: int
+    column: int
+    test: str
+    code: str = Field(description="the lines that it stands in")
+    kinds: list[str] = Field(description="what it asks for: a version, the hardware")
+    made_of: list[str] = Field(description="where what it asks is decided")
+    holds: dict[str, bool] = Field(description="by release of Triton, where it asks for that alone")
+    breaks_at_3_10: bool = Field(description="it compares versions as texts")
+    verdict: str = Field(description="over all places; empty: it was not tried")
+    places: list[_Place]
+
+
+class Guards(_Part):
+    """`crosswarp guards`"""
+
+    format: One
+    library: str
+    files: int
+    releases: list[str]
+    lane: str
+    runs: int
+    guards: list[_Guard]
+    unreadable: list[_Unreadable]
+
+
 # why
 
 
@@ -319,6 +368,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "bisect": Bisected,
     "diff": Diff,
     "doctor": Examined,
+    "guards": Guards,
     "issues": Issues,
     "lint": Linted,
     "range": Measured,

@@ -11,21 +11,9 @@ from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import LONGEST, WIDTH, fill
+from crosswarp.reports.text.signs import SIGNS
 
 ABSENT = "-"
-# What a colour says is also said by a sign. Each is in the fonts that systems come with.
-SIGNS = {
-    "pass": "✓",
-    "mismatch": "≠",
-    "api-error": "!",
-    "compile-error": "✗",
-    "crash": "†",
-    "fault": "‡",
-    "limit": "▲",
-    "timeout": "∞",
-    "unsupported": "–",
-    "not-run": "?",
-}
 _NAME, _LONGEST_COLUMN = 24, 20
 
 
