@@ -4,6 +4,7 @@ launch is counted by a stand-in (tests/fake_column/fake_way.py). A real Triton: 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,8 @@ import pytest
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.library_tests import __main__ as cell_main
 from crosswarp.matrix.cell.library_tests import judging, names, parts
+from crosswarp.matrix.cell.suite import kernels
+from crosswarp.matrix.cell.suite.kernels import SUITE_BYTECODE_ENV
 from crosswarp.matrix.cell.suite.stream import Stream
 from crosswarp.matrix.checkout import metadata, settings
 from crosswarp.matrix.errors import UsageError
@@ -214,6 +217,20 @@ def test_nothing_of_a_pytest_that_runs_us_reaches_the_suites():
     for here in (True, False):
         found = cell_environ({**dict.fromkeys(names, "gw0"), "PATH": "/bin"}, here=here)
         assert found["PATH"] == "/bin" and not found.keys() & set(names)
+
+
+def test_what_is_ours_keeps_its_bytecode_and_what_is_not_gets_none(tmp_path, monkeypatch):
+    wish = "PYTHONDONTWRITEBYTECODE"
+    assert cell_environ({}, here=True)[wish] == "1"
+    ours = cell_environ({wish: "1"}, here=False)
+    assert wish not in ours and SUITE_BYTECODE_ENV not in cell_environ({}, here=False)
+    monkeypatch.setenv(SUITE_BYTECODE_ENV, ours[SUITE_BYTECODE_ENV])
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    (tmp_path / "k.py").write_text("import helper\nKERNEL = helper.KERNEL\n")
+    (tmp_path / "helper.py").write_text("KERNEL = 1\n")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert kernels.load(str(tmp_path), "k") == 1
+    assert not list(tmp_path.rglob("*.pyc"))
 
 
 def test_a_pytest_that_hangs_costs_what_is_missing(run, library, fake_run):

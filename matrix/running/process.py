@@ -12,6 +12,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from crosswarp.matrix.cell.suite.kernels import SUITE_BYTECODE_ENV
+
 _GRACE = 5.0
 
 # Between us and the suite: asks the kernel to kill it when we die, however we die, and becomes it. Done in a small
@@ -74,13 +76,17 @@ def cell_environ(environ: Mapping[str, str], *, here: bool) -> dict[str, str]:
     # suite's pytest look like somebody's worker.
     dropped |= {name for name in environ if name.startswith("PYTEST_")}
     if not here:
-        dropped |= {"PYTHONPATH", "VIRTUAL_ENV"}
+        # Containers often set the latter: torch and Triton would be compiled anew in each process, a second or two.
+        dropped |= {"PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"}
         # A source build at hand may need its own; a published wheel is measured as published.
         dropped |= {name for name in environ if name.startswith("TRITON_")}
     kept = {name: value for name, value in environ.items() if name not in dropped}
     if here:
         # Somebody else's interpreter is left as it was found; our own starts quicker with what it has compiled.
         kept["PYTHONDONTWRITEBYTECODE"] = "1"
+    elif environ.get("PYTHONDONTWRITEBYTECODE"):
+        # In a user's folder nothing is written against their wish.
+        kept[SUITE_BYTECODE_ENV] = "0"
     return {**kept, "PYTHONUNBUFFERED": "1"}
 
 

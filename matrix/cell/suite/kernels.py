@@ -2,6 +2,7 @@
 
 import fnmatch
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from typing import Any, List, Optional, Sequence
@@ -9,6 +10,9 @@ from typing import Any, List, Optional, Sequence
 from crosswarp import kernels as own
 
 from . import modules
+
+# "0": no __pycache__ is to be left in the suite's folder.
+SUITE_BYTECODE_ENV = "CROSSWARP_SUITE_BYTECODE"
 
 
 def names(suite: Optional[str], patterns: Sequence[str]) -> List[str]:
@@ -28,6 +32,8 @@ def load(suite: Optional[str], name: str) -> Any:
     if suite is None:
         return own.load(name)
     module_name = f"crosswarp_suite_{name}"
+    if os.environ.get(SUITE_BYTECODE_ENV) == "0":
+        sys.dont_write_bytecode = True
     spec = importlib.util.spec_from_file_location(module_name, Path(suite) / f"{name}.py")
     if spec is None or spec.loader is None:
         msg = f"{name}.py cannot be imported"
