@@ -287,7 +287,7 @@ def test_a_stack_that_grew_by_half_is_named_with_both_figures(tmp_path):
         if (cell["column"], cell["case"], cell["config"]) == (column, case, "")
     )
     assert after >= before * 4 / 3 > 0
-    done = crosswarp("diff", *columns, store=tmp_path / "store.db")
+    done = crosswarp("diff", *columns, "-v", store=tmp_path / "store.db")
     assert done.returncode == 1 and "RESOURCE-REGRESSED" in done.stdout
     assert f"stack     {before} → {after} bytes" in done.stdout and case in done.stdout
 
