@@ -339,7 +339,8 @@ def test_a_hostile_suite_is_recorded_whole(tmp_path):
 def test_a_librarys_own_tests_beside_a_column(tmp_path):
     """Built and installed beside 3.2.0, run there on the virtual GPU, and told as cells with their figures."""
     library = tmp_path / "small-ops"
-    shutil.copytree(ROOT / "tests/suites/a_library", library)
+    unwritten = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "tests/suites/a_library", library, ignore=unwritten)
     (library / "pyproject.toml").write_text(
         '[project]\nname = "small-ops"\nversion = "1"\ndependencies = ["triton>=2.3.1"]\n'
         '[tool.setuptools]\npackages = ["small_ops"]\n'

@@ -159,7 +159,7 @@ class _Finder:
 
     def _text(self, number: int, words: Iterable[str]) -> _Text:
         kept = frozenset(words)
-        weight = sum(self.weights[word] for word in kept)
+        weight = math.fsum(self.weights[word] for word in kept)
         rarest = max(self.weights[word] for word in kept)
         anchors = frozenset(word for word in kept if self.weights[word] >= 0.9 * rarest)
         return _Text(number, kept, weight, anchors)
@@ -182,7 +182,7 @@ class _Finder:
         return self._words[line]
 
     def _weight(self, words: Iterable[str]) -> float:
-        return sum(self.weights.get(word, 0.0) for word in words)
+        return math.fsum(self.weights.get(word, 0.0) for word in words)
 
     def by_fingerprint(
         self, lines: Sequence[str]
@@ -254,7 +254,7 @@ class _Finder:
         tally = {word: self.weights.get(word, self.strange) for word in kept}
         for one in self.texts:
             common = one.words & kept
-            share = sum(tally[word] for word in common) / sum(tally.values())
+            share = math.fsum(tally[word] for word in common) / math.fsum(tally.values())
             if share >= _ALL_BUT and (common & self.rare or len(common) >= 3):
                 # What says the whole of the text is better than what says a part of it.
                 of_it = self._weight(common) / one.weight
