@@ -8,6 +8,7 @@ its blocks with title="PATH" are the files that the reader writes. No other file
 - `crosswarp` in a `pip install` is WHEEL, as long as no index has it;
 - who comes for the shims has Triton and torch: those of the environment COLUMN are on that path;
 - who comes with a library has one: a small one is written, with a test for a GPU;
+- who comes for a CI has kernels: those of docs/your-kernels.md;
 - a CI's machine is this one: the steps of action.yml are not run, the same commands "by hand" are.
 
 Prints a table with the seconds to the installation, to the first answer after it, and to the end; and, because a
@@ -82,6 +83,8 @@ class Way:
     page: str
     answer: str
     files: Mapping[str, str] = field(default_factory=dict)
+    # The page whose files the reader has written before.
+    after: str = ""
     has_triton: bool = False
 
 
@@ -90,7 +93,7 @@ PATHS = (
     Way("shims only", "shim-only.md", "block_pointers", has_triton=True),
     Way("a kernel of one's own", "your-kernels.md", "block_pointers"),
     Way("a library of one's own", "your-library.md", "block_pointers", files=LIBRARY),
-    Way("a CI job", "ci.md", "crosswarp run --columns triton-3.9.0"),
+    Way("a CI job", "ci.md", "crosswarp run --columns triton-3.9.0", after="your-kernels.md"),
     Way("what did 3.9 break", "upgrade.md", "triton-10833"),
 )
 # A comparison that finds something, a lint that does, and a library that is red: the answer, and no failure.
@@ -156,7 +159,8 @@ def machine(path: Way, folder: Path, column: Path) -> tuple[Path, dict[str, str]
         (there,) = column.glob("lib/python3.*/site-packages")
         (here,) = environment.glob("lib/python3.*/site-packages")
         (here / "triton_and_torch.pth").write_text(f"{there}\n")
-    for name, text in path.files.items():
+    before = blocks((DOCS / path.after).read_text("utf-8")) if path.after else []
+    for name, text in (*path.files.items(), *((title, body) for _, title, body in before if title)):
         put(home / name, text)
     # What installs is asked for packages as it is set up here, and keeps its cache.
     kept = {
