@@ -85,23 +85,23 @@ def build(out: Path, matrix: Path | None = None) -> None:
         else:
             shutil.copytree(matrix, work / "docs" / "run")
         shutil.copy(CONFIGURATION, work)
-        zensical = [
-            sys.executable,
-            "-m",
-            "zensical",
-            "build",
-            "--strict",
-            "-f",
-            str(work / CONFIGURATION.name),
-        ]
         done = subprocess.run(
-            zensical, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            zensical(work / CONFIGURATION.name),
+            cwd=work,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         if done.returncode:
             print(done.stdout, file=sys.stderr)
         done.check_returncode()
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(work / "site", out)
+
+
+def zensical(configuration: Path) -> list[str]:
+    """The command that builds what it describes; strict: a heading that is not there ends it."""
+    return [sys.executable, "-m", "zensical", "build", "--strict", "-f", str(configuration)]
 
 
 def stage(folder: Path) -> None:

@@ -156,15 +156,7 @@ def test_zensical_ends_at_a_heading_that_is_not_there(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("# A\n\n[x](index.md#gone)\n")
     (tmp_path / "mkdocs.yml").write_text("site_name: x\n")
-    strict = [
-        sys.executable,
-        "-m",
-        "zensical",
-        "build",
-        "--strict",
-        "-f",
-        str(tmp_path / "mkdocs.yml"),
-    ]
+    strict = build.zensical(tmp_path / "mkdocs.yml")
     done = subprocess.run(strict, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode and "gone" in re.sub(r"\x1b\[[\d;]*m", "", done.stdout + done.stderr)
 

@@ -20,13 +20,20 @@ HOME = Path(__file__).parent / "ecosystem"
 
 @pytest.fixture(scope="module")
 def releases():
+    # As a script finds what lies beside it.
+    sys.path.insert(0, str(HOME))
     spec = importlib.util.spec_from_file_location("releases", HOME / "releases.py")
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look their module up.
     sys.modules["releases"] = module
     spec.loader.exec_module(module)
     yield module
-    del sys.modules["releases"]
+    sys.path.remove(str(HOME))
+    del sys.modules["releases"], sys.modules["releases_table"]
+
+
+def section(releases, work):
+    return releases.releases_table.section(work, [one.name for one in releases.libraries()])
 
 
 FILES = {
@@ -130,7 +137,7 @@ def test_a_run_is_kept_and_not_made_again(releases, small, tmp_path, monkeypatch
     assert ran == [("small", "triton-3.6.0=/a/python"), ("small", "triton-3.9.0")]
     told = json.loads((tmp_path / "runs" / "small@triton-3.9.0.json").read_text())
     assert told["error"] == "no room"
-    assert "| small 1.2 | | 3.9.0 | | | | | | | no room |" in releases.section(tmp_path)
+    assert "| small 1.2 | | 3.9.0 | | | | | | | no room |" in section(releases, tmp_path)
 
 
 def stored(tmp_path, about, records):
@@ -165,7 +172,7 @@ def test_the_table(releases, tmp_path):
     about = {"library": "small", "release": "small_kernels-1.2-py3-none-any.whl", "tests": True}
     stored(tmp_path, {**about, "column": "triton-3.10.0"}, reds)
     stored(tmp_path, {**about, "column": "triton-3.9.0", "tests": False}, reds[:2])
-    text = releases.section(tmp_path)
+    text = section(releases, tmp_path)
     name = "small\\_kernels 1.2"
     rows = [line for line in text.splitlines() if line.startswith(f"| {name}")]
     assert rows == [
@@ -178,11 +185,11 @@ def test_the_table(releases, tmp_path):
 
 
 def test_its_section_of_the_page(releases):
-    new = f"{releases._BEGIN}\nnew\n{releases._END}\n"
-    once = releases.insert("# Title\n\nfirst\n", new)
+    new = f"{releases.releases_table.BEGIN}\nnew\n{releases.releases_table.END}\n"
+    once = releases.releases_table.insert("# Title\n\nfirst\n", new)
     assert once.startswith("# Title\n\nfirst\n\n<!--") and once.count("new") == 1
-    assert releases.insert(once, new) == once
-    assert releases.insert(f"{once}\n## After\n", new) == f"{once}\n## After\n"
+    assert releases.releases_table.insert(once, new) == once
+    assert releases.releases_table.insert(f"{once}\n## After\n", new) == f"{once}\n## After\n"
 
 
 def test_the_libraries_that_are_run(releases, tmp_path):

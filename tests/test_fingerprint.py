@@ -205,7 +205,7 @@ def test_ptxas_tells_all_that_is_wrong_and_not_how_many_registers():
     }
     (only,) = counts
     assert only.startswith("PTXASError: ptxas fatal : (C7600) Register allocation failed")
-    line = "ptxas /tmp/tmp1234567.ptx, line 44; error   : {}\n"
+    line = f"ptxas {tempfile.gettempdir()}/tmp1234567.ptx, line 44; error   : {{}}\n"
     one = line.format("Arguments mismatch for instruction 'add'")
     two = one * 2 + line.format("Unknown symbol '%x'")
     found = [fingerprint.of_exception("PTXASError", told.format(text)) for text in (one, two)]

@@ -91,6 +91,12 @@ def test_a_target_is_its_row(found):
     assert differ(before, after)[0] == {"sm_90"}
 
 
+@pytest.mark.parametrize("limit", ["time_limit", "memory_limit_mb"])
+def test_with_less_time_or_memory_it_may_end_otherwise(found, limit):
+    before, after = found(), found(**{limit: 1})
+    assert not set(before.values()) & set(after.values())
+
+
 def test_a_shim_is_of_its_window_and_of_one_mode(found, monkeypatch, tmp_path):
     before = found()
     own = unchanged._shims("3.2.0")

@@ -1,8 +1,8 @@
-"""What need not run again: cells for which everything that decides on them is as it was in a run of the store.
+"""What need not run again: cells for which all that decides on them is as it was in a run of the store.
 
-That is their key: the text of the kernel and of the files that it imports, the target's row, the mode, the environment
-with the hashes of what is installed, the shims in whose window the column's Triton lies, and the code that judges. What
-happens by chance is never taken from there: a crash, or what took too long.
+That is their key: the text of the kernel and of the files that it imports, the target's row, the mode, the limits of
+time and memory, the environment with the hashes of what is installed, the shims in whose window the column's Triton
+lies, and the code that judges. What happens by chance is never taken from there: a crash, or what took too long.
 """
 
 from __future__ import annotations
@@ -98,6 +98,7 @@ def keys(plan: Plan, column: str, environment: Environment) -> dict[Coordinate, 
                     said = [
                         one, column, text, judges[lane], installed, environment.versions, row,
                         shims if mode == "shimmed" else "", plan.sanitize, str(plan.suite),
+                        plan.time_limit, plan.memory_limit_mb,
                     ]  # fmt: skip
                     found[one] = hashlib.sha256(
                         json.dumps(said, sort_keys=True).encode()

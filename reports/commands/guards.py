@@ -33,6 +33,7 @@ from crosswarp.reports.commands.options import (
     known_issues,
     positive,
     target_table,
+    write_out,
 )
 from crosswarp.reports.findings.guards import answers
 from crosswarp.reports.text import escape, guards_text
@@ -213,17 +214,8 @@ def _columns(options: argparse.Namespace, table: Sequence[Column]) -> list[tuple
 
 
 def _write(report: guards_text.Report, options: argparse.Namespace) -> None:
-    told = guards_text.rendered(report, options.format)
-    if options.out is None:
-        sys.stdout.write(told)
-        return
-    try:
-        options.out.write_text(told, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"{options.out}: {error.strerror or error}. Name a file that can be written."
-        ) from None
-    print(escape.line(guards_text.summary(report)))
+    if write_out(guards_text.rendered(report, options.format), options.out):
+        print(escape.line(guards_text.summary(report)))
 
 
 def _say(text: str) -> None:

@@ -15,7 +15,7 @@ from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import columns, language_table, selection
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.linting import lint, rules
-from crosswarp.reports.commands.options import add_files, column_table
+from crosswarp.reports.commands.options import add_files, column_table, write_out
 from crosswarp.reports.text import escape, lint_text
 
 HELP = "what a library's files take from Triton that some releases do not have; nothing is imported"
@@ -75,16 +75,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     ]
     result = lint.lint(paths, releases, left_out, shown=_shown)
     result.findings = [one for one in result.findings if one.rule in chosen]
-    told = lint_text.rendered(result, options.format)
-    if options.out is None:
-        sys.stdout.write(told)
-    else:
-        try:
-            options.out.write_text(told, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(
-                f"{options.out}: {error.strerror or error}. Name a file that can be written."
-            ) from None
+    if write_out(lint_text.rendered(result, options.format), options.out):
         print(escape.terminal(lint_text.summary(result)))
     return EXIT_UNEXPECTED if result.findings or result.unreadable else EXIT_EXPECTED
 

@@ -205,3 +205,17 @@ def check_work(folder: Path) -> None:
         raise UsageError(
             f"--work {folder}: {error.strerror or error}. Name a folder that can be written."
         ) from None
+
+
+def write_out(text: str, out: Path | None) -> bool:
+    """Write what a command makes into the file of --out, or to standard output. Returns whether it is a file."""
+    if out is None:
+        sys.stdout.write(text)
+        return False
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"--out {out}: {error.strerror or error}. Name a file that can be written."
+        ) from None
+    return True

@@ -18,6 +18,7 @@ from crosswarp.reports.commands.options import (
     add_store,
     known_issues,
     target_table,
+    write_out,
 )
 from crosswarp.reports.commands.own_tests import checkout
 from crosswarp.reports.findings.causes import unexpected
@@ -85,16 +86,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         return 0
     record = _cell(shown, options.cell)
     text = make(record, options.out.name if options.out else f"reproduce{ending(shown)}")
-    if options.out is None:
-        print(text, end="")
-        return 0
-    try:
-        options.out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"--out {options.out}: {error.strerror or error}. Name a file that can be written."
-        ) from None
-    print(escape.terminal(str(options.out)))
+    if write_out(text, options.out):
+        print(escape.terminal(str(options.out)))
     return 0
 
 

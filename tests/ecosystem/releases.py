@@ -22,12 +22,13 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+
+import releases_table
 
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.environments.beside import Beside, Prepare
@@ -36,9 +37,6 @@ from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.facts import columns
 from crosswarp.matrix.facts.columns import Column
-from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.results.store import Store
-from crosswarp.reports.text import escape
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -50,8 +48,6 @@ IMPORTS = "crosswarp_imports"
 # What `crosswarp test` ends with where it has run: as expected, or not.
 RAN = (0, 1)
 _IMPORTS_TRITON = re.compile(r"^\s*(?:import|from)\s+triton\b", re.M)
-_LACKS = re.compile(r"No module named '?([\w.]+)'?")
-_BEGIN, _END = "<!-- releases: made by releases.py -->", "<!-- end of releases -->"
 
 
 @dataclass(frozen=True)
@@ -287,146 +283,6 @@ def links(work: Path) -> str:
     return str(folder.parent)
 
 
-# The table
-
-
-@dataclass(frozen=True)
-class Told:
-    """What WORK holds of one library on one column."""
-
-    about: Mapping[str, Any]
-    records: Sequence[Record]
-
-
-def told(work: Path) -> list[Told]:
-    found = []
-    for path in sorted((work / "runs").glob("*.json")):
-        store = path.with_suffix(".db")
-        records: list[Record] = []
-        if store.exists():
-            with Store(store, must_exist=True) as opened:
-                for one in opened.runs()[:1]:
-                    records = opened.records(one.id)
-        found.append(Told(json.loads(path.read_text("utf-8")), records))
-    return sorted(found, key=lambda one: (one.about["library"], _number(one.about["column"])))
-
-
-def _number(column: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", column)]
-
-
-def lacks(record: Record, library: str) -> str:
-    """The package besides Triton, torch and the library itself that a red says is not there; else nothing."""
-    found = _LACKS.search(f"{record.fingerprint}\n{record.message}")
-    package = found[1].partition(".")[0] if found and record.red else ""
-    own = ("triton", "torch", library.replace("-", "_").partition("_")[0])
-    return "" if not package or package.startswith(own) else package
-
-
-def page(runs: Sequence[Told]) -> str:
-    """The section of docs/ecosystem.md. What comes from a library is escaped."""
-    lines = [
-        "| release | what | Triton | target | mode | green | no launch | skipped, n/a, too slow "
-        "| lacks a package | red |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    why: dict[tuple[str, str], Counter[str]] = {}
-    for one in runs:
-        column = one.about["column"].removeprefix("triton-")
-        named = escape.markdown(_named(one.about.get("release", one.about["library"])))
-        if one.about["error"] and not one.records:
-            lines.append(
-                f"| {named} | | {column} | | | | | | | {escape.markdown(one.about['error'][:200])} |"
-            )
-            continue
-        imports = not one.about["tests"]
-        for target, mode, records in _parts(one.records):
-            counts = Counter(_became(record, one.about["library"], imports) for record in records)
-            lines.append(
-                f"| {named} | {'imports' if imports else 'tests'} | {column} | {target} | {mode} | "
-                + " | ".join(str(counts[name]) for name in ("green", "no launch", "untold", "lacks", "red"))
-                + " |"
-            )  # fmt: skip
-            for record in records:
-                missing = lacks(record, one.about["library"])
-                if record.red and record.outcome != "timeout":
-                    text = f"lacks {missing}" if missing else record.fingerprint
-                    places = why.setdefault((one.about["library"], text), Counter())
-                    places[f"{column} {target} {mode}"] += 1
-    lines += ["", "### What is red, and why", ""]
-    for (library, text), places in sorted(why.items()):
-        where = ", ".join(f"{place} × {number}" for place, number in places.items())
-        lines.append(f"- {escape.markdown(library)}: {escape.markdown(text[:200])} ({where})")
-    return "\n".join(lines) + "\n"
-
-
-def _named(archive: str) -> str:
-    """``liger_kernel 0.8.5`` of an archive's name."""
-    found = re.match(r"(.+?)-(\d[^-]*?)(?:\.tar\.gz|\.zip|-.*)?$", archive)
-    return f"{found[1]} {found[2]}" if found else archive
-
-
-def _parts(records: Sequence[Record]) -> Iterator[tuple[str, str, list[Record]]]:
-    for target, mode in dict.fromkeys((record.target, record.mode) for record in records):
-        yield target, mode, [one for one in records if (one.target, one.mode) == (target, mode)]
-
-
-def _became(record: Record, library: str, imports: bool) -> str:
-    if record.outcome == "timeout":
-        # Of this machine, and its load.
-        return "untold"
-    if record.red:
-        return "lacks" if lacks(record, library) else "red"
-    if record.outcome == "pass":
-        return "green"
-    if record.reason == "no launch":
-        # A module that was imported has done all that was asked of it.
-        return "green" if imports else "no launch"
-    return "untold"
-
-
-def missing(runs: Sequence[Told]) -> str:
-    """What was not run, of all libraries and all published pairs: a table of a part is no table of the whole."""
-    have: dict[str, set[str]] = {}
-    for one in runs:
-        have.setdefault(one.about["column"], set()).add(one.about["library"])
-    every = [one.name for one in libraries()]
-    lacking = [f"{column}: {', '.join(name for name in every if name not in names)}"
-               for column, names in have.items() if set(every) - names]  # fmt: skip
-    others = [
-        one.id for one in columns.load() if one.triton and one.official and one.id not in have
-    ]
-    if others:
-        lacking.append(f"all of them on {', '.join(others)}")
-    return f"**Not run yet**: {'; '.join(lacking)}." if lacking else "All that is wanted was run."
-
-
-def section(work: Path) -> str:
-    runs = told(work)
-    dates = sorted({one.about["date"] for one in runs})
-    command = next((one.about["command"] for one in runs if "command" in one.about), "")
-    return "\n".join([
-        _BEGIN,
-        "## The newest releases of the package index",
-        "",
-        f"Written by `nox -s ecosystem` ([tests/ecosystem](../tests/ecosystem/README.md)), run on "
-        f"{' to '.join(dict.fromkeys(dates[:1] + dates[-1:]))}, way compile, with `crosswarp test … {command}`.",
-        "Each row is a sample. What is `tests` are the release's own; what is `imports` has none, and each of its "
-        "modules that imports Triton is imported. `lacks a package`: it asks for one that was not installed beside it.",
-        missing(runs),
-        "",
-        page(runs) + _END,
-        "",
-    ])  # fmt: skip
-
-
-def insert(text: str, new: str) -> str:
-    """`text` with its section exchanged, or with one more at its end."""
-    before, found, rest = text.partition(_BEGIN)
-    after = rest.partition(_END)[2].lstrip("\n") if found else ""
-    return f"{before.rstrip()}\n\n{new.rstrip()}\n" + (f"\n{after}" if after else "")
-
-
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -476,10 +332,10 @@ def main(argv: Sequence[str]) -> int:
             for library in libraries():
                 if any(fnmatchcase(library.name, glob) for glob in wanted):
                     run(library, text, options)
-    new = section(options.work)
+    new = releases_table.section(options.work, [one.name for one in libraries()])
     if options.out:
         before = options.out.read_text("utf-8") if options.out.exists() else ""
-        options.out.write_text(insert(before, new), "utf-8")
+        options.out.write_text(releases_table.insert(before, new), "utf-8")
     else:
         print(new)
     return 0

@@ -1,0 +1,156 @@
+"""The table of what releases.py has run, a section of docs/ecosystem.md. Reads WORK, runs nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.facts import columns
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.store import Store
+from crosswarp.reports.text import escape
+
+_LACKS = re.compile(r"No module named '?([\w.]+)'?")
+BEGIN, END = "<!-- releases: made by releases.py -->", "<!-- end of releases -->"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What WORK holds of one library on one column."""
+
+    about: Mapping[str, Any]
+    records: Sequence[Record]
+
+
+def told(work: Path) -> list[Told]:
+    found = []
+    for path in sorted((work / "runs").glob("*.json")):
+        store = path.with_suffix(".db")
+        records: list[Record] = []
+        if store.exists():
+            with Store(store, must_exist=True) as opened:
+                for one in opened.runs()[:1]:
+                    records = opened.records(one.id)
+        found.append(Told(json.loads(path.read_text("utf-8")), records))
+    return sorted(found, key=lambda one: (one.about["library"], _number(one.about["column"])))
+
+
+def _number(column: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", column)]
+
+
+def lacks(record: Record, library: str) -> str:
+    """The package besides Triton, torch and the library itself that a red says is not there; else nothing."""
+    found = _LACKS.search(f"{record.fingerprint}\n{record.message}")
+    package = found[1].partition(".")[0] if found and record.red else ""
+    own = ("triton", "torch", library.replace("-", "_").partition("_")[0])
+    return "" if not package or package.startswith(own) else package
+
+
+def page(runs: Sequence[Told]) -> str:
+    """The section of docs/ecosystem.md. What comes from a library is escaped."""
+    lines = [
+        "| release | what | Triton | target | mode | green | no launch | skipped, n/a, too slow "
+        "| lacks a package | red |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    why: dict[tuple[str, str], Counter[str]] = {}
+    for one in runs:
+        column = one.about["column"].removeprefix("triton-")
+        named = escape.markdown(_named(one.about.get("release", one.about["library"])))
+        if one.about["error"] and not one.records:
+            lines.append(
+                f"| {named} | | {column} | | | | | | | {escape.markdown(one.about['error'][:200])} |"
+            )
+            continue
+        imports = not one.about["tests"]
+        for target, mode, records in _parts(one.records):
+            counts = Counter(_became(record, one.about["library"], imports) for record in records)
+            lines.append(
+                f"| {named} | {'imports' if imports else 'tests'} | {column} | {target} | {mode} | "
+                + " | ".join(str(counts[name]) for name in ("green", "no launch", "untold", "lacks", "red"))
+                + " |"
+            )  # fmt: skip
+            for record in records:
+                missing = lacks(record, one.about["library"])
+                if record.red and record.outcome != "timeout":
+                    text = f"lacks {missing}" if missing else record.fingerprint
+                    places = why.setdefault((one.about["library"], text), Counter())
+                    places[f"{column} {target} {mode}"] += 1
+    lines += ["", "### What is red, and why", ""]
+    for (library, text), places in sorted(why.items()):
+        where = ", ".join(f"{place} × {number}" for place, number in places.items())
+        lines.append(f"- {escape.markdown(library)}: {escape.markdown(text[:200])} ({where})")
+    return "\n".join(lines) + "\n"
+
+
+def _named(archive: str) -> str:
+    """``liger_kernel 0.8.5`` of an archive's name."""
+    found = re.match(r"(.+?)-(\d[^-]*?)(?:\.tar\.gz|\.zip|-.*)?$", archive)
+    return f"{found[1]} {found[2]}" if found else archive
+
+
+def _parts(records: Sequence[Record]) -> Iterator[tuple[str, str, list[Record]]]:
+    for target, mode in dict.fromkeys((record.target, record.mode) for record in records):
+        yield target, mode, [one for one in records if (one.target, one.mode) == (target, mode)]
+
+
+def _became(record: Record, library: str, imports: bool) -> str:
+    if record.outcome == "timeout":
+        # Of this machine, and its load.
+        return "untold"
+    if record.red:
+        return "lacks" if lacks(record, library) else "red"
+    if record.outcome == "pass":
+        return "green"
+    if record.reason == "no launch":
+        # A module that was imported has done all that was asked of it.
+        return "green" if imports else "no launch"
+    return "untold"
+
+
+def missing(runs: Sequence[Told], every: Sequence[str]) -> str:
+    """What was not run, of all libraries and all published pairs: a table of a part is no table of the whole."""
+    have: dict[str, set[str]] = {}
+    for one in runs:
+        have.setdefault(one.about["column"], set()).add(one.about["library"])
+    lacking = [f"{column}: {', '.join(name for name in every if name not in names)}"
+               for column, names in have.items() if set(every) - names]  # fmt: skip
+    others = [
+        one.id for one in columns.load() if one.triton and one.official and one.id not in have
+    ]
+    if others:
+        lacking.append(f"all of them on {', '.join(others)}")
+    return f"**Not run yet**: {'; '.join(lacking)}." if lacking else "All that is wanted was run."
+
+
+def section(work: Path, every: Sequence[str]) -> str:
+    """What WORK holds, for docs/ecosystem.md. `every`: the names of the libraries of which that is a part."""
+    runs = told(work)
+    dates = sorted({one.about["date"] for one in runs})
+    command = next((one.about["command"] for one in runs if "command" in one.about), "")
+    return "\n".join([
+        BEGIN,
+        "## The newest releases of the package index",
+        "",
+        f"Written by `nox -s ecosystem` ([tests/ecosystem](../tests/ecosystem/README.md)), run on "
+        f"{' to '.join(dict.fromkeys(dates[:1] + dates[-1:]))}, way compile, with `crosswarp test … {command}`.",
+        "Each row is a sample. What is `tests` are the release's own; what is `imports` has none, and each of its "
+        "modules that imports Triton is imported. `lacks a package`: it asks for one that was not installed beside it.",
+        missing(runs, every),
+        "",
+        page(runs) + END,
+        "",
+    ])  # fmt: skip
+
+
+def insert(text: str, new: str) -> str:
+    """`text` with its section exchanged, or with one more at its end."""
+    before, found, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2].lstrip("\n") if found else ""
+    return f"{before.rstrip()}\n\n{new.rstrip()}\n" + (f"\n{after}" if after else "")
