@@ -6,6 +6,7 @@ the stream of the launch, so that it is reused in the order of that stream and m
 allocator that was set is used as before.
 """
 
+from contextvars import ContextVar
 from typing import Any, Optional
 
 from ..acts import note_acted
@@ -32,8 +33,9 @@ def apply(patches: Patches) -> None:
 
     # A profiler's memory is read by the profiler: without one, Triton decides what is done.
     profile = getattr(_allocation, "_profile_allocator", None)
-    profiling = None
-    if profile is not None and isinstance(profile.get(), null):
+    profiling = profile.get() if isinstance(profile, ContextVar) else None
+    if profile is not None and profiling is None and isinstance(profile.get(), null):
+        # Since 3.6 both are one object.
         profiling = null()
         patches.set(profile, "_allocator", profiling)
     patches.set(null, "__call__", allocate)

@@ -105,6 +105,25 @@ def test_a_compilation_is_timed_and_a_kernel_from_the_cache_is_not(in_fork):
     assert compiled.instructions == found.instructions
 
 
+@pytest.mark.triton(">=3.0")
+def test_too_few_arguments_of_a_compiled_kernel_are_refused(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        x, y = torch.ones(100), torch.zeros(100)
+        compiled = small_kernels.scaled[(1,)](x, y, 100, BLOCK=128)
+        handed = [x, y, 100, 128][: len(compiled.src.signature)]
+        launches.clear()
+        compiled[(1, 1, 1)](*handed)
+        try:
+            compiled[(1, 1, 1)](*handed[:-1])
+        except TypeError as error:
+            return str(error), len(launches)
+
+    message, launched = in_fork(run)
+    assert launched == 1
+    assert re.search(r"with (\d) arguments was launched with (\d)", message)
+
+
 def test_an_empty_grid_launches_nothing(in_fork):
     def run():
         virtual_gpu.activate(targets.SM_90)

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from running import execute, on_machine_only
+from running import ON_DEVICE, execute, on_machine_only
 
 from crosswarp.matrix.cell import ptx
 
@@ -307,12 +307,22 @@ def test_tma_stores_what_is_inside(operation):
     assert np.array_equal(tensor, expected)
 
 
-def test_a_tensor_map_made_on_the_device():
+@pytest.mark.parametrize(
+    ("version", "stride"),
+    [
+        ("8.6", 64),
+        pytest.param(
+            "8.4", 4, marks=pytest.mark.skipif(ON_DEVICE, reason="that ptxas is not at hand")
+        ),
+    ],
+)
+def test_a_tensor_map_made_on_the_device(version, stride):
     body = (
         "ld.param.u64 %d0, [p0]; ld.param.u64 %d1, [p1]; ld.param.u64 %d2, [p2];\n"
         "mov.u32 %r9, 0; setp.lt.u32 %p1, %r0, 32;\nmad.lo.u32 %r10, %r0, 4, %r2;\n@%p1 st.shared.b32 [%r10], %r9;\n"
         "bar.sync 0;\n@!%p0 bra made;\ncvt.u64.u32 %d3, %r2;\n"
-        "mov.u32 %r11, 16; mov.u32 %r12, 4; mov.u32 %r13, 32; mov.u32 %r14, 10; mov.u32 %r15, 1; mov.b64 %d4, 64;\n"
+        "mov.u32 %r11, 16; mov.u32 %r12, 4; mov.u32 %r13, 32; mov.u32 %r14, 10; mov.u32 %r15, 1; "
+        f"mov.b64 %d4, {stride};\n"
     )
 
     def replace(field, operands, bits=32):
@@ -339,7 +349,8 @@ def test_a_tensor_map_made_on_the_device():
     tensor = np.arange(320, dtype=np.float16).reshape(10, 32)
     got, scratch = np.zeros((4, 16), np.float16), np.zeros(192, np.uint8)
     start = -scratch.ctypes.data % 64
-    execute(kernel(body), (1,), [tensor, got, scratch[start : start + 128]], shared=2048)
+    text = kernel(body).replace(".version 8.4", f".version {version}")
+    execute(text, (1,), [tensor, got, scratch[start : start + 128]], shared=2048)
     assert np.array_equal(got, tensor[2:6, 16:32])
 
 

@@ -69,6 +69,7 @@ class Kernel:
         widths: bits of each register.
         labels: index of the instruction that a label stands before.
         blocks: (first, end) of each basic block.
+        version: of the PTX ISA, such as (8, 4); () where the file has none.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Kernel:
     labels: Dict[Tuple[str, int], int] = field(default_factory=dict)
     blocks: List[Tuple[int, int]] = field(default_factory=list)
     block_at: Dict[int, int] = field(default_factory=dict)
+    version: Tuple[int, ...] = ()
 
     def label(self, instruction: Instruction, name: str) -> int:
         """The block that `name` means where `instruction` stands; the number of blocks is the end."""
@@ -117,10 +119,12 @@ def parse(text: str) -> Module:
     """
     text = _without_comments(text)
     files = {int(found.group(1)): found.group(2) for found in _FILE.finditer(text)}
-    version = re.search(r"\.version\s+([\d.]+)", text)
+    version = re.search(r"\.version\s+(\d+\.\d+)", text)
     target = re.search(r"\.target\s+(\w+)", text)
     reader = _Reader(files)
     reader.read(text)
+    for kernel in reader.kernels.values():
+        kernel.version = tuple(map(int, version.group(1).split("."))) if version else ()
     return Module(
         version.group(1) if version else "", target.group(1) if target else "", reader.kernels
     )

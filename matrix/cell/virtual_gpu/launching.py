@@ -228,6 +228,7 @@ class Launcher:
         leave,
         *args,
     ):
+        self._count(args)
         self._allocate(grid_x * grid_y * grid_z, stream)
         if enter is not None:
             enter(launch_metadata)
@@ -235,6 +236,21 @@ class Launcher:
         launch(self.target, Handed(function, self._source, self._metadata, grid, args))
         if leave is not None:
             leave(launch_metadata)
+
+    def _count(self, args: Tuple[Any, ...]) -> None:
+        """Refuse too few arguments, as who calls a compiled kernel himself may hand over.
+
+        Triton's launcher refuses them up to 3.6 (`function takes exactly 25 arguments (21 given)`); later ones read on
+        beyond the last.
+        """
+        signature = getattr(self._source, "signature", None)
+        if signature is not None and len(args) < len(signature):
+            msg = (
+                f"a compiled kernel with {len(signature)} arguments was launched with {len(args)}: Triton's "
+                "launcher refuses that, or reads beyond them. Hand over one for each of its signature, a "
+                "constexpr too where that has it."
+            )
+            raise TypeError(msg)
 
     def _allocate(self, programs: int, stream: Any) -> None:
         """Ask Triton's allocator for scratch memory, as its launcher for NVIDIA does."""

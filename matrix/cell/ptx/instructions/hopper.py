@@ -104,6 +104,12 @@ def mbarrier(low, instruction):
         raise instruction.unsupported()
 
 
+# The ptxas of CUDA 12.5 and earlier puts a replaced stride into the map as it comes, and a map holds it without its
+# lowest four bits. Triton hands it such a one where it writes no newer PTX than this (seen on an H100: 3.3.1, whose
+# ptxas is 12.4). ptxas 12.8 takes bytes, whatever the version of the text.
+_STRIDE_IN_SIXTEENTHS = (8, 5)
+
+
 @lowers("tensormap")
 def tensormap(low, instruction):
     modifiers, operands = instruction.modifiers, instruction.operands
@@ -119,6 +125,8 @@ def tensormap(low, instruction):
     address = low.address(operands[0], 32 if space == "shared" else 64)
     ordinal = low.integer(operands[1]) if len(operands) > 2 else 0
     value = low.read(operands[-1], modifiers[-1])
+    if field == "global_stride" and () < low.kernel.version <= _STRIDE_IN_SIXTEENTHS:
+        value = f"({value} * 16)"
     low.emit(
         f"S.tensor_maps.replace({at}, {address}, '{field}', {ordinal}, {value}, {condition}, '{space}')"
     )
