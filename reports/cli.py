@@ -58,8 +58,8 @@ _EXAMPLES = "examples:"
 # Each is a module of crosswarp.reports.commands; in the order of `crosswarp --help`.
 COMMANDS = (
     "why", "check", "run", "test", "init", "lint", "report", "diff", "baseline", "range", "bisect", "blame",
-    "reproduce", "issues", "plan", "merge", "github", "badge", "columns", "update", "targets", "runs", "doctor", "vendor", "docs",
-    "language", "libraries", "guards",
+    "reproduce", "issues", "plan", "merge", "github", "badge", "columns", "update", "targets", "runs", "doctor",
+    "vendor", "docs", "language", "libraries", "guards",
 )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ for name, file in (("triton", "__init__.py"), ("torch", "version.py")):
     if spec is None or not spec.origin:
         continue
     text = pathlib.Path(spec.origin).with_name(file).read_text("utf-8", "replace")
-    told = re.search(r"^__version__ *(?::[^=]*)?= *['\"]([^'\"]+)", text, re.M)
+    told = re.search(r"^__version__ *(?::[^=]*)?= *[\\x27\\x22]([^\\x27\\x22]+)", text, re.M)
     if told is None:
         from importlib import metadata
         try:
