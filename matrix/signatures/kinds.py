@@ -79,12 +79,21 @@ def join(found: Iterable[Kind]) -> Kind:
         return UNKNOWN
     # None stands for an argument that is left out; what is passed otherwise says more.
     best = max(kinds, key=_tells)
+    if best.what == "tensor" and any(
+        kind.what == "tensor" and _sizes(kind) != _sizes(best) for kind in kinds
+    ):
+        # Of several shapes none is taken for the one.
+        best = replace(best, value=None)
     others = [
-        str(kind) for kind in kinds
-        if (kind.what, kind.value, kind.dtype) != (best.what, best.value, best.dtype)
-        and not (kind.what == best.what == "tensor" and not kind.dtype)
-    ]  # fmt: skip
+        str(kind)
+        for kind in kinds
+        if str(kind) != str(best) and not (kind.what == best.what == "tensor" and not kind.dtype)
+    ]
     return replace(best, others=tuple(dict.fromkeys((*best.others, *others))))
+
+
+def _sizes(tensor: Kind) -> list[str]:
+    return [str(size) for size in tensor.value or ()]
 
 
 def _tells(kind: Kind) -> int:

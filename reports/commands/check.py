@@ -204,10 +204,15 @@ class _Lines:
         records = self._open.setdefault(place, [])
         records.append(cell)
         if len(records) == len(self._checked.modes):
-            print(check_text.line(self._open.pop(place), self._checked), file=self._out, flush=True)
+            self._say(place)
 
     def column_done(self, column: str, outcomes: Mapping[str, int], seconds: float) -> None:
-        pass
+        # What ended with its process has no other mode.
+        for place in list(self._open):
+            self._say(place)
+
+    def _say(self, place: tuple[str, str, str, str]) -> None:
+        print(check_text.line(self._open.pop(place), self._checked), file=self._out, flush=True)
 
 
 def _compiled(

@@ -83,11 +83,8 @@ def signatures(checked: Checked) -> str:
 
 def _kernels(checked: Checked) -> str:
     count = sum(bool(one.signatures) for one in checked.chosen)
-    told = (
-        f"{count} of {len(checked.chosen)} kernels" if count != 1 else f"1 of {len(checked.chosen)}"
-    )
-    places = ", ".join(checked.targets)
-    return f"{told} to compile for {places}"
+    every = f"{len(checked.chosen)} {'kernel' if len(checked.chosen) == 1 else 'kernels'}"
+    return f"{every}, {count} to be compiled for {', '.join(checked.targets)}"
 
 
 def _signature(name: str, one: Signature, tunes: Sequence[str], dtype: str) -> list[str]:
@@ -251,11 +248,7 @@ def ending(checked: Checked) -> str:
         return "Nothing was checked."
     cases = {(one.column, one.target, one.kernel, one.case) for one in checked.items}
     red = {(one.column, one.target, one.kernel, one.case) for one in checked.red}
-    healed = sum(
-        all(one.outcome == "pass" for one in checked.items
-            if one.mode == "shimmed" and (one.column, one.target, one.kernel, one.case) == case)
-        for case in red
-    ) if "shimmed" in checked.modes else 0  # fmt: skip
+    healed = sum(_healed(checked, case) for case in red)
     told = f"{len(cases)} {'case' if len(cases) == 1 else 'cases'} in {checked.seconds:.0f} s: "
     told += f"{len(red)} red" if red else "none red"
     if healed:
@@ -269,6 +262,15 @@ def ending(checked: Checked) -> str:
         names = ", ".join(escape.line(one.kernel, 60) for one in checked.unchecked)
         told += f". Not checked: {names} (above is why; --kernels chooses)"
     return fill("", f"{told}. Exit {checked.exit_code}.")
+
+
+def _healed(checked: Checked, case: tuple[str, str, str, str]) -> bool:
+    found = [
+        one.outcome
+        for one in checked.items
+        if one.mode == "shimmed" and (one.column, one.target, one.kernel, one.case) == case
+    ]
+    return found == ["pass"]
 
 
 def as_json(checked: Checked) -> str:
