@@ -6,13 +6,16 @@ import json
 import os
 import sys
 import textwrap
+from pathlib import Path
 
+import jsonschema
 import pytest
 
 from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.running import check_run
 from crosswarp.reports.commands import check
 
+SCHEMAS = Path(__file__).parent.parent / "docs" / "schemas"
 FILE = """
 import torch
 import triton
@@ -148,6 +151,7 @@ def test_what_is_not_checked_is_named_and_is_no_success(checked, tmp_path):
 def test_json_is_the_whole_and_the_lines_go_elsewhere(checked):
     code, out, err = checked("--targets", "sm_90", "--json", "--modes", "bare")
     found = json.loads(out)
+    jsonschema.validate(found, json.loads((SCHEMAS / "check.schema.json").read_text("utf-8")))
     assert (code, found["exit_code"], found["outcomes"]) == (0, 0, {"pass": 2})
     assert [one["kernel"] for one in found["cells"]] == ["copy", "other"]
     assert found["kernels"][0]["signatures"][0]["arguments"][0] == {
