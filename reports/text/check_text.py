@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,7 +68,7 @@ class Checked:
 
 def signatures(checked: Checked) -> str:
     """Each kernel with what it is compiled with, and where each part of that was read."""
-    lines = [escape.line(f"{checked.path}: {_kernels(checked)}", LONGEST)]
+    lines = [fill("", _plain(f"{_shown(checked.path)}: {_kernels(checked)}"))]
     for one in checked.chosen:
         name = escape.line(one.kernel, 60)
         if one.part_of:
@@ -79,6 +80,12 @@ def signatures(checked: Checked) -> str:
         for lacking in one.lacking:
             lines.append(fill("    ", f"left out: {_plain(lacking)}"))
     return "\n".join(lines)
+
+
+def _shown(path: Path) -> str:
+    """From where the command runs, when it is below."""
+    inside = os.path.relpath(path)
+    return str(path) if inside.startswith("..") else inside
 
 
 def _kernels(checked: Checked) -> str:
