@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from crosswarp.matrix.environments.here import Here
+from crosswarp.matrix.errors import Cancelled
 from crosswarp.matrix.running import check_run
 from crosswarp.reports.commands import check
 
@@ -234,3 +235,19 @@ def test_hostile_text_is_shown_as_text(checked):
     }
     _, out, _ = checked("--targets", "sm_90", copy={"bare": red, "shimmed": red})
     assert "\x1b" not in out and "::error::" not in out and "gone" in out
+
+
+def test_an_environment_in_which_nothing_starts_is_no_success(checked, tmp_path):
+    (tmp_path / "cell.py").write_text("raise SystemExit('torch is broken here')\n", "utf-8")
+    code, out, err = checked("--targets", "sm_90")
+    assert code == 3
+    assert "torch is broken here" in err and "copy    ?" in out
+
+
+def test_what_is_cancelled_names_no_run(checked, monkeypatch):
+    def cancelled(self):
+        raise Cancelled("kept as run 1")
+
+    monkeypatch.setattr(check.Runner, "__call__", cancelled)
+    code, _, err = checked("--targets", "sm_90")
+    assert code == 130 and "run 1" not in err

@@ -19,6 +19,7 @@ from crosswarp.matrix.errors import (
     EXIT_EXPECTED,
     EXIT_UNEXPECTED,
     EXIT_USAGE,
+    Cancelled,
     UsageError,
 )
 from crosswarp.matrix.facts import columns, selection, targets
@@ -242,7 +243,11 @@ def _compiled(
                     known_issues(options), argv, suite=check_run.argv(links), here=is_here,
                     judge=lambda records: check_run.Accepted(),
                 )  # fmt: skip
-                result = runner()
+                try:
+                    result = runner()
+                except Cancelled:
+                    # Its store goes with it: there is no run to be reported.
+                    raise Cancelled("Cancelled. What had finished is told above.") from None
                 codes.append(result.exit_code)
                 found.extend(store.records(result.run))
                 told.extend(
