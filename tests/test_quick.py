@@ -67,7 +67,9 @@ def test_what_is_given_comes_first(chosen):
     assert (list(wanted.targets), wanted.lanes, len(wanted.kernels)) == (
         ["sm_90", "gfx942"], ("compile",), 3,
     )  # fmt: skip
-    ids, wanted = chosen("--quick", "--columns", "3.9.0", "--kernels", "softmax")
+    assert "bf16-k256-t70-8warps" in wanted.cases
+    ids, wanted = chosen("--quick", "--columns", "3.9.0", "--kernels", "softmax", "--cases", "*")
+    assert wanted.cases == ("*",)
     assert (ids, wanted.kernels) == (["triton-3.9.0"], ("softmax",))
     assert list(wanted.targets) == ["sm_90", "gfx942"]
 

@@ -23,6 +23,7 @@ class NamedRun(BaseModel):
     targets: _Globs
     lanes: _Globs
     kernels: _Globs
+    cases: _Globs
 
 
 class _File(BaseModel):
