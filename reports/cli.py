@@ -1,6 +1,7 @@
 """The command line.
 
     crosswarp why       what an error's text is known for, and the lines that heal it
+    crosswarp check     the kernels of any file, compiled on the Triton at hand
     crosswarp run       the matrix: build what is missing, run, record, sum up
     crosswarp test      a library's own GPU tests on every column and target
     crosswarp init      settings for testing your library, from what its checkout says
@@ -56,9 +57,9 @@ _EXAMPLES = "examples:"
 
 # Each is a module of crosswarp.reports.commands; in the order of `crosswarp --help`.
 COMMANDS = (
-    "why", "run", "test", "init", "lint", "report", "diff", "baseline", "range", "bisect", "blame", "reproduce",
-    "issues", "plan", "merge", "github", "badge", "columns", "update", "targets", "runs", "doctor", "vendor", "docs",
-    "language", "libraries", "guards",
+    "why", "check", "run", "test", "init", "lint", "report", "diff", "baseline", "range", "bisect", "blame",
+    "reproduce", "issues", "plan", "merge", "github", "badge", "columns", "update", "targets", "runs", "doctor",
+    "vendor", "docs", "language", "libraries", "guards",
 )  # fmt: skip
 
 

@@ -469,3 +469,58 @@ def test_the_language_table_is_what_these_columns_hold():
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "As the table says: 2.3.1, 3.2.0, 3.9.0." in done.stdout
+
+
+def test_a_file_of_kernels_is_checked_on_both(tmp_path):
+    """`crosswarp check`: what 2.3.1 refuses of a launch that 3.2.0 takes, on environments that are there by now."""
+    file = tmp_path / "kernels.py"
+    file.write_text(CHECKED, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "crosswarp.reports.cli", "check", str(file), "--columns", ",".join(COLUMNS),
+         "--targets", "sm_90", "--work", str(WORK), "--json"],
+        capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    found = json.loads(done.stdout)
+    told = {
+        (cell["column"], cell["kernel"], cell["mode"]): cell["outcome"]
+        for cell in found["cells"]
+        if not cell["config"]
+    }
+    assert len(told) == len(COLUMNS) * 3 * 2
+    red = {place for place, outcome in told.items() if outcome != "pass"}
+    assert red == {("triton-2.3.1", "warps", "bare")} | {
+        (column, "wrong", mode) for column in COLUMNS for mode in ("bare", "shimmed")
+    }
+    assert "launches a kernel at line" in done.stderr
+    healed = next(cell for cell in found["cells"] if cell["kernel"] == "warps" and cell["issue"])
+    assert healed["shim"] == "reserved_options"
+
+
+CHECKED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def good(x, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    tl.store(x + o, tl.load(x + o) + 1)
+
+
+@triton.jit
+def warps(x, BLOCK: tl.constexpr, num_warps: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), num_warps)
+
+
+@triton.jit
+def wrong(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), tl.nothing_like_this(BLOCK))
+
+
+x = torch.zeros(64, device="cuda", dtype=torch.int32)
+good[(1,)](x, BLOCK=64)
+warps[(1,)](x, BLOCK=64, num_warps=2)
+wrong[(1,)](x, BLOCK=64)
+"""

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from crosswarp.matrix.environments.environment import SUITE_REQUIREMENTS, Environment
 from crosswarp.matrix.errors import EnvironmentFailed
@@ -44,6 +45,27 @@ if "torch" in found:
         found["gpu-error"] = f"{type(error).__name__}: {error}"
 print("\\n" + json.dumps(found))
 """
+# The user's folder, in which a file may be called triton.py, is no place of the interpreter's.
+_GLANCE = """
+import importlib.util, json, pathlib, re, sys
+sys.path[:] = filter(None, sys.path)
+found = {"python": ".".join(map(str, sys.version_info[:3]))}
+for name, file in (("triton", "__init__.py"), ("torch", "version.py")):
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.origin:
+        continue
+    text = pathlib.Path(spec.origin).with_name(file).read_text("utf-8", "replace")
+    told = re.search(r"^__version__ *(?::[^=]*)?= *[\\x27\\x22]([^\\x27\\x22]+)", text, re.M)
+    if told is None:
+        from importlib import metadata
+        try:
+            told = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            told = "unknown"
+    found[name] = told if isinstance(told, str) else told[1]
+found["missing"] = [name for name in ("packaging",) if importlib.util.find_spec(name) is None]
+print("\\n" + json.dumps(found))
+"""
 _TIMEOUT = 300
 
 
@@ -53,6 +75,8 @@ class Here:
 
     python: Path
     found: Mapping[str, str]
+    # Of what a suite needs beside Triton and torch, what is not there.
+    missing: tuple[str, ...] = ()
 
     @property
     def gpu(self) -> str:
@@ -77,24 +101,7 @@ class Here:
 
 
 def look(python: Path) -> Here:
-    try:
-        done = subprocess.run(
-            [str(python), "-c", _ASK], capture_output=True, text=True, errors="replace",
-            timeout=_TIMEOUT, stdin=subprocess.DEVNULL, env=dict(os.environ),
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise EnvironmentFailed(
-            f"{python}: cannot be asked what it holds ({error}). Name another."
-        ) from None
-    try:
-        found = json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        lines = done.stderr.strip().splitlines()[-5:]
-        raise EnvironmentFailed(
-            f"{python}: asked for its Triton, it ended with status {done.returncode}:\n"
-            + "\n".join(lines)
-            + "\nMake `import torch, triton` work there first."
-        ) from None
+    found = _asked(python, _ASK)
     for name in ("triton", "torch"):
         if name not in found:
             raise EnvironmentFailed(
@@ -108,3 +115,39 @@ def look(python: Path) -> Here:
             f"(missing: {', '.join(found['missing']) or 'crosswarp'}). Install them: pip install crosswarp numpy {need}"
         )
     return Here(python, {name: str(value) for name, value in found.items() if name != "missing"})
+
+
+def glance(python: Path) -> Here:
+    """Which Triton and torch an interpreter would import, by their files: nothing is imported, which takes seconds.
+
+    It need not have what a suite needs beside them.
+    """
+    found = _asked(python, _GLANCE)
+    for name in ("triton", "torch"):
+        if name not in found:
+            raise EnvironmentFailed(
+                f"{python}: it has no {name}. Install it there, or name an interpreter that has it (--here PYTHON)."
+            )
+    missing = tuple(found.pop("missing"))
+    return Here(python, {name: str(value) for name, value in found.items()}, missing)
+
+
+def _asked(python: Path, question: str) -> dict[str, Any]:
+    try:
+        done = subprocess.run(
+            [str(python), "-c", question], capture_output=True, text=True, errors="replace",
+            timeout=_TIMEOUT, stdin=subprocess.DEVNULL, env=dict(os.environ),
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EnvironmentFailed(
+            f"{python}: cannot be asked what it holds ({error}). Name another."
+        ) from None
+    try:
+        return dict(json.loads(done.stdout.splitlines()[-1]))
+    except (IndexError, ValueError):
+        lines = done.stderr.strip().splitlines()[-5:]
+        raise EnvironmentFailed(
+            f"{python}: asked for its Triton, it ended with status {done.returncode}:\n"
+            + "\n".join(lines)
+            + "\nMake `import torch, triton` work there first."
+        ) from None

@@ -59,6 +59,8 @@ class Plan:
     libraries: Mapping[str, Any] | None = None
     # A library's own tests, in place of a suite.
     tests: LibraryTests | None = None
+    # A file whose kernels are compiled, in place of a suite: what the cell side is told of it (cell/check).
+    check: Mapping[str, Any] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def spec(
@@ -94,6 +96,7 @@ class Plan:
             **(self.libraries or {}),
             **({"beside": list(map(str, self.beside[column]))} if column in self.beside else {}),
             **({"tests": self.tests.spec(column)} if self.tests else {}),
+            **({"check": self.check} if self.check else {}),
         }
 
     def parts(self, lane: str) -> list[str]:
@@ -117,17 +120,22 @@ class Plan:
             **({"sanitize": True} if self.sanitize else {}),
             **({"commit": self.commit} if self.commit else {}),
             **({"library": self.tests.about()} if self.tests else {}),
+            **({"check": str(self.check["file"])} if self.check else {}),
             **self.about,
         }
 
     def not_run(self, column: str, reason: str, message: str) -> list[Record]:
         """One record for each kernel that a column was to run and did not; its cases are known only inside a cell."""
-        kernels = [
-            name
-            # Which tests a library has is known where they are collected.
-            for name in ([] if self.tests else kernel_names(self.suite))
-            if any(fnmatchcase(name, glob) for glob in self.kernels)
-        ]
+        kernels = (
+            list(self.check["kernels"])
+            if self.check
+            else [
+                name
+                # Which tests a library has is known where they are collected.
+                for name in ([] if self.tests else kernel_names(self.suite))
+                if any(fnmatchcase(name, glob) for glob in self.kernels)
+            ]
+        )
         return [
             Record(
                 column, target, lane, mode, kernel, case="*",

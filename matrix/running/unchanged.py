@@ -26,7 +26,14 @@ from crosswarp.matrix.running.plan import Plan, kernel_names
 
 # Each of these decides on cells of its lane alone. What runs no suite decides on none.
 _ONLY = {"emulate": ("emulate", "ptx", "sanitizer")}
-_NONE = ("language_probes", "library_guards", "library_ops", "library_tests", "pytest_plugin")
+_NONE = (
+    "check",
+    "language_probes",
+    "library_guards",
+    "library_ops",
+    "library_tests",
+    "pytest_plugin",
+)
 # Not the lane device: what is measured there is measured.
 LANES = ("compile", "emulate", "interpret")
 CHANCE = ("crash", "timeout", "not-run")

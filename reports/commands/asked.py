@@ -11,7 +11,7 @@ from pathlib import Path
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.facts import columns, selection, targets
+from crosswarp.matrix.facts import columns, named_runs, selection, targets
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.record import MODES
@@ -33,6 +33,7 @@ class Asked:
 
 
 def asked(options: argparse.Namespace) -> Asked:
+    _quick(options)
     table = target_table(options)
     suite = options.suite.resolve() if options.suite else None
     named = selection.split(options.targets or [targets.DEFAULT_PROFILE])
@@ -61,8 +62,25 @@ def asked(options: argparse.Namespace) -> Asked:
     )
 
 
+def _quick(options: argparse.Namespace) -> None:
+    """Fills in what --quick stands for, where nothing was asked."""
+    if not options.quick:
+        return
+    if options.suite:
+        raise UsageError(
+            "--quick is a part of crosswarp's own suite. Leave out --suite, or --quick."
+        )
+    for name, globs in named_runs.load()[named_runs.QUICK].model_dump().items():
+        # An interpreter at hand is a column of its own.
+        if getattr(options, name) is None and not (
+            name == "columns" and getattr(options, "here", None)
+        ):
+            setattr(options, name, list(globs))
+
+
 def chosen_columns(options: argparse.Namespace) -> tuple[tuple[Column, ...], list[Column]]:
     """The table, and the columns that were chosen of it."""
+    _quick(options)
     table = column_table(options)
     wanted = selection.split(options.columns or [columns.DEFAULT_PROFILE])
     return table, columns.choose(table, wanted)

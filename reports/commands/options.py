@@ -41,6 +41,11 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     ):
         group.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
     group.add_argument(
+        "--quick",
+        action="store_true",
+        help="only what shows the three regressions that crosswarp began with; options beside it come first",
+    )
+    group.add_argument(
         "--sanitize",
         action="store_true",
         help="let the sanitizer look on while the lane emulate executes (docs/sanitizer.md); no other lane runs "

@@ -44,6 +44,7 @@ HELP = "run the matrix"
 DESCRIPTION = "Run the matrix."
 EXAMPLES = (
     "crosswarp run",
+    "crosswarp run --quick",
     "crosswarp run --columns 3.8.0,3.9.0 --targets H100 --kernels 'softmax*'",
     "crosswarp run --here --lanes compile,device",
     "crosswarp run --suite my_kernels --columns all",

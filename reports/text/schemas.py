@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
+from crosswarp.reports.text.check_schema import Checked
 from crosswarp.reports.text.export import Outcome, plain
 
 One = Literal[1]
@@ -366,6 +367,7 @@ class Examined(_Part):
 
 MODELS: dict[str, type[BaseModel]] = {
     "bisect": Bisected,
+    "check": Checked,
     "diff": Diff,
     "doctor": Examined,
     "guards": Guards,

@@ -146,7 +146,7 @@ def _in_child(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> 
             shimmed_cache.use()
     try:
         log = _prepare_lane(item, spec, started, finished)
-        kernel = kernels.load(spec.get("suite"), item.kernel)
+        kernel = kernels.load_of(spec, item.kernel)
     except BaseException as error:
         return _with_context(of_error(error, phase="import"))
     case = next(case for case in kernel.cases if case.id == item.case)

@@ -5,7 +5,7 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Mapping, Optional, Sequence
 
 from crosswarp import kernels as own
 
@@ -21,6 +21,15 @@ def names(suite: Optional[str], patterns: Sequence[str]) -> List[str]:
     return [
         name for name in found if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
     ]
+
+
+def load_of(spec: Mapping[str, Any], name: str) -> Any:
+    """The kernel of a specification: of a suite, or of a file that is checked. As `load`."""
+    if spec.get("check"):
+        from crosswarp.matrix.cell.check import launching
+
+        return launching.load(spec["check"], name)
+    return load(spec.get("suite"), name)
 
 
 def load(suite: Optional[str], name: str) -> Any:

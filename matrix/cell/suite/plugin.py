@@ -5,10 +5,10 @@ import os
 import pytest
 
 from crosswarp.compat.isolate import die_with_parent
-from crosswarp.matrix.cell.protocol import Cell, End, Start
 
 from .specification import read_spec
 from .stream import Stream
+from .telling import run_and_tell
 
 SPEC_ENV, LANE_ENV = "CROSSWARP_SPEC", "CROSSWARP_LANE"
 
@@ -50,38 +50,3 @@ def run_item(request):
     spec = request.config.crosswarp_spec
     stream = Stream(spec["records"])
     return lambda item: run_and_tell(item, spec, stream)
-
-
-def run_and_tell(item, spec, stream):
-    """What `run_item` does. Between the item's start and its end there is the cell of the whole, whatever happens."""
-    from . import item as runner
-    from .verdict import of_harness
-
-    cells = 0
-
-    def emit(config, verdict, seconds):
-        nonlocal cells
-        stream.write(
-            Cell(
-                target=item.target,
-                lane=item.lane,
-                mode=item.mode,
-                kernel=item.kernel,
-                case=item.case,
-                config=config,
-                seconds=round(seconds, 4),
-                **vars(verdict),
-            )
-        )
-        cells += 1
-
-    # Before anything else: if this process dies, the host knows its victim.
-    stream.write(Start(item.id))
-    try:
-        verdict = runner.run(item, spec, emit)
-    except Exception as error:
-        # A bug here. What is not told would be taken for not planned; if this fails too, the item stays open.
-        verdict = of_harness(error)
-        emit("", verdict, 0.0)
-    stream.write(End(item.id, cells))
-    return verdict

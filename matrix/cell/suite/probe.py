@@ -56,11 +56,11 @@ def prepare_import(lane: str, spec: Dict[str, Any]) -> None:
 
 
 def map_torch(spec: Dict[str, Any], target: Target, lane: str) -> None:
-    """Have torch.cuda speak for `target`, to the modules of a user's suite. There is no way back: only in a child.
+    """Have torch.cuda speak for `target`, to what a user wrote. There is no way back: only in a child.
 
     Our own kernels ask torch nothing, and what launches a library's ops maps for itself.
     """
-    if spec.get("suite") and not spec.get("libraries"):
+    if (spec.get("suite") or spec.get("check")) and not spec.get("libraries"):
         from crosswarp.matrix.cell import virtual_torch
 
         virtual_torch.install(target, zeroed=lane == "compile")

@@ -6,7 +6,7 @@ computed in float32 on a GPU, and stays in half precision on a CPU. `autocast_po
 
 import functools
 import warnings
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Tuple
 
 import torch
 
@@ -66,25 +66,38 @@ def leave(own: Callable, gpu: Any) -> Callable:
 
 def cast_as_cuda(patches: Patches) -> None:
     """Have the CPU's autocast follow CUDA's lists, until `patches.undo`."""
-    casts = torch._C._dispatch_has_kernel_for_dispatch_key
     library = torch.library.Library("aten", "IMPL", "AutocastCPU")
     # Before anything is replaced, so that a failure leaves nothing.
     patches.on_undo(library._destroy)
     with warnings.catch_warnings():
         # Of kernels that are replaced, which is meant.
         warnings.simplefilter("ignore")
-        for full in torch._C._dispatch_get_all_op_names():
-            namespace, _, name = full.partition("::")
-            if namespace != "aten" or name in policies.CUDNN:
-                continue
-            if casts(full, "AutocastCUDA"):
+        for name, by_cuda in known():
+            if by_cuda:
                 # What a newer torch casts, and the lists here do not know, is left as the CPU has it.
                 make = _policy(name)
                 if make is not None:
                     library.impl(name, make(_operator(name)), "AutocastCPU")
-            elif casts(full, "AutocastCPU"):
+            else:
                 # Through it to what it calls, which may be cast.
                 library.impl(name, torch.library.fallthrough_kernel, "AutocastCPU")
+
+
+@functools.lru_cache(maxsize=None)
+def known() -> Tuple[Tuple[str, bool], ...]:
+    """The operators that this torch's autocast casts, each with whether CUDA's does. Takes 0.1 s the first time, for
+    torch is asked of three thousand: who forks for many cells asks before.
+    """
+    casts = torch._C._dispatch_has_kernel_for_dispatch_key
+    found = []
+    for full in torch._C._dispatch_get_all_op_names():
+        namespace, _, name = full.partition("::")
+        if namespace != "aten" or name in policies.CUDNN:
+            continue
+        by_cuda = casts(full, "AutocastCUDA")
+        if by_cuda or casts(full, "AutocastCPU"):
+            found.append((name, by_cuda))
+    return tuple(found)
 
 
 def _policy(name: str) -> Any:

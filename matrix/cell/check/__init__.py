@@ -1,0 +1,8 @@
+"""What ``crosswarp check`` runs in a column: the kernels of any file, compiled with the signatures that the host read.
+
+SPEC.json is that of a suite (suite/plan.py), with `check` in place of a suite's folder:
+
+    file, module, root    the file, its dotted name where it lies in a package, and what is put on the path for it
+    kernels               by name: the parameters, and by id of a case its arguments and launch options
+    configurations        how many of an autotuned kernel are compiled; 0: all
+"""

@@ -1,0 +1,111 @@
+"""A launch of a kernel with arguments of which only the types count: nothing is executed."""
+
+from typing import Any, Dict, List
+
+from crosswarp.kernels.case import Case, Kernel
+
+from . import importing
+
+# Triton's names of element types, as torch has them.
+_TORCH = {
+    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i1": "bool", "i8": "int8",
+    "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
+}  # fmt: skip
+_LANGUAGE = {"fp8e4nv": "float8e4nv", "fp8e5": "float8e5", "fp8e4b8": "float8e4b8", "fp8e5b16": "float8e5b16",
+             "fp8e4b15": "float8e4b15"}  # fmt: skip
+# Large enough to be of their type alone, and a multiple of 16; one more is none.
+_NUMBERS = {"i32": 4096, "i64": 1 << 40, "u64": 1 << 63}
+_ELEMENTS = 64
+
+
+def load(check: Dict[str, Any], name: str) -> Kernel:
+    """The file's kernel as one of a suite, with a case for each signature.
+
+    Raises:
+        whatever the import of the file raises, where the kernel is not there by then.
+    """
+    module, error = importing.load(check)
+    found = importing.kernel(module, name)
+    if found is None and error is not None:
+        raise error
+    if found is None:
+        msg = f"{check['file']} has no {name} where it is imported"
+        raise AttributeError(msg)
+    told = check["kernels"][name]
+    _limit(found, check["configurations"])
+
+    def launch(case: str) -> Dict[str, Any]:
+        _launch(module, found, told["cases"][case])
+        return {}
+
+    cases = tuple(
+        Case(case, "fp32", {}, lanes=("compile",), options={"case": case}) for case in told["cases"]
+    )
+    return Kernel(name, cases, launch=launch)
+
+
+def _launch(module: Any, kernel: Any, signature: Dict[str, Any]) -> None:
+    given: List[Any] = [(one["name"], argument(module, one)) for one in signature["arguments"]]
+    places = signature["positional"]
+    options = {name: constant(module, told) for name, told in signature["options"].items()}
+    kernel[(1, 1, 1)](*[one for _, one in given[:places]], **dict(given[places:]), **options)
+
+
+def argument(module: Any, told: Dict[str, Any]) -> Any:
+    """A value that Triton types as `told` says."""
+    kind, hint, value = told["type"], told["hint"], told["value"]
+    if kind == "constexpr":
+        return constant(module, value)
+    if kind == "none":
+        return None
+    if kind.startswith("*"):
+        return _tensor(kind[1:], hint)
+    if value is not None:
+        return value
+    if kind == "i1":
+        return True
+    if kind == "fp32":
+        return 1.5
+    return 1 if hint == "1" else _NUMBERS[kind] + (hint == "any")
+
+
+def constant(module: Any, told: Dict[str, Any]) -> Any:
+    """What `told` stands for: a plain value, a dtype of the language, or something that the file defines."""
+    if "dtype" in told:
+        import triton.language as tl
+
+        return getattr(tl, told["dtype"])
+    if "name" in told:
+        found = importing.kernel(module, told["name"])
+        if found is None:
+            msg = f"the file has no {told['name']} where it is imported"
+            raise AttributeError(msg)
+        return found
+    value = told["value"]
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _tensor(element: str, hint: str) -> Any:
+    import torch
+
+    # Torch aligns what it allocates; the second element is at no multiple of 16 bytes.
+    first = 1 if hint == "any" else 0
+    own = getattr(torch, _TORCH.get(element, ""), None)
+    if own is not None:
+        return torch.empty(_ELEMENTS, dtype=own)[first:]
+    import triton
+    import triton.language as tl
+
+    return triton.reinterpret(
+        torch.empty(_ELEMENTS, dtype=torch.int8)[first:], getattr(tl, _LANGUAGE[element])
+    )
+
+
+def _limit(kernel: Any, configurations: int) -> None:
+    """Leave an autotuned kernel that many of its configurations; 0: all."""
+    while configurations and kernel is not None:
+        configs = getattr(kernel, "configs", None)
+        if isinstance(configs, list):
+            kernel.configs = configs[:configurations]
+        kernel = getattr(kernel, "fn", None)

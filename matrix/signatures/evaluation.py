@@ -1,0 +1,566 @@
+"""What an expression of a file is, followed through assignments, parameters and the calls that the file holds."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crosswarp.matrix.signatures.kinds import (
+    BOOL,
+    DTYPES,
+    FLOAT,
+    INT,
+    SHAPE,
+    TENSOR,
+    UNKNOWN,
+    Kind,
+    join,
+    number,
+    value,
+)
+from crosswarp.matrix.signatures.source import Function, Path_, Source, statements
+
+# Longer ways are not followed, nor bigger numbers made.
+_DEEPEST = 24
+_BIGGEST = 2**63
+# What makes a tensor, with the dtype that torch gives it without one; None: that of its first argument.
+_MAKERS: Mapping[str, str | None] = {
+    **dict.fromkeys(("empty", "zeros", "ones", "rand", "randn", "empty_strided", "normal", "linspace"), "fp32"),
+    **dict.fromkeys(("randint", "randperm"), "i64"),
+    **dict.fromkeys(
+        ("empty_like", "zeros_like", "ones_like", "rand_like", "randn_like", "full_like", "clone", "relu", "exp",
+         "sigmoid", "softmax", "transpose", "flatten", "cat", "stack", "matmul", "abs", "flip"), None,
+    ),
+    "full": "", "arange": "", "tensor": "", "as_tensor": "",
+}  # fmt: skip
+# Methods that leave a tensor's dtype as it is, or give it another.
+_KEEPS = (
+    "contiguous", "clone", "detach", "view", "reshape", "transpose", "permute", "t", "flatten", "squeeze", "unsqueeze",
+    "expand", "expand_as", "cuda", "cpu", "requires_grad_", "fill_", "zero_", "normal_", "uniform_", "view_as", "mT",
+    "T", "data", "grad", "repeat", "narrow", "select", "chunk", "new_empty", "new_zeros", "new_ones", "new_full",
+    "flip", "sum", "mean", "abs", "exp", "neg", "mul", "add", "div", "copy_", "unflatten", "swapaxes", "movedim", "mH",
+)  # fmt: skip
+# Of these, the ones that leave its shape.
+_SHAPED = (
+    "contiguous", "clone", "detach", "cuda", "cpu", "requires_grad_", "fill_", "zero_", "normal_",
+    "uniform_", "data", "grad", "abs", "exp", "neg",
+)  # fmt: skip
+_CASTS = {
+    "half": "fp16", "bfloat16": "bf16", "float": "fp32", "double": "fp64", "int": "i32", "long": "i64", "bool": "i1",
+    "short": "i16", "char": "i8", "byte": "u8",
+}  # fmt: skip
+# Only tensors have these.
+_OF_TENSORS = {
+    "stride", "numel", "data_ptr", "contiguous", "is_contiguous", "is_cuda", "element_size", "requires_grad", "view",
+    "new_empty", "dtype", "device", "shape", "size", "to",
+}  # fmt: skip
+_INT_CALLS = ("len", "int", "triton.cdiv", "triton.next_power_of_2", "math.ceil", "math.floor")
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv, ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+    ast.Pow: operator.pow,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where an expression stands: in a function of the file (None: the module's own statements), before a line."""
+
+    function: Function | None
+    name: str = ""
+
+
+class Evaluation:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._assignments: dict[int, dict[str, list[tuple[Kind | ast.expr, int, Path_, str]]]] = {}
+        self._paths: dict[int, dict[int, Path_]] = {}
+        self._calls = dict(_calls(source))
+        self._following: set[tuple[int, str, int]] = set()
+
+    def kind(self, node: ast.expr | None, scope: Scope, depth: int = 0) -> Kind:
+        """What `node` is, which stands in `scope`."""
+        if node is None or depth > _DEEPEST:
+            return UNKNOWN
+        try:
+            return self._kind(node, scope, depth + 1)
+        except (RecursionError, ArithmeticError, ValueError, TypeError):
+            return UNKNOWN
+
+    def _kind(self, node: ast.expr, scope: Scope, depth: int) -> Kind:
+        if isinstance(node, ast.Constant):
+            return value(node.value, node.lineno)
+        if isinstance(node, ast.Name):
+            return self._name(node.id, node.lineno, node, scope, depth)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, scope, depth)
+        if isinstance(node, ast.Call):
+            return self._call(node, scope, depth)
+        if isinstance(node, ast.BinOp):
+            return self._binary(node, scope, depth)
+        if isinstance(node, ast.UnaryOp):
+            found = self.kind(node.operand, scope, depth)
+            if isinstance(node.op, ast.Not):
+                return value(not found.value, node.lineno) if found.what == "value" else BOOL
+            if found.what == "value" and isinstance(node.op, ast.USub) and number(found):
+                return value(-found.value, node.lineno)
+            return found
+        if isinstance(node, (ast.Compare, ast.BoolOp)):
+            return self._truth(node, scope, depth)
+        if isinstance(node, ast.IfExp):
+            return join([self.kind(one, scope, depth) for one in (node.body, node.orelse)])
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return Kind("tuple", tuple(self.kind(one, scope, depth) for one in node.elts))
+        if isinstance(node, ast.Subscript):
+            return self._item(self.kind(node.value, scope, depth), node.slice, scope, depth)
+        return UNKNOWN
+
+    def _truth(self, node: ast.Compare | ast.BoolOp, scope: Scope, depth: int) -> Kind:
+        if isinstance(node, ast.BoolOp):
+            # `x or default` is one of them.
+            kinds = [self.kind(one, scope, depth) for one in node.values]
+            return BOOL if all(number(one) == "bool" for one in kinds) else join(kinds)
+        return BOOL
+
+    def _item(self, of: Kind, index: ast.expr, scope: Scope, depth: int) -> Kind:
+        if of.what == "shape":
+            return SHAPE if isinstance(index, ast.Slice) else INT
+        if of.what == "tensor":
+            return replace(of, value=None)
+        if of.what == "tuple":
+            if isinstance(index, ast.Slice):
+                return SHAPE
+            at = self.kind(index, scope, depth)
+            if (
+                at.what == "value"
+                and isinstance(at.value, int)
+                and -len(of.value) <= at.value < len(of.value)
+            ):
+                return of.value[at.value]
+        return UNKNOWN
+
+    def _attribute(self, node: ast.Attribute, scope: Scope, depth: int) -> Kind:
+        full = self._source.full(node)
+        module, _, last = full.rpartition(".")
+        if module in ("torch", "triton.language") and last in DTYPES:
+            return Kind("dtype", DTYPES[last], line=node.lineno)
+        of = self.kind(node.value, scope, depth)
+        if node.attr == "shape":
+            return _shape(of)
+        if node.attr == "saved_tensors":
+            return Kind("saved")
+        if node.attr in ("ndim", "itemsize"):
+            return INT
+        if of.what == "tensor" and node.attr == "dtype":
+            return Kind("dtype", of.dtype, line=of.line) if of.dtype else UNKNOWN
+        if of.what == "tensor" and node.attr in _KEEPS:
+            return of if node.attr in _SHAPED else replace(of, value=None)
+        return UNKNOWN
+
+    def _call(self, node: ast.Call, scope: Scope, depth: int) -> Kind:
+        full = self._source.full(node.func)
+        words = {word.arg: word.value for word in node.keywords if word.arg}
+        module, _, last = full.rpartition(".")
+        if module in ("torch", "torch.nn.functional") and last in _MAKERS:
+            return self._made(node, last, words, scope, depth)
+        if full in _INT_CALLS:
+            return self._whole(node, full, scope, depth)
+        if full in ("min", "max"):
+            return self._least(node, full, scope, depth)
+        if full in ("float", "math.sqrt", "math.log", "math.log2", "math.exp"):
+            found = self.kind(node.args[0], scope, depth) if node.args else UNKNOWN
+            if found.what == "value" and number(found):
+                known: Any = {"float": float}.get(full) or getattr(math, full.rpartition(".")[2])
+                return value(known(found.value), node.lineno)
+            return FLOAT
+        if full == "bool":
+            return BOOL
+        if isinstance(node.func, ast.Attribute):
+            found = self._method(node, node.func, words, scope, depth)
+            if found.what != "unknown":
+                return found
+        returned = self._source.functions.get(full)
+        return UNKNOWN if returned is None else self._returned(returned, full, depth)
+
+    def _made(
+        self, node: ast.Call, maker: str, words: Mapping[str, ast.expr], scope: Scope, depth: int
+    ) -> Kind:
+        first = self.kind(node.args[0], scope, depth) if node.args else UNKNOWN
+        if maker in ("cat", "stack") and first.what == "tuple" and first.value:
+            first = first.value[0]
+        if "dtype" in words:
+            told = self.kind(words["dtype"], scope, depth)
+            of = str(told.value) if told.what == "dtype" else ""
+            sizes = (
+                first.value if maker.endswith("_like") else self._sizes(node, maker, scope, depth)
+            )
+            return Kind("tensor", sizes, of, node.lineno if of else 0, told.others)
+        own = _MAKERS[maker]
+        if own is None:
+            if first.what != "tensor":
+                return TENSOR
+            return (
+                first if maker.endswith("_like") or maker == "clone" else replace(first, value=None)
+            )
+        if own == "":
+            # Of numbers: what they are.
+            given = (
+                self.kind(node.args[1], scope, depth)
+                if maker == "full" and len(node.args) > 1
+                else first
+            )
+            while given.what == "tuple" and given.value:
+                given = given.value[0]
+            own = {"int": "i64", "float": "fp32", "bool": "i1"}.get(number(given), "")
+        sizes = self._sizes(node, maker, scope, depth)
+        return Kind("tensor", sizes, own, node.lineno if own else 0)
+
+    def _sizes(self, node: ast.Call, maker: str, scope: Scope, depth: int) -> Any:
+        """The shape that a maker is given, as kinds of its sizes; None where that is not all told."""
+        if maker not in ("empty", "zeros", "ones", "rand", "randn", "full"):
+            return None
+        kinds = [self.kind(one, scope, depth) for one in node.args]
+        if kinds and kinds[0].what == "tuple":
+            kinds = list(kinds[0].value)
+        elif maker == "full":
+            return None
+        return tuple(kinds) if kinds and all(number(one) == "int" for one in kinds) else None
+
+    def _method(
+        self,
+        node: ast.Call,
+        func: ast.Attribute,
+        words: Mapping[str, ast.expr],
+        scope: Scope,
+        depth: int,
+    ) -> Kind:
+        name = func.attr
+        if name == "stride":
+            return self._stride(node, func, scope, depth) if node.args else SHAPE
+        if name == "size":
+            whole = _shape(self.kind(func.value, scope, depth))
+            return self._item(whole, node.args[0], scope, depth) if node.args else whole
+        if name in ("numel", "nelement"):
+            whole = _shape(self.kind(func.value, scope, depth))
+            sizes = whole.value if whole.what == "tuple" else ()
+            known = sizes and all(one.what == "value" for one in sizes)
+            return value(math.prod(one.value for one in sizes), node.lineno) if known else INT
+        if name in ("dim", "element_size", "data_ptr", "get_device"):
+            return INT
+        if name == "item":
+            return UNKNOWN
+        if name in ("is_contiguous", "is_floating_point"):
+            return BOOL
+        of = self.kind(func.value, scope, depth)
+        if of.what != "tensor" and not (name == "to" or name in _CASTS and not node.args):
+            return UNKNOWN
+        if name == "to" or "dtype" in words:
+            told = [self.kind(one, scope, depth) for one in [*node.args, *words.values()]]
+            found = [one for one in told if one.what == "dtype"]
+            if found:
+                return Kind("tensor", of.value, str(found[0].value), node.lineno, found[0].others)
+            like = [one for one in told if one.what == "tensor"]
+            return like[0] if like else of
+        if name in _CASTS:
+            return Kind("tensor", of.value, _CASTS[name], node.lineno)
+        if name not in _KEEPS:
+            return UNKNOWN
+        return of if name in _SHAPED else replace(of, value=None)
+
+    def _stride(self, node: ast.Call, func: ast.Attribute, scope: Scope, depth: int) -> Kind:
+        """Of a tensor that is as it was made, which is contiguous."""
+        whole = _shape(self.kind(func.value, scope, depth))
+        at = self.kind(node.args[0], scope, depth)
+        if whole.what != "tuple" or at.what != "value" or not isinstance(at.value, int):
+            return INT
+        sizes = whole.value
+        if not -len(sizes) <= at.value < len(sizes):
+            return INT
+        after = sizes[at.value % len(sizes) + 1 :]
+        if not all(one.what == "value" for one in after):
+            return INT
+        return value(math.prod(one.value for one in after), node.lineno)
+
+    def _whole(self, node: ast.Call, full: str, scope: Scope, depth: int) -> Kind:
+        found = [self.kind(one, scope, depth) for one in node.args]
+        if not found or not all(one.what == "value" and number(one) for one in found):
+            return INT
+        values = [one.value for one in found]
+        if full == "triton.next_power_of_2":
+            made = 1 << max(int(values[0]) - 1, 0).bit_length()
+        elif full == "triton.cdiv" and len(values) == 2:
+            made = -(-values[0] // values[1])
+        elif full in ("int", "math.ceil", "math.floor"):
+            made = int({"math.ceil": math.ceil, "math.floor": math.floor}.get(full, int)(values[0]))
+        else:
+            return INT
+        return value(made, node.lineno)
+
+    def _least(self, node: ast.Call, full: str, scope: Scope, depth: int) -> Kind:
+        found = [self.kind(one, scope, depth) for one in node.args]
+        if found and all(one.what == "value" and number(one) for one in found):
+            return value({"min": min, "max": max}[full](one.value for one in found), node.lineno)
+        return INT if found and all(number(one) == "int" for one in found) else UNKNOWN
+
+    def _binary(self, node: ast.BinOp, scope: Scope, depth: int) -> Kind:
+        left, right = (self.kind(one, scope, depth) for one in (node.left, node.right))
+        for one in (left, right):
+            if one.what == "tensor":
+                return one
+        if left.what == right.what == "value" and number(left) and number(right):
+            if abs(left.value) < _BIGGEST and abs(right.value) < 64 and type(node.op) in _BINARY:
+                return value(_BINARY[type(node.op)](left.value, right.value), node.lineno)
+            if type(node.op) in _BINARY and not isinstance(node.op, (ast.Pow, ast.LShift)):
+                return value(_BINARY[type(node.op)](left.value, right.value), node.lineno)
+        kinds = {number(left), number(right)}
+        if isinstance(node.op, ast.Div) and kinds <= {"int", "float", "bool"}:
+            return FLOAT
+        if "float" in kinds:
+            # Whatever the other is, if it is a number.
+            return FLOAT if "" not in kinds or isinstance(node.op, ast.Pow) else UNKNOWN
+        return INT if kinds <= {"int", "bool"} else UNKNOWN
+
+    # Names
+
+    def _name(self, name: str, line: int, node: ast.expr, scope: Scope, depth: int) -> Kind:
+        key = (id(scope.function), name, line)
+        if key in self._following:
+            return UNKNOWN
+        self._following.add(key)
+        try:
+            return self._reached(name, line, node, scope, depth)
+        finally:
+            self._following.discard(key)
+
+    def _reached(self, name: str, line: int, node: ast.expr, scope: Scope, depth: int) -> Kind:
+        body = self._source.tree if scope.function is None else scope.function
+        here = self._paths_of(body).get(line, ())
+        found: list[Kind] = []
+        for given, at, path, how in reversed(self._assigned(body).get(name, ())):
+            # At the module's level a function is called later than all of it.
+            if at >= line:
+                continue
+            found.append(self._of_assignment(given, how, scope, depth))
+            if path == here[: len(path)]:
+                return join(reversed(found))
+        if scope.function is not None:
+            own = [one.arg for one in _arguments(scope.function)]
+            if name in own:
+                return join([*reversed(found), self._parameter(name, scope, depth)])
+            if not found:
+                return self._global(name, depth)
+        return join(reversed(found)) if found else self._other(name)
+
+    def _global(self, name: str, depth: int) -> Kind:
+        """A name of the module, asked for in a function, which is called when all of the module is there."""
+        given = self._assigned(self._source.tree).get(name)
+        if given:
+            what, _, _, how = given[-1]
+            return self._of_assignment(what, how, Scope(None), depth)
+        return self._other(name)
+
+    def _other(self, name: str) -> Kind:
+        if name in self._source.functions or any(one.name == name for one in self._source.kernels):
+            return Kind("function", name)
+        full = self._source.aliases.get(name, "")
+        module, _, last = full.rpartition(".")
+        if module in ("torch", "triton.language") and last in DTYPES:
+            return Kind("dtype", DTYPES[last])
+        return UNKNOWN
+
+    def _of_assignment(self, given: Kind | ast.expr, how: str, scope: Scope, depth: int) -> Kind:
+        if isinstance(given, Kind):
+            return given
+        found = self.kind(given, scope, depth)
+        if not how:
+            return found
+        # The place in a tuple that is taken apart.
+        if found.what == "shape":
+            return INT
+        if found.what == "saved":
+            return TENSOR
+        if found.what == "tuple" and how.isdecimal() and int(how) < len(found.value):
+            return found.value[int(how)]
+        return UNKNOWN
+
+    def _parameter(self, name: str, scope: Scope, depth: int) -> Kind:
+        function = scope.function
+        assert function is not None
+        given = [
+            replace(kind.at(line), line=line) if kind.what == "tensor" and kind.dtype else kind
+            for kind, line in self._passed(function, name, scope, depth)
+        ]
+        found = [*given, self._default(function, name, scope, depth)]
+        annotated = self._annotated(function, name)
+        known = join(found)
+        if known.what in ("tensor", "dtype") or known.what == "value" and known.value is not None:
+            return known
+        if annotated.what != "unknown":
+            return annotated
+        if known.what == "unknown" or known.what == "value":
+            return TENSOR if _is_used_as_tensor(function, name) else known
+        return known
+
+    def _passed(
+        self, function: Function, name: str, scope: Scope, depth: int
+    ) -> Iterator[tuple[Kind, int]]:
+        """What the file's calls of a function pass for one of its parameters, with the line of each."""
+        names = [one.arg for one in _arguments(function)]
+        for call, caller, skip in self._calls.get(id(function), ()):
+            given: ast.expr | None = next(
+                (word.value for word in call.keywords if word.arg == name), None
+            )
+            place = names.index(name) - skip
+            if given is None and 0 <= place < len(call.args):
+                if any(isinstance(one, ast.Starred) for one in call.args[: place + 1]):
+                    continue
+                given = call.args[place]
+            if given is not None:
+                yield self.kind(given, Scope(caller), depth), call.lineno
+
+    def _default(self, function: Function, name: str, scope: Scope, depth: int) -> Kind:
+        arguments = function.args
+        every = [*arguments.posonlyargs, *arguments.args]
+        defaults = [*[None] * (len(every) - len(arguments.defaults)), *arguments.defaults]
+        pairs = [*zip(every, defaults), *zip(arguments.kwonlyargs, arguments.kw_defaults)]
+        for one, default in pairs:
+            if one.arg == name and default is not None:
+                return self.kind(default, Scope(None), depth)
+        return UNKNOWN
+
+    def _annotated(self, function: Function, name: str) -> Kind:
+        node = next(one.annotation for one in _arguments(function) if one.arg == name)
+        told = ast.unparse(node) if node is not None else ""
+        if isinstance(node, ast.Constant):
+            told = str(node.value)
+        told = told.replace("Optional[", "").replace(" | None", "").rstrip("]")
+        last = told.rpartition(".")[2]
+        return {"Tensor": TENSOR, "int": INT, "float": FLOAT, "bool": BOOL}.get(last, UNKNOWN)
+
+    def _returned(self, function: Function, full: str, depth: int) -> Kind:
+        scope = Scope(function, full)
+        kinds = [
+            self.kind(one.value, scope, depth)
+            for one, _ in statements(function.body)
+            if isinstance(one, ast.Return) and one.value is not None
+        ]
+        return join(kinds)
+
+    def _assigned(
+        self, body: ast.Module | Function
+    ) -> dict[str, list[tuple[Kind | ast.expr, int, Path_, str]]]:
+        """By name, what is assigned to it: the expression, its line, its blocks, and the place where it is a part."""
+        known = self._assignments.get(id(body))
+        if known is not None:
+            return known
+        found: dict[str, list[tuple[Kind | ast.expr, int, Path_, str]]] = {}
+
+        def note(
+            target: ast.expr, given: Kind | ast.expr, line: int, path: Path_, how: str
+        ) -> None:
+            if isinstance(target, ast.Name):
+                found.setdefault(target.id, []).append((given, line, path, how))
+            elif isinstance(target, (ast.Tuple, ast.List)):
+                parts = given.elts if isinstance(given, (ast.Tuple, ast.List)) else None
+                for place, one in enumerate(target.elts):
+                    if isinstance(one, ast.Starred):
+                        note(one.value, UNKNOWN, line, path, "")
+                    elif parts is not None and len(parts) == len(target.elts):
+                        note(one, parts[place], line, path, "")
+                    else:
+                        note(one, given, line, path, str(place))
+
+        for one, path in statements(body.body):
+            if isinstance(one, ast.Assign):
+                for target in one.targets:
+                    note(target, one.value, one.lineno, path, "")
+            elif isinstance(one, ast.AnnAssign) and one.value is not None:
+                note(one.target, one.value, one.lineno, path, "")
+            elif isinstance(one, ast.AugAssign):
+                before = ast.copy_location(ast.BinOp(_loaded(one.target), one.op, one.value), one)
+                note(one.target, ast.fix_missing_locations(before), one.lineno, path, "")
+            elif isinstance(one, (ast.For, ast.AsyncFor)):
+                inside = (*path, (id(one), "body"))
+                counted = (
+                    isinstance(one.iter, ast.Call) and self._source.full(one.iter.func) == "range"
+                )
+                note(one.target, INT if counted else UNKNOWN, one.lineno, inside, "")
+            elif isinstance(one, (ast.With, ast.AsyncWith)):
+                for item in one.items:
+                    if item.optional_vars is not None:
+                        note(item.optional_vars, UNKNOWN, one.lineno, path, "")
+        self._assignments[id(body)] = found
+        return found
+
+    def _paths_of(self, body: ast.Module | Function) -> dict[int, Path_]:
+        known = self._paths.get(id(body))
+        if known is None:
+            known = {}
+            for one, path in statements(body.body):
+                for line in range(one.lineno, (one.end_lineno or one.lineno) + 1):
+                    # The innermost statement comes last.
+                    known[line] = path
+            self._paths[id(body)] = known
+        return known
+
+
+def _shape(of: Kind) -> Kind:
+    return Kind("tuple", of.value) if of.what == "tensor" and of.value else SHAPE
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    return ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target
+
+
+def _arguments(function: Function) -> list[ast.arg]:
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def _is_used_as_tensor(function: Function, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        and node.value.id == name and node.attr in _OF_TENSORS
+        for node in ast.walk(function)
+    )  # fmt: skip
+
+
+def within(source: Source) -> Iterator[tuple[ast.Call, Function | None]]:
+    """Every call of the file outside of its kernels, with the function that it stands in."""
+    kernels = {id(one.node) for one in source.kernels}
+
+    def walk(
+        node: ast.AST, function: Function | None
+    ) -> Iterator[tuple[ast.Call, Function | None]]:
+        for child in ast.iter_child_nodes(node):
+            if id(child) in kernels:
+                continue
+            if isinstance(child, ast.Call):
+                yield child, function
+            inner = (
+                child if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) else function
+            )
+            yield from walk(child, inner)
+
+    yield from walk(source.tree, None)
+
+
+def _calls(
+    source: Source,
+) -> Iterator[tuple[int, list[tuple[ast.Call, Function | None, int]]]]:
+    """By function of the file, the calls of it: each with its caller and how many parameters are not passed.
+
+    ``Op.apply(x)`` calls the ``forward`` of an autograd function, whose context is not passed.
+    """
+    found: dict[int, list[tuple[ast.Call, Function | None, int]]] = {}
+    for call, caller in within(source):
+        name = source.full(call.func)
+        function, skip = source.functions.get(name), 0
+        if function is None and name.endswith(".apply"):
+            function, skip = source.functions.get(f"{name[:-6]}.forward"), 1
+        if function is not None:
+            found.setdefault(id(function), []).append((call, caller, skip))
+    yield from found.items()

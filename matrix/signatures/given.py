@@ -1,0 +1,127 @@
+"""What ``--signature`` and ``--constexpr`` say, kernel by kernel."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.signatures.kinds import DTYPES, ELEMENTS
+from crosswarp.matrix.signatures.signature import HINTS, NONE, SCALARS, Argument
+
+_TYPE = re.compile(r"(?P<type>\*?[a-z0-9_]+)(?::(?P<hint>16|any|1))?")
+_COMMA = re.compile(r",(?![^([{]*[)\]}])")
+
+
+@dataclass(frozen=True)
+class Given:
+    """Of one option: which kernels it means, and what it says of their parameters by place and by name."""
+
+    kernels: str
+    text: str
+    places: tuple[Argument, ...] = ()
+    names: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, kernel: str) -> bool:
+        return fnmatchcase(kernel, self.kernels)
+
+
+def signature(text: str) -> Given:
+    """``kernel:*fp32,*fp32,i32`` or ``kernel:x=*fp16,n=i32:1``. Raises UsageError."""
+    kernels, parts = _parts("--signature", text, "'add_kernel:*fp32,*fp32,*fp32,i32'")
+    places: list[Argument] = []
+    names: dict[str, Argument] = {}
+    for part in parts:
+        name, equals, told = part.rpartition("=")
+        argument = _argument(name.strip(), told.strip(), text)
+        if equals:
+            names[argument.name] = argument
+        else:
+            places.append(argument)
+    return Given(kernels, text, tuple(places), names)
+
+
+def constexpr(text: str) -> Given:
+    """``kernel:BLOCK=128,ACTIVATION=relu``. Raises UsageError."""
+    kernels, parts = _parts("--constexpr", text, "'add_kernel:BLOCK=128'")
+    names: dict[str, Any] = {}
+    for part in parts:
+        name, equals, told = part.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise UsageError(
+                f'--constexpr "{text}": "{part}" is no NAME=VALUE. Write add_kernel:BLOCK=128.'
+            )
+        names[name.strip()] = _value(told.strip())
+    return Given(kernels, text, (), names)
+
+
+def check_names(option: str, given: Iterable[Given], kernels: Sequence[str]) -> None:
+    for one in given:
+        if not any(one.of(kernel) for kernel in kernels):
+            raise UsageError(
+                f'--{option} "{one.text}": no kernel is called {one.kernels}. There are: {", ".join(kernels)}.'
+            )
+
+
+def _parts(option: str, text: str, example: str) -> tuple[str, list[str]]:
+    kernels, colon, rest = text.partition(":")
+    if not colon or not kernels.strip() or not rest.strip():
+        raise UsageError(f'{option} "{text}": begin with the kernel and a colon: {example}.')
+    return kernels.strip(), [part.strip() for part in _COMMA.split(rest)]
+
+
+def _argument(name: str, told: str, text: str) -> Argument:
+    origin = "--signature"
+    if told == "None":
+        return Argument(name, NONE, origin=origin)
+    number = _number(told)
+    if number is not None:
+        return number_argument(name, number, origin)
+    found = _TYPE.fullmatch(told)
+    kind = found["type"] if found else ""
+    element = kind.removeprefix("*")
+    element = element if element in ELEMENTS else DTYPES.get(element, "")
+    if found and kind.startswith("*") and element and found["hint"] != "1":
+        return Argument(name, f"*{element}", found["hint"] or "16", origin=origin)
+    if found and not kind.startswith("*") and element in SCALARS:
+        hint = "" if element in ("i1", "fp32") else found["hint"] or "16"
+        return Argument(name, element, hint, origin=origin)
+    raise UsageError(
+        f'--signature "{text}": "{told}" is no type of an argument. Pointers are *fp16, *bf16, *fp32, *i32 and '
+        f"the like, numbers {', '.join(SCALARS)} or a value, each with one of :{', :'.join(HINTS)} behind it."
+    )
+
+
+def number_argument(name: str, number: Any, origin: str) -> Argument:
+    """A number whose value is known, as Triton types it."""
+    if isinstance(number, bool):
+        return Argument(name, "i1", value=number, origin=origin)
+    if isinstance(number, float):
+        return Argument(name, "fp32", value=number, origin=origin)
+    if -(2**31) <= number < 2**31:
+        return Argument(name, "i32", value=number, origin=origin)
+    return Argument(name, "i64" if number < 2**63 else "u64", value=number, origin=origin)
+
+
+def _number(told: str) -> Any:
+    try:
+        found = ast.literal_eval(told)
+    except (ValueError, SyntaxError):
+        return None
+    return found if isinstance(found, (int, float)) else None
+
+
+def _value(told: str) -> Any:
+    """As plain data: a text where it is nothing else."""
+    module, _, last = told.rpartition(".")
+    if module in ("tl", "triton.language") and last in DTYPES:
+        return {"dtype": last}
+    try:
+        found = ast.literal_eval(told)
+    except (ValueError, SyntaxError):
+        return {"value": told}
+    return {"value": list(found) if isinstance(found, tuple) else found}

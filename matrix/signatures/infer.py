@@ -1,0 +1,356 @@
+"""The signatures of a file's kernels: given, else of its launches, else as far as a kernel itself declares them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from crosswarp.matrix.signatures.evaluation import Evaluation, Scope
+from crosswarp.matrix.signatures.given import Given, number_argument
+from crosswarp.matrix.signatures.kinds import DTYPES, ELEMENTS, UNKNOWN, Kind, number
+from crosswarp.matrix.signatures.launches import Launch, callers, find, pointers
+from crosswarp.matrix.signatures.signature import (
+    CONSTEXPR,
+    NONE,
+    SCALARS,
+    Argument,
+    Inferred,
+    Signature,
+)
+from crosswarp.matrix.signatures.source import Kernel, Parameter, Source
+
+_NUMBERS = {"int": "i32", "float": "fp32", "bool": "i1"}
+
+
+def infer(
+    source: Source,
+    signatures: Sequence[Given] = (),
+    constexprs: Sequence[Given] = (),
+    dtype: str = "fp32",
+) -> list[Inferred]:
+    """What is known of each kernel, in the order of the file. `dtype`: of tensors of which the file tells none."""
+    evaluation = Evaluation(source)
+    launches: dict[str, list[Launch]] = {}
+    for launch in find(source):
+        launches.setdefault(launch.kernel, []).append(launch)
+    called = callers(source)
+    return [
+        _Inference(source, kernel, evaluation, signatures, constexprs, dtype).inferred(
+            launches.get(kernel.name, ()), called.get(kernel.name, ())
+        )
+        for kernel in source.kernels
+    ]
+
+
+class _Inference:
+    """Of one kernel."""
+
+    def __init__(
+        self,
+        source: Source,
+        kernel: Kernel,
+        evaluation: Evaluation,
+        signatures: Sequence[Given],
+        constexprs: Sequence[Given],
+        dtype: str,
+    ) -> None:
+        self._source = source
+        self._kernel = kernel
+        self._evaluation = evaluation
+        self._dtype = dtype
+        self._pointers = pointers(source, kernel)
+        self._given: dict[str, Argument] = {}
+        self._wrong = ""
+        for one in signatures:
+            if one.of(kernel.name):
+                self._take(one)
+        self._constants: dict[str, Any] = {}
+        for one in constexprs:
+            if one.of(kernel.name):
+                self._constants.update(one.names)
+
+    def inferred(self, launches: Sequence[Launch], called: Sequence[str]) -> Inferred:
+        kernel = self._kernel
+        plain = Inferred(
+            kernel.name,
+            kernel.line,
+            tuple(one.name for one in kernel.parameters),
+            tunes=kernel.tunes,
+        )
+        if kernel.within:
+            return replace(
+                plain,
+                why=f"it is made in the function {kernel.within}(), where no module has it. Move it out of there.",
+            )
+        if self._wrong:
+            return replace(plain, why=self._wrong)
+        if not launches and called and not self._given:
+            return replace(plain, part_of=tuple(called))
+        if self._given and not any(self._lacking(launch) == [] for launch in launches):
+            launches = ()
+        found: list[Signature] = []
+        lacking: list[str] = []
+        for launch in launches or (None,):
+            signature, lacks = self._signature(launch)
+            if lacks:
+                lacking.append(self._sentence(launch, signature, lacks))
+                continue
+            same = next((one for one in found if one.program == signature.program), None)
+            if same is None:
+                found.append(signature)
+            elif launch is not None:
+                at = found.index(same)
+                found[at] = replace(same, lines=(*same.lines, launch.line))
+        found = _told_apart(found)
+        if not found:
+            return replace(plain, why=lacking[0])
+        return replace(plain, signatures=tuple(found), lacking=tuple(lacking))
+
+    def _take(self, given: Given) -> None:
+        open_ = [one for one in self._kernel.parameters if not one.constexpr]
+        if given.places and len(given.places) != len(open_):
+            names = ", ".join(one.name for one in open_)
+            self._wrong = (
+                f'--signature "{given.text}" has {len(given.places)} types, and it has {len(open_)} parameters that '
+                f"are no constexpr: {names}. Give one for each, or name them: {open_[0].name if open_ else 'x'}=*fp32."
+            )
+            return
+        for parameter, argument in zip(open_, given.places):
+            self._given[parameter.name] = replace(argument, name=parameter.name)
+        for name, argument in given.names.items():
+            if name not in [one.name for one in open_]:
+                self._wrong = (
+                    f'--signature "{given.text}": {name} is no parameter of it that is typed. There are: '
+                    f"{', '.join(one.name for one in open_)}; a constexpr is given by --constexpr."
+                )
+                return
+            self._given[name] = argument
+
+    def _lacking(self, launch: Launch) -> list[str]:
+        return self._signature(launch)[1]
+
+    def _signature(self, launch: Launch | None) -> tuple[Signature, list[str]]:
+        """The signature of a launch, or of the kernel by itself; and the parameters of which too little is known."""
+        kernel = self._kernel
+        arguments: list[Argument] = []
+        left: list[str] = []
+        lacks: list[str] = []
+        for parameter in kernel.parameters:
+            argument = self._argument(parameter, launch)
+            if argument is not None:
+                arguments.append(argument)
+            elif self._is_left(parameter, launch):
+                left.append(parameter.name)
+            else:
+                lacks.append(parameter.name)
+        options, origins, notes = self._options(launch)
+        if launch is None:
+            identifier = "given" if self._given else "declared"
+            positional = 0
+        else:
+            identifier, positional = f"line-{launch.line}", launch.positional
+        # By place as far as the launch goes, and as far as nothing is left out between.
+        names = [one.name for one in kernel.parameters]
+        leading = 0
+        while leading < len(arguments) and arguments[leading].name == names[leading]:
+            leading += 1
+        if launch is None:
+            plain = [one.constexpr for one in kernel.parameters]
+            positional = plain.index(True) if True in plain else len(plain)
+        signature = Signature(
+            identifier, tuple(arguments), min(positional, leading), tuple(left), options, origins,
+            (launch.line,) if launch else (), tuple(notes),
+        )  # fmt: skip
+        return signature, lacks
+
+    def _argument(self, parameter: Parameter, launch: Launch | None) -> Argument | None:
+        name = parameter.name
+        if name in self._constants and (parameter.constexpr or name not in self._given):
+            return Argument(name, CONSTEXPR, value=self._constants[name], origin="--constexpr")
+        if name in self._given:
+            return self._given[name]
+        node = launch.given.get(name) if launch else None
+        kind = self._evaluation.kind(node, launch.scope) if launch and node is not None else UNKNOWN
+        where = f"the launch at line {launch.line}" if launch else ""
+        if parameter.constexpr:
+            return self._constexpr(parameter, node, kind, where)
+        declared = self._declared(parameter)
+        if declared:
+            return declared
+        if node is None and launch is not None and name in self._kernel.tuned:
+            return None
+        return self._typed(parameter, node, kind, where, launch)
+
+    def _constexpr(
+        self, parameter: Parameter, node: ast.expr | None, kind: Kind, where: str
+    ) -> Argument | None:
+        if node is not None:
+            given = _encoded(kind)
+            if given is None:
+                return None
+            return Argument(
+                parameter.name, CONSTEXPR, value=given, origin=where, others=kind.others
+            )
+        if parameter.name in self._kernel.tuned:
+            return None
+        if parameter.default is not None:
+            given = _encoded(self._evaluation.kind(parameter.default, Scope(None)))
+            if given is not None:
+                return Argument(parameter.name, CONSTEXPR, value=given, origin="its default")
+        return None
+
+    def _typed(
+        self,
+        parameter: Parameter,
+        node: ast.expr | None,
+        kind: Kind,
+        where: str,
+        launch: Launch | None,
+    ) -> Argument | None:
+        name = parameter.name
+        if kind.what == "tensor" or (kind.what == "unknown" and name in self._pointers):
+            if kind.dtype:
+                at = f"its dtype at line {kind.line}" if kind.line else where
+                return Argument(name, f"*{kind.dtype}", "16", origin=at, others=kind.others)
+            how = (
+                f"{where}: a tensor"
+                if kind.what == "tensor"
+                else "the kernel loads or stores through it"
+            )
+            return Argument(name, f"*{self._dtype}", "16", origin=how, assumed=True)
+        if kind.what == "value" and kind.value is None:
+            return Argument(name, NONE, origin=where)
+        if kind.what == "value" and number(kind):
+            return replace(number_argument(name, kind.value, where), others=kind.others)
+        if number(kind):
+            told = _NUMBERS[number(kind)]
+            return Argument(
+                name, told, "16" if told == "i32" else "", origin=where, others=kind.others
+            )
+        if node is None and parameter.default is not None:
+            default = self._evaluation.kind(parameter.default, Scope(None))
+            if default.what == "value" and number(default):
+                return number_argument(name, default.value, "its default")
+            if default.what == "value" and default.value is None:
+                return Argument(name, NONE, origin="its default")
+        return None
+
+    def _declared(self, parameter: Parameter) -> Argument | None:
+        """By its annotation."""
+        node = parameter.annotation
+        if node is None:
+            return None
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            told = node.value.strip()
+        else:
+            full = self._source.full(node)
+            told = full.rpartition(".")[2]
+        pointer = told.startswith("*")
+        told = told.removeprefix("*").removeprefix("const ").strip()
+        element = told if told in ELEMENTS else DTYPES.get(told, "")
+        origin = "its annotation"
+        if pointer and element:
+            return Argument(parameter.name, f"*{element}", "16", origin=origin)
+        if element in SCALARS and not pointer:
+            return Argument(
+                parameter.name, element, "" if element in ("i1", "fp32") else "16", origin=origin
+            )
+        return None
+
+    def _is_left(self, parameter: Parameter, launch: Launch | None) -> bool:
+        """Whether its decorators give it, as far as the file tells."""
+        kernel = self._kernel
+        if launch is not None and parameter.name in launch.given:
+            return False
+        if parameter.name in kernel.tuned:
+            return True
+        if launch is not None and launch.starred:
+            return False
+        return parameter.constexpr and bool(kernel.tunes) and not kernel.written
+
+    def _options(self, launch: Launch | None) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+        options: dict[str, Any] = {}
+        origins: dict[str, str] = {}
+        notes: list[str] = []
+        for name, node in (launch.options if launch else {}).items():
+            assert launch is not None
+            kind = self._evaluation.kind(node, launch.scope)
+            given = _encoded(kind)
+            if given is None or name in self._constants:
+                if given is None and name not in self._constants:
+                    notes.append(
+                        f"{name} of the launch at line {launch.line} is not told by the file, so Triton's default is "
+                        f"taken: --constexpr '{self._kernel.name}:{name}=…'"
+                    )
+                continue
+            options[name] = given
+            origins[name] = f"the launch at line {launch.line}"
+            if kind.others:
+                notes.append(f"{name} is also {', '.join(kind.others)}")
+        names = [one.name for one in self._kernel.parameters]
+        for name, given in self._constants.items():
+            if name not in names:
+                options[name], origins[name] = given, "--constexpr"
+        return options, origins, notes
+
+    def _sentence(self, launch: Launch | None, found: Signature, lacks: Sequence[str]) -> str:
+        """What is not known, and the options that would tell, with all that is known in its place."""
+        kernel = self._kernel
+        by_name = {one.name: one for one in found.arguments}
+        constants = [one.name for one in kernel.parameters if one.constexpr and one.name in lacks]
+        numbers = [one for one in kernel.parameters if not one.constexpr]
+        if launch is None:
+            said = f"the file launches it nowhere, and does not tell {', '.join(lacks)}"
+        else:
+            said = f"its launch at line {launch.line} does not tell {', '.join(lacks)}"
+        if launch and launch.starred:
+            said += " (it passes *args or **kwargs)"
+        hints = []
+        if any(one.name in lacks for one in numbers):
+            types = [_written(by_name[one.name]) if one.name in by_name else "?" for one in numbers]
+            hints.append(f"--signature '{kernel.name}:{','.join(types)}'")
+        if constants:
+            hints.append(
+                f"--constexpr '{kernel.name}:{','.join(f'{name}=?' for name in constants)}'"
+            )
+        return f"{said}. Tell it, in place of each ?: {' '.join(hints)}"
+
+
+def _written(argument: Argument) -> str:
+    if argument.type == NONE:
+        return "None"
+    if argument.value is not None:
+        return str(argument.value)
+    return argument.type
+
+
+def _encoded(kind: Kind) -> dict[str, Any] | None:
+    """A constant as plain data; None where it is not known."""
+    if kind.what == "value" and isinstance(kind.value, (bool, int, float, str, type(None))):
+        return {"value": kind.value}
+    if kind.what == "dtype" and kind.value:
+        names = {
+            told: name
+            for name, told in DTYPES.items()
+            if name not in ("half", "double", "int", "long")
+        }
+        names.update({"i1": "int1", "fp16": "float16", "fp32": "float32", "fp64": "float64", "i32": "int32",
+                      "i64": "int64", "i16": "int16", "fp8e4nv": "float8e4nv", "fp8e5": "float8e5"})  # fmt: skip
+        return {"dtype": names[str(kind.value)]}
+    if kind.what == "function":
+        return {"name": kind.value}
+    if kind.what == "tuple" and all(one.what == "value" for one in kind.value):
+        return {"value": [one.value for one in kind.value]}
+    return None
+
+
+def _told_apart(found: Sequence[Signature]) -> list[Signature]:
+    """Two launches on one line are two cases."""
+    told: list[Signature] = []
+    counts: dict[str, int] = {}
+    for one in found:
+        counts[one.id] = counts.get(one.id, 0) + 1
+        told.append(one if counts[one.id] == 1 else replace(one, id=f"{one.id}-{counts[one.id]}"))
+    return told

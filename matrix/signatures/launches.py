@@ -1,0 +1,133 @@
+"""The launches of a file, ``kernel[grid](x, n, BLOCK=128, num_warps=4)``, and which of its kernels nobody launches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from crosswarp.matrix.signatures.evaluation import Scope, within
+from crosswarp.matrix.signatures.source import Kernel, Source
+
+# Of a launch that is written `kernel.run(..., grid=grid)` or `kernel.warmup(...)`.
+_METHODS = ("run", "warmup")
+_OF_METHODS = ("grid", "warmup", "stream")
+# What passes a kernel on as it is.
+_WRAPPERS = ("torch.library.wrap_triton", "torch._library.triton.wrap_triton")
+_POINTERS = ("load", "store", "make_block_ptr", "prefetch")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """
+    Attributes:
+        given: by parameter of the kernel, what is passed.
+        positional: how many of them by their place.
+        options: of the launch, by name.
+        starred: whether more is passed by ``*args`` or ``**kwargs``, of which nothing is known.
+    """
+
+    kernel: str
+    line: int
+    scope: Scope
+    given: dict[str, ast.expr]
+    positional: int
+    options: dict[str, ast.expr]
+    starred: bool
+
+
+def find(source: Source) -> Iterator[Launch]:
+    kernels = {one.name: one for one in source.kernels}
+    for call, function in within(source):
+        name = _launched(source, call)
+        if name in kernels:
+            yield _launch(kernels[name], call, Scope(function))
+
+
+def callers(source: Source) -> dict[str, list[str]]:
+    """By kernel, the kernels that call it."""
+    found: dict[str, list[str]] = {}
+    names = {one.name for one in source.kernels}
+    for kernel in source.kernels:
+        for node in ast.walk(kernel.node):
+            if isinstance(node, ast.Call):
+                called = source.full(node.func)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                # Handed to tl.reduce and its like.
+                called = node.id
+            else:
+                continue
+            if (
+                called in names
+                and called != kernel.name
+                and kernel.name not in found.get(called, ())
+            ):
+                found.setdefault(called, []).append(kernel.name)
+    return found
+
+
+def pointers(source: Source, kernel: Kernel) -> set[str]:
+    """The parameters through which a kernel loads and stores: what comes first in an address, or is what that is of."""
+    names = {one.name for one in kernel.parameters}
+    made: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(kernel.node):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    made.setdefault(target.id, []).append(node.value)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            made.setdefault(node.target.id, []).append(node.target)
+
+    def base(node: ast.expr, seen: frozenset[str]) -> set[str]:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            return base(node.left, seen) or base(node.right, seen)
+        if not isinstance(node, ast.Name) or node.id in seen:
+            return set()
+        own = {node.id} & names
+        return own.union(*(base(one, seen | {node.id}) for one in made.get(node.id, ())))
+
+    found: set[str] = set()
+    for node in ast.walk(kernel.node):
+        if isinstance(node, ast.Call) and node.args:
+            module, _, last = source.full(node.func).rpartition(".")
+            if module == "triton.language" and (last in _POINTERS or last.startswith("atomic_")):
+                found |= base(node.args[0], frozenset())
+    return found
+
+
+def _launched(source: Source, call: ast.Call) -> str:
+    """The kernel that a call launches, by the name that the file has for it; empty where it launches none."""
+    func: ast.expr = call.func
+    if isinstance(func, ast.Attribute) and func.attr in _METHODS:
+        return source.full(func.value)
+    if not isinstance(func, ast.Subscript):
+        return ""
+    of = func.value
+    if isinstance(of, ast.Call) and source.full(of.func) in _WRAPPERS and of.args:
+        of = of.args[0]
+    name = source.full(of)
+    # `self._kernel[grid]` is the class's.
+    return name.removeprefix("self.").removeprefix("cls.")
+
+
+def _launch(kernel: Kernel, call: ast.Call, scope: Scope) -> Launch:
+    names = [one.name for one in kernel.parameters]
+    given: dict[str, ast.expr] = {}
+    options: dict[str, ast.expr] = {}
+    starred, positional = False, 0
+    for place, argument in enumerate(call.args):
+        if isinstance(argument, ast.Starred):
+            starred = True
+            break
+        if place < len(names):
+            given[names[place]] = argument
+            positional = place + 1
+    method = not isinstance(call.func, ast.Subscript)
+    for word in call.keywords:
+        if word.arg is None:
+            starred = True
+        elif word.arg in names:
+            given[word.arg] = word.value
+        elif not (method and word.arg in _OF_METHODS):
+            options[word.arg] = word.value
+    return Launch(kernel.name, call.lineno, scope, given, positional, options, starred)

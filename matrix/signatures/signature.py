@@ -1,0 +1,120 @@
+"""With what a kernel is compiled: each argument with where it came from, and what is lacking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# Of a pointer and of a whole number: a multiple of 16 (bytes), as torch's tensors and most sizes are; neither that nor
+# 1, so that Triton specialises on nothing; and 1, which Triton compiles in.
+HINTS = ("16", "any", "1")
+SCALARS = ("i1", "i32", "i64", "u64", "fp32")
+CONSTEXPR, NONE = "constexpr", "none"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """
+    Attributes:
+        type: ``*fp16``, ``i32``, ``fp32``, ``i1``, ``none``, or ``constexpr``.
+        hint: one of HINTS, of a pointer or an integer whose value is not known; else empty.
+        value: of a constexpr, or of a number that the file tells; plain data, see `encoded`.
+        origin: where it was read, in a few words.
+        assumed: whether the file does not tell its dtype, so that the default was taken.
+        others: what the file says on other ways to the same launch, which are not compiled.
+    """
+
+    name: str
+    type: str
+    hint: str = ""
+    value: Any = None
+    origin: str = ""
+    assumed: bool = False
+    others: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.type == CONSTEXPR:
+            return f"{self.name}={shown(self.value)}"
+        if self.type == NONE:
+            return f"{self.name}=None"
+        if self.value is not None:
+            return f"{self.name}={shown(self.value)} {self.type}"
+        return f"{self.name} {self.type}{f':{self.hint}' if self.hint else ''}"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One way in which a kernel is compiled.
+
+    Attributes:
+        id: ``line-42`` for the launch there, ``given``, or ``declared`` where the kernel alone tells.
+        positional: how many of the arguments are passed by their place.
+        left: parameters that its decorators give.
+        options: of the launch, such as num_warps, with their values.
+        origins: of the options.
+        lines: of the launches that are this one.
+    """
+
+    id: str
+    arguments: tuple[Argument, ...]
+    positional: int = 0
+    left: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
+    lines: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> tuple[object, ...]:
+        """Equal for two of which the same is compiled."""
+        told = [(one.name, one.type, one.hint, repr(one.value)) for one in self.arguments]
+        return (*told, *sorted((name, repr(given)) for name, given in self.options.items()))
+
+    def __str__(self) -> str:
+        options = [f"{name}={shown(given)}" for name, given in self.options.items()]
+        return ", ".join([*map(str, self.arguments), *options])
+
+    def told(self) -> dict[str, Any]:
+        """What the cell side gets."""
+        return {
+            "arguments": [
+                {"name": one.name, "type": one.type, "hint": one.hint, "value": one.value}
+                for one in self.arguments
+            ],
+            "positional": self.positional,
+            "options": dict(self.options),
+        }
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """What is known of one kernel.
+
+    Attributes:
+        line: where it begins.
+        signatures: with which it is compiled; none where `why` says that it is not.
+        why: it is not checked, in a sentence that ends with what to do; empty where it is.
+        part_of: of a kernel that others call and nobody launches: their names. Nothing is missing there.
+        lacking: of the launches that were left out beside `signatures`, why.
+    """
+
+    kernel: str
+    line: int
+    parameters: tuple[str, ...] = ()
+    signatures: tuple[Signature, ...] = ()
+    why: str = ""
+    part_of: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    tunes: tuple[str, ...] = ()
+
+
+def shown(given: Any) -> str:
+    """A value as it is written in a launch."""
+    if isinstance(given, dict):
+        if "dtype" in given:
+            return f"tl.{given['dtype']}"
+        if "name" in given:
+            return str(given["name"])
+        return repr(given.get("value"))
+    return repr(given)

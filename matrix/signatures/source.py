@@ -1,0 +1,276 @@
+"""A file as a tree: its kernels and its functions, what its imports are called, and which statement is where."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from crosswarp.matrix.errors import UsageError
+
+# From triton.jit downwards: what a decorated function is compiled by.
+_JIT = ("triton.jit", "triton.runtime.jit.jit", "triton.experimental.gluon.jit")
+_TUNERS = {
+    "triton.autotune": "autotune",
+    "triton.runtime.autotuner.autotune": "autotune",
+    "triton.heuristics": "heuristics",
+    "triton.runtime.autotuner.heuristics": "heuristics",
+}
+_CONSTEXPR = ("triton.language.constexpr", "triton.language.core.constexpr")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+# The blocks that a statement stands in, from the outermost: (node, field).
+Path_ = tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One of a kernel's; `default` and `annotation` are None where there is none."""
+
+    name: str
+    constexpr: bool
+    default: ast.expr | None = None
+    annotation: ast.expr | None = None
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function below ``@triton.jit``.
+
+    Attributes:
+        name: as the module has it, with its class before a dot.
+        within: the function in which it is defined, where no module has it; else empty.
+        tuned: names that its decorators give: of configurations and heuristics as far as they are written out.
+        tunes: which decorators it has: ``autotune``, ``heuristics``.
+        written: whether all that its decorators give is written out, so that `tuned` is the whole of it.
+    """
+
+    name: str
+    node: Function = field(repr=False)
+    parameters: tuple[Parameter, ...]
+    within: str = ""
+    tuned: frozenset[str] = frozenset()
+    tunes: tuple[str, ...] = ()
+    written: bool = True
+
+    @property
+    def line(self) -> int:
+        return self.node.lineno
+
+
+@dataclass
+class Source:
+    """
+    Attributes:
+        path: of the file.
+        module: its dotted name, where it lies in a package; else empty.
+        root: the folder in which that package lies, or the file.
+        aliases: what a name of the file stands for elsewhere: ``tl`` for ``triton.language``.
+    """
+
+    path: Path
+    module: str
+    root: Path
+    tree: ast.Module = field(repr=False)
+    aliases: dict[str, str] = field(default_factory=dict)
+    kernels: list[Kernel] = field(default_factory=list)
+    functions: dict[str, Function] = field(default_factory=dict)
+
+    def full(self, node: ast.expr) -> str:
+        """`triton.language.float16` for ``tl.float16``; empty for what is no name."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        return ".".join([self.aliases.get(node.id, node.id), *reversed(parts)])
+
+
+def find(text: str, search: Sequence[str]) -> Path:
+    """The file that FILE_OR_MODULE names. A module is looked for along `search`, and nothing of it is imported.
+
+    Raises:
+        UsageError: there is none.
+    """
+    path = Path(text)
+    if path.is_file():
+        return path.resolve()
+    if path.is_dir():
+        raise UsageError(
+            f"{text}: is a folder. Name one file of it; `crosswarp run --suite` and `crosswarp lint` take folders."
+        )
+    parts = text.split(".")
+    if not text.endswith(".py") and all(part.isidentifier() for part in parts):
+        places: Sequence[str] | None = list(search)
+        for number in range(len(parts)):
+            spec = PathFinder.find_spec(".".join(parts[: number + 1]), places)
+            if spec is None:
+                break
+            places = list(spec.submodule_search_locations or ())
+            if number == len(parts) - 1 and spec.origin and spec.origin.endswith(".py"):
+                return Path(spec.origin).resolve()
+    raise UsageError(
+        f"{text}: there is no such file, and no such module of Python source. Name a file such as kernels.py, or a "
+        "module that the interpreter of --here finds."
+    )
+
+
+def read(path: Path) -> Source:
+    """Raises UsageError where it is no Python of ours to read."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(path.read_bytes())
+    except OSError as error:
+        raise UsageError(
+            f"{path}: {error.strerror or error}. Name a file that can be read."
+        ) from None
+    except SyntaxError as error:
+        raise UsageError(
+            f"{path}:{error.lineno or 0}: SyntaxError: {error.msg}. Correct it; this Python is "
+            f"{sys.version_info[0]}.{sys.version_info[1]}."
+        ) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise UsageError(f"{path}: {type(error).__name__}: {error}. Name another file.") from None
+    root, parts = path.parent, [] if path.name == "__init__.py" else [path.stem]
+    while (root / "__init__.py").is_file() and root.name.isidentifier():
+        parts.insert(0, root.name)
+        root = root.parent
+    packaged = root != path.parent and all(part.isidentifier() for part in parts)
+    found = Source(
+        path, ".".join(parts) if packaged else "", root if packaged else path.parent, tree
+    )
+    found.aliases = _aliases(tree)
+    _walk(found, tree.body, "", "")
+    return found
+
+
+def statements(body: Sequence[ast.stmt], path: Path_ = ()) -> Iterator[tuple[ast.stmt, Path_]]:
+    """Each statement of a scope, with the blocks it stands in. Functions and classes in it are scopes of their own."""
+    for one in body:
+        yield one, path
+        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(one, name, None)
+            if isinstance(inner, list):
+                # A with statement is gone through in any case.
+                deeper = (
+                    path if isinstance(one, (ast.With, ast.AsyncWith)) else (*path, (id(one), name))
+                )
+                yield from statements(inner, deeper)
+        for handler in getattr(one, "handlers", []):
+            yield from statements(handler.body, (*path, (id(handler), "body")))
+
+
+def _aliases(tree: ast.Module) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                if one.asname:
+                    found[one.asname] = one.name
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            for one in node.names:
+                found[one.asname or one.name] = f"{node.module}.{one.name}"
+    return found
+
+
+def _walk(found: Source, body: Sequence[ast.stmt], prefix: str, within: str) -> None:
+    for statement, _ in statements(body):
+        if isinstance(statement, ast.ClassDef):
+            _walk(found, statement.body, f"{prefix}{statement.name}.", within)
+        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            kernel = _kernel(found, statement, prefix, within)
+            if kernel is None:
+                found.functions[f"{prefix}{statement.name}"] = statement
+                _walk(found, statement.body, f"{prefix}{statement.name}.", within or statement.name)
+                continue
+            # Of several of one name the last is what the module has.
+            found.kernels = [one for one in found.kernels if one.name != kernel.name]
+            found.kernels.append(kernel)
+
+
+def _kernel(found: Source, node: Function, prefix: str, within: str) -> Kernel | None:
+    names = [
+        (found.full(one.func if isinstance(one, ast.Call) else one), one)
+        for one in node.decorator_list
+    ]
+    if not any(name in _JIT for name, _ in names):
+        return None
+    tuned: set[str] = set()
+    tunes, written = [], True
+    for name, one in names:
+        tuner = _TUNERS.get(name)
+        if tuner and isinstance(one, ast.Call):
+            tunes.append(tuner)
+            told = _configs(found, one) if tuner == "autotune" else _heuristics(one)
+            written = written and told is not None
+            tuned |= told or set()
+    arguments = node.args
+    every = [*arguments.posonlyargs, *arguments.args]
+    defaults = [*[None] * (len(every) - len(arguments.defaults)), *arguments.defaults]
+    parameters = [
+        Parameter(one.arg, _is_constexpr(found, one.annotation), default, one.annotation)
+        for one, default in [
+            *zip(every, defaults),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults),
+        ]
+    ]
+    return Kernel(
+        f"{prefix}{node.name}", node, tuple(parameters), within, frozenset(tuned), tuple(tunes), written
+    )  # fmt: skip
+
+
+def _is_constexpr(found: Source, annotation: ast.expr | None) -> bool:
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        return annotation.value.rpartition(".")[2] == "constexpr"
+    return annotation is not None and found.full(annotation) in _CONSTEXPR
+
+
+def _configs(found: Source, call: ast.Call) -> set[str] | None:
+    """The names that all configurations give, where they are written out; None where they are computed."""
+    given = [word.value for word in call.keywords if word.arg == "configs"] + call.args[:1]
+    if not given or not isinstance(given[0], (ast.List, ast.Tuple)):
+        # A comprehension over numbers is written out as far as the names go.
+        if not (given and isinstance(given[0], ast.ListComp)):
+            return None
+        configs = [given[0].elt]
+    else:
+        configs = given[0].elts
+    names: list[set[str]] = []
+    for config in configs:
+        if not isinstance(config, ast.Call) or not found.full(config.func).endswith("Config"):
+            return None
+        given = [word.value for word in config.keywords if word.arg == "kwargs"] + config.args[:1]
+        if not given:
+            return None
+        told = _keys(given[0])
+        if told is None:
+            return None
+        names.append(told)
+    return set.intersection(*names) if names else set()
+
+
+def _heuristics(call: ast.Call) -> set[str] | None:
+    given = [word.value for word in call.keywords if word.arg == "values"] + call.args[:1]
+    return _keys(given[0]) if given else None
+
+
+def _keys(node: ast.expr) -> set[str] | None:
+    """The keys of a dict that is written out."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
+        return (
+            None
+            if node.args or not all(w.arg for w in node.keywords)
+            else {str(w.arg) for w in node.keywords}
+        )
+    if not isinstance(node, ast.Dict):
+        return None
+    if not all(isinstance(key, ast.Constant) and isinstance(key.value, str) for key in node.keys):
+        return None
+    return {str(key.value) for key in node.keys if isinstance(key, ast.Constant)}

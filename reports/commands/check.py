@@ -1,0 +1,329 @@
+"""`crosswarp check`: the kernels of any file, compiled on the Triton at hand, with no suite to write."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from crosswarp.matrix.environments import here
+from crosswarp.matrix.environments.environment import Builder
+from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.errors import (
+    EXIT_ENVIRONMENT,
+    EXIT_EXPECTED,
+    EXIT_UNEXPECTED,
+    EXIT_USAGE,
+    Cancelled,
+    UsageError,
+)
+from crosswarp.matrix.facts import columns, selection, targets
+from crosswarp.matrix.results.record import MODES, Record
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import check_run
+from crosswarp.matrix.running.plan import Plan, check_words, default_jobs
+from crosswarp.matrix.running.run import Prepare, Runner
+from crosswarp.matrix.signatures import given, infer, kinds, source
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_here,
+    add_work,
+    check_work,
+    column_table,
+    known_issues,
+    positive,
+    target_table,
+    write_out,
+)
+from crosswarp.reports.text import check_text, colour, escape
+from crosswarp.reports.text.check_text import Checked, Column
+
+HELP = "compile the kernels of any file on the Triton at hand, for every target asked for"
+DESCRIPTION = (
+    "Find the @triton.jit kernels of a file, read with what they are launched, and compile them for each target, bare "
+    "and shimmed, on the Triton at hand, without a GPU and with nothing to write first. The file is only read here; it "
+    "is imported where its kernels are compiled, in processes of their own. Exit status: 0 all green, 1 something red, "
+    "or a kernel not checked, 2 nothing could be checked, 3 an environment could not be built."
+)
+EXAMPLES = (
+    "crosswarp check kernels.py",
+    "crosswarp check mylib.ops.softmax --targets H100,MI300X --here ../venv/bin/python",
+    "crosswarp check kernels.py --signature 'add_kernel:*fp16,*fp16,*fp16,i32' --constexpr 'add_kernel:BLOCK=128'",
+    "crosswarp check kernels.py --columns newest",
+)
+_NEWEST = "newest"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", metavar="FILE_OR_MODULE", help="a Python file, or the dotted name of a module"
+    )
+    what = parser.add_argument_group("what to compile (globs, comma-separated)")
+    what.add_argument("--kernels", action="append", metavar="GLOB,..", help="(default: all)")
+    what.add_argument(
+        "--targets", action="append", metavar="GLOB,..",
+        help="sm_90, gfx*, H100, ... or a profile (default: founding; all)",
+    )  # fmt: skip
+    what.add_argument("--modes", action="append", metavar="MODE,..", help="bare, shimmed (both)")
+    add_here(what, "the interpreter whose Triton is at hand (default: crosswarp's own)")
+    what.add_argument(
+        "--columns", action="append", metavar="GLOB,..",
+        help="build these environments as well, 3 to 5 GB each: newest, all, triton-3.6.0, ...",
+    )  # fmt: skip
+    how = parser.add_argument_group("signatures, where the file does not tell (repeatable)")
+    how.add_argument(
+        "--signature", action="append", default=[], metavar="KERNEL:TYPES",
+        help="'k:*fp32,*fp32,i32', a type for each parameter that is no constexpr, or some by name: 'k:x=*fp16'; "
+        "behind a type :16 a multiple of 16 (as pointers and numbers are by default), :any neither that nor 1, :1 one",
+    )  # fmt: skip
+    how.add_argument(
+        "--constexpr", action="append", default=[], metavar="KERNEL:NAME=VALUE,..",
+        help="'k:BLOCK=128', and launch options: 'k:num_warps=8'",
+    )  # fmt: skip
+    how.add_argument(
+        "--dtype", choices=kinds.ELEMENTS, default="fp32",
+        metavar="DTYPE", help="of tensors of which the file tells none; said wherever it is assumed (fp32)",
+    )  # fmt: skip
+    how.add_argument(
+        "--configurations", type=int, default=0, metavar="N",
+        help="of each autotuned kernel; 0: all (0)",
+    )  # fmt: skip
+    limits = parser.add_argument_group("how")
+    limits.add_argument(
+        "--fresh", action="store_true", help="compile anew what an earlier run compiled"
+    )
+    limits.add_argument(
+        "--jobs", type=positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
+    )
+    for name, default, metavar, meaning in (
+        ("time-limit", 120, "S", "for one configuration (120)"),
+        ("memory-limit", 6000, "MB", "for one compilation (6000)"),
+        ("column-limit", 3600, "S", "for one environment (3600)"),
+    ):
+        limits.add_argument(
+            f"--{name}", type=positive, default=default, metavar=metavar, help=meaning
+        )
+    parser.add_argument("--format", choices=check_text.FORMATS, default="text", help="(text)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write it there instead")
+    add_work(parser, "environments, caches and logs (.crosswarp)")
+    add_files(parser, "columns", "targets", "issues")
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    # Before anything is looked for that takes time: what was typed is right.
+    signatures = [given.signature(one) for one in options.signature]
+    constexprs = [given.constexpr(one) for one in options.constexpr]
+    on = targets.choose(
+        target_table(options), selection.split(options.targets or [targets.DEFAULT_PROFILE])
+    )
+    modes = check_words(selection.split(options.modes or ["*"]), MODES, "mode")
+    chosen_columns = _columns(options)
+    at_hand = _at_hand(options, bool(chosen_columns))
+    read = source.read(source.find(options.file, _search(at_hand)))
+    chosen = _chosen(options, read)
+    names = [one.name for one in chosen]
+    given.check_names("signature", signatures, names)
+    given.check_names("constexpr", constexprs, names)
+    inferred = [
+        one
+        for one in infer.infer(read, signatures, constexprs, options.dtype)
+        if one.kernel in names
+    ]
+    checked = Checked(
+        read.path, inferred, list(on), modes, options.dtype,
+        issues={one.id: one for one in known_issues(options)},
+    )  # fmt: skip
+    shown = _Lines(checked, quiet=options.format == "json" or options.out is not None)
+    shown.begin()
+    if any(one.signatures for one in inferred):
+        check_work(options.work)
+        plan = Plan(
+            columns=(), targets=on, lanes=("compile",), modes=modes, jobs=options.jobs or default_jobs(),
+            time_limit=options.time_limit, memory_limit_mb=options.memory_limit,
+            column_limit=options.column_limit, fresh=options.fresh,
+            check=check_run.told(read, inferred, options.configurations),
+        )  # fmt: skip
+        checked = _compiled(options, argv, checked, plan, at_hand, chosen_columns, shown)
+    checked = replace(checked, exit_code=checked.exit_code or _exit_code(checked))
+    if options.format == "json":
+        write_out(check_text.as_json(checked), options.out)
+        return checked.exit_code
+    ended = "\n\n".join(
+        part for part in (check_text.grid(checked), check_text.ending(checked)) if part
+    )
+    if options.out is None:
+        colour.show(f"\n{ended}\n")
+    elif write_out(f"{check_text.signatures(checked)}\n\n{ended}\n", options.out):
+        print(check_text.ending(checked))
+    return checked.exit_code
+
+
+class _Lines:
+    """Each verdict when it is there, as a line; what else is to be said, on standard error.
+
+    Attributes:
+        notes: what was said beside the verdicts.
+    """
+
+    def __init__(self, checked: Checked, quiet: bool) -> None:
+        self._checked = checked
+        self._out = sys.stderr if quiet else sys.stdout
+        self._open: dict[tuple[str, str, str, str], list[Record]] = {}
+        self.notes: list[str] = []
+
+    def begin(self) -> None:
+        print(f"{check_text.signatures(self._checked)}\n", file=self._out, flush=True)
+
+    def say(self, text: str) -> None:
+        self.notes.append(text)
+        print(escape.terminal(text), file=sys.stderr, flush=True)
+
+    def begins(self, columns: int) -> None:
+        pass
+
+    def preparing(self, column: str) -> None:
+        pass
+
+    def column(self, column: str, label: str) -> None:
+        pass
+
+    def planned(self, column: str, lane: str, items: int) -> None:
+        pass
+
+    def item(self, column: str, item: str) -> None:
+        pass
+
+    def cell(self, cell: Record) -> None:
+        if cell.config:
+            return
+        place = (cell.column, cell.target, cell.kernel, cell.case)
+        records = self._open.setdefault(place, [])
+        records.append(cell)
+        if len(records) == len(self._checked.modes):
+            self._say(place)
+
+    def column_done(self, column: str, outcomes: Mapping[str, int], seconds: float) -> None:
+        # What ended with its process has no other mode.
+        for place in list(self._open):
+            self._say(place)
+
+    def _say(self, place: tuple[str, str, str, str]) -> None:
+        print(check_text.line(self._open.pop(place), self._checked), file=self._out, flush=True)
+
+
+def _compiled(
+    options: argparse.Namespace,
+    argv: Sequence[str],
+    checked: Checked,
+    plan: Plan,
+    at_hand: here.Here | None,
+    built: Sequence[columns.Column],
+    shown: _Lines,
+) -> Checked:
+    """`checked` with what the environments said: that at hand first."""
+    began = time.monotonic()
+    found: list[Record] = []
+    told: list[Column] = []
+    codes: list[int] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        links = check_run.bring_along(
+            Path(scratch) / "path", at_hand.missing if at_hand else ("packaging",)
+        )
+        # What is checked is no run of the matrix: its store goes with it, and leaves the last run the last.
+        with Store(Path(scratch) / "check.db") as store:
+
+            def go(prepare: Prepare, chosen: Sequence[columns.Column], is_here: bool) -> None:
+                runner = Runner(
+                    replace(plan, columns=tuple(chosen)), store, options.work, prepare, shown,
+                    known_issues(options), argv, suite=check_run.argv(links), here=is_here,
+                    judge=lambda records: check_run.Accepted(),
+                )  # fmt: skip
+                try:
+                    result = runner()
+                except Cancelled:
+                    # Its store goes with it: there is no run to be reported.
+                    raise Cancelled("Cancelled. What had finished is told above.") from None
+                codes.append(result.exit_code)
+                found.extend(store.records(result.run))
+                told.extend(
+                    Column(one.column, one.label, one.versions)
+                    for one in store.environments(result.run)
+                )
+
+            if at_hand is not None:
+                shown.say(f"{at_hand.column.id}: {check_run.label(at_hand)} ({at_hand.python})")
+                go(at_hand, [at_hand.column], True)
+            if built:
+                table = column_table(options)
+                go(
+                    Builder((options.work / "envs").absolute(), table, Uv(), say=shown.say),
+                    built,
+                    False,
+                )
+    code = EXIT_ENVIRONMENT if EXIT_ENVIRONMENT in codes else 0
+    if not code and EXIT_UNEXPECTED in codes:
+        # A problem beside the cells, which was told of.
+        code = EXIT_UNEXPECTED
+    return replace(
+        checked, columns=told, records=found, notes=shown.notes, exit_code=code,
+        seconds=time.monotonic() - began,
+    )  # fmt: skip
+
+
+def _exit_code(checked: Checked) -> int:
+    if not any(one.ran for one in checked.items):
+        return EXIT_USAGE
+    return EXIT_UNEXPECTED if checked.red or checked.unchecked else EXIT_EXPECTED
+
+
+def _columns(options: argparse.Namespace) -> list[columns.Column]:
+    if not options.columns:
+        return []
+    table = column_table(options)
+    wanted = [
+        columns.newest(table).id if one == _NEWEST else one
+        for one in selection.split(options.columns)
+    ]
+    return columns.choose(table, wanted)
+
+
+def _at_hand(options: argparse.Namespace, others: bool) -> here.Here | None:
+    """The environment at hand, with its Triton; None where there is none and `others` are to be built."""
+    python = options.here or check_run.python_at_hand(os.environ)
+    if python is not None:
+        # Not resolved: an environment's interpreter is a link to another's.
+        return here.glance(Path(os.path.abspath(python)))
+    if others:
+        return None
+    raise UsageError(
+        f"there is no Triton at hand: {sys.executable} has none, and no environment with one is active. Name an "
+        "interpreter that has one (--here PYTHON), install it here (pip install torch triton), or have an environment "
+        f"built (--columns {_NEWEST}; 3 to 5 GB)."
+    )
+
+
+def _search(at_hand: here.Here | None) -> list[str]:
+    """Where a module is looked for: here, and where the interpreter at hand finds its own."""
+    own = [os.getcwd(), *filter(None, sys.path)]
+    if at_hand is None:
+        return own
+    root = at_hand.python.parent.parent
+    return [os.getcwd(), *map(str, sorted(root.glob("lib/python3*/site-packages"))), *own]
+
+
+def _chosen(options: argparse.Namespace, read: source.Source) -> list[source.Kernel]:
+    if not read.kernels:
+        raise UsageError(
+            f"{read.path}: there is no function below @triton.jit in it. Name a file that has some."
+        )
+    if not options.kernels:
+        return read.kernels
+    names = [one.name for one in read.kernels]
+    listing = f"There are: {', '.join(names)}."
+    wanted = selection.choose(selection.split(options.kernels), names, "kernel", listing)
+    return [one for one in read.kernels if one.name in wanted]

@@ -1,0 +1,340 @@
+"""What `crosswarp check` says: the signatures that it took, a line for each verdict as it comes, the grid, and JSON."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.cause import words
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.signatures.signature import Inferred, Signature
+from crosswarp.reports.text import escape
+from crosswarp.reports.text.layout import LONGEST, WIDTH, fill
+from crosswarp.reports.text.signs import SIGNS
+from crosswarp.reports.text.table import ABSENT, mark
+
+FORMATS = ("text", "json")
+_NAME = 28
+
+
+@dataclass(frozen=True)
+class Column:
+    """An environment in which the file was compiled; `label` says what it is in a line."""
+
+    id: str
+    label: str
+    versions: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """
+    Attributes:
+        chosen: the kernels that were asked for, in the order of the file.
+        notes: what a run said beside its cells.
+        seconds: wall time of the runs.
+    """
+
+    path: Path
+    chosen: Sequence[Inferred]
+    targets: Sequence[str]
+    modes: Sequence[str]
+    dtype: str
+    columns: Sequence[Column] = ()
+    records: Sequence[Record] = ()
+    notes: Sequence[str] = ()
+    issues: Mapping[str, Issue] = field(default_factory=dict)
+    seconds: float = 0.0
+    exit_code: int = 0
+
+    @property
+    def unchecked(self) -> list[Inferred]:
+        return [one for one in self.chosen if one.why]
+
+    @property
+    def items(self) -> list[Record]:
+        """The cells of cases as a whole, without those of single configurations."""
+        return [one for one in self.records if not one.config]
+
+    @property
+    def red(self) -> list[Record]:
+        return [one for one in self.items if one.red]
+
+
+def signatures(checked: Checked) -> str:
+    """Each kernel with what it is compiled with, and where each part of that was read."""
+    lines = [fill("", _plain(f"{_shown(checked.path)}: {_kernels(checked)}"))]
+    for one in checked.chosen:
+        name = escape.line(one.kernel, 60)
+        if one.part_of:
+            lines.append(fill("  ", f"{name}: compiled as a part of {', '.join(one.part_of)}"))
+        if one.why:
+            lines.append(fill("  ", f"{name}: NOT CHECKED: {_plain(one.why)}"))
+        for signature in one.signatures:
+            lines += _signature(name, signature, one.tunes, checked.dtype)
+        for lacking in one.lacking:
+            lines.append(fill("    ", f"left out: {_plain(lacking)}"))
+    return "\n".join(lines)
+
+
+def _shown(path: Path) -> str:
+    """From where the command runs, when it is below."""
+    inside = os.path.relpath(path)
+    return str(path) if inside.startswith("..") else inside
+
+
+def _kernels(checked: Checked) -> str:
+    count = sum(bool(one.signatures) for one in checked.chosen)
+    every = f"{len(checked.chosen)} {'kernel' if len(checked.chosen) == 1 else 'kernels'}"
+    return f"{every}, {count} to be compiled for {', '.join(checked.targets)}"
+
+
+def _signature(name: str, one: Signature, tunes: Sequence[str], dtype: str) -> list[str]:
+    where = {"given": "given", "declared": "by itself"}.get(one.id, _lines(one.lines))
+    lines = [fill("  ", f"{name}, {where}: {_plain(str(one)) or 'no arguments'}")]
+    origins: dict[str, list[str]] = {}
+    for argument in one.arguments:
+        if not argument.assumed:
+            origins.setdefault(argument.origin, []).append(argument.name)
+    for option, origin in one.origins.items():
+        origins.setdefault(origin, []).append(option)
+    if one.left:
+        origins[f"its {' and '.join(tunes) or 'decorators'}"] = list(one.left)
+    elif "autotune" in tunes:
+        origins["its autotune"] = ["launch options"]
+    told = "; ".join(f"{', '.join(names)}: {origin}" for origin, names in origins.items())
+    if told:
+        lines.append(fill("    from  ", _plain(told)))
+    assumed = [argument.name for argument in one.arguments if argument.assumed]
+    if assumed:
+        names = ", ".join(assumed)
+        lines.append(
+            fill("    ", f"ASSUMED: {names} of {dtype}, which the file does not tell. --dtype, or "
+                 f"--signature '{name}:{assumed[0]}=*fp16'")
+        )  # fmt: skip
+    for argument in one.arguments:
+        if argument.others:
+            told = f"also {', '.join(argument.others)}, which is not compiled"
+            lines.append(fill("    ", _plain(f"{argument.name}: {told}")))
+    lines += [fill("    ", _plain(note)) for note in one.notes]
+    return lines
+
+
+def _lines(lines: Sequence[int]) -> str:
+    numbers = ", ".join(map(str, lines))
+    return f"line {numbers}" if len(lines) == 1 else f"lines {numbers}"
+
+
+def _plain(text: str) -> str:
+    return escape.line(text, LONGEST)
+
+
+def line(records: Sequence[Record], checked: Checked) -> str:
+    """The verdict on a case in its modes: one line, and for what is red what is known of it."""
+    by_mode = {one.mode: one for one in records}
+    first = by_mode.get("bare") or records[0]
+    red = [one for one in records if one.red]
+    seconds = sum(one.seconds for one in records)
+    place = f"{first.column}  {first.target:<7} {_case(first, checked)}"
+    told = _outcomes(by_mode)
+    head = f"{'RED' if red else 'ok ' if first.outcome == 'pass' else '-  '} {place}: {told}, {seconds:.1f} s"
+    return "\n".join(
+        [escape.line(head, LONGEST), *(fill("      ", one) for one in _why(records, checked))]
+    )
+
+
+def _outcomes(by_mode: Mapping[str, Record]) -> str:
+    outcomes = {mode: one.outcome for mode, one in by_mode.items()}
+    if len(set(outcomes.values())) == 1:
+        return next(iter(outcomes.values()))
+    return ", ".join(f"{outcome} {mode}" for mode, outcome in outcomes.items())
+
+
+def _case(one: Record, checked: Checked) -> str:
+    several = any(
+        len(kernel.signatures) > 1 for kernel in checked.chosen if kernel.kernel == one.kernel
+    )
+    return f"{one.kernel} ({one.case})" if several else one.kernel
+
+
+def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
+    """What failed; the known issue; what heals it, as a run has seen; and what of the signature was assumed."""
+    said = ""
+    for one in records:
+        if one.outcome == "pass" or words(one) == said:
+            continue
+        said = words(one)
+        if not said and not one.message:
+            continue
+        yield _plain(
+            f"{one.reason + ': ' if one.reason and not said.startswith(one.reason) else ''}{said}"
+        )
+        issue = checked.issues.get(one.issue)
+        if issue is not None:
+            yield _plain(f"known: {issue.title} [{issue.id}] {issue.links[0]}")
+            if issue.shim:
+                yield f"shim: {issue.shim}"
+            elif issue.workaround:
+                yield _plain(f"do: {issue.workaround}")
+    bare = next((one for one in records if one.mode == "bare"), None)
+    shimmed = next((one for one in records if one.mode == "shimmed"), None)
+    if bare and shimmed and bare.red and shimmed.outcome == "pass":
+        names = ", ".join(shimmed.shims)
+        yield _plain(
+            f"green with the shims ({names}): from crosswarp import compat; compat.install()"
+        )
+    if any(one.red for one in records):
+        for name in _assumed(records[0], checked):
+            yield f"{name} was assumed to be of {checked.dtype}: see above"
+
+
+def _assumed(one: Record, checked: Checked) -> list[str]:
+    return [
+        argument.name
+        for kernel in checked.chosen if kernel.kernel == one.kernel
+        for signature in kernel.signatures if signature.id == one.case
+        for argument in signature.arguments if argument.assumed
+    ]  # fmt: skip
+
+
+def grid(checked: Checked) -> str:
+    """Kernels by targets, once for each column: a sign, or two where bare and shimmed differ."""
+    rows = [
+        (kernel.kernel, signature.id, len(kernel.signatures) > 1)
+        for kernel in checked.chosen
+        for signature in kernel.signatures
+    ]
+    cells: dict[tuple[str, str, str, str], list[Record]] = {}
+    for one in checked.items:
+        # An environment that was not there has no cases.
+        for _, case, _ in [
+            row for row in rows if row[0] == one.kernel and one.case in (row[1], "*")
+        ]:
+            cells.setdefault((one.column, one.target, one.kernel, case), []).append(one)
+    names = [escape.line(f"{name} ({case})" if more else name, 60) for name, case, more in rows]
+    first = min(max([*map(len, names), len("kernel")]), _NAME)
+    most = max((WIDTH - first) // (max(map(len, checked.targets)) + 2), 1)
+    parts, seen = [], set()
+    for column in checked.columns:
+        lines = [escape.line(column.label, WIDTH)]
+        for begin in range(0, len(checked.targets), most):
+            targets = checked.targets[begin : begin + most]
+            lines.append(_row("kernel", targets, targets, first))
+            for name, (kernel, case, _) in zip(names, rows):
+                marks = [
+                    mark(cells.get((column.id, target, kernel, case), ())) for target in targets
+                ]
+                # One mode alone is no change from the other.
+                shown = [[part for part in one.split(" → ") if part != ABSENT] for one in marks]
+                seen |= {part for one in shown for part in one}
+                signs = ["".join(SIGNS[part] for part in one) for one in shown]
+                if len(name) > first:
+                    lines.append(name)
+                    name = ""
+                lines.append(_row(name, signs, targets, first))
+        parts.append("\n".join(lines))
+    if seen:
+        told = ", ".join(f"{SIGNS[one]} {one}" for one in SIGNS if one in seen)
+        parts.append(fill("Signs: ", f"{told}; of two, the first is bare and the second shimmed."))
+    return "\n\n".join(parts)
+
+
+def _row(name: str, cells: Sequence[str], targets: Sequence[str], first: int) -> str:
+    padded = [cell.ljust(len(target)) for cell, target in zip(cells, targets)]
+    return "  ".join([name.ljust(first), *padded]).rstrip()
+
+
+def ending(checked: Checked) -> str:
+    """What came of it, in a sentence, and what the exit status is for."""
+    if not checked.items:
+        return "Nothing was checked."
+    cases = {(one.column, one.target, one.kernel, one.case) for one in checked.items}
+    red = {(one.column, one.target, one.kernel, one.case) for one in checked.red}
+    healed = sum(_healed(checked, case) for case in red)
+    told = f"{len(cases)} {'case' if len(cases) == 1 else 'cases'} in {checked.seconds:.0f} s: "
+    told += f"{len(red)} red" if red else "none red"
+    if healed:
+        told += f", {healed} of them green with the shims"
+    unsupported = sum(
+        one.outcome == "unsupported" for one in checked.items if one.mode == checked.modes[0]
+    )
+    if unsupported:
+        told += f", {unsupported} for targets that the Triton has not"
+    if checked.unchecked:
+        names = ", ".join(escape.line(one.kernel, 60) for one in checked.unchecked)
+        told += f". Not checked: {names} (above is why; --kernels chooses)"
+    return fill("", f"{told}. Exit {checked.exit_code}.")
+
+
+def _healed(checked: Checked, case: tuple[str, str, str, str]) -> bool:
+    found = [
+        one.outcome
+        for one in checked.items
+        if one.mode == "shimmed" and (one.column, one.target, one.kernel, one.case) == case
+    ]
+    return found == ["pass"]
+
+
+def as_json(checked: Checked) -> str:
+    counts = Counter(one.outcome for one in checked.items)
+    return escape.document(
+        {
+            "format": 1,
+            "file": str(checked.path),
+            "targets": list(checked.targets),
+            "modes": list(checked.modes),
+            "kernels": [_kernel_json(one) for one in checked.chosen],
+            "columns": [
+                {"id": one.id, "label": one.label, "versions": {k: str(v) for k, v in one.versions.items()}}
+                for one in checked.columns
+            ],
+            "cells": [
+                {
+                    **{name: getattr(one, name) for name in (
+                        "column", "target", "mode", "kernel", "case", "config", "outcome", "reason", "fingerprint",
+                        "message", "phase", "seconds", "issue",
+                    )},
+                    "shims": list(one.shims),
+                    "shim": (issue.shim or "") if (issue := checked.issues.get(one.issue)) else "",
+                }
+                for one in checked.records
+            ],
+            "notes": list(checked.notes),
+            "outcomes": dict(counts),
+            "seconds": round(checked.seconds, 3),
+            "exit_code": checked.exit_code,
+        }
+    )  # fmt: skip
+
+
+def _kernel_json(one: Inferred) -> dict[str, Any]:
+    return {
+        "name": one.kernel,
+        "line": one.line,
+        "not_checked": one.why,
+        "part_of": list(one.part_of),
+        "left_out": list(one.lacking),
+        "signatures": [
+            {
+                "id": signature.id,
+                "lines": list(signature.lines),
+                "arguments": [
+                    {
+                        "name": argument.name, "type": argument.type, "hint": argument.hint, "value": argument.value,
+                        "origin": argument.origin, "assumed": argument.assumed, "others": list(argument.others),
+                    }
+                    for argument in signature.arguments
+                ],
+                "options": dict(signature.options),
+                "origins": dict(signature.origins),
+                "by_decorators": list(signature.left),
+                "notes": list(signature.notes),
+            }
+            for signature in one.signatures
+        ],
+    }  # fmt: skip

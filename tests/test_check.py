@@ -1,0 +1,253 @@
+"""`crosswarp check`: its command line, what it shows, and a whole run with a fake cell process."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import textwrap
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from crosswarp.matrix.environments.here import Here
+from crosswarp.matrix.errors import Cancelled
+from crosswarp.matrix.running import check_run
+from crosswarp.reports.commands import check
+
+SCHEMAS = Path(__file__).parent.parent / "docs" / "schemas"
+FILE = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def copy(x, y, n, BLOCK: tl.constexpr):
+    tl.store(y + tl.arange(0, BLOCK), tl.load(x + tl.arange(0, BLOCK)))
+
+@triton.jit
+def other(x, BLOCK: tl.constexpr = 16):
+    tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+def run(x):
+    copy[(1,)](x, x, x.numel(), BLOCK=64, num_warps=4)
+"""
+# Says of the items that a specification plans what OUTCOMES says of their kernels, by mode.
+CELL = """
+import json, os, sys, time
+spec = json.load(open(sys.argv[-1]))
+outcomes = json.loads(os.environ["OUTCOMES"])
+out = open(spec["records"], "a")
+def say(**event):
+    out.write(json.dumps(event) + "\\n"); out.flush()
+items = [(t, m, k, c) for t in spec["targets"] for k, one in spec["check"]["kernels"].items() for c in one["cases"]
+         for m in spec["modes"]]
+say(event="session", lane="compile", planned=len(items), versions={"triton": "3.2.0"})
+for target, mode, kernel, case in items:
+    item = "/".join((target, "compile", mode, kernel, case))
+    say(event="start", item=item)
+    told = outcomes.get(kernel, {}).get(mode, {"outcome": "pass"})
+    if told["outcome"] == "die":
+        os.kill(os.getpid(), 9)
+    say(event="cell", target=target, lane="compile", mode=mode, kernel=kernel, case=case, seconds=0.1, **told)
+    say(event="end", item=item, cells=1)
+"""
+
+
+@pytest.fixture
+def checked(tmp_path, monkeypatch, command):
+    """`checked(*options, copy={"bare": {...}})`: a check whose cell process says this of the kernels."""
+    script = tmp_path / "cell.py"
+    script.write_text(CELL, "utf-8")
+    file = tmp_path / "kernels.py"
+    file.write_text(textwrap.dedent(FILE), "utf-8")
+    found = {"python": "3.11.7", "triton": "3.2.0", "torch": "2.6.0"}
+    monkeypatch.setattr(check.here, "glance", lambda python: Here(python, found))
+    monkeypatch.setattr(
+        check_run, "argv", lambda _: lambda python, spec: [sys.executable, str(script), str(spec)]
+    )
+    monkeypatch.chdir(tmp_path)
+
+    def go(*options, **outcomes):
+        monkeypatch.setenv("OUTCOMES", json.dumps(outcomes))
+        return command("check", "kernels.py", "--here", sys.executable, *options)
+
+    return go
+
+
+def test_all_green(checked):
+    code, out, err = checked("--targets", "H100,gfx942")
+    assert code == 0
+    assert "x *fp32:16, y *fp32:16, n i32:16, BLOCK=64, num_warps=4" in " ".join(out.split())
+    assert "2 kernels, 2 to be compiled for sm_90, gfx942" in out
+    assert "ASSUMED: x, y of fp32" in out and "--dtype" in out
+    lines = [line.split(",")[0] for line in out.splitlines() if line.startswith("ok ")]
+    assert lines == [
+        "ok here-triton-3.2.0 sm_90 copy: pass", "ok here-triton-3.2.0 sm_90 other: pass",
+        "ok here-triton-3.2.0 gfx942 copy: pass", "ok here-triton-3.2.0 gfx942 other: pass",
+    ]  # fmt: skip
+    assert "kernel  sm_90  gfx942\ncopy    ✓      ✓\nother   ✓      ✓" in out
+    assert "4 cases" in out and "none red. Exit 0." in out
+    assert "triton 3.2.0" in err
+
+
+def test_red_is_told_with_the_issue_and_what_heals_it(checked, tmp_path):
+    red = {
+        "outcome": "crash",
+        "fingerprint": "LinearLayout.cpp: reshapeOuts: Assertion",
+        "reason": "SIGABRT",
+    }
+    green = {"outcome": "pass", "shims": ["autotune_failing_config"]}
+    issues = tmp_path / "issues.toml"
+    issues.write_text(
+        """
+[[issue]]
+id = "triton-1"
+title = "aborts"
+status = "unverified"
+triton = ">=3.2,<3.3"
+outcome = "crash"
+fingerprint = "reshapeOuts"
+links = ["https://example.org/owner/project/issues/1"]
+shim = "compiler_crash"
+checked = "2026-11-22"
+"""
+    )
+    code, out, _ = checked(
+        "--targets", "sm_90", "--issues-file", str(issues), copy={"bare": red, "shimmed": green}
+    )
+    assert code == 1
+    said = " ".join(out.split())
+    assert "RED here-triton-3.2.0 sm_90 copy: crash bare, pass shimmed" in said
+    assert "SIGABRT: LinearLayout.cpp: reshapeOuts: Assertion" in said
+    assert "known: aborts [triton-1] https://example.org/owner/project/issues/1" in said
+    assert (
+        "shim: compiler_crash" in said and "green with the shims (autotune_failing_config)" in said
+    )
+    assert "x was assumed to be of fp32" in said
+    assert "copy    †✓" in out and "1 red, 1 of them green with the shims" in said
+
+
+def test_a_process_that_dies_is_one_red_line(checked):
+    code, out, err = checked("--targets", "sm_90", other={"bare": {"outcome": "die"}}, copy={})
+    assert code == 1
+    assert "ok here-triton-3.2.0 sm_90 copy: pass" in out
+    assert "RED here-triton-3.2.0 sm_90 other: crash, 0.0 s\n      worker died" in out
+    assert "other   †\n" in out and "2 cases" in out and out.endswith(": 1 red. Exit 1.\n")
+
+
+def test_what_is_not_checked_is_named_and_is_no_success(checked, tmp_path):
+    text = textwrap.dedent(FILE).replace("BLOCK=64, ", "BLOCK=unknown(), ")
+    (tmp_path / "kernels.py").write_text(text, "utf-8")
+    code, out, _ = checked("--targets", "sm_90")
+    assert code == 1
+    assert "copy: NOT CHECKED:" in out and "--constexpr 'copy:BLOCK=?'" in " ".join(out.split())
+    assert "Not checked: copy" in out
+    assert checked("--targets", "sm_90", "--kernels", "other")[0] == 0
+    assert checked("--targets", "sm_90", "--kernels", "copy")[0] == 2
+    assert checked("--targets", "sm_90", "--constexpr", "copy:BLOCK=64")[0] == 0
+
+
+def test_json_is_the_whole_and_the_lines_go_elsewhere(checked):
+    code, out, err = checked("--targets", "sm_90", "--json", "--modes", "bare")
+    found = json.loads(out)
+    jsonschema.validate(found, json.loads((SCHEMAS / "check.schema.json").read_text("utf-8")))
+    assert (code, found["exit_code"], found["outcomes"]) == (0, 0, {"pass": 2})
+    assert [one["kernel"] for one in found["cells"]] == ["copy", "other"]
+    assert found["kernels"][0]["signatures"][0]["arguments"][0] == {
+        "name": "x", "type": "*fp32", "hint": "16", "value": None, "origin": "the launch at line 15: a tensor",
+        "assumed": True, "others": [],
+    }  # fmt: skip
+    assert "ok here-triton-3.2.0 sm_90 copy" in err
+
+
+def test_no_run_is_left_behind(checked, tmp_path):
+    checked("--targets", "sm_90")
+    assert not list((tmp_path / ".crosswarp").glob("*.db"))
+
+
+def test_without_any_triton_it_says_what_to_do(command, tmp_path, monkeypatch):
+    (tmp_path / "kernels.py").write_text(FILE)
+    monkeypatch.setattr(check_run, "python_at_hand", lambda environ: None)
+    monkeypatch.chdir(tmp_path)
+    code, _, err = command("check", "kernels.py")
+    assert code == 2
+    assert "there is no Triton at hand" in err and err.strip().endswith(
+        "(--columns newest; 3 to 5 GB)."
+    )
+
+
+def test_the_triton_at_hand(tmp_path):
+    assert (
+        check_run.python_at_hand({"VIRTUAL_ENV": str(tmp_path)}) is None or "triton" in sys.modules
+    )
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    home = tmp_path / "lib" / "python3.11" / "site-packages" / "triton"
+    home.mkdir(parents=True)
+    (home / "__init__.py").touch()
+    assert check_run.python_at_hand({"VIRTUAL_ENV": str(tmp_path)}) is not None
+
+
+def test_an_interpreter_is_asked_without_importing_anything(tmp_path):
+    from crosswarp.matrix.environments import here
+
+    for name, file in (("triton", "__init__.py"), ("torch", "version.py")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit\n__version__ = '3.2.0'\n")
+        (tmp_path / name / file).write_text("raise SystemExit\n__version__: str = '3.2.0'\n")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    found = here.glance(python)
+    assert (found.found["triton"], found.found["torch"]) == ("3.2.0", "3.2.0")
+    assert found.column.id == "here-triton-3.2.0"
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["nothing.py"], "there is no such file"),
+        (["empty.py"], "no function below @triton.jit"),
+        (["kernels.py", "--kernels", "nobody"], "There are: copy, other"),
+        (["kernels.py", "--signature", "nobody:*fp32"], "no kernel is called nobody"),
+        (["kernels.py", "--signature", "copy"], "begin with the kernel"),
+    ],
+)
+def test_usage(checked, command, tmp_path, arguments, said):
+    (tmp_path / "empty.py").write_text("import triton\n")
+    code, _, err = command("check", *arguments, "--here", sys.executable)
+    assert code == 2 and said in err
+
+
+def test_what_a_cell_needs_is_brought_along(tmp_path):
+    folder = check_run.bring_along(tmp_path / "path", ("packaging",))
+    assert sorted(os.listdir(folder)) == ["crosswarp", "packaging"]
+    assert (folder / "crosswarp" / "matrix" / "cell" / "check" / "__main__.py").is_file()
+
+
+def test_hostile_text_is_shown_as_text(checked):
+    red = {
+        "outcome": "api-error",
+        "fingerprint": "\x1b[2Jgone\r::error::x",
+        "message": "\x1b]0;t\x07",
+    }
+    _, out, _ = checked("--targets", "sm_90", copy={"bare": red, "shimmed": red})
+    assert "\x1b" not in out and "::error::" not in out and "gone" in out
+
+
+def test_an_environment_in_which_nothing_starts_is_no_success(checked, tmp_path):
+    (tmp_path / "cell.py").write_text("raise SystemExit('torch is broken here')\n", "utf-8")
+    code, out, err = checked("--targets", "sm_90")
+    assert code == 3
+    assert "torch is broken here" in err and "copy    ?" in out
+
+
+def test_what_is_cancelled_names_no_run(checked, monkeypatch):
+    def cancelled(self):
+        raise Cancelled("kept as run 1")
+
+    monkeypatch.setattr(check.Runner, "__call__", cancelled)
+    code, _, err = checked("--targets", "sm_90")
+    assert code == 130 and "run 1" not in err

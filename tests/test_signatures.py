@@ -1,0 +1,324 @@
+"""`crosswarp check`: what a file's text says of its kernels' signatures, and what it does not say."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.signatures import given, infer, source
+
+HEAD = """
+import torch
+import triton
+import triton.language as tl
+
+"""
+COPY = """
+@triton.jit
+def copy(x, y, n, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    tl.store(y + o, tl.load(x + o, mask=o < n))
+
+"""
+
+
+@pytest.fixture
+def inferred(tmp_path):
+    """`inferred(text)`: by kernel, what is known of a file with this below its imports."""
+
+    def make(text, signature=(), constexpr=(), dtype="fp32", name="kernels.py"):
+        path = tmp_path / name
+        path.write_text(HEAD + textwrap.dedent(text), "utf-8")
+        found = infer.infer(
+            source.read(path),
+            [given.signature(one) for one in signature],
+            [given.constexpr(one) for one in constexpr],
+            dtype,
+        )
+        return {one.kernel: one for one in found}
+
+    return make
+
+
+def copied(inferred, text, **options):
+    """The one signature of `copy`, launched by `text`."""
+    (signature,) = inferred(COPY + textwrap.dedent(text), **options)["copy"].signatures
+    return signature
+
+
+def origins(signature):
+    return {one.name: one.origin for one in signature.arguments}
+
+
+def test_a_launch_tells_constants_numbers_and_options(inferred):
+    found = copied(
+        inferred,
+        """
+        def run(x: torch.Tensor):
+            y = torch.empty_like(x)
+            copy[(1,)](x, y, x.numel(), BLOCK=128, num_warps=8)
+        """,
+    )
+    assert str(found) == "x *fp32:16, y *fp32:16, n i32:16, BLOCK=128, num_warps=8"
+    line = found.lines[0]
+    assert origins(found)["BLOCK"] == found.origins["num_warps"] == f"the launch at line {line}"
+    assert [one.name for one in found.arguments if one.assumed] == ["x", "y"]
+    assert (found.id, found.positional, dict(found.options)) == (
+        f"line-{line}", 3, {"num_warps": {"value": 8}},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "made, element",
+    [
+        ("torch.randn(8, 8)", "fp32"),
+        ("torch.randn(8, 8, dtype=torch.float16)", "fp16"),
+        ("torch.empty(8, device='cuda', dtype=torch.bfloat16)", "bf16"),
+        ("torch.randint(0, 9, (8,))", "i64"),
+        ("torch.zeros(8).to(torch.float8_e5m2)", "fp8e5"),
+        ("torch.zeros(8).half().contiguous()", "fp16"),
+        ("torch.ones_like(torch.zeros(8, dtype=torch.int32))", "i32"),
+        ("torch.full((8,), 1.0)", "fp32"),
+        ("torch.zeros(8).to('cuda')", "fp32"),
+        ("torch.zeros(8, dtype=DTYPE)", "bf16"),
+    ],
+)
+def test_where_the_file_tells_a_dtype_it_is_taken(inferred, made, element):
+    found = copied(inferred, f"DTYPE = torch.bfloat16\nx = {made}\ncopy[(1,)](x, x, 4, 64)\n")
+    assert [one.type for one in found.arguments[:2]] == [f"*{element}"] * 2
+    assert not any(one.assumed for one in found.arguments)
+    assert "its dtype at line" in origins(found)["x"]
+
+
+def test_a_dtype_is_found_through_the_calls_of_the_launcher(inferred):
+    found = copied(
+        inferred,
+        """
+        class Op(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, block):
+                y = torch.empty_like(x)
+                copy[(1,)](x, y, x.shape[0], BLOCK=block)
+
+        def test():
+            Op.apply(torch.randn(96, dtype=torch.float16), 32)
+        """,
+    )
+    assert str(found) == "x *fp16:16, y *fp16:16, n=96 i32, BLOCK=32"
+
+
+def test_what_differs_between_calls_is_said_and_not_lost(inferred):
+    found = copied(
+        inferred,
+        """
+        def run(x, BLOCK=64):
+            copy[(1,)](x, x, x.numel(), BLOCK)
+
+        run(torch.zeros(8, dtype=torch.float16))
+        run(torch.zeros(16), BLOCK=128)
+        """,
+    )
+    x, _, n, block = found.arguments
+    assert (x.type, x.others) == ("*fp16", ("a tensor of fp32",))
+    # Of two sizes none is the size.
+    assert (n.type, n.value) == ("i32", None)
+    assert block.others
+
+
+def test_a_branch_that_is_left_out_is_said(inferred):
+    text = """
+    def run(x):
+        warps = 4
+        if x.numel() > 9:
+            warps = 8
+        copy[(1,)](x, x, 1, BLOCK=64, num_warps=warps)
+    """
+    found = copied(inferred, text)
+    assert found.options["num_warps"] == {"value": 4} and "also 8" in found.notes[0]
+    both = copied(inferred, text.replace("if x.numel() > 9:", "with torch.no_grad():"))
+    assert both.options["num_warps"] == {"value": 8} and not both.notes
+
+
+def test_numbers(inferred):
+    found = copied(
+        inferred,
+        """
+        def run(x, n: float, scale=2**40):
+            copy[(1,)](x, None, scale, BLOCK=triton.next_power_of_2(100))
+        """,
+    )
+    assert str(found) == f"x *fp32:16, y=None, n={2**40} i64, BLOCK=128"
+
+
+def test_strides_of_what_is_as_it_was_made(inferred):
+    text = "x = torch.zeros(8, 24)\ncopy[(1,)](x, x, {}, BLOCK=8)\n"
+    assert copied(inferred, text.format("x.stride(0)")).arguments[2].value == 24
+    assert copied(inferred, text.format("x.stride(-1)")).arguments[2].value == 1
+    assert copied(inferred, text.format("x.t().stride(0)")).arguments[2].value is None
+
+
+TUNED = """
+@triton.autotune(configs={configs}, key=["n"])
+@triton.heuristics({{"EVEN": lambda args: True}})
+@triton.jit
+def tuned(x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+tuned[(1,)](torch.zeros(8), 4)
+"""
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        "[triton.Config({'BLOCK': 64}, num_warps=4), triton.Config(dict(BLOCK=128))]",
+        "[triton.Config(kwargs={'BLOCK': b}) for b in (64, 128)]",
+        "made_elsewhere()",
+    ],
+)
+def test_decorators_give_what_the_launch_leaves_out(inferred, configs):
+    (found,) = inferred(TUNED.format(configs=configs))["tuned"].signatures
+    assert found.left == ("BLOCK", "EVEN") and str(found) == "x *fp32:16, n=4 i32"
+
+
+def test_what_no_configuration_gives_is_lacking(inferred):
+    found = inferred(TUNED.format(configs="[triton.Config({'OTHER': 64})]"))["tuned"]
+    assert not found.signatures and "--constexpr 'tuned:BLOCK=?'" in found.why
+
+
+def test_what_cannot_be_inferred_is_said_with_the_option_that_would_help(inferred):
+    found = inferred(COPY)["copy"]
+    assert not found.signatures
+    assert "--signature 'copy:*fp32,*fp32,?' --constexpr 'copy:BLOCK=?'" in found.why
+    text = COPY + "def run(x, n, block):\n    copy[(1,)](x.half(), x, n, block)\n"
+    assert (
+        "--signature 'copy:*fp16,*fp32,?' --constexpr 'copy:BLOCK=?'" in inferred(text)["copy"].why
+    )
+
+
+def test_given_signatures_come_first_and_say_so(inferred):
+    (found,) = inferred(COPY, ["copy:*fp16,*i64:any,i32:1"], ["cop*:BLOCK=32,num_warps=2"])[
+        "copy"
+    ].signatures
+    assert str(found) == "x *fp16:16, y *i64:any, n i32:1, BLOCK=32, num_warps=2"
+    assert set(origins(found).values()) == {"--signature", "--constexpr"}
+    launched = COPY + "copy[(1,)](torch.zeros(8), torch.zeros(8), 4, BLOCK=64)\n"
+    (part,) = inferred(launched, ["copy:x=*bf16"])["copy"].signatures
+    assert str(part) == "x *bf16:16, y *fp32:16, n=4 i32, BLOCK=64"
+
+
+@pytest.mark.parametrize(
+    "option, text",
+    [
+        (given.signature, "copy"),
+        (given.signature, "copy:*fp99"),
+        (given.signature, "copy:i32:17"),
+        (given.signature, "copy:*fp32:1"),
+        (given.signature, "copy:fp16"),
+        (given.constexpr, "copy:128"),
+    ],
+)
+def test_what_is_no_option_is_refused_with_what_to_write(option, text):
+    with pytest.raises(UsageError, match="Write|begin with|Pointers are"):
+        option(text)
+
+
+def test_a_signature_of_another_length_is_no_signature(inferred):
+    why = inferred(COPY, ["copy:*fp32"])["copy"].why
+    assert "x, y, n" in why and "x=*fp32" in why
+    assert "no parameter" in inferred(COPY, ["copy:BLOCK=i32"])["copy"].why
+
+
+def test_kernels_that_others_call_are_parts_of_them(inferred):
+    found = inferred(
+        """
+        @triton.jit
+        def twice(x):
+            return x * 2
+
+        @triton.jit
+        def whole(x):
+            tl.store(x, twice(tl.load(x)))
+
+        whole[(1,)](torch.zeros(1))
+        """
+    )
+    assert found["twice"].part_of == ("whole",) and not found["twice"].why
+    assert found["whole"].signatures
+
+
+def test_a_kernel_inside_a_function_is_out_of_reach(inferred):
+    text = """
+    def make():
+        @triton.jit
+        def inner(x):
+            tl.store(x, 1)
+        inner[(1,)](torch.zeros(1))
+    """
+    found = inferred(text)
+    assert "make()" in found["make.inner"].why
+
+
+def test_classes_annotations_and_other_names(inferred):
+    found = inferred(
+        """
+        from triton import jit as compiled
+
+        class Ops:
+            @staticmethod
+            @compiled
+            def kernel(x: "*bf16", n: tl.int64, m: "i32", BLOCK: "tl.constexpr" = 16):
+                tl.store(x, 1)
+
+        @torch.jit.script
+        def none(x):
+            return x
+        """
+    )
+    assert list(found) == ["Ops.kernel"]
+    assert str(found["Ops.kernel"].signatures[0]) == "x *bf16:16, n i64:16, m i32:16, BLOCK=16"
+
+
+def test_launches_of_one_program_are_one(inferred):
+    text = (
+        COPY + "x = torch.zeros(8)\n" + "copy[(1,)](x, x, 4, 8)\n" * 2 + "copy[(1,)](x, x, 4, 16)\n"
+    )
+    first, second = inferred(text)["copy"].signatures
+    assert len(first.lines) == 2 and second.arguments[-1].value == {"value": 16}
+
+
+def test_files_that_are_not_ours_to_read(tmp_path, monkeypatch):
+    broken = tmp_path / "broken.py"
+    broken.write_text("def (:\n")
+    with pytest.raises(UsageError, match="broken.py:1: SyntaxError"):
+        source.read(broken)
+    for text in ("nothing.py", "no.such.module", str(tmp_path)):
+        with pytest.raises(UsageError, match="Name"):
+            source.find(text, [str(tmp_path)])
+
+
+def test_a_module_is_found_and_not_imported(tmp_path):
+    package = tmp_path / "lib" / "ops"
+    package.mkdir(parents=True)
+    for folder in (package.parent, package):
+        (folder / "__init__.py").write_text("raise SystemExit('imported')\n")
+    (package / "one.py").write_text(HEAD + COPY)
+    path = source.find("lib.ops.one", [str(tmp_path)])
+    found = source.read(path)
+    assert (found.path, found.module, found.root) == (package / "one.py", "lib.ops.one", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = x\ncopy[(1,)](x, x, x, x)\n",
+        "def f(x):\n    return f(x)\ncopy[(1,)](f(f), f(1), 1 << 10**9, BLOCK=9 ** 9 ** 9)\n",
+        "a, *b = c = d, e = 1, (2, 3)\ncopy[(1,)](*a, **b)\n",
+        "copy[(1,)](lambda: 1, (yield), [i for i in x], BLOCK={}[0])\n",
+        "x += 1\nfor x, y in z:\n    copy[x](x, y, z / 0, 1 // 0)\n",
+    ],
+)
+def test_no_text_breaks_it(inferred, text):
+    assert inferred(COPY + text)["copy"].why
