@@ -11,7 +11,7 @@ import argparse
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Dict, Iterable, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Tuple
 
 from packaging.version import Version
 
@@ -19,6 +19,7 @@ from crosswarp.matrix.facts import issues
 from crosswarp.matrix.results import verdict
 from crosswarp.matrix.results.record import MODES, Record
 from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running.run import unaccounted
 
 LANE = "emulate"
 
@@ -33,13 +34,22 @@ class Row(NamedTuple):
 Found = Dict[Tuple[str, Row], Dict[Tuple[str, str, str], Record]]
 
 
-def read(paths: Iterable[Path]) -> Found:
+def read(paths: Iterable[Path]) -> Tuple[Found, List[str]]:
+    """What was found, and which runs did not come to their end."""
     found: Found = {}
-    runs = []
+    runs, open_ended = [], []
     for path in paths:
         with Store(path, must_exist=True) as store:
             for run in store.runs():
-                runs.append((run.started, store.records(run.id)))
+                records = store.records(run.id)
+                runs.append((run.started, records))
+                lacking = unaccounted(store.planned(run.id), records)
+                cut = sum(record.outcome == "not-run" for record in records)
+                if lacking or cut or run.status != "finished":
+                    cases = sum(lacking.values()) + cut
+                    open_ended.append(
+                        f"{path.name}, run {run.id}: {run.status}, {cases} cases not run"
+                    )
     for _, records in sorted(runs, key=lambda one: one[0]):
         for record in records:
             if record.case == "*" or not record.versions.get("triton"):
@@ -47,8 +57,11 @@ def read(paths: Iterable[Path]) -> Found:
                 continue
             row = Row(record.versions["triton"], record.target, record.mode)
             key = (record.kernel, record.case, record.config)
-            found.setdefault((record.lane, row), {})[key] = record
-    return found
+            there = found.setdefault((record.lane, row), {})
+            # What was cut off takes nothing away from what an earlier run found.
+            if record.outcome != "not-run" or key not in there:
+                there[key] = record
+    return found, open_ended
 
 
 def rows_of(found: Found, lane: str) -> List[Row]:
@@ -124,7 +137,7 @@ def cost_table(found: Found) -> List[str]:
     for row in rows_of(found, LANE):
         compiled = _whole(found, "compile", row)
         emulated = _whole(found, LANE, row)
-        told = [record.resources.get("emulated") or {} for record in found[LANE, row].values()]
+        told = _executed(found[LANE, row].values())
         spent = sum(one.get("seconds", 0.0) for one in told)
         count = sum(one.get("instructions", 0) for one in told)
         rate = f"{count / spent / 1e6:.1f} M" if spent else ""
@@ -132,6 +145,17 @@ def cost_table(found: Found) -> List[str]:
             f"| {' | '.join(row)} | {_seconds(compiled)} | {_seconds(emulated)} | {spent:.1f} s | {count:,} | {rate} |"
         )
     return lines
+
+
+def _executed(records: Iterable[Record]) -> List[Dict[str, Any]]:
+    """What the machine did, once: the configuration that a tuner chose has the figures of its case."""
+    told: Dict[Tuple[str, str], List[Dict[str, Any]]] = {}
+    for record in sorted(records, key=lambda one: one.config):
+        those = told.setdefault((record.kernel, record.case), [])
+        one = dict(record.resources.get("emulated") or {})
+        if one and one not in those[:1]:
+            those.append(one)
+    return [one for those in told.values() for one in those]
 
 
 def _whole(found: Found, lane: str, row: Row) -> List[Record]:
@@ -149,10 +173,10 @@ def main(arguments: List[str]) -> int:
     parser.add_argument("stores", type=Path, nargs="+", metavar="STORE")
     parser.add_argument("--cost", action="store_true")
     options = parser.parse_args(arguments)
-    found = read(options.stores)
+    found, open_ended = read(options.stores)
     lines, wrong = suite_table(found)
     print("\n".join(lines))
-    for line in wrong:
+    for line in [*wrong, *open_ended]:
         print(f"  {line}")
     if options.cost:
         print("\n" + "\n".join(cost_table(found)))
