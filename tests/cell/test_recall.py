@@ -82,7 +82,7 @@ def of_another_grid(x, y):
     doubled(x, y, grid=(3,))
 
 
-def of_another_place(x, y):
+def of_a_longer_memory(x, y):
     doubled(torch.cat([torch.zeros(4), x])[4:], y)
 
 
@@ -94,7 +94,7 @@ def of_one_memory(x, y):
     "launch",
     [
         of_another_value, of_minus_zero, of_another_output, of_another_scalar, of_another_text, of_another_grid,
-        of_another_place, of_one_memory,
+        of_a_longer_memory, of_one_memory,
     ],
     ids=lambda launch: launch.__name__,
 )  # fmt: skip
@@ -109,6 +109,27 @@ def test_what_differs_is_executed(in_fork, machine, launch):
         return before, made.recalled, made.executed
 
     assert in_fork(run) == (1, 1, 3)
+
+
+def test_another_place_in_the_same_memory_is_another_launch(in_fork, machine):
+    def run():
+        made, x = machine(), torch.arange(120.0)
+        found = []
+        for first in (0, 4, 0):
+            y = torch.zeros(100)
+            doubled(x[first:], y)
+            found.append((y[0].item(), made.recalled))
+        return found
+
+    assert in_fork(run) == [(0.0, 0), (8.0, 0), (0.0, 1)]
+
+
+def test_views_of_one_memory_are_not_taken_for_two():
+    memory = np.zeros(64, np.uint8)
+    at = memory.ctypes.data
+    window = recall.memory.Window
+    assert recall._overlap([window(at + 16, 8, "b"), window(at, 17, "a")])
+    assert not recall._overlap([window(at + 16, 8, "b"), window(at, 16, "a")])
 
 
 def test_what_a_launch_changed_in_place_is_another_launch_the_next_time(in_fork, machine):
