@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.matrix.cell.suite import item as runner
 from crosswarp.matrix.cell.suite import plan as suite_plan
+from crosswarp.matrix.cell.suite import specification
+from crosswarp.matrix.cell.suite.plan import Item
+from crosswarp.matrix.cell.suite.verdict import Verdict
 from crosswarp.matrix.facts import targets
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import plan
@@ -172,3 +176,27 @@ def test_the_command_of_a_square_names_lane_and_target(ran):
     assert "--targets sm_80 --lanes emulate" in again.command(
         run, "softmax", "triton-3.2.0", "emulate", ["sm_80"]
     )
+
+
+def test_launches_are_kept_until_the_last_mode_of_their_case_has_run(tmp_path, monkeypatch):
+    spec = {
+        "records": str(tmp_path / "c.jsonl"), "time_limit": 60, "modes": ["bare", "shimmed"],
+    }  # fmt: skip
+    kept = specification.launches(spec)
+
+    def child(one, spec, send):
+        folder = runner._launches_of(one, spec)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / one.mode).touch()
+        return Verdict("pass")
+
+    monkeypatch.setattr(runner, "_in_child", child)
+    left = []
+    for mode, case in (("bare", "a"), ("bare", "b"), ("shimmed", "a"), ("shimmed", "b")):
+        one = Item("sm_80", "emulate", mode, "softmax", case)
+        assert runner.run(one, spec, lambda *cell: None).outcome == "pass"
+        left.append(sorted(path.name for path in kept.rglob("*are")))
+    # Those of another case stay; where a mode is alone, nothing waits for another.
+    assert left == [["bare"], ["bare", "bare"], ["bare"], []]
+    runner.run(Item("sm_80", "emulate", "bare", "k", "c"), {**spec, "modes": ["bare"]}, print)
+    assert not list(kept.iterdir())

@@ -7,6 +7,7 @@ A launch goes through the published JIT and compiler on the virtual GPU, as in t
 from .configurations import EveryConfiguration
 from .machine import Machine
 from .orders import in_other_orders
+from .recall import Recall
 from .writers import told
 
-__all__ = ["EveryConfiguration", "Machine", "in_other_orders", "told"]
+__all__ = ["EveryConfiguration", "Machine", "Recall", "in_other_orders", "told"]

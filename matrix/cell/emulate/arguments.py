@@ -118,6 +118,11 @@ def _descriptor(name: str, value: Any, meta: Any) -> List[Argument]:
     return [base, *shape, *strides, *flags, *shape, *strides]
 
 
+def needs_scratch(handed: Handed) -> bool:
+    """Whether `scratch` is more than null pointers."""
+    return any(_metadata(handed, f"{which}_scratch_size") for which in ("global", "profile"))
+
+
 def scratch(handed: Handed, count: int, blocks: int) -> List[Argument]:
     """The last `count` parameters of the kernel: Triton's scratch memory for it, from the allocator that was set.
 

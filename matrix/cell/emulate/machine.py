@@ -10,6 +10,7 @@ from crosswarp.matrix.cell.suite.verdict import Verdict
 from crosswarp.matrix.cell.virtual_gpu.launching import Handed
 
 from . import arguments, memory
+from .recall import Recall
 from .writers import Writers
 
 PHASE = "execute"
@@ -35,21 +36,26 @@ class Machine:
     Args:
         seconds: the time limit of the case, of which the launches together may take the larger part.
         sanitize: let the detectors of `crosswarp.matrix.cell.sanitizer` look on.
+        recall: launches that need not be executed again.
 
     Attributes:
         failed: what the first launch that went wrong said, since the last `begin`.
         executed: launches since the last `begin`.
-        writers: which lines stored what, since the last `begin`.
+        recalled: how many of them had been executed before, and what they store is known.
+        writers: which lines stored what, since the last `begin`; nothing of what was recalled.
         allocated: told of each tensor that is allocated without contents, since the last `begin`.
         order: in which the programs of a launch run, see `ptx.run`. No detector looks on in another than "forward".
         handed_out: a kernel took tickets or slots from an atomic: `orders` has to look at the case as a whole.
     """
 
-    def __init__(self, seconds: float, sanitize: bool = False):
+    def __init__(self, seconds: float, sanitize: bool = False, recall: Optional[Recall] = None):
         self._seconds, self.sanitize = seconds, sanitize
         self.order: Any = "forward"
         self.handed_out = False
         self._ends = time.monotonic() + seconds * _SHARE
+        # What a detector has not seen it cannot judge.
+        self._recall = None if sanitize else recall
+        self.recalled = 0
         self._paused = False
         self.failed: Optional[Verdict] = None
         self.executed = 0
@@ -62,8 +68,13 @@ class Machine:
         """Begin another go at the case."""
         self.failed, self.executed, self._instructions, self._spent = None, 0, 0, 0.0
         self.handed_out = False
+        self.recalled = 0
         self.writers = Writers()
         self.allocated = sanitizer.Allocations()
+
+    def execute_all(self) -> None:
+        """From now on execute every launch, so that `writers` knows of each."""
+        self._recall = None
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -81,6 +92,7 @@ class Machine:
                 "launches": self.executed,
                 "instructions": self._instructions,
                 "seconds": round(self._spent, 3),
+                **({"recalled": self.recalled} if self.recalled else {}),
             }
         }
 
@@ -100,11 +112,23 @@ class Machine:
         self.executed += 1
 
     def _execute(self, handed: Handed) -> None:
-        program = ptx.load(handed.function.ptx)
         x, y, z = handed.grid
         cluster = arguments.blocks_in_a_cluster(handed)
         x *= cluster
+        shape: Dict[str, Any] = dict(
+            shared=int(handed.metadata.get("shared") or 0),
+            threads=32 * int(handed.metadata["num_warps"]),
+            cluster=(cluster, 1, 1) if cluster > 1 else None,
+        )
         handed_over = arguments.flattened(handed)
+        call = None
+        if self._recall is not None and not arguments.needs_scratch(handed):
+            call = self._recall.call(handed.function.ptx, (x, y, z), handed_over, shape)
+        if self._recall is not None and call is not None and self._recall.again(call):
+            self.writers.launching(_name(handed), call.windows)
+            self.recalled += 1
+            return
+        program = ptx.load(handed.function.ptx)
         left = len(program.parameters) - len(handed_over)
         if left < 0:
             msg = (
@@ -117,11 +141,9 @@ class Machine:
         self.writers.launching(_name(handed), windows)
         values = [argument.value for argument in handed_over]
         options: Dict[str, Any] = dict(
-            shared=int(handed.metadata.get("shared") or 0),
+            shape,
             limits=ptx.Limits(seconds=max(0.1, self._ends - time.monotonic())),
             watch=self.writers,
-            threads=32 * int(handed.metadata["num_warps"]),
-            cluster=(cluster, 1, 1) if cluster > 1 else None,
         )
         if self.sanitize and self.order == "forward":
             self._sanitized(handed, program, (x, y, z), handed_over, values, options)
@@ -131,6 +153,8 @@ class Machine:
             room.add(window.address, window.size, window.name)
         result = ptx.run(program, (x, y, z), values, memory=room, order=self.order, **options)
         self._instructions += result.instructions
+        if self._recall is not None and call is not None:
+            self._recall.keep(call)
 
     def _sanitized(self, handed, program, grid, handed_over, values, options) -> None:
         results: List[Any] = []

@@ -1,7 +1,7 @@
 """Which memory a launch may touch: that of its arguments, and what their contents point to."""
 
 import gc
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def _live() -> List[Window]:
         if kind not in tensors:
             tensors[kind] = issubclass(kind, torch.Tensor)
         if tensors[kind]:
-            window = _storage(one, "")
+            window = storage_of(one, "")
             if window is not None:
                 found[window.address] = window.size
     return [Window(address, found[address], "a tensor in a table") for address in sorted(found)]
@@ -48,7 +48,7 @@ def windows(arguments: Sequence[Argument]) -> List[Window]:
     """
     found: Dict[Tuple[int, int], Window] = {}
     for argument in arguments:
-        window = _storage(argument.owner, argument.name)
+        window = storage_of(argument.owner, argument.name)
         if window is not None:
             found.setdefault(window[:2], window)
     for window in pointed_to(arguments):
@@ -60,7 +60,7 @@ def pointed_to(arguments: Sequence[Argument]) -> List[Window]:
     """The storages that integers among the arguments, and in their tables, point into."""
     addresses: List[np.ndarray] = []
     for argument in arguments:
-        if _storage(argument.owner, argument.name) is not None:
+        if storage_of(argument.owner, argument.name) is not None:
             addresses.append(_table(argument.owner))
         elif argument.owner is None and isinstance(argument.value, int) and argument.value > _LEAST:
             addresses.append(np.array([argument.value], np.uint64))
@@ -96,7 +96,7 @@ def _table(owner: Any) -> np.ndarray:
     return values[values > _LEAST]
 
 
-def _storage(owner: Any, name: str) -> Any:
+def storage_of(owner: Any, name: str = "") -> Optional[Window]:
     """The memory of a tensor, or of what wraps one (`triton.reinterpret`, a scratch buffer); None if it has none."""
     tensor = tensor_of(owner)
     if tensor is None:

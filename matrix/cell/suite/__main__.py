@@ -4,6 +4,7 @@ Exit status: one of the SUITE_ numbers of matrix/errors.py; done is done whateve
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,8 @@ def main(arguments: List[str]) -> int:
         if code not in FINE:
             print(f"the {lane} lane: pytest ended with status {code}", file=sys.stderr)
             status = SUITE_PYTEST
+    # What a case left whose modes did not run one after the other, or did not come to their end.
+    shutil.rmtree(specification.launches(spec), ignore_errors=True)
     return status
 
 

@@ -1,6 +1,8 @@
 """One item, run in a forked child: prepare the lane and the mode, launch, compare, and say how it went."""
 
+import hashlib
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Collection, Dict, List, Optional, Set, Tuple
@@ -11,7 +13,7 @@ from crosswarp.matrix.cell import virtual_gpu
 from crosswarp.matrix.cell.plain import attribute, text_of
 from crosswarp.matrix.cell.virtual_gpu import Target, contain, launching
 
-from . import device, kernels, language, oracle, probe, turns, versions
+from . import device, kernels, language, oracle, probe, specification, turns, versions
 from .compare import compare, poisoned
 from .plan import Item
 from .stream import shortened
@@ -54,8 +56,18 @@ def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], 
             verdict.resources["late"] = f"longer than {limit:g} s beside others"
             # Nothing is tried again without a word.
             verdict.message = verdict.message or f"{verdict.resources['late']}, not alone"
+    if item.lane == "emulate" and spec.get("modes", [])[-1:] == [item.mode]:
+        # The modes of a case stand side by side: nobody comes for them any more.
+        shutil.rmtree(_launches_of(item, spec), ignore_errors=True)
     tell("", verdict, seconds)
     return verdict
+
+
+def _launches_of(item: Item, spec: Dict[str, Any]) -> Path:
+    """The folder in which the modes of a case find each other's launches."""
+    name = "/".join((item.target, item.kernel, item.case))
+    found = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
+    return specification.launches(spec) / found
 
 
 def _isolated(
@@ -178,7 +190,8 @@ def _prepare_lane(item: Item, spec: Dict[str, Any], started, finished) -> Option
     if item.lane == "emulate":
         from crosswarp.matrix.cell import emulate
 
-        machine = emulate.Machine(spec["time_limit"], sanitize=bool(spec.get("sanitize")))
+        recall = emulate.Recall(_launches_of(item, spec)) if spec.get("records") else None
+        machine = emulate.Machine(spec["time_limit"], bool(spec.get("sanitize")), recall)
         launching.run_with(machine)
         log: ConfigLog = emulate.EveryConfiguration(machine, started, finished)
     else:
@@ -240,6 +253,12 @@ def _emulated(item: Item, kernel: Any, case: Any, machine: Any) -> Verdict:
 
     allocated = machine.allocated.add if machine.sanitize else None
     verdict = _once(item, kernel, case, SEED, compared, allocated)
+    if verdict.outcome == "mismatch" and machine.recalled:
+        # Which line stored what is known of launches that were executed.
+        machine.execute_all()
+        machine.begin()
+        compared.clear()
+        verdict = _once(item, kernel, case, SEED, compared, allocated)
     if verdict.outcome == "mismatch" and compared:
         told = emulate.told(machine.writers, *compared)
         verdict.message = f"{verdict.message}\n{told}" if told else verdict.message

@@ -55,6 +55,11 @@ def read_spec(path: Union[str, Path]) -> Dict[str, Any]:
     return spec
 
 
+def launches(spec: Mapping[str, Any]) -> Path:
+    """Where the lane emulate keeps launches as long as it runs: beside the records."""
+    return Path(f"{spec['records']}.launches")
+
+
 def wrong_versions(expect: Mapping[str, str]) -> str:
     """How the installed distributions differ from those planned, or an empty string."""
     wrong = []

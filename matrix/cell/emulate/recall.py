@@ -1,0 +1,163 @@
+"""The same launch once: what a launch stored is kept for as long as the case's other mode may make it again.
+
+Where no shim acts, bare and shimmed compile the same PTX and launch it on the same numbers; and a tuner's other
+configurations launch the kernels beside it again. Reading and lowering the PTX is most of what a launch of the suite
+costs, and executing it the rest; both are left out when all that a launch depends on is the same to the last byte.
+
+That is: the text of the PTX, the grid, the launch's options, the numbers among its arguments, and of each pointer
+which memory it points into and where. Of a memory it is the length, the contents, and the address as far as alignment
+goes; the rest of it the allocator chooses anew in each process. What holds addresses is never kept, nor is a launch
+that did not come to its end, and none is looked up while a detector looks on.
+"""
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from . import memory
+from .arguments import Argument
+
+# Addresses that are alike modulo this are alike to PTX: no access to global memory wants a larger alignment. (A tensor
+# map does, and holds an address.)
+_ALIGNED = 64
+# Bytes that a launch may touch; and bytes that are kept of one case.
+MOST = 1 << 24
+MOST_KEPT = 1 << 26
+_DIGEST = hashlib.sha256().digest_size
+
+
+class Call(NamedTuple):
+    """A launch that can be told from others by its `key`.
+
+    Attributes:
+        windows: what it may touch.
+        before: their contents, before it runs.
+    """
+
+    key: str
+    windows: Sequence[memory.Window]
+    before: List[bytes]
+
+
+class Recall:
+    """Launches of one case, in a folder.
+
+    Args:
+        folder: need not be there. Whoever named it takes it away.
+    """
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+
+    def call(
+        self,
+        text: str,
+        grid: Tuple[int, int, int],
+        arguments: Sequence[Argument],
+        options: Dict[str, Any],
+    ) -> Optional[Call]:
+        """The launch, as it is now; None for one that is always executed.
+
+        Args:
+            arguments: all that the kernel takes, but for null pointers at the end.
+            options: what else decides on it, as plain data.
+        """
+        windows = memory.windows(arguments)
+        if sum(window.size for window in windows) > MOST or _overlap(windows):
+            return None
+        told = _told(arguments, windows)
+        if told is None:
+            return None
+        before = [ctypes.string_at(window.address, window.size) for window in windows]
+        found = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+        memories = [(window.size, window.address % _ALIGNED) for window in windows]
+        said = json.dumps([list(grid), options, told, memories], sort_keys=True)
+        found.update(b"\0" + said.encode() + b"\0")
+        for contents in before:
+            found.update(contents)
+        return Call(found.hexdigest(), windows, before)
+
+    def again(self, call: Call) -> bool:
+        """Store what this launch stored when it ran; False where it is not known, or its file is not whole."""
+        try:
+            data = (self._folder / call.key).read_bytes()
+            head, _, contents = data[_DIGEST:].partition(b"\n")
+            if hashlib.sha256(data[_DIGEST:]).digest() != data[:_DIGEST]:
+                return False
+            places = json.loads(head)
+        except (OSError, ValueError):
+            return False
+        for place in places:
+            window = call.windows[place]
+            ctypes.memmove(window.address, contents[: window.size], window.size)
+            contents = contents[window.size :]
+        return True
+
+    def keep(self, call: Call) -> None:
+        """Keep what this launch has just stored. What cannot be kept is executed again."""
+        stored = {}
+        for place, (window, before) in enumerate(zip(call.windows, call.before)):
+            after = ctypes.string_at(window.address, window.size)
+            if after != before:
+                stored[place] = after
+        if any(_holds_address(contents, call.windows) for contents in stored.values()):
+            return
+        told = json.dumps(list(stored)).encode() + b"\n" + b"".join(stored.values())
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            if len(told) + sum(one.stat().st_size for one in self._folder.iterdir()) > MOST_KEPT:
+                return
+            partial = self._folder / f"{call.key}.{os.getpid()}"
+            try:
+                partial.write_bytes(hashlib.sha256(told).digest() + told)
+                os.replace(partial, self._folder / call.key)
+            finally:
+                with contextlib.suppress(OSError):
+                    partial.unlink()
+
+
+def _told(
+    arguments: Sequence[Argument], windows: Sequence[memory.Window]
+) -> Optional[List[List[Any]]]:
+    """The arguments as plain data; None where one of them, or what it points to, holds an address."""
+    # An address among the numbers, or in a table, is another each time.
+    if memory.pointed_to(arguments):
+        return None
+    places = {window[:2]: place for place, window in enumerate(windows)}
+    told: List[List[Any]] = []
+    for argument in arguments:
+        value = argument.value
+        if argument.owner is None:
+            # The bits, because 0.0 is -0.0, and of NaN there are many.
+            plain = isinstance(value, (int, bytes))
+            told.append([type(value).__name__, repr(value) if plain else value.tobytes().hex()])
+            continue
+        window = memory.storage_of(argument.owner)
+        if window is None or not isinstance(value, int):
+            # A tensor map, with the address in it; or a pointer to what is no tensor's memory.
+            return None
+        told.append([places[window[:2]], value - window.address])
+    return told
+
+
+def _overlap(windows: Sequence[memory.Window]) -> bool:
+    """Whether two of them are views of the same memory, which their contents do not tell."""
+    ordered = sorted(windows)
+    return any(
+        after.address < before.address + before.size for before, after in zip(ordered, ordered[1:])
+    )
+
+
+def _holds_address(contents: bytes, windows: Sequence[memory.Window]) -> bool:
+    """Whether any eight aligned bytes are the address of something in a window."""
+    values = np.frombuffer(contents[: len(contents) // 8 * 8], np.uint64)
+    return any(
+        bool(((values >= window.address) & (values <= window.address + window.size)).any())
+        for window in windows
+    )
