@@ -307,6 +307,8 @@ def _fp8_values(exponent_bits, bias, ieee):
 
 
 FP8 = {"e4m3": _fp8_values(4, 7, ieee=False), "e5m2": _fp8_values(5, 15, ieee=True)}
+# e2m1: neither infinity nor NaN.
+FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], f4)
 
 
 def to_fp8(x, kind):
