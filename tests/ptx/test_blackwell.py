@@ -11,7 +11,7 @@ from running import execute, on_machine_only
 from crosswarp.matrix.cell import ptx
 
 # Shared memory: the address of what was allocated, two mbarriers at 8 and 16, operands from 1024 on.
-_HEAD = """.version 8.7
+_HEAD = """.version 8.8
 .target sm_100a
 .address_size 64
 .extern .shared .align 1024 .b8 room[];

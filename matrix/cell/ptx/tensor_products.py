@@ -235,7 +235,13 @@ class TensorProducts:
         start = ((value & u8(0x3FFF)) << u8(4)).astype(i8)
         address = swizzled(start[:, None, None] + place, layout.span)
         if machine.watch is not None:
-            machine.watch.multiplying(machine, at, lanes, address, size)
+            # Of 4-bit floats in 16 bytes the upper eight are padding.
+            read_at = (
+                address[..., np.arange(depth) % 16 < 8]
+                if packed and not shape.dense_fp4
+                else address
+            )
+            machine.watch.multiplying(machine, at, lanes, read_at, size)
         bad = shared.outside(
             (address if shared.cluster == 1 else address & 0xFFFFFF).astype(u4), size
         )
