@@ -3,11 +3,7 @@
 Source: PTX ISA 8.7 and later, "Shared memory descriptor" and "Instruction descriptor" of tcgen05.
 """
 
-import numpy as np
-
 from .errors import Unsupported
-from .floats import FP8
-from .types import f8
 
 # Spans in bytes by bits 61 to 63; 1 is 128 bytes in pieces of 32.
 _SPANS = {0: 0, 2: 128, 4: 64, 6: 32}
@@ -54,7 +50,7 @@ class Shape:
         transposed: whether A and B are M-major and N-major.
         negated: whether the product changes its sign.
         scale_ids: the first byte of A's and B's scale factors in their columns; blocks: how many bytes, which the
-            instruction's name says.
+            instruction's name says; scale_kind: ue8m0 or ue4m3.
         dense_fp4: two 4-bit floats a byte; else 16 in 16 bytes, the rest padding.
     """
 
@@ -73,12 +69,12 @@ class Shape:
         self.n = (raw >> 17 & 63) << 3
         self.depth = _DEPTH[kind]
         self.dense_fp4 = kind.startswith("mxf4")
-        self.scale_ids, self.blocks = (0, 0), 0
+        self.scale_ids, self.blocks, self.scale_kind = (0, 0), 0, ""
         if scaled:
             self.d = "f32"
             self.m = (raw >> 27 & 3) << 7
             self.scale_ids = (raw >> 29 & 3, raw >> 4 & 3)
-            self._e8m0 = bool(raw >> 23 & 1)
+            self.scale_kind = "ue8m0" if raw >> 23 & 1 else "ue4m3"
         else:
             results = _RESULTS[kind]
             if raw >> 4 & 3 not in results:
@@ -87,9 +83,3 @@ class Shape:
             self.m = (raw >> 24 & 31) << 4
         if self.m not in (64, 128) or not self.n or self.n > 256:
             raise Unsupported(f"tcgen05.mma of M {self.m} and N {self.n} by one CTA")
-
-    def factors(self, raw):
-        """Bytes as scale factors, float64."""
-        if not self._e8m0:
-            return FP8["e4m3"][raw & 127].astype(f8)
-        return np.where(raw == 255, np.nan, np.exp2(raw.astype(f8) - 127))

@@ -11,7 +11,7 @@ import numpy as np
 
 from .descriptors import Descriptor, Shape
 from .errors import Unsupported
-from .floats import FP4, FP8
+from .floats import FP4, FP8, scale_factors
 from .operands import offsets, swizzled
 from .tensor_cores import elements
 from .types import f2, f4, f8, i4, i8, u1, u2, u4, u8
@@ -298,7 +298,7 @@ class TensorProducts:
             raw = np.ascontiguousarray(cells[ctas[mine][:, None, None], rows[mine], columns[mine]])
             raw = raw[..., None].view(u1)[..., first : first + blocks]
             # Each quarter of the lanes has to hold the same; what a device does else is not known.
-            factor = shape.factors(raw[:, :, 0])
+            factor = scale_factors(raw[:, :, 0], shape.scale_kind)
             factor = np.where((raw == raw[:, :, :1]).all(2), factor, np.nan)
             return np.repeat(factor, shape.depth // blocks, 2)
 
