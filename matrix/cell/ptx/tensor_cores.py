@@ -126,7 +126,9 @@ class TensorCores:
         rows = np.concatenate([quads, quads + 1]) + 2 * scales[0][2]
         factors = []
         for (value, first, _), at in zip(scales, (rows, quads + scales[1][2])):
-            words = np.ascontiguousarray(np.broadcast_to(value, self.shape).reshape(warps, 32)[:, at])
+            words = np.ascontiguousarray(
+                np.broadcast_to(value, self.shape).reshape(warps, 32)[:, at]
+            )
             raw = words[..., None].view(u1)[..., first : first + blocks]
             factors.append(np.repeat(scale_factors(raw, scale_kind), left.shape[2] // blocks, 2))
         product = np.matmul(left * factors[0], right * factors[1].transpose(0, 2, 1))

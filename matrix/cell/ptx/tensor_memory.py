@@ -6,6 +6,7 @@ has waited for may still write. Layouts of registers: the ISA's "Matrix fragment
 """
 
 from functools import lru_cache
+from typing import Any, List
 
 import numpy as np
 
@@ -44,20 +45,22 @@ def fragment(shape, count):
 
 
 class TensorMemory:
-    """Attributes:
-    cells: (CTAs, lanes, columns) raw bits; None before the first allocation.
+    """The tensor memory of a chunk of CTAs.
+
+    Attributes:
+        cells: (CTAs, lanes, columns) raw bits; None before the first allocation.
     """
 
     def __init__(self, machine):
         self.machine = machine
         self.shape = (machine.ctas, machine.threads)
         self.warps = machine.threads // 32
-        self.cells = None
+        self.cells: Any = None
         # Columns that are taken, and who gave its permit to allocate back.
         self._taken = np.zeros((machine.ctas, COLUMNS), bool)
         self._relinquished = np.zeros(machine.ctas, bool)
         # tcgen05.st that nobody has waited for: (CTA and warp of each row, index and values of the rows).
-        self._stores = []
+        self._stores: List[Any] = []
 
     # ---------------------------------------------------------------- which columns
 

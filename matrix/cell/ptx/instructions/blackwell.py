@@ -1,7 +1,5 @@
 """tcgen05: tensor memory, and the products of the fifth generation of tensor cores (sm_100, sm_103, sm_110)."""
 
-import re
-
 from ..lowering import lowers
 
 # Hints, and how an instruction's threads come together: they change no value.
@@ -66,7 +64,7 @@ def _shape(instruction, rest, packing):
     _only(instruction, more, (packing,))
     if shape not in ("32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"):
         raise instruction.unsupported()
-    return shape, int(re.fullmatch(r"x(\d+)", times).group(1)), bool(more)
+    return shape, int(times[1:]), bool(more)
 
 
 def _second(low, shape, operands):

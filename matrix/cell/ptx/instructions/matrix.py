@@ -45,11 +45,24 @@ def _scaled(low, instruction, shape):
     *kinds, scale_kind = modifiers[-5:]
     vector = next((part for part in modifiers if part in _BLOCKS), "")
     kind = next(part for part in modifiers if part.startswith("kind::"))[len("kind::") :]
-    known = {"sync", "aligned", "row", "col", "block_scale", f"kind::{kind}", vector, shape, *modifiers[-5:]}
+    known = {
+        "sync",
+        "aligned",
+        "row",
+        "col",
+        "block_scale",
+        f"kind::{kind}",
+        vector,
+        shape,
+        *modifiers[-5:],
+    }
     if (kind, _BLOCKS.get(vector), scale_kind) not in _SCALED or set(modifiers) - known:
         raise instruction.unsupported()
     d_kind, a_kind, b_kind, c_kind = kinds
-    if {(kind, shape, a_kind), (kind, shape, b_kind)} - SCALED_FORMS.keys() or (d_kind, c_kind) != ("f32", "f32"):
+    if {(kind, shape, a_kind), (kind, shape, b_kind)} - SCALED_FORMS.keys() or (d_kind, c_kind) != (
+        "f32",
+        "f32",
+    ):
         raise instruction.unsupported()
     a, b, c = (low.values(part, "b32") for part in operands[1:4])
     scales = []
