@@ -245,8 +245,9 @@ shl.b32 %r26, %r0, 16; and.b32 %r26, %r26, 0x600000; add.u32 %r26, %r26, %r23;
 WAIT
 st.shared.v4.b32 [%r22+128], {%r9, %r9, %r9, %r9};
 tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r27}, [%r26];
+cvt.u64.u32 %d5, %r27; shl.b64 %d5, %d5, 32;
 LOADED
-add.u32 %r28, %r27, 1;
+cvt.u32.u64 %r28, %d5; add.u32 %r28, %r28, 1;
 bar.sync 0; @%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r23, 32;
 """
     WAIT = "ask: mbarrier.try_wait.parity.shared.b64 %p3, [%r21], %r9; @!%p3 bra ask;"

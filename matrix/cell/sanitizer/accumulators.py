@@ -16,6 +16,8 @@ _WORD = re.compile(r"[%\w$]+(?:\.[xyz])?")
 # Groups that may be open at once: more than any program leaves.
 _MOST = 32
 _WAITS = {"wgmma": "wgmma.wait_group", "tcgen05": "tcgen05.wait::ld"}
+# How two registers become one of 64 bits; nothing is computed with them.
+_PACKING = {"mov.b32", "mov.b64", "cvt.u64.u32", "shl.b64", "or.b64"}
 # Register -> groups committed since its product; -1 while its own is not committed.
 State = Dict[str, int]
 
@@ -70,6 +72,11 @@ def _step(findings: Findings, kernel: Any, at: int, state: State) -> None:
     used = names & state.keys()
     if not used:
         return
+    if any(known.name == "tcgen05" for known in kernel.instructions) and one.opcode in _PACKING:
+        # Compilers make pairs of registers before the wait: what is made of a pending one is pending.
+        if used - set(_WORD.findall(one.operands[0])):
+            state.update(dict.fromkeys(_WORD.findall(one.operands[0]), -1))
+        return
     if one.name == "mov" and len(one.operands) == 2:
         target = one.operands[0]
         source = one.operands[1]
@@ -82,7 +89,7 @@ def _step(findings: Findings, kernel: Any, at: int, state: State) -> None:
             return
     name = sorted(used)[0]
     # No target has both.
-    unit = "wgmma" if any(known.name == "wgmma" for known in kernel.instructions) else "tcgen05"
+    unit = next(known.name for known in kernel.instructions if known.name in _WAITS)
     what = "a wgmma" if unit == "wgmma" else "a tcgen05.ld"
     findings.add(
         KIND, f"{name} is used while {what} may still write it: no {_WAITS[unit]} lies between", at
