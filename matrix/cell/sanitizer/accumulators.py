@@ -1,5 +1,4 @@
-"""Detector: the result of a wgmma is used before a wgmma.wait_group has waited for it, or that of a tcgen05.ld before
-tcgen05.wait::ld.
+"""Detector: the result of a wgmma is used before a wgmma.wait_group has waited for it.
 
 Nothing is executed: a register that a product writes is pending until a wait that covers its group, on every path
 through the program. A product may take a pending accumulator; a copy of one (`mov`) is pending too, since compilers
@@ -15,16 +14,13 @@ KIND = "accumulator before its wait"
 _WORD = re.compile(r"[%\w$]+(?:\.[xyz])?")
 # Groups that may be open at once: more than any program leaves.
 _MOST = 32
-_WAITS = {"wgmma": "wgmma.wait_group", "tcgen05": "tcgen05.wait::ld"}
-# How two registers become one of 64 bits; nothing is computed with them.
-_PACKING = {"mov.b32", "mov.b64", "cvt.u64.u32", "shl.b64", "or.b64"}
 # Register -> groups committed since its product; -1 while its own is not committed.
 State = Dict[str, int]
 
 
 def check(findings: Findings, kernel: Any) -> None:
     """Look at a whole kernel."""
-    if not any(one.name in _WAITS for one in kernel.instructions):
+    if not any(one.name == "wgmma" for one in kernel.instructions):
         return
     targets = _successors(kernel)
     known: List[Any] = [None] * len(kernel.blocks)
@@ -56,26 +52,11 @@ def _step(findings: Findings, kernel: Any, at: int, state: State) -> None:
     if one.name == "wgmma":
         _product(findings, one, state)
         return
-    if one.name == "tcgen05" and one.modifiers[0] == "wait::ld":
-        state.clear()
-        return
-    if one.name == "tcgen05" and one.modifiers[0] == "ld":
-        loaded = _WORD.findall(one.operands[0])
-        if not state.keys() & {
-            name for operand in one.operands[1:] for name in _WORD.findall(operand)
-        }:
-            state.update(dict.fromkeys(loaded, -1))
-            return
     if not state or not one.operands:
         return
     names = {name for operand in one.operands for name in _WORD.findall(operand)}
     used = names & state.keys()
     if not used:
-        return
-    if any(known.name == "tcgen05" for known in kernel.instructions) and one.opcode in _PACKING:
-        # Compilers make pairs of registers before the wait: what is made of a pending one is pending.
-        if used - set(_WORD.findall(one.operands[0])):
-            state.update(dict.fromkeys(_WORD.findall(one.operands[0]), -1))
         return
     if one.name == "mov" and len(one.operands) == 2:
         target = one.operands[0]
@@ -88,11 +69,10 @@ def _step(findings: Findings, kernel: Any, at: int, state: State) -> None:
             state.pop(target)
             return
     name = sorted(used)[0]
-    # No target has both.
-    unit = next(known.name for known in kernel.instructions if known.name in _WAITS)
-    what = "a wgmma" if unit == "wgmma" else "a tcgen05.ld"
     findings.add(
-        KIND, f"{name} is used while {what} may still write it: no {_WAITS[unit]} lies between", at
+        KIND,
+        f"{name} is used while a wgmma may still write it: no wgmma.wait_group lies between",
+        at,
     )
     for name in used:
         state.pop(name)
