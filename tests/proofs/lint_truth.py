@@ -121,32 +121,30 @@ def main():
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--column", action="append", default=[], metavar="VERSION=PYTHON[:FOLDER]")
     parser.add_argument("--library", action="append", default=[])
+    parser.add_argument(
+        "--folder", action="append", default=[], metavar="NAME=PATH", help="sources at hand"
+    )
     parser.add_argument("--keep", action="store_true", help="do not lint again what was linted")
     options = parser.parse_args()
     columns = dict(one.split("=", 1) for one in options.column)
-    found = {name: linted(options, name) for name in options.library or LIBRARIES}
+    at_hand = {name: Path(path) for name, _, path in (one.partition("=") for one in options.folder)}
+    chosen = options.library or ([] if at_hand else LIBRARIES)
+    found = {name: linted(options, name, installed(options, name)) for name in chosen}
+    found |= {name: linted(options, name, folder) for name, folder in at_hand.items()}
     verdicts = tried(options.work, columns, found)
     table(found, verdicts)
 
 
-def linted(options, name):
-    folder, out = options.work / f"try-{name}", options.work / f"lint-{name}.json"
+def installed(options, name):
+    folder = options.work / f"try-{name}"
     if not folder.exists():
-        subprocess.run(
-            [
-                "uv",
-                "pip",
-                "install",
-                "-q",
-                "--no-deps",
-                "--target",
-                str(folder),
-                "--python",
-                sys.executable,
-                name,
-            ],
-            check=True,
-        )
+        where = ["--target", str(folder), "--python", sys.executable]
+        subprocess.run(["uv", "pip", "install", "-q", "--no-deps", *where, name], check=True)
+    return folder
+
+
+def linted(options, name, folder):
+    out = options.work / f"lint-{name}.json"
     if not (options.keep and out.exists()):
         command = [
             Path(sys.executable).with_name("crosswarp"),
@@ -186,8 +184,25 @@ def check_of(finding):
                                     *node.args.kwonlyargs,
                                 )
                             ]
-                            check.update(word=word, value=ast.unparse(value), arguments=names)
+                            check.update(
+                                word=word, value=ast.unparse(literal(tree, value)), arguments=names
+                            )
     return check
+
+
+def literal(tree, value):
+    """The list that a name stands for: the last that the file gives it."""
+    if not isinstance(value, ast.Name):
+        return value
+    given = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List)
+    ]
+    given = [
+        node for node in given if value.id in (getattr(one, "id", None) for one in node.targets)
+    ]
+    return max(given, key=lambda node: node.lineno).value if given else value
 
 
 def tried(work, columns, found):
