@@ -156,7 +156,7 @@ class TestRefusals:
         ["frobnicate.b32 %r5, %r6;", "add.cc.u32 %r5, %r5, %r6;", "mul24.lo.u32 %r5, %r5, %r6;",
          "cvt.rs.f16x2.f32 %r5, %r6, %r7, %r8;",
          "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r5}, {%r6}, {%r7}, {%r8};",
-         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r5], 32;", "brkpt;"],
+         "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r5], 32;", "brkpt;"],
     )  # fmt: skip
     def test_what_is_not_known_is_named(self, instruction):
         text = kernel("mov.u32 %r5, 1;\n" + instruction)

@@ -114,6 +114,37 @@ scalar("sqrt.rn.f64", lambda a: exact.square_root(a, F64), F64, 1, 45)
 scalar("rcp.rn.f32", lambda a: exact.divide(1.0, a, F32), F32, 1, 46)
 
 
+def mixed(operation, function, narrow, operands, seed, mode="rn", wrap=None):
+    """All but the last operand are of the narrow format; computed and rounded once, as float32."""
+    arrays = exact.pairs(narrow, seed=seed, operands=operands - 1)
+    last = exact.pairs(F32, seed=seed + 1, operands=2)[0]
+    count = min(len(last), *(len(array) for array in arrays))
+    raw = [array[:count] for array in (*arrays, last)]
+    columns = [exact.values_of(x, form) for x, form in zip(raw, [narrow] * (operands - 1) + [F32])]
+    inside = function(F32, mode)
+    inside = wrap(inside) if wrap else inside
+    expected = exact.raw_of([inside(*lane) for lane in zip(*columns)], F32)
+    names = ", ".join("%" + letter for letter in "abc"[:operands])
+    row(
+        operation,
+        f"{operation} %x, {names};",
+        raw,
+        expected,
+        "f32",
+        target="sm_100a",
+        version="8.6",
+    )
+
+
+for narrow in (F16, BF16):
+    for mode in ("rn", "rz", "rm", "rp"):
+        mixed(f"add.{mode}.f32.{narrow.name}", _add, narrow, 2, 60, mode)
+        mixed(f"fma.{mode}.f32.{narrow.name}", _fma, narrow, 3, 61, mode)
+    mixed(f"sub.f32.{narrow.name}", _sub, narrow, 2, 62)
+    mixed(f"add.sat.f32.{narrow.name}", _add, narrow, 2, 63, wrap=saturating)
+    mixed(f"fma.rn.sat.f32.{narrow.name}", _fma, narrow, 3, 64, wrap=saturating)
+
+
 def packed(operation, function, form, operands, seed, **more):
     """The low and the high half are computed apart."""
     low = exact.pairs(form, seed=seed, operands=operands)

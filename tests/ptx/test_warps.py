@@ -1,5 +1,7 @@
 """shfl, vote, match, redux, elect: whole warps, each lane against the ISA's pseudo-code."""
 
+import math
+
 import numpy as np
 import pytest
 from running import Row, check
@@ -107,6 +109,36 @@ def reductions():
                         [np.repeat(found, 32).astype(np.uint32)]))  # fmt: skip
 
 
+def float_reductions():
+    """NaN loses, or wins with .NaN; -0 lies below +0; .abs takes sizes."""
+    numbers = np.linspace(-3, 4, 64).astype(np.float32)
+    special = numbers.copy()
+    special[[3, 9, 40]] = np.nan, np.inf, -np.inf
+    zeros = np.where(np.arange(64) % 3 == 0, np.float32(-0.0), np.float32(0.0))
+    nothing = np.full(64, np.nan, np.float32)
+    for name, values in (
+        ("", numbers),
+        (" special", special),
+        (" zeros", zeros),
+        (" nan", nothing),
+    ):
+        for mode, function in (("min", min), ("max", max)):
+            for more in ("", ".NaN", ".abs", ".abs.NaN"):
+                found = []
+                for warp in values.reshape(2, 32):
+                    numbered = [abs(float(x)) if "abs" in more else float(x) for x in warp]
+                    known = [x for x in numbered if x == x]
+                    if not known or "NaN" in more and len(known) < 32:
+                        found.append(np.nan)
+                    else:
+                        found.append(function(known, key=lambda x: (x, math.copysign(1, x))))
+                raw = np.repeat(np.array(found, np.float32), 32)
+                raw = np.where(np.isnan(raw), np.uint32(0x7FFFFFFF), raw.view(np.uint32))
+                body = f"redux.sync.{mode}{more}.f32 %x, %a, -1;"
+                ROWS.append(Row(f"redux.{mode}{more}.f32{name}", body, [values.view(np.uint32)], [raw],
+                                target="sm_100a", version="8.6"))  # fmt: skip
+
+
 def others():
     some = (_LANES * 7 % 5).astype(np.uint32)
     same = [
@@ -133,6 +165,7 @@ def others():
 shuffles()
 votes()
 reductions()
+float_reductions()
 others()
 
 

@@ -227,6 +227,40 @@ class TestWaits:
         assert run(both, [ints(), ints()]) == []
 
 
+class TestTensorMemory:
+    """One product of what the threads stored, which are then stored to again."""
+
+    BODY = """
+setp.eq.u32 %p0, %r0, 0; setp.lt.u32 %p1, %r0, 32; mov.u32 %r20, room; add.u32 %r21, %r20, 16;
+@%p0 mbarrier.init.shared::cta.b64 [%r21], 1;
+@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r20], 32;
+mov.u32 %r9, 0; mad.lo.u32 %r22, %r0, 32, %r20;
+st.shared.v4.b32 [%r22+128], {%r9, %r9, %r9, %r9}; st.shared.v4.b32 [%r22+144], {%r9, %r9, %r9, %r9};
+fence.proxy.async.shared::cta; bar.sync 0;
+ld.shared.b32 %r23, [%r20]; add.u32 %r24, %r20, 128; shr.u32 %r24, %r24, 4; cvt.u64.u32 %d3, %r24;
+or.b64 %d3, %d3, 0x0000401000080000; mov.b32 %r25, 0x8040010; setp.ne.u32 %p2, %r9, 0;
+@%p0 tcgen05.mma.cta_group::1.kind::f16 [%r23], %d3, %d3, %r25, %p2;
+@%p0 tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%r21];
+WAIT
+st.shared.v4.b32 [%r22+128], {%r9, %r9, %r9, %r9};
+bar.sync 0; @%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r23, 32;
+"""
+    WAIT = "ask: mbarrier.try_wait.parity.shared.b64 %p3, [%r21], %r9; @!%p3 bra ask;"
+
+    def _found(self, wait):
+        body = self.BODY.replace("WAIT", wait)
+        text = small(body, threads=128, shared=128 + 4096, target="sm_100a")
+        return run(text, [ints(), ints()])
+
+    def test_nothing_is_said_of_a_product_that_was_waited_for(self):
+        assert self._found(self.WAIT) == []
+
+    def test_operands_that_are_overwritten_before_the_product_is_done(self):
+        found = self._found("")
+        assert kinds(found) == ["race in shared memory"]
+        assert "tcgen05 may still read" in str(found[0])
+
+
 class TestPrograms:
     def test_two_programs_write_one_place(self):
         body = "mad.wide.u32 %d8, %r0, 4, %d0; st.global.u32 [%d8], {};"

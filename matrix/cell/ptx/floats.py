@@ -307,6 +307,15 @@ def _fp8_values(exponent_bits, bias, ieee):
 
 
 FP8 = {"e4m3": _fp8_values(4, 7, ieee=False), "e5m2": _fp8_values(5, 15, ieee=True)}
+# e2m1: neither infinity nor NaN.
+FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], f4)
+
+
+def scale_factors(raw, kind):
+    """Bytes as scale factors, float64: "ue8m0" powers of two, or "ue4m3"."""
+    if kind == "ue4m3":
+        return FP8["e4m3"][raw & u1(127)].astype(f8)
+    return np.where(raw == 255, np.nan, np.exp2(raw.astype(f8) - 127))
 
 
 def to_fp8(x, kind):

@@ -9,6 +9,8 @@ from .mbarriers import MBarriers
 from .spaces import GenericSpace, GlobalSpace, LocalSpace, SharedSpace
 from .tensor_cores import TensorCores
 from .tensor_maps import TensorMaps
+from .tensor_memory import TensorMemory
+from .tensor_products import TensorProducts
 from .types import u4, u8
 from .warpgroups import Warpgroups
 from .warps import Warps
@@ -64,6 +66,8 @@ class Machine:
         self.mbarriers = MBarriers(self)
         self.tensor_maps = TensorMaps(self)
         self.warpgroups = Warpgroups(self)
+        self.tensor_memory = TensorMemory(self)
+        self.products = TensorProducts(self)
 
     def _special_registers(self, launch):
         def one(value):

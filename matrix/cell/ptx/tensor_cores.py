@@ -9,7 +9,7 @@ from collections import OrderedDict
 import numpy as np
 
 from .errors import Unsupported
-from .floats import FP8, from_bf16
+from .floats import FP4, FP8, from_bf16, scale_factors
 from .types import f2, f4, f8, i1, i4, i8, u1, u2, u4
 
 # Elements of a 32-bit register, by (shape, type of A).
@@ -18,6 +18,11 @@ FORMS = {
     ("m16n8k4", "tf32"): 1, ("m16n8k8", "tf32"): 1,
     ("m16n8k16", "s8"): 4, ("m16n8k16", "u8"): 4, ("m16n8k32", "s8"): 4, ("m16n8k32", "u8"): 4,
     ("m16n8k16", "e4m3"): 4, ("m16n8k16", "e5m2"): 4, ("m16n8k32", "e4m3"): 4, ("m16n8k32", "e5m2"): 4,
+}  # fmt: skip
+# Likewise with scale factors, by the kind as well.
+SCALED_FORMS = {
+    ("mxf8f6f4", "m16n8k32", "e4m3"): 4, ("mxf8f6f4", "m16n8k32", "e5m2"): 4,
+    ("mxf4", "m16n8k64", "e2m1"): 8, ("mxf4nvf4", "m16n8k64", "e2m1"): 8,
 }  # fmt: skip
 
 
@@ -33,6 +38,9 @@ def elements(raw, kind):
         return raw.view(i1 if kind == "s8" else u1).astype(f8)
     if kind in FP8:
         return FP8[kind][raw.view(u1)]
+    if kind == "e2m1":
+        pairs = raw.view(u1)
+        return FP4[np.stack([pairs & u1(15), pairs >> u1(4)], -1).reshape(*pairs.shape[:-1], -1)]
     raise Unsupported(f"elements of type {kind}")
 
 
@@ -98,6 +106,35 @@ class TensorCores:
             result = np.clip(total, -(2**31), 2**31 - 1).astype(i4).view(u4)
         else:
             result = rounded_sum(product, add.reshape(product.shape), c_kind)
+        result = np.ascontiguousarray(result.reshape(warps * 32, -1).T)
+        return list(result.reshape(-1, *self.shape))
+
+    def mma_scaled(self, form, kinds, a, b, c, scales, blocks, scale_kind):
+        """D = (A * its factors) * (B * its factors) + C, of float32.
+
+        Args:
+            form: (kind, shape, type of A).
+            kinds: types of A and B.
+            scales: of A and of B, (register, first byte, thread): a row's factors are in the lane of its quad that is
+                two times `thread`, and the next for the upper eight rows; a column's in lane `thread` of its quad.
+            blocks: bytes of factors of a row or column, each for the same number of elements of K.
+        """
+        per, warps = SCALED_FORMS[form], self.warps
+        left = self._fragment(a, kinds[0], per, left=True)
+        right = self._fragment(b, kinds[1], per, left=False)
+        quads = 4 * np.arange(8)
+        rows = np.concatenate([quads, quads + 1]) + 2 * scales[0][2]
+        factors = []
+        for (value, first, _), at in zip(scales, (rows, quads + scales[1][2])):
+            words = np.ascontiguousarray(
+                np.broadcast_to(value, self.shape).reshape(warps, 32)[:, at]
+            )
+            raw = words[..., None].view(u1)[..., first : first + blocks]
+            factors.append(np.repeat(scale_factors(raw, scale_kind), left.shape[2] // blocks, 2))
+        product = np.matmul(left * factors[0], right * factors[1].transpose(0, 2, 1))
+        product = product.reshape(warps, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4)
+        add = self.registers(c).view(f4).reshape(product.shape)
+        result = np.ascontiguousarray((product + add).astype(f4)).view(u4)
         result = np.ascontiguousarray(result.reshape(warps * 32, -1).T)
         return list(result.reshape(-1, *self.shape))
 

@@ -1,38 +1,17 @@
 """wgmma: operands by descriptors of shared memory, accumulators in the registers of 128 threads."""
 
 import re
-from functools import lru_cache
 
 import numpy as np
 
 from .errors import Unsupported
+from .operands import offsets, swizzled
 from .tensor_cores import elements
 from .types import f2, f4, f8, i4, i8, u4, u8
 
 _BITS = {"f16": 16, "bf16": 16, "tf32": 32}
-# Bytes of a row by the descriptor's mode; 0 is no swizzle.
-_PITCH = {0: 16, 1: 128, 2: 64, 3: 32}
-_MASK = {1: 7, 2: 3, 3: 1}
-
-
-@lru_cache(maxsize=256)
-def _offsets(rows, depth, size, transposed, leading, stride, mode):
-    """Byte offsets (rows, depth) of an operand from its start, before the swizzle."""
-    row, k = np.arange(rows)[:, None], np.arange(depth)[None]
-    core, pitch = 16 // size, _PITCH[mode]
-    if not transposed:
-        offset = (row % 8) * pitch + (row // 8) * stride
-        if mode == 0:
-            offset = offset + (k // core) * leading + (k % core) * size
-        else:
-            offset = offset + k * size
-    elif mode == 0:
-        offset = (row % core) * size + (row // core) * stride + (k % 8) * 16 + (k // 8) * leading
-    else:
-        wide = pitch // size
-        offset = (row % wide) * size + (row // wide) * leading
-        offset = offset + (k % 8) * pitch + (k // 8) * stride
-    return offset.astype(i8)
+# Span of the swizzle in bytes, by the descriptor's mode.
+_SPAN = {0: 0, 1: 128, 2: 64, 3: 32}
 
 
 class Warpgroups:
@@ -56,11 +35,11 @@ class Warpgroups:
         if form >> 33 & 7:
             raise Unsupported("wgmma with a base offset")
         start = ((words & u8(0x3FFF)) << u8(4)).astype(i8)
-        address = start[:, :, None, None] + _offsets(
-            rows, depth, size, bool(transposed), leading, stride, mode
+        span = _SPAN[mode]
+        address = start[:, :, None, None] + offsets(
+            rows, depth, size, bool(transposed), leading, stride, span
         )
-        if mode:
-            address = address ^ (((address >> 7) & _MASK[mode]) << 4)
+        address = swizzled(address, span)
         who = None if active is None else active[:, :, None, None]
         machine.shared.check(at, "wgmma", address.astype(u4), who, size, (0, 0))
         index = (machine.shared.base[:, :, None, None] + address) // size

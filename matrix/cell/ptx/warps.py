@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from . import floats
 from .errors import Unsupported
-from .types import u4
+from .types import f4, u4
 
 _ONE = np.ones((1, 1), bool)
 _REDUCTIONS = {
@@ -98,6 +99,23 @@ class Warps:
             active = self._by_warp(mask)
             result = function.reduce(np.where(active, values, a.dtype.type(neutral)), 2)
         return np.repeat(result.astype(a.dtype), 32, 1)
+
+    def reduce_f32(self, mode, a, mask, nan_wins):
+        """redux.sync of float32 over the lanes that are active; of nothing but NaN it is the canonical NaN."""
+        values = self._by_warp(a)
+        function = floats.maximum if mode == "max" else floats.minimum
+        nan = np.isnan(values)
+        if mask is not None:
+            active = self._by_warp(mask)
+            # NaN loses, so it stands for who takes no part.
+            values, nan = np.where(active, values, f4(np.nan)), nan & active
+        while values.shape[2] > 1:
+            values = function(values[:, :, ::2], values[:, :, 1::2])
+        result = values[:, :, 0]
+        result = np.where(
+            np.isnan(result) | (nan.any(2) & nan_wins), u4(0x7FFFFFFF), result.view(u4)
+        )
+        return np.repeat(result, 32, 1).view(f4)
 
     def match_any(self, a, mask):
         values = self._by_warp(a)

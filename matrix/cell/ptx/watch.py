@@ -54,6 +54,13 @@ class Watch:
     def waited_group(self, machine, unit, newest, mask) -> None:
         """Threads have waited for all but the `newest` last groups."""
 
+    def multiplying(self, machine, at, lanes, address, size) -> None:
+        """A tcgen05.mma or tcgen05.cp begins to read shared memory: `address` is (copies, …) for each (CTA, thread) of
+        `lanes`, in elements of `size` bytes; nobody may write there until a commit of the thread was waited for."""
+
+    def committed(self, machine, at, objects, lanes) -> None:
+        """A tcgen05.commit: the mbarriers `objects` hear when what each of `lanes` issued before is done."""
+
     def signals(self, machine, at, objects, active) -> None:
         """The threads of `active` arrive at the mbarriers `objects`, one each."""
 

@@ -210,6 +210,28 @@ class SharedMemory:
         )
         clocks.begins("bulk", cta, thread, time, machine.threads)
 
+    def multiplying(self, machine: Any, at: int, lanes: Any, address: Any, size: int) -> None:
+        """A tcgen05.mma or tcgen05.cp reads until a commit of its thread was waited for."""
+        room, shadows = self.room(machine)
+        clocks = room.clocks
+        cta, thread = lanes
+        warp = thread >> 5
+        offset = address.reshape(len(cta), -1).astype(np.int64)
+        if machine.shared.cluster > 1:
+            offset = offset & 0xFFFFFF
+        units = _rows_of(room, (offset + machine.shared.base[cta]) // size, size)
+        np.add.at(clocks.ticks, (cta, PRODUCTS + warp), 1)
+        actor, time = clocks.unit(cta, PRODUCTS + warp), clocks.ticks[cta, PRODUCTS + warp]
+        event = Event("read", at, units, cta, warp, actor, time, thread, "tcgen05")
+        self._tell(room, shadows, event)
+
+    def committed(self, machine: Any, objects: Any, lanes: Any) -> None:
+        """A tcgen05.commit: who waits for the mbarriers knows what the thread had its tensor core do."""
+        clocks = self.room(machine)[0].clocks
+        cta, thread = lanes
+        which = PRODUCTS + (thread >> 5)
+        clocks.completes(objects, clocks.unit(cta, which), clocks.ticks[cta, which])
+
     def _product(
         self, room: Room, shadows: Any, at: int, address: Any, condition: Any, nbytes: int
     ) -> None:

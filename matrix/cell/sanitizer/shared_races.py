@@ -96,7 +96,9 @@ class SharedRaces(Detector):
         if beside == 1:
             what = "a warp writes where a bulk store may still read: its wait_group.read, or a barrier then, is missing"
         elif beside > 1:
-            what = "a warp writes where a wgmma may still read: its wait_group, or a barrier after, is missing"
+            unit_of = room.machine.program.kernel.instructions[int(shadow.read_at[unit])].name
+            ends = "wait_group" if unit_of == "wgmma" else "commit, and a try_wait of its mbarrier"
+            what = f"a warp writes where a {unit_of} may still read: its {ends}, or a barrier after, is missing"
         else:
             what = "a warp writes what another one reads, and no barrier lies between"
         at = int(shadow.read_at[unit])

@@ -108,6 +108,12 @@ class Watching(ptx.Watch):
     def reading(self, machine, at, lanes, index, size) -> None:
         self._shared.reading(machine, at, lanes, index, size)
 
+    def multiplying(self, machine, at, lanes, address, size) -> None:
+        self._shared.multiplying(machine, at, lanes, address, size)
+
+    def committed(self, machine, at, objects, lanes) -> None:
+        self._shared.committed(machine, objects, lanes)
+
     def group(self, machine, unit, mask) -> None:
         self._shared.group(machine, unit, mask)
 

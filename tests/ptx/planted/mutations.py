@@ -1,7 +1,7 @@
 """What is planted: one line of a recorded PTX text changed into what a compiler's bug would leave there.
 
 A line is named by its words, however spaced; `None` takes it away. All of the changed texts assemble with ptxas (of
-Triton 3.6.0, 2026-11-22).
+Triton 3.6.0, 2026-11-22; those for sm_100 with its ptxas-blackwell).
 """
 
 from typing import NamedTuple, Optional
@@ -97,6 +97,23 @@ MUTATIONS = [
          "cp.async.cg.shared.global [ %r153 + 0 ], [ %rd114 + 0 ], 0x10, %r154;",
          "cp.async.cg.shared.global [ %r153 + 0 ], [ %rd114 + 0 ], 0x10, 8;"),
         ("persistent_matmul.sm_90-0", "lost accumulator", "mov.pred %p10, -1;", "mov.pred %p10, 0;"),
+        ("scaled_matmul.sm_100-0", "removed wait of a product",
+         "mbarrier.try_wait.parity.shared.b64 complete, [%r71], %r72;", "mov.pred complete, -1;"),
+        ("scaled_matmul.sm_100-0", "removed commit",
+         "@%p7 tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%rd25];", None),
+        ("scaled_matmul.sm_100-0", "removed wait of a store", "tcgen05.wait::st.sync.aligned;", None, "", 2),
+        ("scaled_matmul.sm_100-0", "lost accumulator", "mov.pred %p8, -1;", "mov.pred %p8, 0;"),
+        ("scaled_matmul.sm_100-0", "wrong byte of the scale factors", "mov.b32 %r69, 681575568;",
+         "mov.b32 %r69, 144704640;"),
+        ("scaled_matmul.sm_100-0", "swapped operands",
+         "@%p7 tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.sca"
+         "le_vec::1X [ %r65 + 0 ], %rd23, %rd24, %r69, [ %r67 + 0 ], [ %r68 + 0 ], %p8;",
+         "@%p7 tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.sca"
+         "le_vec::1X [ %r65 + 0 ], %rd23, %rd24, %r69, [ %r68 + 0 ], [ %r67 + 0 ], %p8;"),
+        ("flash_attention.sm_100-0", "removed wait of a store", "tcgen05.wait::st.sync.aligned;", None, "", 2),
+        ("flash_attention.sm_100-0", "wrong column of tensor memory",
+         "@%p19 tcgen05.mma.cta_group::1.kind::f16 [ %r1565 + 0 ], [ %r986 + 8 ], %rd72, %r360, %p18;",
+         "@%p19 tcgen05.mma.cta_group::1.kind::f16 [ %r1565 + 0 ], [ %r986 + 0 ], %rd72, %r360, %p18;"),
         ("cumulative_sum-0", "swapped operands", "selp.f32 %r29, %r13, %r28, %p7;", "selp.f32 %r29, %r28, %r13, %p7;"),
         ("cumulative_sum-0", "wrong shuffle lane", "shfl.sync.up.b32 %r33, %r32, 4, 0, -1;",
          "shfl.sync.up.b32 %r33, %r32, 2, 0, -1;"),

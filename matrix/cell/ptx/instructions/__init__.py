@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     arithmetic,
     asynchronous,
     bits,
+    blackwell,
     compare,
     control,
     convert,

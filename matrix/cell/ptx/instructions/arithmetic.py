@@ -60,8 +60,44 @@ def _narrowed(low, wide, type_name, rounding):
     return f"({wide})"
 
 
+def _mixed(instruction):
+    """Of add, sub and fma: the type of the first operands where it is narrower than the float32 of the rest."""
+    modifiers = instruction.modifiers
+    return (
+        modifiers[-1] if modifiers[-2:-1] == ["f32"] and modifiers[-1] in ("f16", "bf16") else None
+    )
+
+
+def _mixed_precision(low, instruction, narrow):
+    """add, sub and fma of f16 or bf16 with float32: all is computed and rounded once, as float32."""
+    check_modifiers(instruction, ("f32", "sat") + _ROUNDINGS)
+    *first, last = instruction.operands[1:]
+    values = [low.read(operand, narrow) for operand in first]
+    if narrow == "f16":
+        values = [f"{value}.astype(f4)" for value in values]
+    c = low.read(last, "f32")
+    rounding = _rounding(instruction)
+    if instruction.name == "fma":
+        a, b = values
+        exact = f"floats.fma_directed({a}, {b}, {c}, '{rounding}')"
+        value = f"floats.fma_f32({a}, {b}, {c})"
+    else:
+        sign = "" if instruction.name == "add" else "-"
+        exact = f"floats.sum_directed({values[0]}, {sign}{c}, '{rounding}')"
+        value = f"({values[0]} {sign or '+'} {c})"
+    if rounding != "rn":
+        value = _narrowed(low, exact, "f32", rounding)
+    if "sat" in instruction.modifiers:
+        value = f"floats.clamp01({value})"
+    low.write(instruction.operands[0], value, "f32")
+
+
 @lowers("add", "sub")
 def add(low, instruction):
+    narrow = _mixed(instruction)
+    if narrow:
+        _mixed_precision(low, instruction, narrow)
+        return
     sign = "+" if instruction.name == "add" else "-"
     type_name = instruction.modifiers[-1]
     kind = type_of(type_name).kind
@@ -170,6 +206,10 @@ def mad(low, instruction):
 
 @lowers("fma")
 def fma(low, instruction):
+    narrow = _mixed(instruction)
+    if narrow:
+        _mixed_precision(low, instruction, narrow)
+        return
     type_name = instruction.modifiers[-1]
     check_modifiers(instruction, ("ftz", "sat", "relu") + _ROUNDINGS)
     a, b, c = _operands(low, instruction, type_name)

@@ -3,13 +3,16 @@
 import re
 
 from ..lowering import lowers
-from ..tensor_cores import FORMS
+from ..tensor_cores import FORMS, SCALED_FORMS
 
 
 @lowers("mma")
 def mma(low, instruction):
     modifiers = instruction.modifiers
     shape = next(part for part in modifiers if re.fullmatch(r"m\d+n\d+k\d+", part))
+    if "block_scale" in modifiers:
+        _scaled(low, instruction, shape)
+        return
     kinds = modifiers[-4:]
     d, a, b, c = instruction.operands[:4]
     if shape == "m8n8k4" and kinds == ["f64"] * 4:
@@ -27,6 +30,50 @@ def mma(low, instruction):
     saturate = "satfinite" in modifiers
     found = low.temporary(f"S.tensor_cores.mma('{shape}', {tuple(kinds)}, {values}, {saturate})")
     for place, destination in enumerate(low.registers(d)):
+        low.write(destination, f"{found}[{place}]", "b32")
+
+
+# Factors of a row or column, by the name of their number.
+_BLOCKS = {"scale_vec::1X": 1, "scale_vec::2X": 2, "scale_vec::4X": 4}
+_SCALED = {("mxf8f6f4", 1, "ue8m0"), ("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue8m0"),
+           ("mxf4nvf4", 4, "ue4m3")}  # fmt: skip
+
+
+def _scaled(low, instruction, shape):
+    """mma.sync with a factor for each block of K (sm_120)."""
+    modifiers, operands = instruction.modifiers, instruction.operands
+    *kinds, scale_kind = modifiers[-5:]
+    vector = next((part for part in modifiers if part in _BLOCKS), "")
+    kind = next(part for part in modifiers if part.startswith("kind::"))[len("kind::") :]
+    known = {
+        "sync",
+        "aligned",
+        "row",
+        "col",
+        "block_scale",
+        f"kind::{kind}",
+        vector,
+        shape,
+        *modifiers[-5:],
+    }
+    if (kind, _BLOCKS.get(vector), scale_kind) not in _SCALED or set(modifiers) - known:
+        raise instruction.unsupported()
+    d_kind, a_kind, b_kind, c_kind = kinds
+    if {(kind, shape, a_kind), (kind, shape, b_kind)} - SCALED_FORMS.keys() or (d_kind, c_kind) != (
+        "f32",
+        "f32",
+    ):
+        raise instruction.unsupported()
+    a, b, c = (low.values(part, "b32") for part in operands[1:4])
+    scales = []
+    for value, which in (operands[4:6], operands[6:8]):
+        byte, thread = map(low.integer, low.registers(which))
+        scales.append(f"({low.read(value, 'b32')}, {byte}, {thread})")
+    found = low.temporary(
+        f"S.tensor_cores.mma_scaled({(kind, shape, a_kind)}, {(a_kind, b_kind)}, {a}, {b}, {c}, ({', '.join(scales)}), "
+        f"{_BLOCKS[vector]}, '{scale_kind}')"
+    )
+    for place, destination in enumerate(low.registers(operands[0])):
         low.write(destination, f"{found}[{place}]", "b32")
 
 

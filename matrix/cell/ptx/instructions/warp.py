@@ -53,12 +53,27 @@ def match(low, instruction):
 def redux(low, instruction):
     _membership(instruction)
     mode, type_name = instruction.modifiers[1], instruction.modifiers[-1]
-    if mode not in ("add", "min", "max", "and", "or", "xor") or type_name == "f32":
+    if type_name == "f32":
+        _redux_f32(low, instruction, mode)
+        return
+    if mode not in ("add", "min", "max", "and", "or", "xor"):
         raise instruction.unsupported()
     value = low.read(instruction.operands[1], type_name)
     low.write(
         instruction.operands[0], f"S.warps.reduce('{mode}', {value}, {low.condition})", type_name
     )
+
+
+def _redux_f32(low, instruction, mode):
+    """min and max of float32: NaN loses, or wins with .NaN; .abs takes the sizes."""
+    more = set(instruction.modifiers[2:-1])
+    if mode not in ("min", "max") or more - {"abs", "NaN"}:
+        raise instruction.unsupported()
+    value = low.read(instruction.operands[1], "f32")
+    if "abs" in more:
+        value = f"np.abs({value})"
+    call = f"S.warps.reduce_f32('{mode}', {value}, {low.condition}, {'NaN' in more})"
+    low.write(instruction.operands[0], call, "f32")
 
 
 @lowers("elect")

@@ -1,0 +1,391 @@
+"""tcgen05.mma and tcgen05.cp: what one thread has the tensor core do, and tcgen05.commit, by which others hear of it.
+
+Nothing is done when it is issued: operands are read, and results written, when somebody asks the mbarrier of a commit
+that covers them: as late as a device may. What the same thread issued before comes first, in its order.
+"""
+
+import re
+from typing import Any, List, NamedTuple
+
+import numpy as np
+
+from .descriptors import Descriptor, Shape
+from .errors import Unsupported
+from .floats import FP4, FP8, scale_factors
+from .operands import offsets, swizzled
+from .tensor_cores import elements
+from .types import f2, f4, f8, i4, i8, u1, u2, u4, u8
+
+# Bytes of an element as it lies in memory; 4-bit floats lie by two.
+_BYTES = {"f16": 2, "bf16": 2, "tf32": 4}
+# Bytes of K that one instruction takes.
+_DEPTH_BYTES = 32
+
+
+class _Issued(NamedTuple):
+    """A product or copy that is not done: `ctas`, `threads` (n,) who issued it; `work` is called with rows of them."""
+
+    number: int
+    ctas: np.ndarray
+    threads: np.ndarray
+    work: Any
+    # Where it writes: lane and column of its first cell (n,), lanes of a quarter, columns.
+    where: Any
+
+
+class _Commit(NamedTuple):
+    number: int
+    barrier: np.ndarray
+    ctas: np.ndarray
+    threads: np.ndarray
+
+
+class TensorProducts:
+    def __init__(self, machine):
+        self.machine = machine
+        self.shape = (machine.ctas, machine.threads)
+        self._number = 0
+        self._issued: List[_Issued] = []
+        self._commits: List[_Commit] = []
+
+    # ---------------------------------------------------------------- what is under way
+
+    def _lanes(self, condition):
+        if condition is None:
+            return np.nonzero(np.ones(self.shape, bool))
+        return np.nonzero(np.broadcast_to(condition, self.shape))
+
+    def _of(self, value, lanes):
+        return np.broadcast_to(value, self.shape)[lanes]
+
+    def _issue(self, lanes, work, where):
+        self._number += 1
+        self._issued.append(_Issued(self._number, lanes[0], lanes[1], work, where))
+        self.machine.progress += 1
+
+    def commit(self, at, address, condition):
+        """tcgen05.commit: the mbarrier gets an arrival when all that the thread issued before is done."""
+        lanes = self._lanes(condition)
+        if not len(lanes[0]):
+            return
+        shared = self.machine.shared
+        address = np.broadcast_to(address, self.shape)
+        active = np.zeros(self.shape, bool)
+        active[lanes] = True
+        shared.check(at, "mbarrier", np.where(active, address, address[lanes][0]), active, 8)
+        index = shared.flat(address)[lanes] // 8
+        if self.machine.watch is not None:
+            self.machine.watch.committed(self.machine, at, index, lanes)
+        self._number += 1
+        self._commits.append(_Commit(self._number, index, *lanes))
+        self.machine.progress += 1
+
+    def land(self, objects):
+        """Do what the oldest commit of each of the mbarriers `objects` waits for; whether there was any."""
+        left = set(objects.tolist())
+        for place, commit in enumerate(self._commits):
+            mine = np.array([one in left for one in commit.barrier.tolist()], bool)
+            if not mine.any():
+                continue
+            left -= set(commit.barrier[mine].tolist())
+            self._do(commit.number, commit.ctas[mine], commit.threads[mine])
+            rest = ~mine
+            self._commits[place] = _Commit(
+                commit.number, commit.barrier[rest], commit.ctas[rest], commit.threads[rest]
+            )
+            self.machine.mbarriers.arrive(commit.barrier[mine])
+            if not left:
+                break
+        found = len(left) < len(objects)
+        self._commits = [commit for commit in self._commits if len(commit.barrier)]
+        return found
+
+    def _do(self, number, ctas, threads):
+        """Do all that the threads have issued before `number`."""
+        who = np.zeros(self.shape, bool)
+        who[ctas, threads] = True
+        kept = []
+        for one in self._issued:
+            mine = (
+                who[one.ctas, one.threads] if one.number < number else np.zeros(len(one.ctas), bool)
+            )
+            if not mine.any():
+                kept.append(one)
+                continue
+            one.work(mine)
+            if not mine.all():
+                rest = ~mine
+                left = one.work
+                where = tuple(part[rest] if np.ndim(part) else part for part in one.where)
+                rows = np.flatnonzero(rest)
+                kept.append(
+                    _Issued(
+                        one.number, one.ctas[rest], one.threads[rest], _part(left, rows, len(mine)), where
+                    )
+                )  # fmt: skip
+        self._issued = kept
+
+    def pending(self, ctas, rows, columns):
+        """Which of the cells (n, …) of the CTAs (n,) something under way may still write; None where none."""
+        if not self._issued:
+            return None
+        found = None
+        seen = set()
+        for one in self._issued:
+            lane, column, quarter, count = one.where
+            key = (one.ctas.tobytes(), lane.tobytes(), column.tobytes(), quarter, count)
+            if key in seen:
+                continue
+            seen.add(key)
+            first = np.full(self.shape[0], -1, i8)
+            base = np.zeros(self.shape[0], i8)
+            first[one.ctas], base[one.ctas] = column, lane
+            start = first[ctas].reshape(-1, *[1] * (columns.ndim - 1))
+            low = base[ctas].reshape(start.shape) % 32
+            hit = (start >= 0) & (columns >= start) & (columns < start + count)
+            hit &= (rows % 32 >= low) & (rows % 32 < low + quarter)
+            if hit.any():
+                found = hit if found is None else found | hit
+        return found
+
+    # ---------------------------------------------------------------- products
+
+    def multiply(self, at, kind, d, a, b, idesc, accumulate, scales, condition):
+        """tcgen05.mma of one CTA.
+
+        Args:
+            kind: of `.kind::…`.
+            d: address in tensor memory.
+            a: ("shared", descriptor) or ("tensor", address).
+            idesc: the instruction descriptor.
+            accumulate: whether D is added.
+            scales: None, or (address of A's, address of B's, elements of K that share a factor).
+        """
+        lanes = self._lanes(condition)
+        if not len(lanes[0]):
+            return
+        ctas, threads = lanes
+        if len(np.unique(ctas)) < len(ctas):
+            # A product by several threads of a CTA is as many products.
+            for place in np.unique(threads):
+                one = np.zeros(self.shape, bool)
+                one[ctas[threads == place], place] = True
+                self.multiply(at, kind, d, a, b, idesc, accumulate, scales, one)
+            return
+        codes = np.unique(self._of(idesc, lanes))
+        if len(codes) > 1:
+            raise Unsupported("tcgen05.mma with several instruction descriptors at once")
+        shape = Shape(kind, int(codes[0]))
+        if scales is not None:
+            shape.blocks = shape.depth // scales[2]
+        address = self._of(d, lanes).astype(i8)
+        lane, column = address >> 16, address & 0xFFFF
+        quarter = 32 if shape.m == 128 else 16
+        row = np.arange(shape.m)
+        rows = lane[:, None, None] + (row // quarter * 32 + row % quarter)[None, :, None]
+        columns = column[:, None, None] + np.arange(shape.n)[None, None]
+        rows, columns = np.broadcast_arrays(rows, columns)
+        memory = self.machine.tensor_memory
+        memory.check(at, "tcgen05.mma", ctas, threads, rows, columns)
+        left = self._operand(at, lanes, a, shape.m, shape.a, shape, shape.transposed[0])
+        right = self._operand(
+            at, lanes, ("shared", b), shape.n, shape.b, shape, shape.transposed[1]
+        )
+        adds = self._of(accumulate, lanes)
+        scaled = None
+        if scales is not None:
+            scaled = [
+                self._scales(at, lanes, where, count, shape, place)
+                for where, count, place in ((scales[0], shape.m, 0), (scales[1], shape.n, 1))
+            ]
+        cells, negate = memory.cells, shape.negated
+
+        def work(mine):
+            x, y = left(mine), right(mine)
+            if scaled is not None:
+                x, y = x.astype(f8) * scaled[0](mine), y.astype(f8) * scaled[1](mine)
+            total = np.matmul(x, y.transpose(0, 2, 1))
+            if negate:
+                total = -total
+            where = (ctas[mine][:, None, None], rows[mine], columns[mine])
+            old = cells[where]
+            cells[where] = _accumulated(total, old, adds[mine], shape.d)
+
+        self._issue(lanes, work, (lane, column, quarter, shape.n))
+
+    def _operand(self, at, lanes, operand, count, kind, shape, transposed):
+        """A function of which lanes: the elements (lanes, count, depth) of an operand, read when it is called."""
+        where, value = operand
+        value = self._of(value, lanes)
+        if where == "tensor":
+            return self._in_tensor_memory(at, lanes, value.astype(i8), kind, shape)
+        machine, shared = self.machine, self.machine.shared
+        size = _BYTES.get(kind, 1)
+        packed = kind == "e2m1"
+        depth = _DEPTH_BYTES // size
+        forms = np.unique(value >> u8(14))
+        if len(forms) > 1:
+            raise Unsupported("tcgen05.mma with descriptors of different layouts")
+        layout = Descriptor(int(value[0]))
+        if packed and transposed:
+            raise Unsupported("tcgen05.mma of 4-bit floats that are not K-major")
+        place = offsets(
+            count, depth, size, bool(transposed), layout.leading, layout.stride, layout.span
+        )
+        start = ((value & u8(0x3FFF)) << u8(4)).astype(i8)
+        address = swizzled(start[:, None, None] + place, layout.span)
+        if machine.watch is not None:
+            # Of 4-bit floats in 16 bytes the upper eight are padding.
+            read_at = (
+                address[..., np.arange(depth) % 16 < 8]
+                if packed and not shape.dense_fp4
+                else address
+            )
+            machine.watch.multiplying(machine, at, lanes, read_at, size)
+        bad = shared.outside(
+            (address if shared.cluster == 1 else address & 0xFFFFFF).astype(u4), size
+        )
+        if bad is not None:
+            first = int(address[bad].flat[0])
+            lane = (int(lanes[0][0]), int(lanes[1][0]))
+            told = f"tcgen05.mma of {size} bytes"
+            raise machine.fault(
+                "out-of-bounds", told, "shared", first, lane, at, shared.nearest(first)
+            )
+        index = (shared.base[lanes[0]][:, :, None] + address) // size
+        data = shared.data[size]
+
+        def read(mine):
+            raw = np.ascontiguousarray(data[index[mine]])
+            return decoded(raw, kind, shape.dense_fp4)
+
+        return read
+
+    def _in_tensor_memory(self, at, lanes, address, kind, shape):
+        lane, column = address >> 16, address & 0xFFFF
+        quarter = 32 if shape.m == 128 else 16
+        row = np.arange(shape.m)
+        rows = lane[:, None, None] + (row // quarter * 32 + row % quarter)[None, :, None]
+        columns = column[:, None, None] + np.arange(_DEPTH_BYTES // 4)[None, None]
+        rows, columns = np.broadcast_arrays(rows, columns)
+        memory = self.machine.tensor_memory
+        memory.check(at, "tcgen05.mma of A", lanes[0], lanes[1], rows, columns)
+        cells, ctas = memory.cells, lanes[0]
+
+        def read(mine):
+            raw = np.ascontiguousarray(cells[ctas[mine][:, None, None], rows[mine], columns[mine]])
+            if kind in ("f16", "bf16", "tf32", "s8", "u8"):
+                return elements(raw, kind)
+            return decoded(raw.view(u1), kind, shape.dense_fp4)
+
+        return read
+
+    def _scales(self, at, lanes, value, count, shape, which):
+        """A function of which lanes: the factors (lanes, count, depth) of an operand's elements."""
+        address = self._of(value, lanes).astype(i8)
+        ctas = lanes[0]
+        lane, column = address >> 16, address & 0xFFFF
+        row = np.arange(count)
+        rows = lane[:, None, None] + (row % 32)[None, :, None] + (32 * np.arange(4))[None, None]
+        columns = column[:, None, None] + (row // 32)[None, :, None]
+        rows, columns = np.broadcast_arrays(rows, columns)
+        memory = self.machine.tensor_memory
+        memory.check(at, "tcgen05.mma of scales", ctas, lanes[1], rows, columns)
+        cells, blocks = memory.cells, shape.blocks
+        first = shape.scale_ids[which]
+
+        def read(mine):
+            raw = np.ascontiguousarray(cells[ctas[mine][:, None, None], rows[mine], columns[mine]])
+            raw = raw[..., None].view(u1)[..., first : first + blocks]
+            # Each quarter of the lanes has to hold the same; what a device does else is not known.
+            factor = scale_factors(raw[:, :, 0], shape.scale_kind)
+            factor = np.where((raw == raw[:, :, :1]).all(2), factor, np.nan)
+            return np.repeat(factor, shape.depth // blocks, 2)
+
+        return read
+
+    # ---------------------------------------------------------------- copies
+
+    def copy(self, at, shape, address, descriptor, condition):
+        """tcgen05.cp of 32 lanes of 128 bits to all four quarters, or of 128 lanes of 256 or 128 bits."""
+        lanes = self._lanes(condition)
+        if not len(lanes[0]):
+            return
+        ctas = lanes[0]
+        target = self._of(address, lanes).astype(i8)
+        value = self._of(descriptor, lanes)
+        layout = Descriptor(int(value[0]))
+        if len(np.unique(value >> u8(14))) > 1:
+            raise Unsupported("tcgen05.cp with descriptors of different layouts")
+        count, bits = map(int, re.findall(r"\d+", shape.split(".")[-1])[:2])
+        words = bits // 32
+        start = ((value & u8(0x3FFF)) << u8(4)).astype(i8)
+        place = offsets(count, words, 4, False, layout.leading, layout.stride, layout.span)
+        source = swizzled(start[:, None, None] + place, layout.span)
+        shared = self.machine.shared
+        if self.machine.watch is not None:
+            self.machine.watch.multiplying(self.machine, at, lanes, source, 4)
+        bad = shared.outside((source if shared.cluster == 1 else source & 0xFFFFFF).astype(u4), 4)
+        if bad is not None:
+            first = int(source[bad].flat[0])
+            lane = (int(ctas[0]), int(lanes[1][0]))
+            raise self.machine.fault(
+                "out-of-bounds", "tcgen05.cp", "shared", first, lane, at, shared.nearest(first)
+            )
+        index = (shared.base[ctas][:, :, None] + source) // 4
+        times = 4 if shape.startswith("warpx4") else 1
+        lane, column = target >> 16, target & 0xFFFF
+        rows = lane[:, None, None] + np.arange(count * times)[None, :, None]
+        columns = column[:, None, None] + np.arange(words)[None, None]
+        rows, columns = np.broadcast_arrays(rows, columns)
+        memory = self.machine.tensor_memory
+        memory.check(at, "tcgen05.cp", ctas, lanes[1], rows, columns)
+        cells, data = memory.cells, shared.data[4]
+
+        def work(mine):
+            values = np.tile(data[index[mine]], (1, times, 1))
+            cells[ctas[mine][:, None, None], rows[mine], columns[mine]] = values
+
+        self._issue(lanes, work, (lane, column, 32, words))
+
+
+def _part(work, rows, count):
+    """`work` for those `rows` of its lanes that are left."""
+
+    def some(mine):
+        whole = np.zeros(count, bool)
+        whole[rows[mine]] = True
+        work(whole)
+
+    return some
+
+
+def decoded(raw, kind, dense):
+    """The values of the elements `raw` (…, depth); 4-bit floats lie in the last axis as bytes."""
+    if kind in FP8:
+        return FP8[kind][raw]
+    if kind == "e2m1":
+        if not dense:
+            # 16 elements in 8 bytes, and 8 of padding.
+            raw = raw.reshape(*raw.shape[:-1], -1, 16)[..., :8]
+            raw = raw.reshape(*raw.shape[:-2], -1)
+        both = np.stack([raw & u1(15), raw >> u1(4)], -1)
+        return FP4[both.reshape(*raw.shape[:-1], -1)]
+    if kind == "f16":
+        return raw.view(f2).astype(f4)
+    if kind in ("s8", "u8"):
+        return elements(raw.view(u4), kind)
+    return elements(raw if kind == "tf32" else raw.view(u2), kind)
+
+
+def _accumulated(total, old, adds, kind):
+    """total + old as the raw bits of cells (lanes, M, N); `old` counts where `adds`."""
+    adds = adds[:, None, None]
+    if kind == "s32":
+        before = np.where(adds, old.view(i4).astype(i8), i8(0))
+        return (total.astype(i8) + before).astype(u4)
+    if kind == "f16":
+        before = np.where(adds, old.astype(u2).view(f2).astype(f4), f4(0))
+        return (total + before).astype(f2).view(u2).astype(u4)
+    before = np.where(adds, old.view(f4), f4(0))
+    return (total + before).astype(f4).view(u4)
