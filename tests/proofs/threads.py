@@ -124,7 +124,7 @@ def _of_cells(cells: Cells, records: Mapping[str, Sequence[Record]], why: str) -
         _of_mode(cells, records.get(cells.triton, ()), mode) for mode in ("bare", "shimmed")
     )
     if not bare:
-        return Found(command=command, why=why or "not run")
+        return Found(command=command, why="not run")
     if cells.beside:
         before = _of_mode(cells, records.get(cells.beside, ()), "bare")
         changes = [
@@ -245,7 +245,9 @@ def main() -> int:
         for text in options.column:
             triton, _, where = text.partition("=")
             columns[triton] = Column(*where.split(":", 1))
-        asked = [one for one in threads if options.only in f"{one.threads} {one.cells}"]
+        asked = [
+            one for one in threads if options.only in f"{one.threads} {one.cells} {one.command}"
+        ]
         run_cells([one.cells for one in asked if one.cells], columns, options.work)
         for one in asked:
             if one.command:
