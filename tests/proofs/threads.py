@@ -103,12 +103,12 @@ def load(path: Path = DATA) -> tuple[Thread, ...]:
 def found(
     thread: Thread, records: Mapping[str, Sequence[Record]], said: Mapping[str, str]
 ) -> Found:
-    """`records`: of each Triton; `said`: of each command, as one line."""
+    """`records`: of each Triton; `said`: by a Triton and a command, what it said, as one line."""
     if thread.cells is not None:
         return _of_cells(thread.cells, records, thread.why)
     if thread.command is not None:
         line = told(thread.command)
-        output = said.get(line)
+        output = said.get(f"{thread.command.triton} {line}")
         if output is None:
             return Found(command=line, why="not run")
         match = re.search(thread.command.seen, output)
@@ -249,9 +249,11 @@ def main() -> int:
             one for one in threads if options.only in f"{one.threads} {one.cells} {one.command}"
         ]
         run_cells([one.cells for one in asked if one.cells], columns, options.work)
-        for one in asked:
-            if one.command:
-                run_command(one.command, columns, options.work)
+        commands = {
+            (one.command.triton, told(one.command)): one.command for one in asked if one.command
+        }
+        for command in commands.values():
+            run_command(command, columns, options.work)
     records, days, versions = kept(options.work)
     said = (
         json.loads(_said(options.work).read_text("utf-8")) if _said(options.work).exists() else {}
@@ -295,7 +297,7 @@ def run_command(command: Command, columns: Mapping[str, Column], work: Path) -> 
     print(told(command), flush=True)
     said = json.loads(_said(work).read_text("utf-8")) if _said(work).exists() else {}
     # Of a terminal's lines, one text.
-    said[told(command)] = " ".join(crosswarp(argv, column, work).split())
+    said[f"{command.triton} {told(command)}"] = " ".join(crosswarp(argv, column, work).split())
     _said(work).write_text(json.dumps(said, indent=1), encoding="utf-8")
 
 
