@@ -148,9 +148,10 @@ def _of_cells(cells: Cells, records: Mapping[str, Sequence[Record]], why: str) -
     # Healed is what is green with the shims and was red without, of every configuration that was.
     healed = bool(shimmed) and not any(one.red for one in shimmed)
     healed = healed and any(one.outcome == "pass" for one in shimmed)
-    # A shim that acts before a launch, as while a kernel is decorated, is told by the record that explains the red.
-    acted = {name for one in shimmed for name in one.shims} or {_shim_of(one.issue) for one in red}
-    shims = tuple(sorted(filter(None, acted))) if healed else ()
+    # The record that explains the red names its shim; others may act on the same launch, or none while it is decorated.
+    acted = {name for one in shimmed for name in one.shims}
+    healing = set(filter(None, (_shim_of(one.issue) for one in red))) or acted
+    shims = tuple(sorted(healing)) if healed else ()
     return Found(f"red bare: {red[0].outcome}", red[0].fingerprint, shims, command)
 
 
