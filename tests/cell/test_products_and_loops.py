@@ -5,7 +5,13 @@ import targets
 import torch
 
 from crosswarp import compat
-from crosswarp.kernels.known_issues import batched_dot, dot_precision, flattened_loops
+from crosswarp.compat.shims import scanned_product as scans
+from crosswarp.kernels.known_issues import (
+    batched_dot,
+    dot_precision,
+    flattened_loops,
+    scanned_product,
+)
 from crosswarp.matrix.cell import virtual_gpu
 from crosswarp.matrix.cell.virtual_gpu import launches
 
@@ -40,6 +46,30 @@ def test_a_product_of_two_dimensions_is_left_alone(in_fork):
         return acted(lambda: dot_precision.launch(one, one, "ieee"), targets.SM_80, "batched_dot")
 
     assert in_fork(run) == []
+
+
+@pytest.mark.triton(">=3.3,<3.7")
+@pytest.mark.parametrize("rows, warps", [(32, 4), (64, 8)])
+def test_a_scan_of_one_column_beside_a_product_is_compiled(in_fork, rows, warps):
+    def run():
+        g, a = torch.ones(rows), torch.ones(rows, 16, dtype=torch.float16)
+        one = lambda: scanned_product.launch(g, a, a.T.contiguous(), warps)  # noqa: E731
+        return acted(one, targets.SM_80, "scanned_product")
+
+    assert in_fork(run) == ["scanned_product"]
+
+
+def test_only_a_scan_of_one_column_beside_a_product_is_looked_for():
+    def ir(types, other="tt.dot"):
+        scan = f'%1 = "tt.scan"(%0) <{{axis = 0 : i32}}> ({{\n tt.scan.return %2 : f32\n}}) : ({types}) -> {types}'
+        return f"{scan}\n%3 = {other} %1"
+
+    assert scans.scans_a_column(ir("tensor<64x1xf32>")) and scans.scans_a_column(
+        ir("tensor<1x64xf32>")
+    )
+    assert not scans.scans_a_column(ir("tensor<64x16xf32>"))
+    assert not scans.scans_a_column(ir("tensor<64xf32>"))
+    assert not scans.scans_a_column(ir("tensor<64x1xf32>", "arith.addf"))
 
 
 @pytest.mark.triton(">=3.0")

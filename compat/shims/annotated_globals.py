@@ -1,0 +1,65 @@
+"""A global that is annotated as a constexpr, ``BLOCK: tl.constexpr = 64``, is refused in kernels from Triton 3.3 on.
+
+Up to 3.2 it was one of the two ways that its error message named. With the shim a kernel reads it as it did; its value
+is in the key of what is compiled, which in 3.2 it was not. A global without the annotation is refused as before.
+"""
+
+import hashlib
+from typing import Any, List, Mapping, Tuple
+
+from ..acts import note_acted
+from ..record import Patches, Shim
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: NameError: Cannot access global variable … from within @jit'ed function.
+    # Window: Triton 3.3 and later, every target. Link: triton-lang/triton: code_generator.py of 3.2 and 3.3.
+    # Breakpoint: none, they mean it; when no library annotates its globals.
+    from triton.compiler.code_generator import CodeGenerator
+    from triton.compiler.compiler import ASTSource
+
+    is_constexpr, own_hash = CodeGenerator._is_constexpr_global, ASTSource.hash
+
+    def is_constexpr_or_annotated(self: Any, name: str) -> bool:
+        if is_constexpr(self, name):
+            return True
+        if not is_annotated(self.gscope, name):
+            return False
+        note_acted(SHIM.name)
+        return True
+
+    def hash_with_values(self: Any) -> str:
+        # What is read is known once it is hashed.
+        key = own_hash(self)
+        values = annotated_values(getattr(self.fn, "used_global_vals", {}))
+        return hashlib.sha256(f"{key} {values}".encode()).hexdigest() if values else key
+
+    patches.set(CodeGenerator, "_is_constexpr_global", is_constexpr_or_annotated)
+    patches.set(ASTSource, "hash", hash_with_values)
+
+
+def is_annotated(scope: Mapping[str, Any], name: str) -> bool:
+    """Whether `name`, a global of this scope, is annotated as a constexpr, by the type or by its name."""
+    said = scope.get("__annotations__", {}).get(name)
+    called = said if isinstance(said, str) else getattr(said, "__name__", "")
+    return name in scope and called.split(".")[-1] == "constexpr"
+
+
+def annotated_values(used: Mapping[Tuple[str, int], Tuple[Any, Any]]) -> List[Tuple[str, str]]:
+    """Of the globals that a kernel uses, as Triton keeps them, the values of those that are annotated."""
+    return sorted(
+        (name, repr(value))
+        for (name, _), (value, scope) in used.items()
+        if is_annotated(scope, name)
+    )
+
+
+SHIM = Shim(
+    name="annotated_globals",
+    issue="annotated-globals",
+    window=">=3.3",
+    symptom="NameError: Cannot access global variable BLOCK from within @jit'ed function",
+    link="https://github.com/triton-lang/triton/blob/release/3.3.x/python/triton/compiler/code_generator.py",
+    delete_when="no library annotates its globals",
+    apply=apply,
+)

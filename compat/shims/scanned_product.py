@@ -1,0 +1,89 @@
+"""A cumulative sum of one column that meets a matrix product fails an assertion of the compiler from Triton 3.3 to 3.6.
+
+``tl.cumsum(scale[:, None], 0) * tl.dot(a, b)``: a pass that removes conversions of layouts lets the scan take on the
+product's layout, where one column has copies in many threads, which the scan's lowering counts wrong. A kernel with a
+scan of such a column and a product is compiled without that pass, and keeps all its conversions.
+
+Cost: such a kernel keeps conversions through shared memory that others lose; bare, most of them do not compile. Every
+other kernel becomes what it was; those with a scan and a product are compiled once more, under a key of their own.
+"""
+
+import functools
+import re
+import threading
+from typing import Any, Callable, Iterable
+
+from ..acts import note_acted
+from ..code_generator import key_with_revision, revision_of
+from ..record import Patches, Shim
+
+_SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
+_DOT = re.compile(r"\bdot\b")
+# In the IR: "tt.scan"(%x) <{axis = 0 …}> ({ … }) : (tensor<64x1xf32>) -> …
+_SCAN = re.compile(r'"tt\.scan"\(.*?\}\) : \(([^)]*)\)', re.DOTALL)
+_COLUMN = re.compile(r"tensor<(\d+x1|1x\d+)x")
+
+
+class _State(threading.local):
+    leave_out = False
+
+
+_state = _State()
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: ScanOpToLLVM.cpp … AddPartialReduce … Assertion failed, then RuntimeError: PassManager::run failed.
+    # Window: Triton 3.3 to 3.6; NVIDIA's targets. Link: triton-lang/triton#7817.
+    # Breakpoint: Triton 3.7 compiles these kernels.
+    import triton
+    import triton._C.libtriton as module
+
+    backend = triton.backends.backends["nvidia"].compiler
+    passes, make_ttgir = module.passes.ttgpuir, backend.make_ttgir
+    remove = passes.add_remove_layout_conversions
+
+    def remove_unless_left_out(*args: Any) -> None:
+        if not _state.leave_out:
+            remove(*args)
+
+    patches.set(passes, "add_remove_layout_conversions", remove_unless_left_out)
+    patches.set(backend, "make_ttgir", staticmethod(_looking(make_ttgir)))
+    key_with_revision(patches, _may_concern, functools.partial(revision_of, __file__))
+
+
+def _looking(make_ttgir: Callable) -> Callable:
+    @functools.wraps(make_ttgir)
+    def make_ttgir_looking(mod: Any, *args: Any, **kwargs: Any) -> Any:
+        _state.leave_out = scans_a_column(str(mod))
+        try:
+            if _state.leave_out:
+                note_acted(SHIM.name)
+            return make_ttgir(mod, *args, **kwargs)
+        finally:
+            _state.leave_out = False
+
+    return make_ttgir_looking
+
+
+def scans_a_column(ir: str) -> bool:
+    """Whether a kernel, as IR of Triton's, has a matrix product and a scan of a single column or row."""
+    return "tt.dot" in ir and any(_COLUMN.search(types) for types in _SCAN.findall(ir))
+
+
+def _may_concern(reached: Iterable[Any]) -> bool:
+    sources = [getattr(item, "src", None) for item in reached]
+    return all(
+        any(isinstance(source, str) and words.search(source) for source in sources)
+        for words in (_SCANS, _DOT)
+    )
+
+
+SHIM = Shim(
+    name="scanned_product",
+    issue="triton-7817",
+    window=">=3.3,<3.7",
+    symptom="ScanOpToLLVM.cpp: AddPartialReduce: Assertion failed, from a tl.cumsum of one column beside a tl.dot",
+    link="https://github.com/triton-lang/triton/issues/7817",
+    delete_when="no column of Triton 3.3 to 3.6 is left",
+    apply=apply,
+)
