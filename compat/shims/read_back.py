@@ -1,0 +1,136 @@
+"""A pipelined loop that stores something and then loads it gets what was there before.
+
+The pipeliner takes it that a loop does not write what it loads, and starts the load of a later turn ahead of the store
+that comes before it. A kernel with a loop that loads through a pointer through which it has stored above, in the same
+turn, is compiled without pipelining its loads.
+
+Cost: such a kernel waits for its loads. Every other kernel becomes what it was; one whose source has a store above a
+load is compiled once more, under a key of its own. Not healed: a load of what an earlier turn has stored below it.
+"""
+
+import functools
+import re
+import threading
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Set
+
+from ..acts import note_acted
+from ..code_generator import key_with_revision, revision_of
+from ..record import Patches, Shim
+
+_STORE, _LOAD = re.compile(r"\b(?:store|atomic_\w+)\b"), re.compile(r"\bload\b")
+_LOOP = re.compile(r"^\s*(?:for|while)\b", re.M)
+_WRITES = re.compile(
+    r"tt\.(?:store|atomic_rmw|atomic_cas|(?:experimental_)?descriptor_(?:store|reduce)) "
+)
+_READS = re.compile(r"tt\.(?:load|(?:experimental_)?descriptor_load) ")
+_CARRIES = re.compile(r"scf\.(?:for|while) ")
+_NONE: FrozenSet[str] = frozenset()
+_VALUE = re.compile(r"%\w+")
+_RESULT = re.compile(r"\s*(%[\w]+)(?::\d+)? = ")
+_POINTER = re.compile(r"(%\w+): !tt\.(?:ptr|tensordesc)")
+
+
+class _State(threading.local):
+    leave_out = False
+
+
+_state = _State()
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: silent wrong numbers. Window: Triton 3.0 to 3.9. Link: triton-lang/triton#8259 (closed).
+    # Breakpoint: none yet, 3.9.0 is wrong.
+    import triton
+    import triton._C.libtriton as module
+
+    backend = triton.backends.backends["nvidia"].compiler
+    passes, make_ttgir = module.passes.ttgpuir, backend.make_ttgir
+    # What gives loads the turns by which they come early; before Triton 3.4 one pass does all of it.
+    early = "add_assign_latencies" if hasattr(passes, "add_assign_latencies") else "add_pipeline"
+    add = getattr(passes, early)
+
+    def add_unless_left_out(*args: Any) -> None:
+        if not _state.leave_out:
+            add(*args)
+
+    patches.set(passes, early, add_unless_left_out)
+    patches.set(backend, "make_ttgir", staticmethod(_looking(make_ttgir)))
+    key_with_revision(patches, _may_concern, functools.partial(revision_of, __file__))
+
+
+def _looking(make_ttgir: Callable) -> Callable:
+    @functools.wraps(make_ttgir)
+    def make_ttgir_looking(mod: Any, *args: Any, **kwargs: Any) -> Any:
+        _state.leave_out = loads_what_it_stored(str(mod))
+        try:
+            if _state.leave_out:
+                note_acted(SHIM.name)
+            return make_ttgir(mod, *args, **kwargs)
+        finally:
+            _state.leave_out = False
+
+    return make_ttgir_looking
+
+
+def loads_what_it_stored(ir: str) -> bool:
+    """Whether a loop of a kernel, as IR of Triton's, loads through a pointer argument through which it stored above."""
+    origins: Dict[str, FrozenSet[str]] = {}
+    # Of each loop that is open: the arguments stored through in it, inner loops apart, since these are pipelined by
+    # themselves; and the depth of its braces.
+    loops: List[Set[str]] = []
+    opened: List[int] = []
+    depth = 0
+    for line in ir.splitlines():
+        if "tt.func" in line:
+            origins = {name: frozenset((name,)) for name in _POINTER.findall(line)}
+        text = line.split(" loc(")[0]
+        result = _RESULT.match(text)
+        names = _VALUE.findall(text)
+        pointer = origins.get(names[1 if result else 0], _NONE) if len(names) > 1 else _NONE
+        if _WRITES.search(text):
+            if loops:
+                loops[-1] |= pointer
+        elif _READS.search(text):
+            if loops and loops[-1] & pointer:
+                return True
+        elif "tt.addptr " in text:
+            origins[names[0]] = pointer
+        elif result or _CARRIES.search(text):
+            # What a loop carries comes of what it begins with.
+            found = _NONE.union(*(origins.get(name, _NONE) for name in names))
+            origins.update({name: found for name in names if found and name not in origins})
+        before, depth = depth, depth + text.count("{") - text.count("}")
+        if _CARRIES.search(text) and depth > before:
+            loops.append(set())
+            opened.append(before)
+        while opened and depth <= opened[-1]:
+            loops.pop()
+            opened.pop()
+    return False
+
+
+def _may_concern(reached: Iterable[Any]) -> bool:
+    """Whether a store stands above a load where there is a loop, or they stand in several functions."""
+    sources = [item.src for item in reached if isinstance(getattr(item, "src", None), str)]
+    if not any(_LOOP.search(source) for source in sources):
+        return False
+    with_stores = [source for source in sources if _STORE.search(source)]
+    for source in with_stores:
+        store = _STORE.search(source)
+        loads = [found.start() for found in _LOAD.finditer(source)]
+        if store and loads and store.start() < loads[-1]:
+            return True
+    return bool(with_stores) and any(
+        _LOAD.search(source) for source in sources if source not in with_stores
+    )
+
+
+SHIM = Shim(
+    name="read_back",
+    issue="triton-8259",
+    window=">=3.0",
+    symptom="silent wrong numbers: a loop that is pipelined loads what was there before its own store",
+    link="https://github.com/triton-lang/triton/issues/8259",
+    delete_when="Triton does not pipeline a load of what the loop stores, and no column before that is left",
+    apply=apply,
+)

@@ -1,0 +1,80 @@
+"""A loop that loads what it has just stored: recognised in the IR, and compiled without early loads."""
+
+import pytest
+import targets
+import torch
+
+from crosswarp import compat
+from crosswarp.compat.shims import read_back as shim
+from crosswarp.kernels.known_issues import read_back
+from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.virtual_gpu.launching import run_with
+
+# Stands for the addresses that the kernels below share.
+HEAD = """module {
+  tt.func public @kernel(%x: !tt.ptr<f32> loc("x"), %y: !tt.ptr<f32> loc("y"), %n: i32 loc("n")) {
+    %0 = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32> loc(#loc1)
+    %1 = tt.splat %x : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>> loc(#loc1)
+    %2 = tt.addptr %1, %0 : tensor<128x!tt.ptr<f32>>, tensor<128xi32> loc(#loc1)
+    %3 = tt.splat %y : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>> loc(#loc1)
+    %4 = tt.addptr %3, %0 : tensor<128x!tt.ptr<f32>>, tensor<128xi32> loc(#loc1)
+"""
+STORE_X = "tt.store %2, %9 : tensor<128x!tt.ptr<f32>> loc(#loc1)"
+LOAD_X = "%5 = tt.load %2 : tensor<128x!tt.ptr<f32>> loc(#loc1)"
+LOAD_Y = "%6 = tt.load %4 : tensor<128x!tt.ptr<f32>> loc(#loc1)"
+LOAD_BY_X = (
+    "%7 = tt.addptr %3, %5 : tensor<128x!tt.ptr<f32>>, tensor<128xi32>\n"
+    "%8 = tt.load %7 : tensor<128x!tt.ptr<f32>>"
+)
+CARRIED = "%8 = tt.load %p : tensor<128x!tt.ptr<f32>>"
+
+
+def loop(*lines, carried="", after=()):
+    text = "\n".join(lines)
+    begin = f"scf.for %i = %c0 to %n step %c1 {carried} : i32 {{"
+    return (
+        f"{HEAD}{begin}\n{text}\n}} {{tt.num_stages = 2 : i32}} loc(#loc2)\n"
+        + "\n".join(after)
+        + "\n}\n}"
+    )
+
+
+@pytest.mark.parametrize(
+    "ir, found",
+    [
+        (loop(STORE_X, LOAD_X), True),
+        (loop(LOAD_X, STORE_X, LOAD_X), True),
+        (loop(STORE_X, CARRIED, carried="iter_args(%p = %2) -> (tensor<128x!tt.ptr<f32>>)"), True),
+        # In place: each turn loads before it stores.
+        (loop(LOAD_X, STORE_X), False),
+        (loop(STORE_X, LOAD_Y), False),
+        # An index that was loaded from x is no pointer to x.
+        (loop(LOAD_X, STORE_X, LOAD_BY_X), False),
+        (loop(STORE_X, after=[LOAD_X]), False),
+        # Each inner loop is pipelined by itself.
+        (loop(STORE_X, "scf.for %j = %c0 to %n step %c1 : i32 {", LOAD_X, "}"), False),
+        (loop("scf.for %j = %c0 to %n step %c1 : i32 {", STORE_X, LOAD_X, "}"), True),
+        (HEAD + STORE_X + "\n" + LOAD_X + "\n}\n}", False),
+    ],
+)
+def test_only_a_load_below_a_store_of_the_same_loop_is_looked_for(ir, found):
+    assert shim.loads_what_it_stored(ir) == found
+
+
+def copies(stages, shims):
+    """Loads of a kernel's PTX that are made ahead, and the shims that acted."""
+    virtual_gpu.activate(targets.SM_80)
+    compat.install(only=shims, guard="off")
+    found = []
+    run_with(lambda handed: found.append(handed.function.ptx))
+    read_back.launch(torch.zeros(1024), stages)
+    assert launches
+    return found[0].count("cp.async.cg") + found[0].count("cp.async.ca"), compat.acted()
+
+
+@pytest.mark.triton(">=3.2")
+def test_such_a_loop_loads_in_its_turn(in_fork):
+    bare, _ = in_fork(lambda: copies(2, []))
+    healed, acted = in_fork(lambda: copies(2, ["read_back"]))
+    assert bare > 0 and healed == 0 and acted == ["read_back"]
