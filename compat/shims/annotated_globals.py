@@ -8,6 +8,7 @@ import hashlib
 from typing import Any, List, Mapping, Tuple
 
 from ..acts import note_acted
+from ..code_generator import before_first_trace
 from ..record import Patches, Shim
 
 
@@ -15,10 +16,22 @@ def apply(patches: Patches) -> None:
     # Symptom: NameError: Cannot access global variable … from within @jit'ed function.
     # Window: Triton 3.3 and later, every target. Link: triton-lang/triton: code_generator.py of 3.2 and 3.3.
     # Breakpoint: none, they mean it; when no library annotates its globals.
-    from triton.compiler.code_generator import CodeGenerator
     from triton.compiler.compiler import ASTSource
 
-    is_constexpr, own_hash = CodeGenerator._is_constexpr_global, ASTSource.hash
+    own_hash = ASTSource.hash
+
+    def hash_with_values(self: Any) -> str:
+        # What is read is known once it is hashed.
+        key = own_hash(self)
+        values = annotated_values(getattr(self.fn, "used_global_vals", {}))
+        return hashlib.sha256(f"{key} {values}".encode()).hexdigest() if values else key
+
+    patches.set(ASTSource, "hash", hash_with_values)
+    before_first_trace(patches, lambda code_generator: _heal(code_generator, patches))
+
+
+def _heal(code_generator: Any, patches: Patches) -> None:
+    is_constexpr = code_generator._is_constexpr_global
 
     def is_constexpr_or_annotated(self: Any, name: str) -> bool:
         if is_constexpr(self, name):
@@ -28,14 +41,7 @@ def apply(patches: Patches) -> None:
         note_acted(SHIM.name)
         return True
 
-    def hash_with_values(self: Any) -> str:
-        # What is read is known once it is hashed.
-        key = own_hash(self)
-        values = annotated_values(getattr(self.fn, "used_global_vals", {}))
-        return hashlib.sha256(f"{key} {values}".encode()).hexdigest() if values else key
-
-    patches.set(CodeGenerator, "_is_constexpr_global", is_constexpr_or_annotated)
-    patches.set(ASTSource, "hash", hash_with_values)
+    patches.set(code_generator, "_is_constexpr_global", is_constexpr_or_annotated)
 
 
 def is_annotated(scope: Mapping[str, Any], name: str) -> bool:

@@ -23,7 +23,11 @@ def crosswarp(*arguments, tmp_path, **environ):
     return subprocess.run(
         [sys.executable, "-m", "crosswarp.compat", *arguments], cwd=str(tmp_path), text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, check=False,
-        env={**os.environ, "CROSSWARP_CACHE_DIR": str(tmp_path / "crosswarp"), **environ},
+        env={
+            **os.environ, "CROSSWARP_CACHE_DIR": str(tmp_path / "crosswarp"),
+            # The other tests' own grows while this one looks at it.
+            "TRITON_CACHE_DIR": str(tmp_path / "triton"), **environ,
+        },
     )  # fmt: skip
 
 
