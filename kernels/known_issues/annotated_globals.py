@@ -7,7 +7,7 @@ import triton.language as tl
 from crosswarp.kernels.case import Case, Kernel
 
 BLOCK: tl.constexpr = 64
-FACTOR: "tl.constexpr" = 3
+FACTOR: tl.constexpr = 3
 
 
 @triton.jit
