@@ -209,7 +209,8 @@ def pytest_runtest_logreport(report):
     assert result.exit_code == 1
     notes = " ".join(fake_run.notes())
     assert "planned cases did not run in the compile lane" in notes
-    assert {r.outcome for r in found.values()} <= {"pass", "crash"} and len(found) < 88
+    # Whether the second mode had begun when its pytest died is chance; what it did not begin is said to be not run.
+    assert {r.outcome for r in found.values()} <= {"pass", "crash", "not-run"} and len(found) < 88
 
 
 def test_nothing_of_a_pytest_that_runs_us_reaches_the_suites():

@@ -4,20 +4,21 @@ The pipeliner takes it that a loop does not write what it loads, and starts the 
 that comes before it. A kernel with a loop that loads through a pointer through which it has stored above, in the same
 turn, is compiled without pipelining its loads.
 
-Cost: such a kernel waits for its loads. Every other kernel becomes what it was; one whose source has a store above a
-load is compiled once more, under a key of its own. Not healed: a load of what an earlier turn has stored below it.
+Cost: such a kernel waits for its loads. Every other kernel becomes what it was; one whose source may have a store above
+a load in a loop is compiled once more, under a key of its own. Not healed: a load of what an earlier turn has stored
+below it.
 """
 
 import functools
 import re
-import threading
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Set
+from typing import Any, Dict, FrozenSet, Iterable, List, Set
 
-from ..acts import note_acted
+from .. import pass_by_ir
 from ..code_generator import key_with_revision, revision_of
 from ..record import Patches, Shim
 
-_STORE, _LOAD = re.compile(r"\b(?:store|atomic_\w+)\b"), re.compile(r"\bload\b")
+_STORE = re.compile(r"store|atomic_")
+_LOAD = re.compile(r"load")
 _LOOP = re.compile(r"^\s*(?:for|while)\b", re.M)
 _WRITES = re.compile(
     r"tt\.(?:store|atomic_rmw|atomic_cas|(?:experimental_)?descriptor_(?:store|reduce)) "
@@ -30,46 +31,18 @@ _RESULT = re.compile(r"\s*(%[\w]+)(?::\d+)? = ")
 _POINTER = re.compile(r"(%\w+): !tt\.(?:ptr|tensordesc)")
 
 
-class _State(threading.local):
-    leave_out = False
-
-
-_state = _State()
-
-
 def apply(patches: Patches) -> None:
-    # Symptom: silent wrong numbers. Window: Triton 3.0 to 3.9. Link: triton-lang/triton#8259 (closed).
-    # Breakpoint: none yet, 3.9.0 is wrong.
+    # Symptom: silent wrong numbers. Window: Triton 3.0 to 3.9, NVIDIA's targets.
+    # Link: triton-lang/triton#8259 (closed). Breakpoint: none yet, 3.9.0 is wrong.
     import triton
     import triton._C.libtriton as module
 
-    backend = triton.backends.backends["nvidia"].compiler
-    passes, make_ttgir = module.passes.ttgpuir, backend.make_ttgir
+    passes = module.passes.ttgpuir
     # What gives loads the turns by which they come early; before Triton 3.4 one pass does all of it.
     early = "add_assign_latencies" if hasattr(passes, "add_assign_latencies") else "add_pipeline"
-    add = getattr(passes, early)
-
-    def add_unless_left_out(*args: Any) -> None:
-        if not _state.leave_out:
-            add(*args)
-
-    patches.set(passes, early, add_unless_left_out)
-    patches.set(backend, "make_ttgir", staticmethod(_looking(make_ttgir)))
-    key_with_revision(patches, _may_concern, functools.partial(revision_of, __file__))
-
-
-def _looking(make_ttgir: Callable) -> Callable:
-    @functools.wraps(make_ttgir)
-    def make_ttgir_looking(mod: Any, *args: Any, **kwargs: Any) -> Any:
-        _state.leave_out = loads_what_it_stored(str(mod))
-        try:
-            if _state.leave_out:
-                note_acted(SHIM.name)
-            return make_ttgir(mod, *args, **kwargs)
-        finally:
-            _state.leave_out = False
-
-    return make_ttgir_looking
+    backends = [triton.backends.backends["nvidia"].compiler]
+    pass_by_ir.leave_out(patches, SHIM.name, [(passes, early)], backends, loads_what_it_stored)
+    key_with_revision(patches, _may_concern, _revision)
 
 
 def loads_what_it_stored(ir: str) -> bool:
@@ -110,19 +83,29 @@ def loads_what_it_stored(ir: str) -> bool:
 
 
 def _may_concern(reached: Iterable[Any]) -> bool:
-    """Whether a store stands above a load where there is a loop, or they stand in several functions."""
+    """Whether a loop may store above a load.
+
+    The text tells it of one loop in one function alone: what is called or unrolled comes several times.
+    """
     sources = [item.src for item in reached if isinstance(getattr(item, "src", None), str)]
-    if not any(_LOOP.search(source) for source in sources):
-        return False
-    with_stores = [source for source in sources if _STORE.search(source)]
-    for source in with_stores:
-        store = _STORE.search(source)
-        loads = [found.start() for found in _LOAD.finditer(source)]
-        if store and loads and store.start() < loads[-1]:
-            return True
-    return bool(with_stores) and any(
-        _LOAD.search(source) for source in sources if source not in with_stores
+    stores, loads, loops = (
+        {source for source in sources if pattern.search(source)}
+        for pattern in (_STORE, _LOAD, _LOOP)
     )
+    if not (stores and loads and loops):
+        return False
+    if len(stores | loads | loops) > 1:
+        return True
+    (text,) = loops
+    if len(_LOOP.findall(text)) > 1 or "unroll" in text:
+        return True
+    first = _STORE.search(text)
+    return first is not None and first.start() < text.rindex("load")
+
+
+@functools.lru_cache(maxsize=None)
+def _revision() -> str:
+    return revision_of(__file__) + revision_of(pass_by_ir.__file__)
 
 
 SHIM = Shim(

@@ -10,10 +10,9 @@ other kernel becomes what it was; those with a scan and a product are compiled o
 
 import functools
 import re
-import threading
-from typing import Any, Callable, Iterable
+from typing import Any, Iterable
 
-from ..acts import note_acted
+from .. import pass_by_ir
 from ..code_generator import key_with_revision, revision_of
 from ..record import Patches, Shim
 
@@ -24,13 +23,6 @@ _SCAN = re.compile(r'"tt\.scan"\(.*?\}\) : \(([^)]*)\)', re.DOTALL)
 _COLUMN = re.compile(r"tensor<(\d+x1|1x\d+)x")
 
 
-class _State(threading.local):
-    leave_out = False
-
-
-_state = _State()
-
-
 def apply(patches: Patches) -> None:
     # Symptom: ScanOpToLLVM.cpp … AddPartialReduce … Assertion failed, then RuntimeError: PassManager::run failed.
     # Window: Triton 3.3 to 3.6; NVIDIA's targets. Link: triton-lang/triton#7817.
@@ -38,31 +30,10 @@ def apply(patches: Patches) -> None:
     import triton
     import triton._C.libtriton as module
 
-    backend = triton.backends.backends["nvidia"].compiler
-    passes, make_ttgir = module.passes.ttgpuir, backend.make_ttgir
-    remove = passes.add_remove_layout_conversions
-
-    def remove_unless_left_out(*args: Any) -> None:
-        if not _state.leave_out:
-            remove(*args)
-
-    patches.set(passes, "add_remove_layout_conversions", remove_unless_left_out)
-    patches.set(backend, "make_ttgir", staticmethod(_looking(make_ttgir)))
-    key_with_revision(patches, _may_concern, functools.partial(revision_of, __file__))
-
-
-def _looking(make_ttgir: Callable) -> Callable:
-    @functools.wraps(make_ttgir)
-    def make_ttgir_looking(mod: Any, *args: Any, **kwargs: Any) -> Any:
-        _state.leave_out = scans_a_column(str(mod))
-        try:
-            if _state.leave_out:
-                note_acted(SHIM.name)
-            return make_ttgir(mod, *args, **kwargs)
-        finally:
-            _state.leave_out = False
-
-    return make_ttgir_looking
+    adder = (module.passes.ttgpuir, "add_remove_layout_conversions")
+    backends = [triton.backends.backends["nvidia"].compiler]
+    pass_by_ir.leave_out(patches, SHIM.name, [adder], backends, scans_a_column)
+    key_with_revision(patches, _may_concern, _revision)
 
 
 def scans_a_column(ir: str) -> bool:
@@ -76,6 +47,11 @@ def _may_concern(reached: Iterable[Any]) -> bool:
         any(isinstance(source, str) and words.search(source) for source in sources)
         for words in (_SCANS, _DOT)
     )
+
+
+@functools.lru_cache(maxsize=None)
+def _revision() -> str:
+    return revision_of(__file__) + revision_of(pass_by_ir.__file__)
 
 
 SHIM = Shim(

@@ -13,11 +13,9 @@ process has launched it keeps.
 import ast
 import functools
 import re
-import threading
-from typing import Any, Callable, Iterable, Iterator, Tuple
+from typing import Any, Iterable, Iterator, Tuple
 
-from .. import features, loop_sums
-from ..acts import note_acted
+from .. import features, loop_sums, pass_by_ir
 from ..code_generator import key_with_revision, revision_of
 from ..record import Patches, Shim
 from ..versions import in_window
@@ -26,26 +24,21 @@ from ..versions import in_window
 _REDUCES = re.compile(r"\b(sum|max|min|reduce)\b")
 
 
-class _State(threading.local):
-    leave_out = False
-
-
-_state = _State()
-
-
 def apply(patches: Patches) -> None:
     import triton
 
     # Symptom: wrong numbers from a loop that adds up, or OptimizeThreadLocality.cpp … isa<BlockArgument>(accumOperand).
     # Window: every Triton to 3.9, every target; read inside the loop, in a branch and in an inner loop: before 3.9.
     # Link: triton-lang/triton#11836, #11269, #11305. Breakpoint: none yet for -= and decay, mended on main by #11370.
-    for owner, name in _passes():
-        patches.set(owner, name, _unless_left_out(getattr(owner, name)))
     # Breakpoint: Triton 3.9 looks who uses a sum, and where (triton-lang/triton#11842, #11269).
     checks_uses = in_window(">=3.9", triton.__version__)
-    for backend in _backends():
-        looking = _looking(backend.make_ttgir, checks_uses)
-        patches.set(backend, "make_ttgir", staticmethod(looking))
+    pass_by_ir.leave_out(
+        patches,
+        SHIM.name,
+        _passes(),
+        _backends(),
+        lambda ir: loop_sums.has_broken_sum(ir, checks_uses),
+    )
     key_with_revision(patches, _may_concern, _revision)
 
 
@@ -74,28 +67,6 @@ def _backends() -> Iterator[Any]:
             yield backend.compiler
 
 
-def _unless_left_out(add: Callable) -> Callable:
-    def add_if_right(*args: Any) -> None:
-        if not _state.leave_out:
-            add(*args)
-
-    return add_if_right
-
-
-def _looking(make_ttgir: Callable, checks_uses: bool) -> Callable:
-    @functools.wraps(make_ttgir)
-    def make_ttgir_looking(mod: Any, *args: Any, **kwargs: Any) -> Any:
-        _state.leave_out = loop_sums.has_broken_sum(str(mod), checks_uses)
-        try:
-            if _state.leave_out:
-                note_acted(SHIM.name)
-            return make_ttgir(mod, *args, **kwargs)
-        finally:
-            _state.leave_out = False
-
-    return make_ttgir_looking
-
-
 def _may_concern(reached: Iterable[Any]) -> bool:
     """Whether there is a loop, and a reduction: which of them is the other's, only the IR tells."""
     sources = [source for source in (getattr(item, "src", None) for item in reached) if source]
@@ -109,7 +80,7 @@ def _loops(source: str) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def _revision() -> str:
-    return revision_of(__file__) + revision_of(loop_sums.__file__)
+    return "".join(map(revision_of, (__file__, loop_sums.__file__, pass_by_ir.__file__)))
 
 
 SHIM = Shim(

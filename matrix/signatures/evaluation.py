@@ -6,7 +6,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from crosswarp.matrix.signatures.kinds import (
@@ -14,7 +14,6 @@ from crosswarp.matrix.signatures.kinds import (
     DTYPES,
     FLOAT,
     INT,
-    SHAPE,
     TENSOR,
     UNKNOWN,
     Kind,
@@ -22,37 +21,12 @@ from crosswarp.matrix.signatures.kinds import (
     number,
     value,
 )
-from crosswarp.matrix.signatures.source import Function, Path_, Source, statements
+from crosswarp.matrix.signatures.source import Function, Path_, Scope, Source, calls, statements
+from crosswarp.matrix.signatures.tensors import MAKERS, Tensors, shape
 
 # Longer ways are not followed, nor bigger numbers made.
 _DEEPEST = 24
 _BIGGEST = 2**63
-# What makes a tensor, with the dtype that torch gives it without one; None: that of its first argument.
-_MAKERS: Mapping[str, str | None] = {
-    **dict.fromkeys(("empty", "zeros", "ones", "rand", "randn", "empty_strided", "normal", "linspace"), "fp32"),
-    **dict.fromkeys(("randint", "randperm"), "i64"),
-    **dict.fromkeys(
-        ("empty_like", "zeros_like", "ones_like", "rand_like", "randn_like", "full_like", "clone", "relu", "exp",
-         "sigmoid", "softmax", "transpose", "flatten", "cat", "stack", "matmul", "abs", "flip"), None,
-    ),
-    "full": "", "arange": "", "tensor": "", "as_tensor": "",
-}  # fmt: skip
-# Methods that leave a tensor's dtype as it is, or give it another.
-_KEEPS = (
-    "contiguous", "clone", "detach", "view", "reshape", "transpose", "permute", "t", "flatten", "squeeze", "unsqueeze",
-    "expand", "expand_as", "cuda", "cpu", "requires_grad_", "fill_", "zero_", "normal_", "uniform_", "view_as", "mT",
-    "T", "data", "grad", "repeat", "narrow", "select", "chunk", "new_empty", "new_zeros", "new_ones", "new_full",
-    "flip", "sum", "mean", "abs", "exp", "neg", "mul", "add", "div", "copy_", "unflatten", "swapaxes", "movedim", "mH",
-)  # fmt: skip
-# Of these, the ones that leave its shape.
-_SHAPED = (
-    "contiguous", "clone", "detach", "cuda", "cpu", "requires_grad_", "fill_", "zero_", "normal_",
-    "uniform_", "data", "grad", "abs", "exp", "neg",
-)  # fmt: skip
-_CASTS = {
-    "half": "fp16", "bfloat16": "bf16", "float": "fp32", "double": "fp64", "int": "i32", "long": "i64", "bool": "i1",
-    "short": "i16", "char": "i8", "byte": "u8",
-}  # fmt: skip
 # Only tensors have these.
 _OF_TENSORS = {
     "stride", "numel", "data_ptr", "contiguous", "is_contiguous", "is_cuda", "element_size", "requires_grad", "view",
@@ -66,20 +40,14 @@ _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Scope:
-    """Where an expression stands: in a function of the file (None: the module's own statements), before a line."""
+class Evaluation(Tensors):
+    """What expressions are; `Tensors` has what torch's calls and methods make."""
 
-    function: Function | None
-    name: str = ""
-
-
-class Evaluation:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._assignments: dict[int, dict[str, list[tuple[Kind | ast.expr, int, Path_, str]]]] = {}
         self._paths: dict[int, dict[int, Path_]] = {}
-        self._calls = dict(_calls(source))
+        self._calls = dict(calls(source))
         self._following: set[tuple[int, str, int]] = set()
 
     def kind(self, node: ast.expr | None, scope: Scope, depth: int = 0) -> Kind:
@@ -126,23 +94,6 @@ class Evaluation:
             return BOOL if all(number(one) == "bool" for one in kinds) else join(kinds)
         return BOOL
 
-    def _item(self, of: Kind, index: ast.expr, scope: Scope, depth: int) -> Kind:
-        if of.what == "shape":
-            return SHAPE if isinstance(index, ast.Slice) else INT
-        if of.what == "tensor":
-            return replace(of, value=None)
-        if of.what == "tuple":
-            if isinstance(index, ast.Slice):
-                return SHAPE
-            at = self.kind(index, scope, depth)
-            if (
-                at.what == "value"
-                and isinstance(at.value, int)
-                and -len(of.value) <= at.value < len(of.value)
-            ):
-                return of.value[at.value]
-        return UNKNOWN
-
     def _attribute(self, node: ast.Attribute, scope: Scope, depth: int) -> Kind:
         full = self._source.full(node)
         module, _, last = full.rpartition(".")
@@ -150,22 +101,20 @@ class Evaluation:
             return Kind("dtype", DTYPES[last], line=node.lineno)
         of = self.kind(node.value, scope, depth)
         if node.attr == "shape":
-            return _shape(of)
+            return shape(of)
         if node.attr == "saved_tensors":
             return Kind("saved")
         if node.attr in ("ndim", "itemsize"):
             return INT
         if of.what == "tensor" and node.attr == "dtype":
             return Kind("dtype", of.dtype, line=of.line) if of.dtype else UNKNOWN
-        if of.what == "tensor" and node.attr in _KEEPS:
-            return of if node.attr in _SHAPED else replace(of, value=None)
-        return UNKNOWN
+        return self._kept(of, node.attr)
 
     def _call(self, node: ast.Call, scope: Scope, depth: int) -> Kind:
         full = self._source.full(node.func)
         words = {word.arg: word.value for word in node.keywords if word.arg}
         module, _, last = full.rpartition(".")
-        if module in ("torch", "torch.nn.functional") and last in _MAKERS:
+        if module in ("torch", "torch.nn.functional") and last in MAKERS:
             return self._made(node, last, words, scope, depth)
         if full in _INT_CALLS:
             return self._whole(node, full, scope, depth)
@@ -185,105 +134,6 @@ class Evaluation:
                 return found
         returned = self._source.functions.get(full)
         return UNKNOWN if returned is None else self._returned(returned, full, depth)
-
-    def _made(
-        self, node: ast.Call, maker: str, words: Mapping[str, ast.expr], scope: Scope, depth: int
-    ) -> Kind:
-        first = self.kind(node.args[0], scope, depth) if node.args else UNKNOWN
-        if maker in ("cat", "stack") and first.what == "tuple" and first.value:
-            first = first.value[0]
-        if "dtype" in words:
-            told = self.kind(words["dtype"], scope, depth)
-            of = str(told.value) if told.what == "dtype" else ""
-            sizes = (
-                first.value if maker.endswith("_like") else self._sizes(node, maker, scope, depth)
-            )
-            return Kind("tensor", sizes, of, node.lineno if of else 0, told.others)
-        own = _MAKERS[maker]
-        if own is None:
-            if first.what != "tensor":
-                return TENSOR
-            return (
-                first if maker.endswith("_like") or maker == "clone" else replace(first, value=None)
-            )
-        if own == "":
-            # Of numbers: what they are.
-            given = (
-                self.kind(node.args[1], scope, depth)
-                if maker == "full" and len(node.args) > 1
-                else first
-            )
-            while given.what == "tuple" and given.value:
-                given = given.value[0]
-            own = {"int": "i64", "float": "fp32", "bool": "i1"}.get(number(given), "")
-        sizes = self._sizes(node, maker, scope, depth)
-        return Kind("tensor", sizes, own, node.lineno if own else 0)
-
-    def _sizes(self, node: ast.Call, maker: str, scope: Scope, depth: int) -> Any:
-        """The shape that a maker is given, as kinds of its sizes; None where that is not all told."""
-        if maker not in ("empty", "zeros", "ones", "rand", "randn", "full"):
-            return None
-        kinds = [self.kind(one, scope, depth) for one in node.args]
-        if kinds and kinds[0].what == "tuple":
-            kinds = list(kinds[0].value)
-        elif maker == "full":
-            return None
-        return tuple(kinds) if kinds and all(number(one) == "int" for one in kinds) else None
-
-    def _method(
-        self,
-        node: ast.Call,
-        func: ast.Attribute,
-        words: Mapping[str, ast.expr],
-        scope: Scope,
-        depth: int,
-    ) -> Kind:
-        name = func.attr
-        if name == "stride":
-            return self._stride(node, func, scope, depth) if node.args else SHAPE
-        if name == "size":
-            whole = _shape(self.kind(func.value, scope, depth))
-            return self._item(whole, node.args[0], scope, depth) if node.args else whole
-        if name in ("numel", "nelement"):
-            whole = _shape(self.kind(func.value, scope, depth))
-            sizes = whole.value if whole.what == "tuple" else ()
-            known = sizes and all(one.what == "value" for one in sizes)
-            return value(math.prod(one.value for one in sizes), node.lineno) if known else INT
-        if name in ("dim", "element_size", "data_ptr", "get_device"):
-            return INT
-        if name == "item":
-            return UNKNOWN
-        if name in ("is_contiguous", "is_floating_point"):
-            return BOOL
-        of = self.kind(func.value, scope, depth)
-        if of.what != "tensor" and not (name == "to" or name in _CASTS and not node.args):
-            return UNKNOWN
-        if name == "to" or "dtype" in words:
-            told = [self.kind(one, scope, depth) for one in [*node.args, *words.values()]]
-            found = [one for one in told if one.what == "dtype"]
-            if found:
-                return Kind("tensor", of.value, str(found[0].value), node.lineno, found[0].others)
-            like = [one for one in told if one.what == "tensor"]
-            return like[0] if like else of
-        if name in _CASTS:
-            return Kind("tensor", of.value, _CASTS[name], node.lineno)
-        if name not in _KEEPS:
-            return UNKNOWN
-        return of if name in _SHAPED else replace(of, value=None)
-
-    def _stride(self, node: ast.Call, func: ast.Attribute, scope: Scope, depth: int) -> Kind:
-        """Of a tensor that is as it was made, which is contiguous."""
-        whole = _shape(self.kind(func.value, scope, depth))
-        at = self.kind(node.args[0], scope, depth)
-        if whole.what != "tuple" or at.what != "value" or not isinstance(at.value, int):
-            return INT
-        sizes = whole.value
-        if not -len(sizes) <= at.value < len(sizes):
-            return INT
-        after = sizes[at.value % len(sizes) + 1 :]
-        if not all(one.what == "value" for one in after):
-            return INT
-        return value(math.prod(one.value for one in after), node.lineno)
 
     def _whole(self, node: ast.Call, full: str, scope: Scope, depth: int) -> Kind:
         found = [self.kind(one, scope, depth) for one in node.args]
@@ -508,10 +358,6 @@ class Evaluation:
         return known
 
 
-def _shape(of: Kind) -> Kind:
-    return Kind("tuple", of.value) if of.what == "tensor" and of.value else SHAPE
-
-
 def _loaded(target: ast.expr) -> ast.expr:
     return ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target
 
@@ -526,41 +372,3 @@ def _is_used_as_tensor(function: Function, name: str) -> bool:
         and node.value.id == name and node.attr in _OF_TENSORS
         for node in ast.walk(function)
     )  # fmt: skip
-
-
-def within(source: Source) -> Iterator[tuple[ast.Call, Function | None]]:
-    """Every call of the file outside of its kernels, with the function that it stands in."""
-    kernels = {id(one.node) for one in source.kernels}
-
-    def walk(
-        node: ast.AST, function: Function | None
-    ) -> Iterator[tuple[ast.Call, Function | None]]:
-        for child in ast.iter_child_nodes(node):
-            if id(child) in kernels:
-                continue
-            if isinstance(child, ast.Call):
-                yield child, function
-            inner = (
-                child if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) else function
-            )
-            yield from walk(child, inner)
-
-    yield from walk(source.tree, None)
-
-
-def _calls(
-    source: Source,
-) -> Iterator[tuple[int, list[tuple[ast.Call, Function | None, int]]]]:
-    """By function of the file, the calls of it: each with its caller and how many parameters are not passed.
-
-    ``Op.apply(x)`` calls the ``forward`` of an autograd function, whose context is not passed.
-    """
-    found: dict[int, list[tuple[ast.Call, Function | None, int]]] = {}
-    for call, caller in within(source):
-        name = source.full(call.func)
-        function, skip = source.functions.get(name), 0
-        if function is None and name.endswith(".apply"):
-            function, skip = source.functions.get(f"{name[:-6]}.forward"), 1
-        if function is not None:
-            found.setdefault(id(function), []).append((call, caller, skip))
-    yield from found.items()

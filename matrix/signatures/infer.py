@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from crosswarp.matrix.signatures.evaluation import Evaluation, Scope
+from crosswarp.matrix.signatures.evaluation import Evaluation
 from crosswarp.matrix.signatures.given import Given, number_argument
 from crosswarp.matrix.signatures.kinds import DTYPES, ELEMENTS, UNKNOWN, Kind, number
 from crosswarp.matrix.signatures.launches import Launch, callers, find, pointers
@@ -19,7 +19,7 @@ from crosswarp.matrix.signatures.signature import (
     Inferred,
     Signature,
 )
-from crosswarp.matrix.signatures.source import Kernel, Parameter, Source
+from crosswarp.matrix.signatures.source import Kernel, Parameter, Scope, Source
 
 _NUMBERS = {"int": "i32", "float": "fp32", "bool": "i1"}
 

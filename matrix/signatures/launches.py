@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crosswarp.matrix.signatures.evaluation import Scope, within
-from crosswarp.matrix.signatures.source import Kernel, Source
+from crosswarp.matrix.signatures.source import Kernel, Scope, Source, within
 
 # Of a launch that is written `kernel.run(..., grid=grid)` or `kernel.warmup(...)`.
 _METHODS = ("run", "warmup")

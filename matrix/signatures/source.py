@@ -274,3 +274,49 @@ def _keys(node: ast.expr) -> set[str] | None:
     if not all(isinstance(key, ast.Constant) and isinstance(key.value, str) for key in node.keys):
         return None
     return {str(key.value) for key in node.keys if isinstance(key, ast.Constant)}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where an expression stands: in a function of the file (None: the module's own statements), before a line."""
+
+    function: Function | None
+    name: str = ""
+
+
+def within(source: Source) -> Iterator[tuple[ast.Call, Function | None]]:
+    """Every call of the file outside of its kernels, with the function that it stands in."""
+    kernels = {id(one.node) for one in source.kernels}
+
+    def walk(
+        node: ast.AST, function: Function | None
+    ) -> Iterator[tuple[ast.Call, Function | None]]:
+        for child in ast.iter_child_nodes(node):
+            if id(child) in kernels:
+                continue
+            if isinstance(child, ast.Call):
+                yield child, function
+            inner = (
+                child if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) else function
+            )
+            yield from walk(child, inner)
+
+    yield from walk(source.tree, None)
+
+
+def calls(
+    source: Source,
+) -> Iterator[tuple[int, list[tuple[ast.Call, Function | None, int]]]]:
+    """By function of the file, the calls of it: each with its caller and how many parameters are not passed.
+
+    ``Op.apply(x)`` calls the ``forward`` of an autograd function, whose context is not passed.
+    """
+    found: dict[int, list[tuple[ast.Call, Function | None, int]]] = {}
+    for call, caller in within(source):
+        name = source.full(call.func)
+        function, skip = source.functions.get(name), 0
+        if function is None and name.endswith(".apply"):
+            function, skip = source.functions.get(f"{name[:-6]}.forward"), 1
+        if function is not None:
+            found.setdefault(id(function), []).append((call, caller, skip))
+    yield from found.items()

@@ -62,6 +62,40 @@ def test_only_a_load_below_a_store_of_the_same_loop_is_looked_for(ir, found):
     assert shim.loads_what_it_stored(ir) == found
 
 
+class Source:
+    def __init__(self, src):
+        self.src = src
+
+
+ONE = "def f(x):\n    for i in range(9):\n        {}\n        {}\n"
+LOAD, STORE = "a = tl.load(x + i)", "tl.store(x + i, 1)"
+
+
+@pytest.mark.parametrize(
+    "sources, concerned",
+    [
+        ([ONE.format(STORE, LOAD)], True),
+        ([ONE.format(LOAD, STORE)], False),
+        ([ONE.format("desc.store([i], 1)", "tl._experimental_descriptor_load(x)")], True),
+        # Unrolled, the store of one turn stands above the load of the next.
+        ([ONE.format(LOAD, STORE).replace("9", "9, loop_unroll_factor=2")], True),
+        ([ONE.format("for j in tl.static_range(2):", f"    {LOAD}\n            {STORE}")], True),
+        # A function that is called twice in a turn.
+        (
+            [
+                "def f(x):\n    for i in range(9):\n        g(x)\n        g(x)\n",
+                f"def g(x):\n    {LOAD}\n    {STORE}\n",
+            ],
+            True,
+        ),
+        (["def f(x):\n    tl.store(x, 1)\n    tl.load(x)\n"], False),
+        ([ONE.format(LOAD, "pass")], False),
+    ],
+)
+def test_whatever_may_be_compiled_otherwise_has_a_key_of_its_own(sources, concerned):
+    assert shim._may_concern(map(Source, sources)) == concerned
+
+
 def copies(stages, shims):
     """Loads of a kernel's PTX that are made ahead, and the shims that acted."""
     virtual_gpu.activate(targets.SM_80)

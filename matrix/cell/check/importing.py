@@ -7,6 +7,7 @@ import ends at the first launch, and what it raises counts only where a kernel i
 import importlib
 import importlib.util
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any, Dict, Optional, Tuple
 
@@ -59,17 +60,7 @@ def ended(error: BaseException, path: str) -> str:
 def _alone(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
     name = f"{_NAME}{Path(check['file']).stem}"
     spec = importlib.util.spec_from_file_location(name, check["file"])
-    if spec is None or spec.loader is None:
-        msg = f"{check['file']} cannot be imported"
-        raise ImportError(msg)
-    module = importlib.util.module_from_spec(spec)
-    # Triton reads the source of a kernel through its module.
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException as error:
-        return module, error
-    return module, None
+    return _executed(name, spec, f"{check['file']} cannot be imported")
 
 
 def _packaged(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
@@ -80,17 +71,27 @@ def _packaged(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
     known = sys.modules.get(name)
     if known is not None:
         return known, None
-    spec = importlib.util.find_spec(name)
+    module, error = _executed(
+        name, importlib.util.find_spec(name), f"{name} is not found in {check['root']}"
+    )
+    if error is None:
+        setattr(parent, last, module)
+    return module, error
+
+
+def _executed(
+    name: str, spec: Optional[ModuleSpec], why_not: str
+) -> Tuple[Any, Optional[BaseException]]:
+    """The module, and what ended its import; it is kept all the same, and may have its kernels by then."""
     if spec is None or spec.loader is None:
-        msg = f"{name} is not found in {check['root']}"
-        raise ImportError(msg)
+        raise ImportError(why_not)
     module = importlib.util.module_from_spec(spec)
+    # Triton reads the source of a kernel through its module.
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
         return module, error
-    setattr(parent, last, module)
     return module, None
 
 
