@@ -6,6 +6,7 @@ import json
 import sys
 import tarfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,28 @@ def test_a_release_without_tests_is_imported(releases, small, tmp_path):
     assert not list(tmp_path.rglob("ran"))
     # The second time it is there, and is not fetched.
     assert releases.release(small, tmp_path) == home
+
+
+def test_its_ops_are_called_as_well(releases, small, tmp_path, monkeypatch):
+    monkeypatch.setattr(releases, "OPS", tmp_path)
+    (tmp_path / "small.py").write_text("def test_op(): pass\n")
+    home = releases.release(small, tmp_path)
+    assert (home / releases.IMPORTS / "test_ops.py").read_text() == "def test_op(): pass\n"
+
+
+def test_each_file_of_ops_is_of_a_release_without_tests(releases):
+    without = {one.name.replace("-", "_") for one in releases.libraries() if not one.tests}
+    files = {path.stem for path in releases.OPS.glob("*.py")}
+    # unsloth is imported alone: without a GPU its package refuses.
+    assert files == without - {"unsloth"}
+
+
+def test_links_are_of_this_checkout(releases, tmp_path):
+    folder = Path(releases.links(tmp_path), "crosswarp")
+    (folder / "matrix").unlink()
+    (folder / "matrix").symlink_to(tmp_path)
+    releases.links(tmp_path)
+    assert (folder / "matrix").readlink() == releases.ROOT / "matrix"
 
 
 def test_a_release_with_tests_has_its_own(releases, tmp_path):
@@ -171,12 +194,14 @@ def test_the_table(releases, tmp_path):
     ]
     about = {"library": "small", "release": "small_kernels-1.2-py3-none-any.whl", "tests": True}
     stored(tmp_path, {**about, "column": "triton-3.10.0"}, reds)
-    stored(tmp_path, {**about, "column": "triton-3.9.0", "tests": False}, reds[:2])
+    ops = [replace(record(case, "pass"), kernel="test_ops::test_op") for case in "hi"]
+    stored(tmp_path, {**about, "column": "triton-3.9.0", "tests": False}, [*reds[:2], *ops])
     text = section(releases, tmp_path)
     name = "small\\_kernels 1.2"
     rows = [line for line in text.splitlines() if line.startswith(f"| {name}")]
     assert rows == [
         f"| {name} | imports | 3.9.0 | sm_90 | bare | 2 | 0 | 0 | 0 | 0 |",
+        f"| {name} | ops | 3.9.0 | sm_90 | bare | 2 | 0 | 0 | 0 | 0 |",
         f"| {name} | tests | 3.10.0 | sm_90 | bare | 1 | 1 | 2 | 1 | 2 |",
     ]
     assert "**Not run yet**: triton-3.9.0: liger-kernel, " in text and "triton-3.2.0" in text

@@ -220,6 +220,12 @@ def test_nothing_of_a_pytest_that_runs_us_reaches_the_suites():
         assert found["PATH"] == "/bin" and not found.keys() & set(names)
 
 
+def test_the_order_of_a_set_is_the_same_in_each_process():
+    for here in (True, False):
+        assert cell_environ({}, here=here)["PYTHONHASHSEED"] == "0"
+        assert cell_environ({"PYTHONHASHSEED": "7"}, here=here)["PYTHONHASHSEED"] == "7"
+
+
 def test_what_is_ours_keeps_its_bytecode_and_what_is_not_gets_none(tmp_path, monkeypatch):
     wish = "PYTHONDONTWRITEBYTECODE"
     assert cell_environ({}, here=True)[wish] == "1"

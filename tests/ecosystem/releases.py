@@ -43,8 +43,9 @@ ROOT = HERE.parent.parent
 TABLE = HERE / "releases.toml"
 # Of an archive, unpacked: what is beyond is refused.
 LARGEST = 400 << 20
-# Where the tests lie that a release without any is given.
+# Where the tests lie that a release without any is given, and calls of public ops, one file a library.
 IMPORTS = "crosswarp_imports"
+OPS = HERE / "ops"
 # What `crosswarp test` ends with where it has run: as expected, or not.
 RAN = (0, 1)
 _IMPORTS_TRITON = re.compile(r"^\s*(?:import|from)\s+triton\b", re.M)
@@ -157,13 +158,16 @@ def _not_too_large(size: int, archive: Path) -> None:
 
 
 def prepare(library: Library, home: Path) -> None:
-    """Write the settings that `crosswarp test` reads, and the tests of a release that has none."""
+    """Write the settings that `crosswarp test` reads, and tests for a release that has none: imports and ops."""
     tests = list(library.tests)
     if not tests:
         folder = home / IMPORTS
         folder.mkdir(exist_ok=True)
         shutil.copy(HERE / "releases_imports.py", folder / "test_imports.py")
         (folder / "modules.json").write_text(json.dumps(modules(library, home)), "utf-8")
+        ops = OPS / f"{library.name.replace('-', '_')}.py"
+        if ops.exists():
+            shutil.copy(ops, folder / "test_ops.py")
         tests = [IMPORTS]
     said = {"tests": tests, "stub": list(library.stub)}
     lines = [f"{key} = {json.dumps(value)}" for key, value in said.items()]
@@ -278,8 +282,12 @@ def links(work: Path) -> str:
     folder = work.resolve() / "path" / "crosswarp"
     folder.mkdir(parents=True, exist_ok=True)
     for part in ("compat", "kernels", "matrix", "reports"):
-        if not (folder / part).exists():
-            (folder / part).symlink_to(ROOT / part)
+        link = folder / part
+        if link.is_symlink() and link.readlink() != ROOT / part:
+            # Of another checkout, with the same WORK.
+            link.unlink()
+        if not link.is_symlink():
+            link.symlink_to(ROOT / part)
     return str(folder.parent)
 
 

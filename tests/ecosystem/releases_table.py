@@ -68,11 +68,11 @@ def page(runs: Sequence[Told]) -> str:
                 f"| {named} | | {column} | | | | | | | {escape.markdown(one.about['error'][:200])} |"
             )
             continue
-        imports = not one.about["tests"]
-        for target, mode, records in _parts(one.records):
-            counts = Counter(_became(record, one.about["library"], imports) for record in records)
+        own = one.about["tests"]
+        for what, target, mode, records in _parts(one.records, own):
+            counts = Counter(_became(record, one.about["library"], what) for record in records)
             lines.append(
-                f"| {named} | {'imports' if imports else 'tests'} | {column} | {target} | {mode} | "
+                f"| {named} | {what} | {column} | {target} | {mode} | "
                 + " | ".join(str(counts[name]) for name in ("green", "no launch", "untold", "lacks", "red"))
                 + " |"
             )  # fmt: skip
@@ -95,12 +95,17 @@ def _named(archive: str) -> str:
     return f"{found[1]} {found[2]}" if found else archive
 
 
-def _parts(records: Sequence[Record]) -> Iterator[tuple[str, str, list[Record]]]:
-    for target, mode in dict.fromkeys((record.target, record.mode) for record in records):
-        yield target, mode, [one for one in records if (one.target, one.mode) == (target, mode)]
+def _parts(records: Sequence[Record], own: bool) -> Iterator[tuple[str, str, str, list[Record]]]:
+    """`own`: the release has tests; else its records are of imports and of ops."""
+    parts: dict[tuple[str, str, str], list[Record]] = {}
+    for record in records:
+        what = "tests" if own else "ops" if record.kernel.startswith("test_ops::") else "imports"
+        parts.setdefault((what, record.target, record.mode), []).append(record)
+    for part, found in sorted(parts.items(), key=lambda item: item[0][0]):
+        yield *part, found
 
 
-def _became(record: Record, library: str, imports: bool) -> str:
+def _became(record: Record, library: str, what: str) -> str:
     if record.outcome == "timeout":
         # Of this machine, and its load.
         return "untold"
@@ -110,7 +115,7 @@ def _became(record: Record, library: str, imports: bool) -> str:
         return "green"
     if record.reason == "no launch":
         # A module that was imported has done all that was asked of it.
-        return "green" if imports else "no launch"
+        return "green" if what == "imports" else "no launch"
     return "untold"
 
 
@@ -140,8 +145,9 @@ def section(work: Path, every: Sequence[str]) -> str:
         "",
         f"Written by `nox -s ecosystem` ([tests/ecosystem](../tests/ecosystem/README.md)), run on "
         f"{' to '.join(dict.fromkeys(dates[:1] + dates[-1:]))}, way compile, with `crosswarp test … {command}`.",
-        "Each row is a sample. What is `tests` are the release's own; what is `imports` has none, and each of its "
-        "modules that imports Triton is imported. `lacks a package`: it asks for one that was not installed beside it.",
+        "Each row is a sample. What is `tests` are the release's own. Of a release without any, modules that import "
+        "Triton are imported (`imports`), and public ops are called, forward and where there is one backward "
+        "(`ops`: tests/ecosystem/ops). `lacks a package`: it asks for one that was not installed beside it.",
         missing(runs, every),
         "",
         page(runs) + END,

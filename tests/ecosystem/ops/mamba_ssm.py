@@ -1,0 +1,32 @@
+"""Triton ops of mamba-ssm."""
+
+import torch
+from mamba_ssm.ops.triton.layer_norm import layer_norm_fn
+from mamba_ssm.ops.triton.layernorm_gated import rmsnorm_fn
+from mamba_ssm.ops.triton.selective_state_update import selective_state_update
+from mamba_ssm.ops.triton.ssd_combined import mamba_chunk_scan_combined
+
+
+def x(*shape):
+    return torch.randn(shape, device="cuda").requires_grad_()
+
+
+def test_layer_norm():
+    layer_norm_fn(x(64, 256), x(256), x(256), residual=x(64, 256)).sum().backward()
+
+
+def test_gated_rms_norm():
+    rmsnorm_fn(x(64, 256), x(256), None, z=x(64, 256)).sum().backward()
+
+
+def test_state_update():
+    with torch.no_grad():
+        selective_state_update(
+            x(2, 64, 16), x(2, 64), x(2, 64), -torch.ones(64, 16, device="cuda"), x(2, 16), x(2, 16)
+        )
+
+
+def test_chunk_scan():
+    mamba_chunk_scan_combined(
+        x(1, 128, 2, 64), x(1, 128, 2), x(2), x(1, 128, 1, 64), x(1, 128, 1, 64), 64
+    ).sum().backward()
