@@ -87,8 +87,8 @@ def cell_environ(environ: Mapping[str, str], *, here: bool) -> dict[str, str]:
     elif environ.get("PYTHONDONTWRITEBYTECODE"):
         # In a user's folder nothing is written against their wish.
         kept[SUITE_BYTECODE_ENV] = "0"
-    # The order of a set must not decide: Triton 2.3.1 writes one into the key of its cache, and would find nothing in it
-    # that another process has compiled.
+    # The order of a set must not decide: Triton 2.3.1 writes one into the key of its cache, and would find nothing in
+    # it that another process has compiled.
     return {"PYTHONHASHSEED": "0", **kept, "PYTHONUNBUFFERED": "1"}
 
 
