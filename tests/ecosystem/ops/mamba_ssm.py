@@ -1,5 +1,6 @@
 """Triton ops of mamba-ssm."""
 
+import pytest
 import torch
 from mamba_ssm.ops.triton.layer_norm import layer_norm_fn
 from mamba_ssm.ops.triton.layernorm_gated import rmsnorm_fn
@@ -19,11 +20,12 @@ def test_gated_rms_norm():
     rmsnorm_fn(x(64, 256), x(256), None, z=x(64, 256)).sum().backward()
 
 
-def test_state_update():
+@pytest.mark.parametrize("biased", [False, True], ids=["plain", "biased"])
+def test_state_update(biased):
+    of_dim = {name: torch.ones(64, device="cuda") for name in (("D", "dt_bias") if biased else ())}
     with torch.no_grad():
-        selective_state_update(
-            x(2, 64, 16), x(2, 64), x(2, 64), -torch.ones(64, 16, device="cuda"), x(2, 16), x(2, 16)
-        )
+        state, decay = x(2, 64, 16), -torch.ones(64, 16, device="cuda")
+        selective_state_update(state, x(2, 64), x(2, 64), decay, x(2, 16), x(2, 16), **of_dim)
 
 
 def test_chunk_scan():
