@@ -38,6 +38,10 @@ class Environment:
     reused: bool = False
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    # Stands for all that is installed where no installer has kept hashes that can be believed; empty: unknown.
+    identity: str = ""
+    # Folders that are worked in: of these what a kernel imports counts for that kernel alone.
+    sources: tuple[Path, ...] = ()
     # What keeps other runs from building it anew.
     hold: locks.Hold | None = field(default=None, compare=False)
 

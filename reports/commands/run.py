@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -162,6 +163,12 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         )
         if options.dry_run:
             return _dry_run(options, planned)
+        if options.here:
+            prepare = looked.identified(wanted.suite, Path.cwd(), os.environ)
+            if not prepare.identity:
+                shown.say(
+                    "what is installed here cannot be told from its files: nothing is taken from an earlier run"
+                )
         check_work(options.work)
         if skipped := left_out(wanted.suite):
             shown.say(skipped)
