@@ -17,6 +17,7 @@ from crosswarp.matrix.facts import columns, targets
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import merge, unchanged
 from crosswarp.matrix.running.plan import Plan
+from crosswarp.reports.findings import taken
 
 HOME = Path(kernels.__file__).parent
 ONE = "import _shared\nfrom crosswarp.kernels import Kernel\nKERNEL = Kernel()\n"
@@ -400,3 +401,70 @@ def test_a_kernel_is_what_it_imports_of_a_folder_that_is_worked_in(suite, tmp_pa
     names = {path.name for path in unchanged.reach(suite / "one.py", suite, [tmp_path / "lib"])}
     assert names == {"one.py", "__init__.py", "beside.py"}
     assert len(unchanged.reach(suite / "one.py", suite)) == 1
+
+
+# What is said of it
+
+
+@pytest.fixture
+def partly(page_run):
+    """A store whose run 2 has one kernel of one column from run 1, and whose run 1 has all of its own."""
+    path = page_run()
+    page_run()
+    with Store(path) as store:
+        mine = {
+            r.item: 1 for r in store.records(2) if (r.column, r.kernel) == ("triton-3.2.0", "chunk")
+        }
+        store.take(2, "triton-3.2.0", mine)
+        cells = sum(r.item in mine and r.column == "triton-3.2.0" for r in store.records(2))
+        return path, f"{cells} of {len(store.records(2))} cells from run 1"
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "comment"])
+def test_each_report_says_how_many_cells_are_taken_over(partly, command, form):
+    path, told = partly
+    _, out, _ = command("report", "--store", str(path), "--format", form)
+    assert told in " ".join(out.split())
+    _, out, _ = command("report", "--store", str(path), "--format", form, "--run", "1")
+    assert "from run" not in out
+
+
+def test_the_page_and_the_json_say_so_too(partly, command, tmp_path):
+    path, told = partly
+    _, out, _ = command("report", "--store", str(path), "--format", "json")
+    assert json.loads(out)["taken_over"] == {
+        "cells": 8,
+        "of": int(told.split()[2]),
+        "runs": {"1": 8},
+    }
+    command("report", "--store", str(path), "--format", "html", "--out", str(tmp_path / "site"))
+    assert told in (tmp_path / "site/index.html").read_text()
+
+
+def test_badges_and_diff_say_so_too(partly, command, tmp_path):
+    path, told = partly
+    command("badge", "--store", str(path), "--out", str(tmp_path / "badges"))
+    whole, other = (
+        json.loads((tmp_path / f"badges/{name}.json").read_text())["message"]
+        for name in ("all", "columns/triton-3.1.0")
+    )
+    assert told in whole and "from run" not in other
+    for form in ("table", "markdown", "json"):
+        _, out, _ = command("diff", "1", "2", "--store", str(path), "--format", form)
+        if form == "json":
+            sides = json.loads(out)
+            assert (
+                sides["after"]["taken_over"]["cells"] == 8
+                and not sides["before"]["taken_over"]["cells"]
+            )
+        else:
+            assert told in " ".join(out.split())
+
+
+def test_what_another_store_ran_is_said_without_a_number(make_record):
+    one = make_record()
+    assert (
+        str(taken.taken([one], {(one.column, one.item): 0}))
+        == "1 of 1 cells from runs of another store"
+    )
+    assert str(taken.taken([one], {})) == ""
