@@ -330,6 +330,14 @@ class Store:
                     newest[wanted[key]] = max(run, newest.get(wanted[key], 0))
             return newest
 
+    def newest_with_keys(self, column: str) -> set[int]:
+        """The runs that are the newest of any key of a column."""
+        with self._plain_errors():
+            found = self._db.execute(
+                'SELECT max(run) AS run FROM keys WHERE "column" = ? GROUP BY key', (column,)
+            ).fetchall()
+            return {rows.whole(row, "run") for row in found}
+
     def keys_of(self, run: int) -> dict[tuple[str, ...], str]:
         """The keys that a run has, by column, target, lane, mode and kernel."""
         names = ("column", "target", "lane", "mode", "kernel")
