@@ -5,6 +5,7 @@ The host side is imported inside the fixtures: tests of the cell side may run in
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
@@ -192,6 +193,15 @@ def page_run(tmp_path, make_record):
         return path
 
     return make
+
+
+@pytest.fixture
+def fake_columns(monkeypatch):
+    """`crosswarp run`, in this process, with the fake cell process in the place of environments and Triton."""
+    from crosswarp.reports.commands import run
+
+    monkeypatch.setattr(run, "Builder", lambda *given, **more: FakePrepare())
+    monkeypatch.setattr(run, "Runner", functools.partial(run.Runner, suite=fake_argv))
 
 
 class FakePrepare:

@@ -10,6 +10,6 @@ from conftest import FakePrepare, fake_argv  # noqa: E402
 from crosswarp.reports import cli  # noqa: E402
 from crosswarp.reports.commands import run  # noqa: E402
 
-run.Builder = lambda *given: FakePrepare()
+run.Builder = lambda *given, **more: FakePrepare()
 run.Runner = functools.partial(run.Runner, suite=fake_argv)
 sys.exit(cli.main())

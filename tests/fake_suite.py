@@ -26,6 +26,8 @@ def dealt(steps, shard, taken=()):
             cell = step["case"]
             item = "/".join(cell[name] for name in ("target", "lane", "mode", "kernel", "case"))
             if item in taken:
+                if shard:
+                    yield {"event": "taken", "item": item}
                 continue
             yield {"event": "start", "item": item}
             yield {"event": "cell", **cell}

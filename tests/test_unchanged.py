@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from crosswarp import kernels
 from crosswarp.compat.install import wanted_shims
+from crosswarp.matrix.environments import identity
 from crosswarp.matrix.environments.environment import Environment
+from crosswarp.matrix.environments.identity import Interpreter
 from crosswarp.matrix.facts import columns, targets
-from crosswarp.matrix.running import unchanged
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import merge, unchanged
 from crosswarp.matrix.running.plan import Plan
+from crosswarp.reports.findings import taken
 
 HOME = Path(kernels.__file__).parent
 ONE = "import _shared\nfrom crosswarp.kernels import Kernel\nKERNEL = Kernel()\n"
@@ -63,8 +69,8 @@ def test_there_is_a_key_for_all_but_what_is_measured(found):
     }  # fmt: skip
     assert len(set(keys.values())) == len(keys) == 5 * 2 * 2
     assert keys == found()
-    # One shard deals with some of a kernel's cases, and does not know which.
-    assert found(shard=(1, 2)) == {}
+    # Which cases a share has decides on none of them.
+    assert found(shard=(1, 2)) == keys
 
 
 @pytest.mark.parametrize("name", ["one", "_shared", "_deeper"])
@@ -242,3 +248,223 @@ def test_what_is_cut_short_is_gone_on_with(go, fake_run):
 def test_lines_without_sense_leave_no_key(go):
     go([SESSION, {"raw": "nonsense\n"}, cell("one"), cell("two")])
     assert go([SESSION, cell("one"), cell("two")])[1] == {}
+
+
+FIVE = [TARGET, SESSION, *(cell("one", name) for name in "abc"), cell("two", "a"), cell("two", "b")]
+# Of these, by the deal of fake_suite.py.
+SECOND = {"one/b", "two/a"}
+
+
+def test_a_share_is_taken_from_a_run_of_the_whole(go, fake_run):
+    go(FIVE)
+    second, taken = go(FIVE, shard=(2, 2))
+    assert second.exit_code == 0 and taken == dict.fromkeys(SECOND, 1)
+    assert {f"{r.kernel}/{r.case}" for r in fake_run.records(2)} == SECOND
+    assert "2 cases are unchanged since run 1" in " ".join(fake_run.notes(2))
+    # From the same share the suite is not even asked.
+    assert go(NEVER, shard=(2, 2))[1] == dict.fromkeys(SECOND, 1)
+
+
+def test_a_share_is_no_whole(go, fake_run, suite):
+    go(FIVE, shard=(2, 2))
+    second, taken = go(FIVE)
+    assert second.exit_code == 0 and taken == {} and len(fake_run.records(2)) == 5
+    # Nor another share.
+    go(FIVE, shard=(2, 2), fresh=True)
+    assert set(go(FIVE, shard=(2, 3))[1].values()) <= {2}
+    (suite / "two.py").write_text(TWO + "# another\n")
+    assert go(FIVE, shard=(2, 2))[1] == {"one/b": 3}
+
+
+def test_a_share_believes_no_suite_that_takes_what_was_not_offered(go):
+    go(FIVE)
+    strange = {"event": "taken", "item": "sm_90/compile/bare/one/z"}
+    twice = {"event": "taken", "item": "sm_90/compile/bare/one/b"}
+    second, taken = go([*FIVE, strange, twice], shard=(2, 2))
+    assert second.exit_code == 1 and taken == dict.fromkeys(SECOND, 1)
+
+
+def test_what_was_merged_is_taken_from(go, fake_run, tmp_path):
+    whole, parts = fake_run.database, []
+    for number in (1, 2, 3):
+        fake_run.database = tmp_path / f"part{number}.db"
+        go(FIVE, shard=(number, 3))
+        parts.append(fake_run.database)
+    fake_run.database = whole
+    merge.merge(parts, whole)
+    second, taken = go(NEVER)
+    assert second.exit_code == 0 and set(taken.values()) == {1} and len(taken) == 5
+    # One that lacks a share has no keys: which cases it lacks nobody knows.
+    fake_run.database = tmp_path / "short.db"
+    merge.merge(parts[:2], fake_run.database)
+    assert go(FIVE)[1] == {}
+
+
+def test_a_merged_run_names_the_runs_of_its_own_store(go, fake_run, tmp_path):
+    go(FIVE)
+    whole, parts = fake_run.database, []
+    for number in (1, 2):
+        fake_run.database = tmp_path / f"part{number}.db"
+        shutil.copy(whole, fake_run.database)
+        go(FIVE, shard=(number, 2))
+        parts.append(fake_run.database)
+    merge.merge(parts, whole)
+    merge.merge(parts, tmp_path / "elsewhere.db")
+    for path, source in ((whole, 1), (tmp_path / "elsewhere.db", 0)):
+        with Store(path) as store:
+            found = store.taken(store.run().id)
+            assert len(found) == 5 and set(found.values()) == {source}
+
+
+# At hand
+
+
+@pytest.fixture
+def at_hand(tmp_path):
+    """`at_hand()`: the identity now of an interpreter with two folders of packages, one of which is worked in."""
+    site, present = tmp_path / "env/site-packages", tmp_path / "project"
+    for path in (
+        "env/site-packages/triton/__init__.py",
+        "env/site-packages/crosswarp/a.py",
+        "project/mylib/ops.py",
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("a = 1\n")
+    (present / "suite").mkdir()
+
+    def now(path=(), environ=(), suite=present / "suite"):
+        asked = Interpreter(
+            ["3.11.7"],
+            ["", str(present), *path, str(site)],
+            [str(tmp_path / "lib")],
+            [str(site / "triton")],
+        )
+        return identity.of(asked, suite, present, dict(environ)), identity.sources(
+            asked, suite, present
+        )
+
+    return now
+
+
+def test_an_interpreter_at_hand_is_its_files(at_hand, tmp_path):
+    before, worked_in = at_hand()
+    assert before and at_hand() == (before, worked_in) and worked_in == ((tmp_path / "project"),)
+    # What a kernel does not import is no matter, and what it imports is that kernel's.
+    (tmp_path / "project/mylib/ops.py").write_text("b = 12\n")
+    (tmp_path / "env/site-packages/crosswarp/a.py").write_text("b = 12\n")
+    assert at_hand()[0] == before
+    (tmp_path / "env/site-packages/triton/__init__.py").write_text("b = 12\n")
+    edited = at_hand()[0]
+    assert edited != before
+    assert at_hand(environ={"TRITON_PTXAS_PATH": "x"}.items())[0] != edited
+    assert at_hand(environ={"HOME": "x"}.items())[0] == edited
+    overlay = tmp_path / "overlay"
+    (overlay / "triton").mkdir(parents=True)
+    assert at_hand(path=[str(overlay)])[0] != edited
+
+
+def test_a_module_in_the_present_folder_that_hides_another_counts(at_hand, tmp_path):
+    before = at_hand()[0]
+    (tmp_path / "project/triton.py").write_text("a = 1\n")
+    hidden = at_hand()[0]
+    assert hidden != before
+    (tmp_path / "project/triton.py").write_text("a = 12\n")
+    assert at_hand()[0] not in (hidden, before)
+
+
+def test_a_checkout_that_is_installed_as_it_is_counts(at_hand, tmp_path):
+    checkout, told = (
+        tmp_path / "project/src",
+        tmp_path / "env/site-packages/mine-1.dist-info/direct_url.json",
+    )
+    (checkout / "mine").mkdir(parents=True)
+    (checkout / "mine/a.py").write_text("a = 1\n")
+    told.parent.mkdir()
+    told.write_text(json.dumps({"url": checkout.as_uri(), "dir_info": {"editable": True}}))
+    before = at_hand()[0]
+    (checkout / "mine/a.py").write_text("a = 12\n")
+    assert at_hand()[0] != before
+
+
+def test_too_many_files_are_no_identity(at_hand, monkeypatch):
+    monkeypatch.setattr(identity, "MOST", 0)
+    assert at_hand()[0] == ""
+
+
+def test_a_kernel_is_what_it_imports_of_a_folder_that_is_worked_in(suite, tmp_path):
+    package = tmp_path / "lib/ops"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import beside\n")
+    (package / "one.py").write_text("")
+    (tmp_path / "lib/beside.py").write_text("")
+    (suite / "one.py").write_text("from ops.one import f\n")
+    names = {path.name for path in unchanged.reach(suite / "one.py", suite, [tmp_path / "lib"])}
+    assert names == {"one.py", "__init__.py", "beside.py"}
+    assert len(unchanged.reach(suite / "one.py", suite)) == 1
+
+
+# What is said of it
+
+
+@pytest.fixture
+def partly(page_run):
+    """A store whose run 2 has one kernel of one column from run 1, and whose run 1 has all of its own."""
+    path = page_run()
+    page_run()
+    with Store(path) as store:
+        mine = {
+            r.item: 1 for r in store.records(2) if (r.column, r.kernel) == ("triton-3.2.0", "chunk")
+        }
+        store.take(2, "triton-3.2.0", mine)
+        cells = sum(r.item in mine and r.column == "triton-3.2.0" for r in store.records(2))
+        return path, f"{cells} of {len(store.records(2))} cells from run 1"
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "comment"])
+def test_each_report_says_how_many_cells_are_taken_over(partly, command, form):
+    path, told = partly
+    _, out, _ = command("report", "--store", str(path), "--format", form)
+    assert told in " ".join(out.split())
+    _, out, _ = command("report", "--store", str(path), "--format", form, "--run", "1")
+    assert "from run" not in out
+
+
+def test_the_page_and_the_json_say_so_too(partly, command, tmp_path):
+    path, told = partly
+    _, out, _ = command("report", "--store", str(path), "--format", "json")
+    assert json.loads(out)["taken_over"] == {
+        "cells": 8,
+        "of": int(told.split()[2]),
+        "runs": {"1": 8},
+    }
+    command("report", "--store", str(path), "--format", "html", "--out", str(tmp_path / "site"))
+    assert told in (tmp_path / "site/index.html").read_text()
+
+
+def test_badges_and_diff_say_so_too(partly, command, tmp_path):
+    path, told = partly
+    command("badge", "--store", str(path), "--out", str(tmp_path / "badges"))
+    whole, other = (
+        json.loads((tmp_path / f"badges/{name}.json").read_text())["message"]
+        for name in ("all", "columns/triton-3.1.0")
+    )
+    assert told in whole and "from run" not in other
+    for form in ("table", "markdown", "json"):
+        _, out, _ = command("diff", "1", "2", "--store", str(path), "--format", form)
+        if form == "json":
+            sides = json.loads(out)
+            assert (
+                sides["after"]["taken_over"]["cells"] == 8
+                and not sides["before"]["taken_over"]["cells"]
+            )
+        else:
+            assert told in " ".join(out.split())
+
+
+def test_what_another_store_ran_is_said_without_a_number(make_record):
+    one = make_record()
+    assert (
+        str(taken.taken([one], {(one.column, one.item): 0}))
+        == "1 of 1 cells from runs of another store"
+    )
+    assert str(taken.taken([one], {})) == ""

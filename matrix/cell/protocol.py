@@ -4,7 +4,7 @@ The cell side runs strange code, which may write anything into the stream, or no
 decides what makes no sense: such a line becomes `Senseless`, which the host counts and tells of at the end, and never
 believes. What a line holds beyond its event's fields is ignored, so that an older crosswarp's records can be read.
 
-    suite              session, target, note; then for each item start, cell.., end
+    suite              session, target, note, taken; then for each item start, cell.., end
     library tests      the same; a session for each part of a lane, which is a target and a mode
     language probes    session, name.., probe.., done
 """
@@ -87,6 +87,14 @@ class End:
 
 
 @dataclass(frozen=True)
+class Taken:
+    """An item of this share that need not run: the host, which cannot tell whose share it is, has its cells."""
+
+    EVENT = "taken"
+    item: str = _is(_item)
+
+
+@dataclass(frozen=True)
 class Cell:
     """How one cell fared. `config` is empty for the item as a whole, which has a cell in any case.
 
@@ -153,9 +161,9 @@ class Senseless:
     text: str = ""
 
 
-Event = Union[Session, Target, Note, Start, End, Cell, Name, Probe, Done]
+Event = Union[Session, Target, Note, Start, End, Taken, Cell, Name, Probe, Done]
 _EVENTS: Dict[str, Type[Any]] = {
-    one.EVENT: one for one in (Session, Target, Note, Start, End, Cell, Name, Probe, Done)
+    one.EVENT: one for one in (Session, Target, Note, Start, End, Taken, Cell, Name, Probe, Done)
 }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import platform
 import shutil
 import sys
 import tempfile
@@ -38,6 +40,10 @@ class Environment:
     reused: bool = False
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    # Stands for all that is installed where no installer has kept hashes that can be believed; empty: unknown.
+    identity: str = ""
+    # Folders that are worked in: of these what a kernel imports counts for that kernel alone.
+    sources: tuple[Path, ...] = ()
     # What keeps other runs from building it anew.
     hold: locks.Hold | None = field(default=None, compare=False)
 
@@ -66,6 +72,12 @@ class Wanted:
             "identity": dict(self.identity),
         }
 
+    @property
+    def lock(self) -> str:
+        """Of the stamp and of what the machine is."""
+        said = [self.stamp(), platform.machine(), *platform.libc_ver()]
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+
 
 class Builder:
     """Builds environments below `folder`, one at a time. `say` is for what the user should know while it works."""
@@ -80,8 +92,11 @@ class Builder:
         say: Callable[[str], None] = lambda text: None,
         crosswarp: CrosswarpSource | None = None,
         nightly: str | None = None,
+        by_lock: bool = False,
     ) -> None:
         self.folder = folder
+        # Whether each lies in a folder that is named for all that it is built from: machines of several makes share it.
+        self._by_lock = by_lock
         self._table = table
         self._uv = uv
         self._main = main
@@ -126,7 +141,7 @@ class Builder:
             crosswarp=self._crosswarp.stamp,
             identity=resolved.identity,
         )
-        home = self.folder / column.id
+        home = (self.folder / wanted.lock if self._by_lock else self.folder) / column.id
         home.parent.mkdir(parents=True, exist_ok=True)
         found, reused, hold = self._ready(column, home, wanted, resolved)
         expect = {
@@ -161,7 +176,7 @@ class Builder:
 
         A run that wants it otherwise waits for those that use it: their suites import from it until they end.
         """
-        lock, moving, built = self.folder / f"{column.id}.lock", resolved.moving, False
+        lock, moving, built = home.with_name(f"{column.id}.lock"), resolved.moving, False
         while True:
             hold = self._wait(
                 locks.use, lock, f"{column.id}: another run builds its environment; waiting for it"

@@ -9,11 +9,13 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from crosswarp.matrix.environments import identity
 from crosswarp.matrix.environments.environment import SUITE_REQUIREMENTS, Environment
+from crosswarp.matrix.environments.identity import Interpreter
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.facts.columns import Column
 
@@ -25,6 +27,12 @@ try:
     import crosswarp.matrix
 except ImportError as error:
     found["crosswarp"] = str(error)
+import platform, sysconfig
+found["asked"] = {
+    "build": [sys.version, sys.executable, platform.machine(), *platform.libc_ver()],
+    "path": sys.path,
+    "stdlib": [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")],
+}
 missing = []
 for name in ("packaging", "pytest", "xdist", "numpy"):
     try:
@@ -37,6 +45,9 @@ for name in ("torch", "triton"):
         found[name] = __import__(name).__version__
     except Exception as error:
         found[name + "-error"] = f"{type(error).__name__}: {error}"
+loaded = [sys.modules[name] for name in ("triton", "torch", "numpy") if name in sys.modules]
+files = [one.__file__ for one in loaded if getattr(one, "__file__", None)]
+found["asked"]["packages"] = [name.rpartition("/")[0] for name in files]
 if "torch" in found:
     import torch
     try:
@@ -77,6 +88,11 @@ class Here:
     found: Mapping[str, str]
     # Of what a suite needs beside Triton and torch, what is not there.
     missing: tuple[str, ...] = ()
+    # What it said of itself; None where it was only glanced at.
+    asked: Interpreter | None = None
+    # What stands for all that can be imported there, and the folders of it that are worked in.
+    identity: str = ""
+    sources: tuple[Path, ...] = ()
 
     @property
     def gpu(self) -> str:
@@ -90,11 +106,22 @@ class Here:
             id="".join(c if c.isalnum() or c in "._+-" else "-" for c in identifier)
         )
 
+    def identified(self, suite: Path | None, present: Path, environ: Mapping[str, str]) -> Here:
+        """With its identity, for which all of its files are looked at: a second, with torch's."""
+        if self.asked is None:
+            return self
+        return replace(
+            self,
+            identity=identity.of(self.asked, suite, present, environ),
+            sources=identity.sources(self.asked, suite, present),
+        )
+
     def __call__(self, column: Column) -> Environment:
         label = f"{column.id} ({self.python}, torch {self.found.get('torch')})"
         return Environment(
-            self.python, label, expect={}, versions=self.found, requirements=(), reused=True
-        )
+            self.python, label, expect={}, versions=self.found, requirements=(), reused=True,
+            identity=self.identity, sources=self.sources,
+        )  # fmt: skip
 
     def cancel(self) -> None:
         pass
@@ -114,7 +141,9 @@ def look(python: Path) -> Here:
             f"{python}: the suite needs crosswarp, numpy, {', '.join(SUITE_REQUIREMENTS)} there "
             f"(missing: {', '.join(found['missing']) or 'crosswarp'}). Install them: pip install crosswarp numpy {need}"
         )
-    return Here(python, {name: str(value) for name, value in found.items() if name != "missing"})
+    asked = Interpreter(**found.pop("asked"))
+    told = {name: str(value) for name, value in found.items() if name != "missing"}
+    return Here(python, told, asked=asked)
 
 
 def glance(python: Path) -> Here:

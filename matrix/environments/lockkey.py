@@ -32,6 +32,13 @@ def key(table: Sequence[Column], words: str = "") -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
+def code(suite: Path | None) -> str:
+    """Of crosswarp's own files, and of those of a suite: what a run was made by."""
+    rooms = [Path(str(room.__file__)).parent for room in _ROOMS]
+    found = [_digest(folder) for folder in (*rooms, *([suite] if suite else []))]
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()
+
+
 def _digest(folder: Path) -> str:
     found = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):

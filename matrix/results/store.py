@@ -324,7 +324,29 @@ class Store:
                 'SELECT run, key FROM keys WHERE "column" = ? ORDER BY run', (column,)
             ).fetchall()
             runs = {rows.text(row, "key"): rows.whole(row, "run") for row in found}
-            return {wanted[key]: run for key, run in runs.items() if key in wanted}
+            newest: dict[tuple[str, ...], int] = {}
+            for key, run in runs.items():
+                if key in wanted:
+                    newest[wanted[key]] = max(run, newest.get(wanted[key], 0))
+            return newest
+
+    def newest_with_keys(self, column: str) -> set[int]:
+        """The runs that are the newest of any key of a column."""
+        with self._plain_errors():
+            found = self._db.execute(
+                'SELECT max(run) AS run FROM keys WHERE "column" = ? GROUP BY key', (column,)
+            ).fetchall()
+            return {rows.whole(row, "run") for row in found}
+
+    def keys_of(self, run: int) -> dict[tuple[str, ...], str]:
+        """The keys that a run has, by column, target, lane, mode and kernel."""
+        names = ("column", "target", "lane", "mode", "kernel")
+        with self._plain_errors():
+            found = self._db.execute("SELECT * FROM keys WHERE run = ?", (run,)).fetchall()
+            return {
+                tuple(rows.text(row, name) for name in names): rows.text(row, "key")
+                for row in found
+            }
 
     def taken(self, run: int) -> dict[tuple[str, str], int]:
         """The items that did not run in `run`, by column, and the run that they are taken from."""

@@ -10,11 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.cell.protocol import Cell, End, Event, Note, Senseless, Session, Start, Target
+from crosswarp.matrix.cell.protocol import (
+    Cell,
+    End,
+    Event,
+    Note,
+    Senseless,
+    Session,
+    Start,
+    Target,
+)
+from crosswarp.matrix.cell.protocol import Taken as TakenItem
 from crosswarp.matrix.errors import SUITE_STATUSES, SUITE_WRONG_VERSIONS
 from crosswarp.matrix.results import record
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.running import process
+from crosswarp.matrix.running import process, unchanged
 from crosswarp.matrix.running.plan import Plan
 from crosswarp.matrix.running.recording import Recording
 from crosswarp.matrix.running.unchanged import Taken
@@ -45,6 +55,8 @@ class ColumnRun:
     ) -> None:
         self.column = column
         self.outcomes: Counter[str] = Counter()
+        # The items that did not run, and the run that each is taken from.
+        self.taken: dict[str, int] = {}
         # Which version is another than planned; empty while none is.
         self.wrong = ""
         self._plan = plan
@@ -53,6 +65,8 @@ class ColumnRun:
         self._work = work
         self._log = log
         self._planned: dict[str, int] = {}
+        # What an earlier run says of items, by item, until the suite says that they are of its share.
+        self._offered: dict[str, list[tuple[Record, int]]] = {}
         # Lane and part of the sessions that were told.
         self._begun: set[tuple[str, str]] = set()
         # The items that the stream has told of, in that order; those that it said are done; those with their cell.
@@ -70,13 +84,22 @@ class ColumnRun:
         """Stores what an earlier run says of cases that need not run again."""
         # Which known issue a cell is depends on it.
         self._to.measured[self.column] = self._expect.get("triton")
-        for item in taken.items:
-            self._known[item] = None
-            self._ended.add(item)
-        self._keep([cell for cell, _ in taken.cells])
-        self._to.store.take(
-            self._to.run, self.column, {cell.item: run for cell, run in taken.cells}
-        )
+        self._taken(taken.cells)
+        self._to.note(self.column, unchanged.said(self.column, self.taken))
+
+    def offer(self, taken: Taken) -> None:
+        """The same of a share, of which the suite alone knows which cases it has: stored when it names them."""
+        for cell, run in taken.cells:
+            self._offered.setdefault(cell.item, []).append((cell, run))
+
+    def _taken(self, cells: Sequence[tuple[Record, int]]) -> None:
+        for cell, _ in cells:
+            self._known[cell.item] = None
+            self._ended.add(cell.item)
+        self._keep([cell for cell, _ in cells])
+        sources = {cell.item: run for cell, run in cells}
+        self.taken.update(sources)
+        self._to.store.take(self._to.run, self.column, sources)
 
     @property
     def whole(self) -> bool:
@@ -86,6 +109,7 @@ class ColumnRun:
     def take(self, events: Iterable[Event | Senseless]) -> None:
         """Stores what the cell side says."""
         cells = []
+        taken: list[tuple[Record, int]] = []
         for event in events:
             why = self._wrong_with(event)
             if why:
@@ -101,6 +125,9 @@ class ColumnRun:
                 came = self._cells[event.item]
                 self._lost += max(0, (came if event.cells is None else event.cells) - came)
                 self._to.progress.item(self.column, event.item)
+            elif isinstance(event, TakenItem):
+                taken += self._offered.pop(event.item)
+                self._to.progress.item(self.column, event.item)
             elif isinstance(event, Session):
                 self._session(event)
             elif isinstance(event, Target):
@@ -109,6 +136,8 @@ class ColumnRun:
                 )
             elif isinstance(event, Note):
                 self._to.note(self.column, event.text)
+        if taken:
+            self._taken(taken)
         if cells:
             self._keep(cells)
 
@@ -125,6 +154,9 @@ class ColumnRun:
                 return "start: of an item that was begun before"
             if isinstance(event, End) and (item not in self._known or item in self._ended):
                 return "end: of an item that was not begun"
+        elif isinstance(event, TakenItem):
+            if event.item not in self._offered or event.item in self._known:
+                return "taken: of an item that was not offered, or was begun before"
         elif isinstance(event, Session):
             if (
                 event.lane not in self._plan.lanes

@@ -48,6 +48,21 @@ def jobs(
     words: Sequence[str],
     command: Literal["run", "test"] = "run",
 ) -> list[Job]:
+    """As `cut`, and no more than a job matrix of GitHub Actions holds."""
+    if len(columns) * shards > MAX_JOBS:
+        raise UsageError(
+            f"{len(columns)} columns in {shards} shards are {len(columns) * shards} jobs, and a matrix of GitHub "
+            f"Actions holds {MAX_JOBS}. Take fewer --shards or fewer --columns."
+        )
+    return cut(columns, shards, words, command)
+
+
+def cut(
+    columns: Sequence[str],
+    shards: int,
+    words: Sequence[str],
+    command: Literal["run", "test"] = "run",
+) -> list[Job]:
     """`words` are the options that every job shares."""
     for word in words:
         if re.search(r"\s", word) or shlex.quote(word) != word:
@@ -55,11 +70,6 @@ def jobs(
                 f'"{word}" does not pass through a CI matrix without quotes. Use a path without spaces and signs; '
                 "globs of a library's tests go into its settings."
             )
-    if len(columns) * shards > MAX_JOBS:
-        raise UsageError(
-            f"{len(columns)} columns in {shards} shards are {len(columns) * shards} jobs, and a matrix of GitHub "
-            f"Actions holds {MAX_JOBS}. Take fewer --shards or fewer --columns."
-        )
     return [
         Job(
             column=column,

@@ -19,7 +19,7 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import LANES, MODES, Record
 from crosswarp.matrix.results.store import Environment, Note, Run, Store
 from crosswarp.matrix.results.verdict import judge
-from crosswarp.matrix.running import jobs, run
+from crosswarp.matrix.running import jobs, run, unchanged
 
 INCOMPLETE = "incomplete"
 _SELECTION = (
@@ -40,6 +40,9 @@ class Part:
     targets: Mapping[tuple[str, str], tuple[bool, str]]
     records: Sequence[Record]
     notes: Sequence[Note]
+    keys: Mapping[tuple[str, ...], str]
+    # By column and item, the run that it is taken from, where the store still has it.
+    taken: Mapping[tuple[str, str], Run | None]
 
     @property
     def shard(self) -> tuple[int, int]:
@@ -97,6 +100,7 @@ def merge(
     if code == EXIT_USAGE:
         notes.append(Note("", "problem", run.NOTHING_RAN))
     with Store(into) as store, store.together():
+        before = store.runs()
         merged = store.begin(argv, _plan(parts, columns), min(p.run.started for p in parts))
         for environment in _environments(parts, columns):
             store.environment(merged, environment)
@@ -105,6 +109,10 @@ def merge(
         for (column, target), (supported, message) in targets.items():
             store.target(merged, column, target, supported, message)
         store.cells(merged, records)
+        for column, keys in _keys(shares).items():
+            store.keys(merged, column, keys)
+        for column, sources in _taken(parts, before).items():
+            store.take(merged, column, sources)
         for note in notes:
             store.note(merged, note.column, note.text, note.kind)
         last = max(part.run.finished or part.run.started for part in parts)
@@ -137,9 +145,11 @@ def read(path: Path) -> Part:
                 "Run that part again, and merge again."
             )
             notes.append(Note("", "problem", text))
+        runs = {other.id: other for other in store.runs()}
+        taken = {item: runs.get(source) for item, source in store.taken(one.id).items()}
         return Part(
             str(path), one, store.environments(one.id), store.sessions(one.id), store.planned(one.id),
-            store.targets(one.id), store.records(one.id), notes,
+            store.targets(one.id), store.records(one.id), notes, store.keys_of(one.id), taken,
         )  # fmt: skip
 
 
@@ -317,6 +327,46 @@ def _records(
 
     records = sorted((record for _, record in found.values()), key=place)
     return records, {key: len(items) for key, items in told.items()}
+
+
+def _keys(
+    shares: Mapping[str, Mapping[tuple[int, int], Part]],
+) -> dict[str, dict[tuple[str, ...], str]]:
+    """What decided on the cells of each column that is there with all of its shares, where they were told alike."""
+    found: dict[str, dict[tuple[str, ...], str]] = {}
+    for column, mine in shares.items():
+        if len(mine) != next(iter(mine))[1]:
+            continue
+        told = [
+            {
+                place[1:]: unchanged.of_whole(key)
+                for place, key in part.keys.items()
+                if place[0] == column
+            }
+            for part in mine.values()
+        ]
+        found[column] = {
+            place: key
+            for place, key in told[0].items()
+            if all(other.get(place) == key for other in told)
+        }
+    return found
+
+
+def _taken(parts: Sequence[Part], runs: Sequence[Run]) -> dict[str, dict[str, int]]:
+    """Which items did not run, and which of `runs` they are from: 0 where it is none of them."""
+    known = {one.id: _when(one) for one in runs}
+    found: dict[str, dict[str, int]] = {}
+    for part in parts:
+        for (column, item), source in part.taken.items():
+            here = source is not None and known.get(source.id) == _when(source)
+            found.setdefault(column, {})[item] = source.id if source and here else 0
+    return found
+
+
+def _when(one: Run) -> tuple[Any, ...]:
+    """What two runs of the same number do not share."""
+    return one.started, one.finished, one.argv
 
 
 def _of_whole_kernel(record: Record) -> bool:

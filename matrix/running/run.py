@@ -314,28 +314,34 @@ class Runner:
         state = ColumnRun(
             column.id, self.plan, self._recording, environment.expect, self._work, log
         )
-        if taken.cells:
-            self._recording.note(column.id, taken.said(column.id))
+        if taken.cells and self.plan.shard and taken.whole is None:
+            state.offer(taken)
+        elif taken.cells:
             state.take_over(taken)
         if taken.whole is not None:
             state.take(unchanged.whole_column(self._store, taken.whole, column.id))
             ended: tuple[int | None, bool] = (0, False)
         else:
             ended = self._watched(column, environment, state, spec, log, records)
+        if state.taken and (self.plan.shard and taken.whole is None):
+            self._recording.note(column.id, unchanged.said(column.id, state.taken))
         if self._stop and ended[0] is None:
             message = "The run was cancelled while it ran."
             state.left_open("not-run", "cancelled", message)
         else:
             state.account(*ended)
         if state.whole:
-            self._store.keys(self._run, column.id, {tuple(one): key for one, key in keys.items()})
+            self._store.keys(
+                self._run, column.id,
+                {tuple(one): unchanged.of_share(key, self.plan.shard) for one, key in keys.items()},
+            )  # fmt: skip
         self._progress.column_done(column.id, state.outcomes, time.monotonic() - started)
 
     def _unchanged(
         self, column: Column, environment: Environment
     ) -> tuple[Mapping[unchanged.Coordinate, str], unchanged.Taken]:
-        # Somebody else's interpreter may change without anybody's knowing.
-        if self.plan.take == "nothing" or self._here:
+        # Somebody else's interpreter may change without anybody's knowing, where its files cannot be told.
+        if self.plan.take == "nothing" or (self._here and not environment.identity):
             return {}, unchanged.Taken()
         keys = unchanged.keys(self.plan, column.id, environment)
         if self.plan.fresh or not keys:

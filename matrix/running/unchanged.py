@@ -68,21 +68,21 @@ class Taken:
     def items(self) -> list[str]:
         return sorted({cell.item for cell, _ in self.cells})
 
-    def said(self, column: str) -> str:
-        """For people; empty where nothing is taken."""
-        runs = sorted({run for _, run in self.cells})
-        if not runs:
-            return ""
-        of = ", ".join(map(str, runs))
-        return (
-            f"{column}: {len(self.items)} cases are unchanged since run {of} and are taken from there; "
-            "--fresh runs them all."
-        )
+
+def said(column: str, sources: Mapping[str, int]) -> str:
+    """For people, of the items that are taken and the runs that they are from; empty where nothing is."""
+    if not sources:
+        return ""
+    of = ", ".join(map(str, sorted(set(sources.values()))))
+    return (
+        f"{column}: {len(sources)} cases are unchanged since run {of} and are taken from there; "
+        "--fresh runs them all."
+    )
 
 
 def keys(plan: Plan, column: str, environment: Environment) -> dict[Coordinate, str]:
     """The key of each coordinate of `plan` in a column; empty where a key cannot say all that decides on a cell."""
-    if plan.libraries or plan.tests or plan.shard:
+    if plan.libraries or plan.tests:
         return {}
     installed = _installed(environment, plan.beside.get(column, ()))
     if installed is None:
@@ -91,7 +91,7 @@ def keys(plan: Plan, column: str, environment: Environment) -> dict[Coordinate, 
     version = str(environment.expect.get("triton", "0"))
     shims = _digest(_shims(version))
     texts = {
-        name: _digest(reach(path, plan.suite))
+        name: _digest(reach(path, plan.suite, environment.sources))
         for name, path in _paths(plan.suite)
         if any(fnmatchcase(name, glob) for glob in plan.kernels)
     }
@@ -113,6 +113,16 @@ def keys(plan: Plan, column: str, environment: Environment) -> dict[Coordinate, 
     return found
 
 
+def of_share(key: str, shard: tuple[int, int] | None) -> str:
+    """The key of a coordinate of which a run has a share of the cases alone."""
+    return f"{key} {shard[0]}/{shard[1]}" if shard else key
+
+
+def of_whole(key: str) -> str:
+    """The key of the coordinate as a whole, whatever share of it a run had."""
+    return key.partition(" ")[0]
+
+
 def take(
     store: Store, plan: Plan, column: str, known: Mapping[Coordinate, str], *, crashes: bool = False
 ) -> Taken:
@@ -122,7 +132,15 @@ def take(
         known: the keys of now.
         crashes: whether crashes and timeouts are taken as well.
     """
-    runs = store.with_keys(column, {key: tuple(one) for one, key in known.items()})
+    # A share may be taken from a run of the same share and from one of the whole.
+    runs = store.with_keys(
+        column,
+        {
+            of_share(key, shard): tuple(one)
+            for one, key in known.items()
+            for shard in {None, plan.shard}
+        },
+    )
     wanted: dict[int, set[Coordinate]] = {}
     for coordinate, run in runs.items():
         wanted.setdefault(run, set()).add(Coordinate(*coordinate))
@@ -180,12 +198,12 @@ def whole_column(store: Store, run: int, column: str) -> Iterator[protocol.Event
             yield protocol.Target(target, supported, message)
 
 
-def reach(path: Path, suite: Path | None) -> list[Path]:
-    """`path` and the files that it imports, at first or second hand, of the folder that it lies in.
+def reach(path: Path, suite: Path | None, sources: Sequence[Path] = ()) -> list[Path]:
+    """`path` and the files that it imports, at first or second hand, of the folder that it lies in, and of `sources`.
 
     Nothing is imported to find out. What comes from elsewhere is the environment's, or crosswarp's.
     """
-    root = Path(kernels.__file__).parent if suite is None else suite
+    roots = [Path(kernels.__file__).parent] if suite is None else [suite, *sources]
     found: dict[Path, None] = {}
     left = [path]
     while left:
@@ -197,8 +215,11 @@ def reach(path: Path, suite: Path | None) -> list[Path]:
             tree = ast.parse(one.read_bytes())
         except (SyntaxError, ValueError, RecursionError):
             continue
-        for names in _imported(tree, one, root):
-            left += _files(root.joinpath(*names))
+        for root in roots:
+            for names in _imported(tree, one, root):
+                left += _files(root.joinpath(*names))
+                # What a package does on import it does for each module of it.
+                left += [root.joinpath(*names[:end], "__init__.py") for end in range(1, len(names))]
     return list(found)
 
 
@@ -269,6 +290,8 @@ def _shims(version: str) -> list[Path]:
 
 def _installed(environment: Environment, beside: Sequence[Path]) -> str | None:
     """Of the hashes of all files that are installed, but for crosswarp's own; None where there are none to read."""
+    if environment.identity:
+        return environment.identity
     home = environment.python.parent.parent
     found = [*home.glob("lib/python*/site-packages/*.dist-info/RECORD")]
     if not found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -20,7 +21,7 @@ from crosswarp.matrix.running.plan import Plan, check_shard, default_jobs, left_
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.revision import revision
 from crosswarp.matrix.running.run import Prepare, Runner
-from crosswarp.reports.commands import asked
+from crosswarp.reports.commands import asked, dispatched
 from crosswarp.reports.commands.options import (
     add_environments,
     add_here,
@@ -80,6 +81,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="run nothing: say which columns, how many cells, how much disk and time it would be",
     )
     add_environments(how)
+    dispatched.add(parser)
     add_limits(how)
     add_verbose(how, "all there is to say of what is known and healed too")
     where = parser.add_argument_group("where")
@@ -99,6 +101,7 @@ def _requirement(text: str) -> str:
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    dispatched.check(options)
     known = known_issues(options)
     wanted = asked.asked(options)
     lanes = wanted.lanes
@@ -125,8 +128,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             if options.main:
                 resolver.check_reference(options.main)
             prepare = Builder(
-                (options.work / "envs").absolute(), listed, Uv(), options.main, options.nightly_index,
-                shown.say,
+                (options.envs or options.work / "envs").absolute(), listed, Uv(), options.main, options.nightly_index,
+                shown.say, by_lock=bool(options.envs),
             )  # fmt: skip
             if options.requires:
                 folder = (options.work / "libraries-beside").absolute()
@@ -147,7 +150,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             modes=wanted.modes,
             kernels=wanted.kernels,
             cases=wanted.cases,
-            jobs=options.jobs or default_jobs(),
+            # Of many machines each gives a share one of its CPUs, unless told otherwise.
+            jobs=options.jobs or (1 if options.on else default_jobs()),
             time_limit=options.time_limit,
             time_limit_alone=alone(options),
             memory_limit_mb=options.memory_limit,
@@ -160,8 +164,16 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             about={"requires": options.requires} if options.requires else {},
             commit=revision(wanted.suite or Path(kernels.__file__).parent),
         )
+        if options.on:
+            return dispatched.run(options, planned, argv)
         if options.dry_run:
             return _dry_run(options, planned)
+        if options.here:
+            prepare = looked.identified(wanted.suite, Path.cwd(), os.environ)
+            if not prepare.identity:
+                shown.say(
+                    "what is installed here cannot be told from its files: nothing is taken from an earlier run"
+                )
         check_work(options.work)
         if skipped := left_out(wanted.suite):
             shown.say(skipped)

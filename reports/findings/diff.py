@@ -20,6 +20,7 @@ from crosswarp.matrix.results.verdict import Healed, Verdict, judge
 from crosswarp.reports.findings import demonstrations
 from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.findings.missing import unreached
+from crosswarp.reports.findings.taken import Taken, taken
 from crosswarp.reports.findings.whose import whose
 
 LATEST = "run"
@@ -41,6 +42,12 @@ class Side:
     whose: str = ""
     # Of its kernels, those that only show a known issue.
     demonstrations: frozenset[str] = frozenset()
+    # By column and item, the run that its cells were taken over from.
+    sources: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def taken(self) -> Taken:
+        return taken(self.records, self.sources)
 
     @property
     def columns(self) -> list[str]:
@@ -173,7 +180,9 @@ def _of_run(store: Store, run: Run) -> Side:
     records = store.records(run.id)
     short = unreached(store.planned(run.id), by_column(records, _planned(run)))
     shows = demonstrations.among((record.kernel for record in records), run.plan)
-    return Side(f"{run.name}{whole}", records, None, frozenset(short), whose(run.plan), shows)
+    return Side(
+        f"{run.name}{whole}", records, None, frozenset(short), whose(run.plan), shows, store.taken(run.id)
+    )  # fmt: skip
 
 
 def _column_of_latest(store: Store, column: str) -> Side:

@@ -22,6 +22,7 @@ from crosswarp.matrix.results.windows import Wrong
 from crosswarp.matrix.versions import Version
 from crosswarp.reports.findings import demonstrations
 from crosswarp.reports.findings.marks import Mark, Place, marks
+from crosswarp.reports.findings.taken import Taken, taken
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,12 @@ class View:
     # How many cases a column's suite was to run, by column and lane.
     planned: Mapping[tuple[str, str], int] = field(default_factory=dict)
     wrong_windows: Sequence[Wrong] = ()
+    # By column and item, the run that its cells were taken over from.
+    sources: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    @cached_property
+    def taken(self) -> Taken:
+        return taken(self.records, self.sources)
 
     @cached_property
     def columns(self) -> list[str]:
@@ -152,6 +159,7 @@ def view(store: Store, issues: Sequence[Issue], run: int | None = None) -> View:
         unsupported_targets=store.unsupported_targets(one.id),
         planned=store.planned(one.id),
         wrong_windows=windows.wrong(records, verdict, issues),
+        sources=store.taken(one.id),
     )
 
 

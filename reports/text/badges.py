@@ -18,6 +18,7 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.results.verdict import triton_of
 from crosswarp.matrix.versions import Version
 from crosswarp.reports.findings.standing import Standing, standing
+from crosswarp.reports.findings.taken import Taken, taken
 from crosswarp.reports.findings.view import View, day
 from crosswarp.reports.text import escape
 
@@ -51,19 +52,21 @@ class Badge:
 
 def badges(view: View, stale_before: date | None = None) -> dict[str, Badge]:
     """By the path that they are written to, without its ending."""
-    made = {"all": _badge(_range(view), standing(view), view, stale_before)}
+    made = {"all": _badge(_range(view), standing(view), view, stale_before, view.taken)}
     for column in view.columns:
         found = standing(view, column=column)
         made[f"columns/{_file(column)}"] = _badge(
-            _spelled(view.label(column)), found, view, stale_before
-        )
+            _spelled(view.label(column)), found, view, stale_before,
+            taken(view.records, view.sources, column=column),
+        )  # fmt: skip
     # The other lanes have a target of their own, which no plan names.
     planned = view.run.plan.get("targets") or ()
     named = planned if "compile" in (view.run.plan.get("lanes") or ()) else ()
     for target in dict.fromkeys([*named, *(record.target for record in view.records)]):
         label = {"cpu": "interpreter"}.get(target, target)
         found = standing(view, target=target)
-        made[f"targets/{_file(target)}"] = _badge(label, found, view, stale_before)
+        over = taken(view.records, view.sources, target=target)
+        made[f"targets/{_file(target)}"] = _badge(label, found, view, stale_before, over)
     return made
 
 
@@ -126,9 +129,13 @@ def _width(char: str) -> int:
     return _WIDE if unicodedata.east_asian_width(char) in "WF" else _OTHER
 
 
-def _badge(label: str, found: Standing, view: View, stale_before: date | None) -> Badge:
+def _badge(
+    label: str, found: Standing, view: View, stale_before: date | None, over: Taken
+) -> Badge:
     on = day(view.run.finished or view.run.started)
     message, colour = found.told(), COLOURS[found.state]
+    if over.cells:
+        message = f"{message} · {over}"
     # What has no date is never taken for fresh.
     if stale_before and (on is None or on < stale_before):
         message, colour = f"stale, of {on or 'an unknown day'} · {message}", COLOURS["stale"]

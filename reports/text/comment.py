@@ -98,6 +98,8 @@ def _head(view: View, since: Since | None) -> str:
         some = plan.get(name)
         if isinstance(some, list) and some:
             said.append(_some(some, 20))
+    if over := str(view.taken):
+        said.append(over)
     if plan.get("commit"):
         said.append(f"commit {escape.code(str(plan['commit'])[:60])}")
     return f"### {sign} crosswarp: {_told(since)}{found.told()}\n\n{'; '.join(said)}"

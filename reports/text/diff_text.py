@@ -26,6 +26,7 @@ def terminal(diff: Diff, verbose: bool = False) -> str:
     """The verdict first and last. Of what is known and healed, and of what is heavier, a line each unless `verbose`."""
     parts = [
         f"{escape.line(diff.before.title)} → {escape.line(diff.after.title)}",
+        *_taken(diff),
         _last_line(diff),
         tabulate(list(diff.counts.items()), ["comparison", "cells"], disable_numparse=True),
     ]
@@ -49,6 +50,15 @@ def terminal(diff: Diff, verbose: bool = False) -> str:
         parts.append("All of it: -v.")
     parts.append(_last_line(diff))
     return "\n\n".join(parts) + "\n"
+
+
+def _taken(diff: Diff) -> list[str]:
+    """How much of a side is an earlier run's, a line each."""
+    return [
+        fill("", escape.line(f"{side.title}: {side.taken}, unchanged since"))
+        for side in (diff.before, diff.after)
+        if str(side.taken)
+    ]
 
 
 def _brief(group: Group) -> str:
@@ -90,6 +100,7 @@ def markdown(diff: Diff) -> str:
         f"**{escape.markdown(diff.before.title)} → {escape.markdown(diff.after.title)}**",
         pipes(["comparison", "cells"], [[name, str(n)] for name, n in diff.counts.items()]),
     ]
+    parts[1:1] = [escape.markdown(line) for line in _taken(diff)]
     told = [group for group in diff.groups if _telling(group)]
     if told:
         heads = ["comparison", "cause", "kernels", "before → now", "upstream", "healed by"]
@@ -276,7 +287,10 @@ def _last_line(diff: Diff) -> str:
 
 
 def _side(side: Side) -> dict[str, object]:
-    return {"name": side.name, "column": side.column, "columns": side.columns}
+    taken = {"cells": side.taken.cells, "of": side.taken.of, "runs": dict(side.taken.runs)}
+    return {
+        "name": side.name, "column": side.column, "columns": side.columns, "taken_over": taken,
+    }  # fmt: skip
 
 
 def _pair(pair: Pair) -> dict[str, object]:

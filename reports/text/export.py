@@ -39,6 +39,16 @@ class RunPart(_Part):
     cells: int
 
 
+class TakenPart(_Part):
+    """Cells that did not run, because nothing that decides on them had changed since they last did."""
+
+    cells: int
+    of: int
+    runs: dict[int, int] = Field(
+        description="how many are from each run; 0 is a run that another store holds"
+    )
+
+
 class EnvironmentPart(_Part):
     column: str
     label: str = Field(description="the column, and what a moving one such as main stands for")
@@ -125,6 +135,7 @@ class Report(_Part):
     missing: list[str] = Field(
         default=[], description="what the run was to hold and does not, a sentence each"
     )
+    taken_over: TakenPart | None = None
     environments: list[EnvironmentPart]
     unsupported_targets: list[UnsupportedTarget]
     notes: list[NotePart]
@@ -138,6 +149,11 @@ def export(view: View) -> str:
         "format": FORMAT,
         "run": asdict(view.run),
         "missing": [str(one) for one in missing(view)],
+        "taken_over": {
+            "cells": view.taken.cells,
+            "of": view.taken.of,
+            "runs": dict(view.taken.runs),
+        },
         "environments": [asdict(environment) for environment in view.environments],
         "unsupported_targets": [
             {"column": column, "target": target, "message": message}

@@ -13,7 +13,8 @@ LONGEST = 600
 
 
 def markdown(view: View) -> str:
-    parts = [*_grids(view), *_regressions(view), *_unexpected(view)]
+    over = [f"Unchanged, and not run again: {view.taken}."] if str(view.taken) else []
+    parts = [*over, *_grids(view), *_regressions(view), *_unexpected(view)]
     return "\n\n".join(parts) + "\n" if parts else "Nothing was recorded.\n"
 
 

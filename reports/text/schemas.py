@@ -24,10 +24,19 @@ class _Part(BaseModel):
 # diff
 
 
+class _Taken(_Part):
+    cells: int
+    of: int
+    runs: dict[int, int] = Field(description="how many are from each run; 0: another store's")
+
+
 class _Side(_Part):
     name: str
     column: str | None = Field(description="null: all of them")
     columns: list[str]
+    taken_over: _Taken | None = Field(
+        default=None, description="what did not run again, because nothing had changed"
+    )
 
 
 class _Of(_Part):

@@ -89,6 +89,11 @@ def _make(spec: Dict[str, Any], lane: str) -> Planned:
     stream.write(protocol.Session(lane, len(items), found))
     # They are planned, and the host has their cells.
     taken = frozenset(spec.get("taken") or ())
+    if spec.get("shard"):
+        # It has those of the other shares as well.
+        for item in items:
+            if item.id in taken:
+                stream.write(protocol.Taken(item.id))
     left = [item for item in items if item.id not in taken]
     return Planned(left, preloading.safe(preload, spec.get("memory_limit_mb")) if left else [])
 

@@ -1,0 +1,1 @@
+"""A run on many machines: shares handed to an engine that exists, their parts gathered and merged."""

@@ -1,0 +1,53 @@
+"""What runs tasks somewhere: Ray, Slurm. An engine gives what became of each as it comes, and starts none twice.
+
+Each engine's library is an extra of its own, and is imported when the engine is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from crosswarp.matrix.dispatch.part import Died, Ended, Task
+from crosswarp.matrix.errors import UsageError
+
+NAMES = "ray, ray://HOST:PORT, slurm, github"
+
+
+class Engine(Protocol):
+    def __call__(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Ended | Died]]:
+        """What became of each task, in the order in which they end."""
+
+    def cancel(self) -> None:
+        """Nobody waits any more: what has not begun does not begin, what runs is ended."""
+
+
+Make = Callable[[str, Path, int, int], Engine]
+
+
+def engine(name: str, folder: Path, workers: int, cpus: int) -> Engine:
+    """The engine that `--on` names.
+
+    Args:
+        folder: for what it writes; of Slurm shared by all machines.
+        workers: tasks at a time at most; 0: as many as it has room for.
+        cpus: of each task.
+
+    Raises:
+        UsageError: there is none of that name, or its library is not installed.
+    """
+    kind = "ray" if name == "ray" or name.startswith("ray://") else name
+    if kind not in ("ray", "slurm"):
+        raise UsageError(f'--on "{name}": there is no such engine. There are: {NAMES}.')
+    try:
+        module = import_module(f"crosswarp.matrix.dispatch.on_{kind}")
+    except ImportError as error:
+        if (error.name or "").startswith("crosswarp"):
+            raise
+        raise UsageError(
+            f'--on {name}: {error}. Install it: pip install "crosswarp[{kind}]", here and where the workers are.'
+        ) from None
+    made: Engine = module.make(name, folder, workers, cpus)
+    return made

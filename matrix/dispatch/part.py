@@ -1,0 +1,102 @@
+"""One share, on whichever machine it landed: `crosswarp run` in a process of its own, and the store that it made.
+
+This is all that an engine runs. It needs crosswarp installed where the engine's Python is.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import process
+
+# Of what a share has printed, where it came to nothing.
+_LINES = 15
+
+
+@dataclass(frozen=True)
+class Task:
+    """A share to be run.
+
+    Attributes:
+        name: of its part, fit for a file.
+        words: what follows `crosswarp run`.
+        cwd: where the paths among them begin; the same on every machine.
+        command: what the worker's Python runs as crosswarp.
+        seed: a store, as bytes, that holds what need not run again.
+        begun: the newest run of that store.
+        cost: seconds that the share is thought to take; None: nobody knows.
+        environ: variables that are set for it.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    cwd: str
+    command: tuple[str, ...] = ("-m", "crosswarp.reports.cli")
+    seed: bytes = b""
+    begun: int = 0
+    cost: float | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Of a share that came to its end: the store with its run, empty where it has none, and how it ended."""
+
+    name: str
+    status: int
+    store: bytes
+    said: str
+    host: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Died:
+    """Of a share whose worker is gone, in the engine's words."""
+
+    name: str
+    why: str
+
+
+def work(task: Task) -> Ended:
+    """Runs it. Whoever ends this process ends all that it has begun."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="crosswarp-") as folder:
+        store, log = Path(folder, "part.db"), Path(folder, "log")
+        if task.seed:
+            store.write_bytes(task.seed)
+        argv = [sys.executable, *task.command, "run", *task.words, "--store", str(store)]
+        running = process.SuiteProcess(argv, log, _environ(task), Path(task.cwd))
+        try:
+            while (status := running.wait(1.0)) is None:
+                pass
+        finally:
+            running.end()
+        return Ended(
+            task.name, status, _made(store, task.begun), process.log_tail(log, _LINES),
+            socket.gethostname(), time.monotonic() - started,
+        )  # fmt: skip
+
+
+def _environ(task: Task) -> dict[str, str]:
+    # What started us may have been started by a pytest; its words are for its own processes.
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
+    return {**kept, **task.environ}
+
+
+def _made(path: Path, begun: int) -> bytes:
+    """The store, if it has a run that is not the seed's; written out to its one file."""
+    if not path.is_file():
+        return b""
+    with Store(path) as store:
+        if not any(run.id > begun for run in store.runs()):
+            return b""
+    return path.read_bytes()

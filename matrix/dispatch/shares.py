@@ -1,0 +1,41 @@
+"""How a run is cut: so many shares of each column that each takes about as long, the longest first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from crosswarp.matrix.running import jobs
+from crosswarp.matrix.running.jobs import Job
+
+# Seconds of work for which a worker is worth its start: a column's Python and torch take some five.
+EACH = 300.0
+# Of a column; `--shard` takes no more.
+MOST = 1000
+
+
+@dataclass(frozen=True)
+class Share:
+    job: Job
+    # Seconds of one process; None: nobody knows.
+    cost: float | None
+
+
+def cut(
+    costs: Mapping[str, float | None], words: Sequence[str], shards: int | None = None
+) -> list[Share]:
+    """The shares of each column, the longest first, so that the last to end is a short one.
+
+    Args:
+        costs: by column, in the order of the plan, the seconds of one process that it takes.
+        shards: of each column; None: as its cost says.
+    """
+    found = []
+    for column, cost in costs.items():
+        count = shards or min(MOST, max(1, math.ceil((cost or 0) / EACH)))
+        each = None if cost is None else cost / count
+        # Cut by itself: no other column has to be cut alike.
+        found += [Share(job, each) for job in jobs.cut([column], count, words)]
+    # What nobody knows may be the longest of all.
+    return sorted(found, key=lambda share: -(math.inf if share.cost is None else share.cost))

@@ -1,0 +1,184 @@
+"""What stands for an interpreter that somebody else keeps: all that a suite could import there, and what steers it.
+
+An environment of ours is known by the hashes that its installer kept. One at hand may have been edited, built from
+source, or be made of folders on PYTHONPATH, so its files are looked at themselves: where each lies, its size and when
+it was written. Two equal answers mean that nothing was changed by anybody who does not set clocks back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+# Of the environment, what Python, Triton, torch, their libraries and the loader are told by.
+_STEERS = (
+    "CUDA", "HIP", "LD_", "LLVM", "MKL_", "MLIR", "NVCC", "OMP_", "PTXAS", "PYTHON", "PYTORCH", "ROCM", "TORCH",
+    "TRITON",
+)  # fmt: skip
+# Set anew for the suite, or no matter to it.
+_NOT = ("TRITON_CACHE_DIR", "TRITON_INTERPRET", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
+# More files than any installation has; nobody waits for more to be looked at.
+MOST = 500_000
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """What an interpreter said of itself.
+
+    Attributes:
+        build: its version and what else tells it from others.
+        path: its `sys.path`.
+        stdlib: where its own library lies, which `build` stands for.
+        packages: the folders that Triton, torch and numpy were imported from, wherever they lie.
+    """
+
+    build: Sequence[str]
+    path: Sequence[str]
+    stdlib: Sequence[str]
+    packages: Sequence[str]
+
+
+class _TooMany(Exception):
+    pass
+
+
+def sources(asked: Interpreter, suite: Path | None, present: Path) -> tuple[Path, ...]:
+    """Folders of the path that are worked in: the present one, and what the suite lies in.
+
+    What a kernel imports from there counts for that kernel (`running.unchanged.reach`), and no other file does.
+    """
+    inside = {present.resolve()}
+    for folder in _folders(asked):
+        installed = folder.name in ("site-packages", "dist-packages")
+        mine = suite is not None and suite.resolve().is_relative_to(folder)
+        if mine or (folder.is_relative_to(present.resolve()) and not installed):
+            inside.add(folder)
+    return tuple(sorted(inside))
+
+
+def of(asked: Interpreter, suite: Path | None, present: Path, environ: Mapping[str, str]) -> str:
+    """The identity, or an empty string where there are too many files, or one cannot be looked at."""
+    worked_in = sources(asked, suite, present)
+    whole = [folder for folder in _folders(asked) if folder not in worked_in]
+    found = hashlib.sha256()
+    steering = {
+        name: value
+        for name, value in environ.items()
+        if (name == "PATH" or name.startswith(_STEERS)) and name not in _NOT
+    }
+    place = [str(present.resolve()), list(map(str, worked_in)), list(asked.path)]
+    found.update(json.dumps([list(asked.build), place, steering], sort_keys=True).encode())
+    try:
+        for line in _lines(asked, whole, worked_in, suite):
+            found.update(line.encode("utf-8", "surrogateescape") + b"\0")
+    except (OSError, _TooMany):
+        return ""
+    return found.hexdigest()
+
+
+def _lines(
+    asked: Interpreter, whole: Sequence[Path], worked_in: Sequence[Path], suite: Path | None
+) -> Iterator[str]:
+    seen: set[Path] = set()
+    # A suite's files count for the kernels that import them.
+    left_out = {suite.resolve()} if suite else set()
+    count = 0
+    names: set[str] = set()
+    for folder in whole:
+        names.update(_importable(folder))
+    for folder in worked_in:
+        mine = sorted(_importable(folder))
+        yield f"{folder} {mine}"
+        # A module there that comes before one of the same name elsewhere is that one's place.
+        hiding = [folder / name for name in mine if name.partition(".")[0] in _stems(names)]
+        whole = [*whole, *hiding]
+    for root in [*whole, *map(Path, asked.packages)]:
+        for path, told in _walked(root, seen):
+            count += 1
+            if count > MOST:
+                raise _TooMany
+            yield f"{path} {told}"
+    for root in (home for folder in (*whole, *worked_in) for home in _editable(folder)):
+        for path, told in _walked(root, seen | left_out, code_only=True):
+            count += 1
+            if count > MOST:
+                raise _TooMany
+            yield f"{path} {told}"
+
+
+def _stems(names: Iterable[str]) -> set[str]:
+    return {name.partition(".")[0] for name in names}
+
+
+def _folders(asked: Interpreter) -> list[Path]:
+    """Of the path, without the interpreter's own library and what is not there."""
+    own = {Path(one).resolve() for one in asked.stdlib}
+    found = [Path(one).resolve() for one in asked.path if one]
+    own |= {one / "lib-dynload" for one in own}
+    return [one for one in dict.fromkeys(found) if one.exists() and one not in own]
+
+
+def _importable(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        return []
+    with os.scandir(folder) as found:
+        return [
+            entry.name
+            for entry in found
+            if not _ours(entry.name)
+            and (entry.name.endswith((".py", ".so", ".pth")) or entry.name.isidentifier())
+        ]
+
+
+def _ours(name: str) -> bool:
+    """crosswarp's own files are read as what judges, and the rest of them decides on no cell."""
+    return name in ("crosswarp", "__pycache__") or name.startswith(
+        ("crosswarp-", "crosswarp.", "__editable__.crosswarp", "__editable___crosswarp")
+    )
+
+
+def _editable(folder: Path) -> Iterator[Path]:
+    """The checkouts that packages are installed from as they are: a hook finds them, and not the path."""
+    for told in sorted(folder.glob("*.dist-info/direct_url.json")) if folder.is_dir() else ():
+        if _ours(told.parent.name):
+            continue
+        try:
+            document = json.loads(told.read_bytes())
+            url = document["url"] if document.get("dir_info", {}).get("editable") else ""
+        except (ValueError, KeyError, AttributeError, TypeError):
+            continue
+        if isinstance(url, str) and url.startswith("file://"):
+            yield Path(unquote(urlsplit(url).path))
+
+
+def _walked(root: Path, seen: set[Path], *, code_only: bool = False) -> Iterator[tuple[str, str]]:
+    """Each file below `root` and what tells it from another; `code_only`: of a checkout, which holds much else."""
+    real = root.resolve()
+    if real in seen:
+        return
+    seen.add(real)
+    if not real.is_dir():
+        yield str(root), _told(os.stat(real))
+        return
+    with os.scandir(real) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if _ours(entry.name) or (code_only and entry.name.startswith(".")):
+            continue
+        try:
+            if entry.is_dir():
+                yield from _walked(Path(entry.path), seen, code_only=code_only)
+            elif not code_only or entry.name.endswith((".py", ".so")):
+                yield entry.path, _told(entry.stat())
+        except FileNotFoundError:
+            # A link to nothing.
+            yield entry.path, "gone"
+
+
+def _told(stat: os.stat_result) -> str:
+    return f"{stat.st_size} {stat.st_mtime_ns}"

@@ -1,0 +1,130 @@
+"""`crosswarp run --on`: the same run, cut into shares for many machines, gathered and merged here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from crosswarp.matrix.dispatch import engines, on_github, shares
+from crosswarp.matrix.dispatch.dispatch import dispatch, folder_of
+from crosswarp.matrix.dispatch.part import Task
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import costs
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running.plan import Plan
+from crosswarp.reports.commands import asked
+from crosswarp.reports.commands.options import check_work, known_issues, positive
+from crosswarp.reports.findings import estimate
+from crosswarp.reports.findings.view import view
+from crosswarp.reports.text import colour, escape
+from crosswarp.reports.text.summary import summary
+
+# What a worker's Python runs as crosswarp.
+COMMAND: tuple[str, ...] = ("-m", "crosswarp.reports.cli")
+# Of the options that say how to run, those that a share is given as they were written, and the flags among them.
+_PASSED = ("time_limit", "time_limit_alone", "memory_limit", "column_limit")
+_FLAGS = ("fresh", "take_all")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("on many machines (docs/scale.md)")
+    group.add_argument(
+        "--on", metavar="ENGINE",
+        help=f"hand it out in shares, gather what they make and merge it: {engines.NAMES}. `ray` is the cluster of "
+        "RAY_ADDRESS, or one on this machine; github prints a workflow. Given again, it goes on with what is missing",
+    )  # fmt: skip
+    group.add_argument(
+        "--shards", type=positive, metavar="N",
+        help="shares of each column (default: as the store's times say, five minutes each)",
+    )  # fmt: skip
+    group.add_argument(
+        "--workers", type=positive, metavar="N", help="shares at a time at most (default: all)"
+    )
+    group.add_argument(
+        "--envs", type=Path, metavar="DIR",
+        help="where environments are looked for and built, in a folder named for all that it is made of: a place that "
+        "all machines share (default: the folder of --work)",
+    )  # fmt: skip
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raises UsageError where what was asked for goes together with one machine alone."""
+    if not options.on:
+        lone = [name for name in ("shards", "workers") if getattr(options, name)]
+        if lone:
+            raise UsageError(f"--{lone[0]} is of --on: name an engine, or leave it out.")
+        if options.envs and options.environments == "remove":
+            raise UsageError("What others use as well is not removed. Leave out --environments.")
+        return
+    wrong = [
+        name
+        for name, given in (
+            ("--here", options.here), ("--shard", options.shard), ("--dry-run", options.dry_run),
+            ("--environments remove", options.environments == "remove"),
+        )
+        if given
+    ]  # fmt: skip
+    if wrong:
+        raise UsageError(f"--on hands a run out in shares by itself. Leave out {', '.join(wrong)}.")
+
+
+def run(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> int:
+    """`plan`: of the whole, with as many jobs as a share has."""
+    cut = shares.cut(_costs(options, plan), asked.words(options), options.shards)
+    if options.on == "github":
+        print(on_github.workflow(cut, _words(options), argv), end="")
+        return 0
+    check_work(options.work)
+    work = options.work.absolute()
+    known = known_issues(options)
+    folder = folder_of(work, cut, plan.suite)
+    words = [*_words(options), "--work", str(work), "--jobs", str(plan.jobs)]
+    if options.envs:
+        words += ["--envs", str(options.envs.absolute())]
+    done = dispatch(
+        cut,
+        Task("", tuple(words), os.getcwd(), COMMAND),
+        lambda: engines.engine(options.on, folder, options.workers or 0, plan.jobs),
+        folder,
+        options.store,
+        known,
+        argv,
+        _say,
+        fresh=options.fresh,
+    )
+    with Store(options.store) as store:
+        colour.show(summary(view(store, known, done.merged.run), options.verbose))
+    if done.died or done.merged.missing:
+        lost = len(done.died) or len(done.merged.missing)
+        print(
+            f"\n{len(cut) - lost} of {len(cut)} shares came. The same command runs what is missing."
+        )
+    return done.merged.exit_code
+
+
+def _costs(options: argparse.Namespace, plan: Plan) -> dict[str, float | None]:
+    """Seconds of one process, by column, as the store says or the records of what a run costs."""
+    with ExitStack() as opened:
+        store = opened.enter_context(Store(options.store)) if options.store.is_file() else None
+        found = estimate.estimate(plan, store, costs.load(), {}, 0)
+    return {
+        one.column: None if one.seconds is None else one.seconds * plan.jobs
+        for one in found.columns
+    }
+
+
+def _words(options: argparse.Namespace) -> list[str]:
+    """What every share is told of how to run."""
+    told = [word for one in options.requires for word in ("--requires", one)]
+    for name in _PASSED:
+        if (value := getattr(options, name)) is not None:
+            told += [f"--{name.replace('_', '-')}", str(value)]
+    return told + [f"--{name.replace('_', '-')}" for name in _FLAGS if getattr(options, name)]
+
+
+def _say(text: str) -> None:
+    print(escape.terminal(text), file=sys.stderr, flush=True)
