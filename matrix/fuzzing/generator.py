@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from . import control, elementwise, memory, products, reductions, shapes
 from .builder import TRIPS, Builder
@@ -15,14 +15,13 @@ VERSION = 1
 _MOST_STATEMENTS = 9
 _MOST_STORED = 6
 # Statement, weight. Element-wise chains alone have found nothing; they are what the others work on.
-_FLAT = (
+_FLAT: tuple[tuple[Callable[[Builder], object], int], ...] = (
     (elementwise.binary, 5), (elementwise.with_literal, 2), (elementwise.select, 3), (elementwise.convert, 2),
     (elementwise.there_and_back, 1), (elementwise.compare, 1), (elementwise.logic, 1), (elementwise.clamp, 1),
     (reductions.reduce, 5), (reductions.scan, 3), (shapes.transpose, 3), (shapes.expand, 2), (shapes.reshape, 2),
     (shapes.join, 2), (shapes.split, 2), (shapes.flip, 2), (shapes.sort, 2), (shapes.gather, 2),
     (shapes.histogram, 1), (memory.atomic, 1), (products.dot, 4), (products.chained, 2), (products.batched, 1),
 )  # fmt: skip
-_DEEP = ((control.loop, 14), (control.conditional, 4))
 
 
 def generate(
@@ -87,12 +86,16 @@ def _flat(builder: Builder) -> None:
     builder.choices.weighted(_FLAT)(builder)
 
 
+def _loop(builder: Builder) -> None:
+    control.loop(builder, _flat)
+
+
+def _conditional(builder: Builder) -> None:
+    control.conditional(builder, _flat)
+
+
 def _statement(builder: Builder) -> None:
-    chosen = builder.choices.weighted((*((one, weight) for one, weight in _FLAT), *_DEEP))  # type: ignore[arg-type]
-    if chosen in (control.loop, control.conditional):
-        chosen(builder, _flat)  # type: ignore[call-arg]
-    else:
-        chosen(builder)
+    builder.choices.weighted((*_FLAT, (_loop, 14), (_conditional, 4)))(builder)
 
 
 def _store(builder: Builder) -> None:

@@ -23,8 +23,8 @@ def common(table: Table, releases: Iterable[str]) -> frozenset[str]:
 
 def nearest(table: Table, release: str) -> str:
     """The newest release of the table that is no newer than `release`; its oldest where none is."""
-    wanted = versions.base(release)
-    older = [one for one in table if wanted is not None and versions.Version(one) <= wanted]
+    base = versions.base(release)
+    older = [one for one in table if base is not None and versions.within(one, f"<={base}")]
     return older[-1] if older else next(iter(table))
 
 
