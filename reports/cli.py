@@ -22,6 +22,7 @@
     crosswarp docs      the pages that are made from the records
     crosswarp libraries the ops of published libraries on every column, and the page that shows them
     crosswarp language  what triton.language holds in each release: names, options, what compiles
+    crosswarp fuzz      generated programs on every Triton, and what one does otherwise than the others
     crosswarp lint      what a library's files take from Triton that some releases do not have
     crosswarp update    the releases of Triton that the table of columns lacks, as columns to paste
     crosswarp columns / targets / runs    what there is to choose from
@@ -59,7 +60,7 @@ _EXAMPLES = "examples:"
 COMMANDS = (
     "why", "check", "run", "test", "init", "lint", "report", "diff", "baseline", "range", "bisect", "blame",
     "reproduce", "issues", "plan", "merge", "github", "badge", "columns", "update", "targets", "runs", "doctor",
-    "vendor", "docs", "language", "libraries", "guards",
+    "vendor", "docs", "language", "libraries", "guards", "fuzz",
 )  # fmt: skip
 
 

@@ -29,13 +29,18 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
+def tied() -> list[str]:
+    """What stands before the words of a command that is to die with this process."""
+    return [sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid())]
+
+
 class SuiteProcess:
     def __init__(
         self, argv: Sequence[str], log: Path, environ: Mapping[str, str], cwd: Path
     ) -> None:
         with log.open("wb") as out:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid()), *argv],
+                [*tied(), *argv],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -55,18 +60,26 @@ class SuiteProcess:
 
     def end(self) -> None:
         """Ends the whole group. Workers that outlive their parent would write on into a run that is over."""
-        self._signal(signal.SIGTERM)
-        if self.wait(_GRACE) is None:
-            self._signal(signal.SIGKILL)
-            self._process.wait()
-        # The leader is gone; whoever is left of its group has no business any more.
-        self._signal(signal.SIGKILL)
+        end_group(self._process)
 
-    def _signal(self, number: signal.Signals) -> None:
-        try:
-            os.killpg(self._process.pid, number)
-        except (ProcessLookupError, PermissionError):
-            pass
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End the process, which leads a group of its own, and whoever is in it."""
+    _signal(process, signal.SIGTERM)
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        _signal(process, signal.SIGKILL)
+        process.wait()
+    # The leader is gone; whoever is left of its group has no business any more.
+    _signal(process, signal.SIGKILL)
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
 
 
 def cell_environ(environ: Mapping[str, str], *, here: bool) -> dict[str, str]:

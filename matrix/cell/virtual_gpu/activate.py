@@ -13,7 +13,7 @@ from .launching import loading, set_active_target
 from .limits import Target
 
 
-def activate(target: Target, patches: Optional[Patches] = None) -> None:
+def activate(target: Target, patches: Optional[Patches] = None, guarded: bool = True) -> None:
     """Make `target` the GPU of this process. Compilation is guarded from here on: an abort raises `CompilerCrashed`.
 
     Call it after `crosswarp.compat.install`, if that is wanted, and before kernels are imported (Triton 3.2 and 3.3
@@ -21,6 +21,7 @@ def activate(target: Target, patches: Optional[Patches] = None) -> None:
 
     Args:
         patches: what is replaced is noted here, and put back by its `undo`; by default it stays.
+        guarded: False in a process that may die of it, and wants no other one for each compilation.
 
     Raises:
         RuntimeError: this Triton has no backend for the target.
@@ -47,7 +48,8 @@ def activate(target: Target, patches: Optional[Patches] = None) -> None:
             _stop_before_linking(patches)
     _replace_benchmarks(patches)
     _tell_what_is_loaded(patches)
-    contain(patches)
+    if guarded:
+        contain(patches)
 
 
 def contain(patches: Optional[Patches] = None) -> None:

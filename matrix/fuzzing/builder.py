@@ -1,0 +1,256 @@
+"""The walk's pen: each line is written twice, for the kernel and for its meaning in numpy, and kept as a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
+
+from .choices import Choices
+from .program import BLOCKS, Argument, Claim
+from .values import CARRIED, FLOATS, LARGEST, Value, holds
+
+# The most turns that all loops around a line make together.
+MOST_TURNS = 15
+TRIPS = 5
+
+
+class Builder:
+    """The program so far.
+
+    Attributes:
+        choices: where it takes its decisions from.
+        pool: the variables in sight, oldest first.
+        slots: turns of the loops around, as an expression, and how many there are at most.
+        tags, needs: see Program.
+    """
+
+    def __init__(
+        self, choices: Choices, names: Collection[str], avoided: Collection[str] = ()
+    ) -> None:
+        self.choices = choices
+        self._names, self.avoided = frozenset(names), frozenset(avoided)
+        self.pool: list[Value] = []
+        self.slots: tuple[str, int] = ("0", 1)
+        self.tags: set[str] = set()
+        self.needs: set[str] = set()
+        self.inputs: list[Argument] = []
+        self.outputs: list[Argument] = []
+        self.claims: dict[str, Claim] = {}
+        self._used: set[str] = set()
+        self._kernel: list[str] = []
+        self._meaning: list[str] = []
+        self._indent = 1
+        self._ranges: list[int] = []
+        self._count = 0
+        # How many of a statement's kind stand around the line.
+        self.depth = 0
+
+    # What the language has, and what is to be left out.
+
+    def has(self, name: str) -> bool:
+        """Whether every release that the program is for has `name`; whoever asks uses it, so it is noted by `use`."""
+        return name in self._names
+
+    def use(self, *names: str) -> None:
+        self.needs.update(names)
+
+    def allowed(self, tag: str) -> bool:
+        """Whether a shape that is known to fail may be made; notes that it was."""
+        if tag in self.avoided:
+            return False
+        self.tags.add(tag)
+        return True
+
+    # Lines.
+
+    def line(self, kernel: str, meaning: str | None = None) -> None:
+        self._kernel.append("    " * self._indent + kernel)
+        self._meaning.append("    " * self._indent + (kernel if meaning is None else meaning))
+
+    @contextmanager
+    def block(self, kernel: str, meaning: str | None = None) -> Iterator[None]:
+        """What is written inside is indented, and its variables are out of sight afterwards."""
+        self.line(kernel, meaning)
+        known, at = len(self.pool), len(self._kernel)
+        self._indent += 1
+        self.depth += 1
+        yield
+        if len(self._kernel) == at:
+            self.line("pass")
+        self._indent -= 1
+        self.depth -= 1
+        del self.pool[known:]
+
+    def fresh(self, letter: str = "v") -> str:
+        self._count += 1
+        return f"{letter}{self._count}"
+
+    def let(
+        self,
+        dtype: str,
+        shape: Sequence[int],
+        bounds: tuple[int, int],
+        kernel: str,
+        meaning: str | None = None,
+        tag: str = "",
+    ) -> Value:
+        """A new variable, of which the walk claims type, shape and bounds."""
+        value = Value(self.fresh(), dtype, tuple(shape), *bounds)
+        assert holds(dtype, *bounds) and value.size <= LARGEST, (value, kernel)
+        self.assign(value, kernel, meaning)
+        self.pool.append(value)
+        if tag:
+            self.tags.add(tag)
+        return value
+
+    def assign(self, value: Value, kernel: str, meaning: str | None = None) -> None:
+        """The line that gives `value` its name, new or once more."""
+        said = kernel if meaning is None else meaning
+        self.line(
+            f"{value.name} = {kernel}",
+            f"{value.name} = np.asarray({said}, np.{CARRIED[value.dtype]})",
+        )
+        self.claims[value.name] = Claim(value.dtype, value.shape, value.low, value.high)
+
+    # Choices among what is there.
+
+    def some(self, fits: Callable[[Value], bool]) -> Value | None:
+        """A variable that fits: one that nothing has read yet, and a young one, more likely."""
+        found = [value for value in reversed(self.pool) if fits(value)]
+        if not found:
+            return None
+        found.sort(key=lambda value: value.name in self._used)
+        value = self.choices.near(found)
+        self._used.add(value.name)
+        return value
+
+    def like(self, value: Value) -> Value:
+        """Another of its type, of a shape that is broadcast to its own; at worst itself."""
+
+        def fits(other: Value) -> bool:
+            if other.dtype != value.dtype or other.name == value.name:
+                return False
+            return other.shape in ((), value.shape) or (
+                len(other.shape) == len(value.shape)
+                and all(n in (1, m) for n, m in zip(other.shape, value.shape, strict=True))
+            )
+
+        return self.some(fits) or value
+
+    def unused(self, value: Value) -> bool:
+        return value.name not in self._used
+
+    def read(self, value: Value) -> None:
+        self._used.add(value.name)
+
+    # Places in memory.
+
+    def axis(self, length: int) -> str:
+        """The name of ``tl.arange(0, length)``."""
+        if length not in self._ranges:
+            self._ranges.append(length)
+        return f"r{length}"
+
+    def along(self, shape: Sequence[int], axis: int) -> str:
+        """The range of one axis, as a tensor of as many dimensions as `shape`."""
+        name = self.axis(shape[axis])
+        if len(shape) == 1:
+            return name
+        places = ", ".join(":" if place == axis else "None" for place in range(len(shape)))
+        return f"{name}[{places}]"
+
+    def offsets(self, shape: Sequence[int]) -> str:
+        """Row-major places of a tensor's elements; empty for a scalar."""
+        parts = []
+        for axis in range(len(shape)):
+            stride = prod(shape[axis + 1 :])
+            along = self.along(shape, axis)
+            parts.append(along if stride == 1 else f"{along} * {stride}")
+        return " + ".join(parts)
+
+    def place(self, shape: Sequence[int]) -> tuple[str, int]:
+        """Where this turn of this block has a tensor of `shape` to itself, and how many elements all of them need."""
+        turn, turns = self.slots
+        size = prod(shape)
+        first = "block" if turns == 1 else f"(block * {turns} + {turn})"
+        offsets = self.offsets(shape)
+        return f"{first} * {size}" + (f" + {offsets}" if offsets else ""), size * turns * BLOCKS
+
+    def input(self, dtype: str, size: int, low: int, high: int) -> str:
+        name = f"x{len(self.inputs)}"
+        self.inputs.append(Argument(name, dtype, size, low, high, salt=len(self.inputs) + 1))
+        return name
+
+    def output(self, dtype: str, size: int, held: int) -> str:
+        name = f"y{len(self.outputs)}"
+        self.outputs.append(Argument(name, dtype, size, held, held))
+        return name
+
+    # The end.
+
+    def texts(self) -> tuple[str, str]:
+        """The kernel and its meaning."""
+        names = ", ".join([one.name for one in (*self.inputs, *self.outputs)] + ["lim", "trips"])
+        kernel = [
+            "import triton",
+            "import triton.language as tl",
+            "",
+            *HELPERS,
+            "",
+            "@triton.jit",
+            f"def kernel({names}):",
+            "    block = tl.program_id(0)",
+            *(f"    r{length} = tl.arange(0, {length})" for length in self._ranges),
+            *self._kernel,
+        ]
+        meaning = [
+            f"def meaning(block, {names}):",
+            *(f"    r{length} = np.arange({length}, dtype=np.int32)" for length in self._ranges),
+            *self._meaning,
+            "    return None",
+        ]
+        return "\n".join(_needed(kernel)) + "\n", "\n".join(meaning) + "\n"
+
+
+# What reduces and scans: Triton wants functions of the module.
+HELPERS = (
+    "@triton.jit",
+    "def larger(a, b):",
+    "    return tl.maximum(a, b)",
+    "",
+    "",
+    "@triton.jit",
+    "def added(a, b):",
+    "    return a + b",
+    "",
+    "",
+    "@triton.jit",
+    "def later(a, b):",
+    "    return b",
+    "",
+    "",
+    "@triton.jit",
+    "def pairs(a, b, c, d):",
+    "    return tl.maximum(a, c), b + d",
+    "",
+)
+
+
+def _needed(lines: Sequence[str]) -> list[str]:
+    """Without the helpers that the kernel does not name."""
+    body = "\n".join(lines[lines.index("    block = tl.program_id(0)") :])
+    found: list[str] = []
+    skipping = False
+    for place, line in enumerate(lines):
+        following = lines[place + 1] if place + 1 < len(lines) else ""
+        if line == "@triton.jit":
+            name = following.removeprefix("def ").split("(")[0]
+            skipping = name != "kernel" and f"{name})" not in body
+        if not skipping:
+            found.append(line)
+    return found
+
+
+def is_float(value: Value) -> bool:
+    return value.dtype in FLOATS

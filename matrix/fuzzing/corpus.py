@@ -1,0 +1,101 @@
+"""What was run, on disk: a line for each cell, so that a run goes on where it was left, however it was ended."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.errors import UsageError
+
+from . import generator
+from .judging import Cell
+
+# Of a message, in the file: what a fingerprint does not say.
+_LONGEST = 1500
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides on the programs and on where they run; two runs go on with each other only if it is the same."""
+
+    seed: int
+    columns: tuple[str, ...]
+    targets: tuple[str, ...]
+    generator: int = generator.VERSION
+    everything: bool = False
+
+
+class Corpus:
+    """The folder of one seed.
+
+    Raises:
+        UsageError: it was made with other settings, or cannot be written.
+    """
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self.folder = folder
+        self._file = folder / "cells.jsonl"
+        said = json.dumps(asdict(settings), indent=1, sort_keys=True) + "\n"
+        head = folder / "settings.json"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if head.exists():
+                if json.loads(head.read_text("utf-8")) != json.loads(said):
+                    raise UsageError(
+                        f"{folder} holds programs of other columns, targets, or of another generator. Take another "
+                        "--seed or --work, or remove that folder."
+                    )
+            else:
+                head.write_text(said, "utf-8")
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"{folder}: {error}. Name a --work that can be written, or remove that folder."
+            ) from None
+        self._cells: dict[int, dict[tuple[str, str], Cell]] = defaultdict(dict)
+        for number, cell in self._read():
+            self._cells[number][cell.column, cell.target] = cell
+
+    def _read(self) -> Iterator[tuple[int, Cell]]:
+        try:
+            text = self._file.read_text("utf-8", "replace")
+        except FileNotFoundError:
+            return
+        for line in text.splitlines():
+            try:
+                told = json.loads(line)
+                number = int(told.pop("number"))
+                told["options"] = tuple((str(name), int(value)) for name, value in told["options"])
+                yield number, Cell(**told)
+            except (ValueError, TypeError, KeyError):
+                # The line that was being written when its process died: that cell is run again.
+                continue
+
+    def has(self, number: int, column: str, target: str) -> bool:
+        return (column, target) in self._cells.get(number, {})
+
+    def add(self, number: int, cell: Cell) -> None:
+        """Keep a cell, at once."""
+        self._cells[number][cell.column, cell.target] = cell
+        told: dict[str, Any] = {"number": number, **asdict(cell)}
+        told["message"] = cell.message[:_LONGEST]
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(told) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def cells(self, number: int, columns: Sequence[str]) -> list[Cell]:
+        """Of one program, in the order of `columns`."""
+        found = self._cells.get(number, {})
+        return sorted(found.values(), key=lambda cell: (columns.index(cell.column), cell.target))
+
+    def numbers(self) -> list[int]:
+        return sorted(self._cells)
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self._cells.values()))

@@ -1,0 +1,190 @@
+"""The run itself: batches of programs through one column after the other, until the time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.facts.language_table import Table
+
+from . import generator, judging, known, languages
+from .choices import Choices
+from .corpus import Corpus
+from .judging import Cell, Suspect
+from .meaning import IllDefined
+from .places import Place, Workers
+from .program import Program
+
+# Programs that one column runs before the next: a worker takes seconds to begin.
+BATCH = 40
+
+
+@dataclass
+class Programs:
+    """The programs of a seed, for these places.
+
+    Half of them use what every release has, the other half what the releases from one on have.
+
+    Attributes:
+        places: in the order of their releases.
+        everything: nothing is left out because it is known.
+    """
+
+    seed: int
+    places: Sequence[Place]
+    table: Table
+    issues: Sequence[Issue]
+    everything: bool = False
+    _languages: dict[tuple[str, ...], frozenset[str]] = field(default_factory=dict)
+
+    def __call__(self, number: int) -> Program:
+        places = self._meant(number)
+        names, avoided = self.language(places), self._avoided(number, places)
+        return generator.seeded(self.seed, number, names, avoided)
+
+    def make(self, number: int, name: str, choices: Choices) -> Program:
+        """A program of other choices, of the language of program `number`."""
+        places = self._meant(number)
+        names, avoided = self.language(places), self._avoided(number, places)
+        return generator.generate(choices, name, names, avoided)
+
+    def where(self, program: Program) -> list[Place]:
+        """Places whose language has what the program needs."""
+        return [place for place in self.places if program.needs <= self.language([place])]
+
+    def language(self, places: Sequence[Place]) -> frozenset[str]:
+        releases = tuple(place.release for place in places)
+        if releases not in self._languages:
+            self._languages[releases] = languages.common(self.table, releases)
+        return self._languages[releases]
+
+    def _meant(self, number: int) -> Sequence[Place]:
+        first = (number // 2) % len(self.places) if number % 2 else 0
+        return self.places[first:]
+
+    def _avoided(self, number: int, places: Sequence[Place]) -> frozenset[str]:
+        if self.everything:
+            return frozenset()
+        return known.avoided(self.issues, {place.release for place in places}, number)
+
+
+@dataclass
+class Told:
+    """What `explore` tells while it goes on.
+
+    Attributes:
+        programs, cells: run so far, with those of earlier runs that it goes on with.
+        refused: programs that no column compiles, of those judged.
+        unsupported: cells whose PTX cannot be executed here.
+        doubtful: suspects that were not believed, by why.
+    """
+
+    programs: int = 0
+    cells: int = 0
+    refused: int = 0
+    unsupported: int = 0
+    ill_defined: int = 0
+    doubtful: dict[str, int] = field(default_factory=dict)
+
+
+def explore(
+    programs: Programs,
+    corpus: Corpus,
+    workers: Workers,
+    targets: Collection[str],
+    ends: float,
+    said: Callable[[str], None],
+    told: Told,
+    count: int | None = None,
+) -> Iterator[tuple[Program, int, list[Cell], list[Suspect]]]:
+    """Run programs until `ends` of `time.monotonic`, or `count` of them, and yield each that shows something.
+
+    A batch that is not done in time is judged as far as it came; it is gone on with by the next run.
+    """
+    first = 0
+    while (count is None or first < count) and time.monotonic() < ends:
+        numbers = range(first, first + BATCH if count is None else min(first + BATCH, count))
+        batch = {}
+        for number in numbers:
+            try:
+                batch[number] = programs(number)
+            except IllDefined:
+                told.ill_defined += 1
+        first = numbers.stop
+        _through(batch, programs, corpus, workers, targets, ends, said, told)
+        for number, program in batch.items():
+            cells = corpus.cells(number, [place.column for place in programs.places])
+            told.programs += bool(cells)
+            told.cells += len(cells)
+            told.unsupported += sum(cell.outcome == "unsupported" for cell in cells)
+            told.refused += bool(cells) and all(cell.refused for cell in cells)
+            suspects = judging.judge(cells)
+            if suspects:
+                yield program, number, cells, suspects
+        said(f"{told.programs} programs, {told.cells} cells")
+
+
+def _through(
+    batch: dict[int, Program],
+    programs: Programs,
+    corpus: Corpus,
+    workers: Workers,
+    targets: Collection[str],
+    ends: float,
+    said: Callable[[str], None],
+    told: Told,
+) -> None:
+    """Each column runs all that it has not run of the batch, before the next begins."""
+    for place in programs.places:
+        left = [
+            (number, target)
+            for number, program in batch.items()
+            if program.needs <= programs.language([place])
+            for target in sorted(targets)
+            if not corpus.has(number, place.column, target)
+        ]
+        began, done = time.monotonic(), 0
+        for number, target in left:
+            if time.monotonic() >= ends:
+                return
+            if not workers.compiles(place, target):
+                continue
+            try:
+                corpus.add(number, workers.run(place, batch[number], target))
+            except IllDefined:
+                told.ill_defined += 1
+                continue
+            done += 1
+        if done:
+            seconds = time.monotonic() - began
+            said(f"  {place.column}: {done} cells in {seconds:.0f} s")
+
+
+def confirmed(suspect: Suspect, program: Program, place: Place, workers: Workers) -> Suspect:
+    """A wrong number that no other cell shows, tried with other numbers of warps: the second witness.
+
+    The same program runs again as well: what is not the same twice is nobody's to believe.
+    """
+    if suspect.kind == judging.SLOW:
+        again = workers.run(place, program, suspect.bad.target)
+        other = suspect.good.compile_seconds if suspect.good is not None else None
+        enough = max(judging.SLOW_SECONDS, judging.SLOWER * (other or 0.0))
+        if (again.compile_seconds or 0) >= enough:
+            return suspect
+        return Suspect(suspect.kind, suspect.bad, suspect.good, "not slow once more")
+    if suspect.kind != judging.NUMBERS:
+        again = workers.run(place, program, suspect.bad.target)
+        if (again.outcome, again.fingerprint) == (suspect.bad.outcome, suspect.bad.fingerprint):
+            return suspect
+        return Suspect(suspect.kind, suspect.bad, suspect.good, "another end once more")
+    if suspect.doubt != "no second witness":
+        return suspect
+    for warps in (1, 2, 4, 8):
+        if warps == program.options["num_warps"]:
+            continue
+        cell = workers.run(place, program, suspect.bad.target, {"num_warps": warps})
+        if judging.witness(suspect.bad, cell):
+            return Suspect(suspect.kind, suspect.bad, suspect.good)
+    return suspect

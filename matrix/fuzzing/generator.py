@@ -1,0 +1,113 @@
+"""A program out of choices. Shapes that were bugs before weigh more; what has been found is left out by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from . import control, elementwise, memory, products, reductions, shapes
+from .builder import TRIPS, Builder
+from .choices import Choices, Replayed, Seeded
+from .program import Program
+from .values import FLOATS, INTEGERS, Value
+
+# Raised when the same choices make another program: what was recorded before does not replay.
+VERSION = 1
+_MOST_STATEMENTS = 9
+_MOST_STORED = 6
+# Statement, weight. Element-wise chains alone have found nothing; they are what the others work on.
+_FLAT: tuple[tuple[Callable[[Builder], object], int], ...] = (
+    (elementwise.binary, 5), (elementwise.with_literal, 2), (elementwise.select, 3), (elementwise.convert, 2),
+    (elementwise.there_and_back, 1), (elementwise.compare, 1), (elementwise.logic, 1), (elementwise.clamp, 1),
+    (reductions.reduce, 5), (reductions.scan, 3), (shapes.transpose, 3), (shapes.expand, 2), (shapes.reshape, 2),
+    (shapes.join, 2), (shapes.split, 2), (shapes.flip, 2), (shapes.sort, 2), (shapes.gather, 2),
+    (shapes.histogram, 1), (memory.atomic, 1), (products.dot, 4), (products.chained, 2), (products.batched, 1),
+)  # fmt: skip
+
+
+def generate(
+    choices: Choices, name: str, names: Collection[str], avoided: Collection[str] = ()
+) -> Program:
+    """The program that `choices` make.
+
+    Args:
+        names: of the language, what every release that it is for has (as in language.json).
+        avoided: tags of shapes that are known to fail, and are not made.
+    """
+    builder = Builder(choices, names, avoided)
+    options = {
+        "num_warps": choices.one_of((4, 4, 1, 2, 8, 8)),
+        "num_stages": choices.one_of((2, 3, 1, 4)),
+    }
+    numbers = {"lim": choices.below(33), "trips": choices.one_of((3, TRIPS, 2, 4, 1, 0))}
+    lengths = (choices.one_of((16, 32, 64, 128)), choices.one_of((16, 32, 64)))
+    choices.part(lambda: _load(builder, lengths))
+    for _ in range(2):
+        if choices.chance(2, 3):
+            choices.part(lambda: _load(builder, lengths))
+    for _ in range(_MOST_STATEMENTS):
+        if not choices.chance(6, 7):
+            break
+        choices.part(lambda: _statement(builder))
+    _store(builder)
+    kernel, meaning = builder.texts()
+    return Program(
+        name, kernel, meaning, (*builder.inputs, *builder.outputs), numbers, options,
+        frozenset(builder.tags), frozenset(builder.needs), tuple(choices.taken), builder.claims,
+    )  # fmt: skip
+
+
+def seeded(
+    seed: int, number: int, names: Collection[str], avoided: Collection[str] = ()
+) -> Program:
+    """Program `number` of `seed`."""
+    return generate(Seeded(seed, number), f"s{seed}-{number}", names, avoided)
+
+
+def replayed(
+    name: str, numbers: Sequence[int], names: Collection[str], avoided: Collection[str] = ()
+) -> Program:
+    """The program that was recorded as `numbers`."""
+    return generate(Replayed(numbers), name, names, avoided)
+
+
+def _load(builder: Builder, lengths: tuple[int, int]) -> None:
+    rows, columns = lengths
+    dtype = builder.choices.weighted(
+        (("int32", 5), ("float32", 5), ("float16", 2), ("int8", 1), ("bfloat16", 1), ("int64", 1), ("int16", 1),
+         ("float64", 1))
+    )  # fmt: skip
+    shape = builder.choices.weighted(
+        (((rows,), 2), ((rows, columns), 5), ((columns,), 2), ((columns, rows), 1), ((), 1))
+    )
+    memory.load(builder, dtype, shape)
+
+
+def _flat(builder: Builder) -> None:
+    builder.choices.weighted(_FLAT)(builder)
+
+
+def _loop(builder: Builder) -> None:
+    control.loop(builder, _flat)
+
+
+def _conditional(builder: Builder) -> None:
+    control.conditional(builder, _flat)
+
+
+def _statement(builder: Builder) -> None:
+    builder.choices.weighted((*_FLAT, (_loop, 14), (_conditional, 4)))(builder)
+
+
+def _store(builder: Builder) -> None:
+    """What nobody has read, and a little of the rest: else it would be dead code."""
+    held = [value for value in reversed(builder.pool) if _storable(value)]
+    unused = [value for value in held if builder.unused(value)]
+    for value in (unused or held)[:_MOST_STORED]:
+        memory.store(builder, value)
+    for value in [value for value in held if value not in unused][:3]:
+        if builder.choices.chance(1, 5):
+            memory.store(builder, value)
+
+
+def _storable(value: Value) -> bool:
+    return value.dtype in (*INTEGERS, *FLOATS, "int1")

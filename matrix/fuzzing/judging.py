@@ -1,0 +1,158 @@
+"""What the columns say of one program, compared: pure functions of its cells.
+
+Cheapest first: a compiler that dies or hangs; a program that some columns refuse and others compile; a compilation that
+takes five times a neighbour's processor time; other numbers than the program means. A wrong number is believed only
+when the same program has right ones somewhere, and wrong ones twice: the PTX machine may be wrong as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+# A compilation of so many times its neighbours' median seconds, and at least so long, is a finding.
+SLOWER = 5.0
+SLOW_SECONDS = 5.0
+CRASH, REFUSAL, SLOW, NUMBERS = "crash", "refusal", "slow", "numbers"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One program in one column on one target.
+
+    Attributes:
+        column, target: where.
+        options: of the launch, where they are not the program's own.
+        outcome, reason, fingerprint, message, phase: as of a record of the matrix.
+        compile_seconds: of processor time; None where it did not come so far.
+    """
+
+    column: str
+    target: str
+    outcome: str
+    reason: str = ""
+    fingerprint: str = ""
+    message: str = ""
+    phase: str = ""
+    compile_seconds: float | None = None
+    options: tuple[tuple[str, int], ...] = ()
+    resources: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, column: str, target: str, told: Mapping[str, Any], options: Mapping[str, int] = {}
+    ) -> Cell:
+        """From what a worker answered."""
+        verdict = told["verdict"]
+        return cls(
+            column, target, verdict["outcome"], verdict["reason"], verdict["fingerprint"], verdict["message"],
+            verdict["phase"], told.get("compile_seconds"), tuple(sorted(options.items())), told.get("resources", {}),
+        )  # fmt: skip
+
+    @property
+    def wrong(self) -> bool:
+        """Whether it was executed, and did what the program does not mean."""
+        executed = self.phase in ("execute", "compare")
+        return self.outcome == "mismatch" or (
+            executed and (self.outcome == "crash" or self.reason == "deadlock")
+        )
+
+    @property
+    def dead(self) -> bool:
+        return self.outcome in ("crash", "timeout") and self.phase == "compile"
+
+    @property
+    def refused(self) -> bool:
+        return self.outcome in ("compile-error", "api-error")
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A program that one cell shows something of.
+
+    Attributes:
+        kind: CRASH, REFUSAL, SLOW or NUMBERS.
+        bad: the cell that shows it.
+        good: a cell of another column, else of another target, that does not; None where a compiler dies everywhere.
+        doubt: why it is not to be believed; empty if it is.
+    """
+
+    kind: str
+    bad: Cell
+    good: Cell | None
+    doubt: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Two programs of one key are taken for one root cause, until one of them was made small."""
+        if self.kind in (CRASH, REFUSAL):
+            return self.kind, self.bad.fingerprint
+        return self.kind, self.bad.column
+
+
+def judge(cells: Sequence[Cell]) -> list[Suspect]:
+    """What is suspicious of a program's cells, oldest column first; `cells` in the order of the columns' releases."""
+    found = [_dead(cell, cells) for cell in cells if cell.dead]
+    found += [one for cell in cells if cell.refused for one in _refused(cell, cells)]
+    found += [_wrong(cell, cells) for cell in cells if cell.wrong]
+    found += [one for cell in cells for one in _slow(cell, cells)]
+    return found
+
+
+def _dead(bad: Cell, cells: Sequence[Cell]) -> Suspect:
+    return Suspect(
+        CRASH, bad, _nearest(bad, [one for one in cells if one.outcome == "pass"], cells)
+    )
+
+
+def _refused(bad: Cell, cells: Sequence[Cell]) -> list[Suspect]:
+    """Only where another column compiles it for the same target: else the program or the target is to blame."""
+    passing = [one for one in cells if one.outcome == "pass" and one.target == bad.target]
+    good = _nearest(bad, passing, cells)
+    return [] if good is None else [Suspect(REFUSAL, bad, good)]
+
+
+def _wrong(bad: Cell, cells: Sequence[Cell]) -> Suspect:
+    executed = [one for one in cells if one.outcome == "pass" and "not executed" not in one.reason]
+    good = _nearest(bad, executed, cells)
+    if good is None:
+        return Suspect(
+            NUMBERS, bad, None, "no column has the right numbers: the meaning may be wrong"
+        )
+    if not any(witness(bad, one) for one in cells):
+        return Suspect(NUMBERS, bad, good, "no second witness")
+    return Suspect(NUMBERS, bad, good)
+
+
+def witness(one: Cell, other: Cell) -> bool:
+    """Whether `other` shows wrong numbers as well, on another target, in another column, or with other options."""
+    place = (one.column, one.target, one.options)
+    return other.wrong and (other.column, other.target, other.options) != place
+
+
+def _slow(bad: Cell, cells: Sequence[Cell]) -> list[Suspect]:
+    if bad.outcome != "pass" or (bad.compile_seconds or 0) < SLOW_SECONDS:
+        return []
+    others = [
+        one for one in cells
+        if one.target == bad.target and one.outcome == "pass" and one.compile_seconds and one.column != bad.column
+    ]  # fmt: skip
+    near = sorted(others, key=lambda one: _distance(bad, one, cells))[:4]
+    if len(near) < 2:
+        return []
+    usual = median(one.compile_seconds or 0.0 for one in near)
+    if (bad.compile_seconds or 0) < SLOWER * usual:
+        return []
+    return [Suspect(SLOW, bad, min(near, key=lambda one: one.compile_seconds or 0.0))]
+
+
+def _nearest(bad: Cell, among: Sequence[Cell], cells: Sequence[Cell]) -> Cell | None:
+    """Of the nearest column, on the same target if there is one."""
+    return min(among, key=lambda one: (one.target != bad.target, _distance(bad, one, cells)), default=None)  # fmt: skip
+
+
+def _distance(one: Cell, other: Cell, cells: Sequence[Cell]) -> int:
+    columns = list(dict.fromkeys(cell.column for cell in cells))
+    return abs(columns.index(one.column) - columns.index(other.column))

@@ -1,0 +1,55 @@
+"""What is known already: shapes that are left out by name, and records of issues.toml that explain a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results import verdict
+from crosswarp.matrix.results.record import Record
+
+from .judging import CRASH, NUMBERS, REFUSAL, SLOW, Suspect
+
+# Tag of the generator -> the kind in which it fails, and the known issue. Where a program's columns meet the window of
+# that issue, the shape is not made, but for one program in UNRESTRICTED.
+SHAPES = {
+    "alias-start": (NUMBERS, "triton-7200"),
+}
+UNRESTRICTED = 8
+
+
+def avoided(issues: Iterable[Issue], releases: Collection[str], number: int) -> frozenset[str]:
+    """Tags that program `number` is made without, if it is for these releases of Triton."""
+    if number % UNRESTRICTED == UNRESTRICTED - 1:
+        return frozenset()
+    by_id = {issue.id: issue for issue in issues}
+    return frozenset(
+        tag
+        for tag, (_, name) in SHAPES.items()
+        if name in by_id and any(versions.within(one, by_id[name].triton) for one in releases)
+    )
+
+
+def explains(suspect: Suspect, tags: Collection[str], release: str, issues: Sequence[Issue]) -> str:
+    """The id of the known issue by which `suspect` is explained, or an empty text."""
+    by_id = {issue.id: issue for issue in issues}
+    for tag, (kind, name) in SHAPES.items():
+        issue = by_id.get(name)
+        if issue is None or tag not in tags or kind != suspect.kind:
+            continue
+        on_target = any(fnmatchcase(suspect.bad.target, glob) for glob in issue.targets)
+        if on_target and versions.within(release, issue.triton):
+            return name
+    if suspect.kind in (NUMBERS, SLOW):
+        # Wrong numbers look alike: no text tells them apart.
+        return ""
+    assert suspect.kind in (CRASH, REFUSAL)
+    bad = suspect.bad
+    record = Record(
+        column=bad.column, target=bad.target, lane="compile", mode="bare", kernel="", case="", config="",
+        outcome=bad.outcome, reason=bad.reason, fingerprint=bad.fingerprint, message=bad.message, phase=bad.phase,
+    )  # fmt: skip
+    found = verdict.classify(record, issues, release)
+    return "" if found is None else found.id

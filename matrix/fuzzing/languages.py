@@ -1,0 +1,36 @@
+"""What of Triton's language a program may use: what every release that it is for has, as the language table says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.facts.language_table import PASS, Release, Table
+
+# The probes' own target.
+_TARGET = "sm_90"
+
+
+def common(table: Table, releases: Iterable[str]) -> frozenset[str]:
+    """Names and options that each of `releases` has and compiles; a release that the table lacks is taken for its
+    nearest neighbour below."""
+    found: frozenset[str] | None = None
+    for one in releases:
+        has = _of(table[nearest(table, one)])
+        found = has if found is None else found & has
+    return found or frozenset()
+
+
+def nearest(table: Table, release: str) -> str:
+    """The newest release of the table that is no newer than `release`; its oldest where none is."""
+    base = versions.base(release)
+    older = [one for one in table if base is not None and versions.within(one, f"<={base}")]
+    return older[-1] if older else next(iter(table))
+
+
+def _of(release: Release) -> frozenset[str]:
+    told = {name: places.get(_TARGET) == PASS for name, places in release.probes.items()}
+    return frozenset(
+        [name for name in release.names if told.get(name, True)]
+        + [name for name, passes in told.items() if passes]
+    )

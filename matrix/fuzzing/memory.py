@@ -1,0 +1,77 @@
+"""Statements that load and store: in bounds, with a value for every lane, and one writer for each place."""
+
+from __future__ import annotations
+
+from .builder import Builder
+from .values import Value
+
+# What is loaded: small, so that a sum of it may be added up for long.
+LOADED = {
+    "int32": (-50, 50), "float32": (-4, 4), "float16": (-3, 3), "int8": (-3, 3), "bfloat16": (-3, 3),
+    "int16": (-40, 40), "int64": (-50, 50), "float64": (-9, 9),
+}  # fmt: skip
+_STORED = (*LOADED,)
+
+
+def load(
+    builder: Builder, dtype: str, shape: tuple[int, ...], bounds: tuple[int, int] | None = None
+) -> Value:
+    """Of a tensor of its own, each turn of each block from another place; perhaps masked, with a value for the rest."""
+    low, high = bounds or LOADED[dtype]
+    place, size = builder.place(shape)
+    name = builder.input(dtype, size, low, high)
+    if shape and builder.choices.chance(1, 4):
+        axis = builder.choices.below(len(shape))
+        limit = builder.choices.one_of(("lim", str(max(1, shape[axis] - 3))))
+        mask = f"{builder.along(shape, axis)} < {limit}"
+        if len(shape) > 1:
+            mask = f"({mask}) & ({builder.offsets(shape)} >= 0)"
+        kernel = f"tl.load({name} + {place}, mask={mask}, other=0)"
+        return builder.let(
+            dtype, shape, (min(0, low), max(0, high)), kernel,
+            f"np.where({mask}, {name}[{place}], 0)", "mask",
+        )  # fmt: skip
+    return builder.let(dtype, shape, (low, high), f"tl.load({name} + {place})", f"{name}[{place}]")
+
+
+def store(builder: Builder, value: Value) -> None:
+    """Into a tensor of its own, each turn of each block to another place."""
+    builder.read(value)
+    dtype = {"int1": "int8", "float8e5": "float32", "float8e4nv": "float32"}.get(
+        value.dtype, value.dtype
+    )
+    kernel = value.name if dtype == value.dtype else f"{value.name}.to(tl.{dtype})"
+    place, size = builder.place(value.shape)
+    name = builder.output(dtype, size, -7)
+    if value.shape and builder.choices.chance(1, 8):
+        mask = f"{builder.along(value.shape, 0)} < lim"
+        if len(value.shape) > 1:
+            mask = f"({mask}) & ({builder.offsets(value.shape)} >= 0)"
+        builder.line(
+            f"tl.store({name} + {place}, {kernel}, mask={mask})",
+            f"{name}[{place}] = np.where({mask}, {value.name}, {name}[{place}])",
+        )
+        builder.tags.add("store-mask")
+        return
+    builder.line(f"tl.store({name} + {place}, {kernel})", f"{name}[{place}] = {value.name}")
+
+
+def atomic(builder: Builder) -> None:
+    """Several lanes to one place, where the order makes no difference; nothing reads what was there before."""
+    value = builder.some(lambda one: one.dtype == "int32" and len(one.shape) in (1, 2))
+    if value is None:
+        return
+    index = builder.some(lambda one: one.dtype == "int32" and one.shape == value.shape) or value
+    kind = builder.choices.one_of(("add", "max", "xor"))
+    if kind == "add" and value.most > 2**12:
+        kind = "max"
+    place, size = builder.place((32,))
+    first = place.rsplit(" + ", 1)[0]
+    name = builder.output("int32", size, 0)
+    at = f"{first} + ({index.name} & 31)"
+    ufunc = {"add": "add", "max": "maximum", "xor": "bitwise_xor"}[kind]
+    builder.line(
+        f"tl.atomic_{kind}({name} + {at}, {value.name})",
+        f"np.{ufunc}.at({name}, np.ravel({at}), np.ravel({value.name}))",
+    )
+    builder.tags.add(f"atomic-{kind}")

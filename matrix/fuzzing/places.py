@@ -1,0 +1,112 @@
+"""Where programs run: an environment for each column, in the order of their Tritons, and one worker at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.facts.targets import Target
+
+from .judging import Cell
+from .meaning import answers, digests
+from .program import Program
+from .worker import Lost, Worker
+
+
+@dataclass(frozen=True)
+class Place:
+    """An environment.
+
+    Attributes:
+        column: its name.
+        release: of its Triton.
+        python: its interpreter.
+        expect: versions that must be found there.
+        here: whether it is an interpreter of the user's.
+    """
+
+    column: str
+    release: str
+    python: Path
+    expect: Mapping[str, str] = field(default_factory=dict)
+    here: bool = True
+
+
+@dataclass
+class Workers:
+    """Workers that are begun when they are asked for, and kept as long as there are not too many.
+
+    Attributes:
+        targets: that each compiles for.
+        time_limit, memory_limit_mb: of one program.
+        most: workers at a time; each holds torch and Triton, half a gigabyte.
+        lost: how often one ended while it had a program.
+    """
+
+    targets: Mapping[str, Target]
+    time_limit: float
+    memory_limit_mb: int
+    most: int = 2
+    lost: int = 0
+    _open: dict[str, Worker] = field(default_factory=dict)
+    _expected: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def run(
+        self, place: Place, program: Program, target: str, options: Mapping[str, int] = {}
+    ) -> Cell:
+        """How `program` fares; a worker that is lost with it is begun anew for the next one.
+
+        Raises:
+            EnvironmentFailed: no worker begins there.
+            IllDefined: the program is none.
+        """
+        expected = self._expected.get(program.kernel)
+        if expected is None:
+            expected = digests(answers(program))
+            if len(self._expected) > 500:
+                self._expected.clear()
+            self._expected[program.kernel] = expected
+        worker = self.of(place)
+        try:
+            told = worker.run(program.for_cell(), expected, target, options)
+        except Lost as error:
+            self.lost += 1
+            self.close(place.column)
+            return Cell(place.column, target, "not-run", str(error))
+        return Cell.of(place.column, target, told, options)
+
+    def of(self, place: Place) -> Worker:
+        worker = self._open.pop(place.column, None)
+        if worker is None:
+            while len(self._open) >= self.most:
+                self._open.pop(next(iter(self._open))).close()
+            worker = Worker(
+                place.python, self.targets, self.time_limit, self.memory_limit_mb, place.expect, place.here,
+            )  # fmt: skip
+        # The one that was used last is closed last.
+        self._open[place.column] = worker
+        return worker
+
+    def compiles(self, place: Place, target: str) -> bool:
+        return target in self.of(place).targets
+
+    def close(self, column: str) -> None:
+        worker = self._open.pop(column, None)
+        if worker is not None:
+            worker.close()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._open:
+            with suppress(OSError):
+                self._open.popitem()[1].close()
+
+
+def in_order(places: Sequence[Place]) -> list[Place]:
+    """By release."""
+    return sorted(places, key=lambda place: versions.sort_key(place.release))

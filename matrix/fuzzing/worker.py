@@ -1,0 +1,157 @@
+"""A process inside a column that runs one program after the other, and is begun anew when it dies."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.errors import SUITE_WRONG_VERSIONS, EnvironmentFailed
+from crosswarp.matrix.facts.targets import Target
+from crosswarp.matrix.running import process
+
+# For the process to import torch and Triton, and to compile something for each target.
+_BEGINS = 300
+# Beside a program's own limit: its fork, its end.
+_MORE = 30
+
+
+class Lost(Exception):
+    """The process ended, or said what makes no sense, while it had a program."""
+
+
+class Worker:
+    """The programs' process of one environment.
+
+    Args:
+        python: of the environment.
+        targets: for which it shall compile.
+        time_limit: seconds for one program.
+        memory_limit_mb: resident memory for one program.
+        expect: versions that must be there.
+        here: whether it is an interpreter of the user's.
+
+    Attributes:
+        versions: what was found there.
+        targets: of those asked for, what its Triton compiles for.
+
+    Raises:
+        EnvironmentFailed: it does not begin.
+    """
+
+    def __init__(
+        self,
+        python: Path,
+        targets: Mapping[str, Target],
+        time_limit: float,
+        memory_limit_mb: int,
+        expect: Mapping[str, str] = {},
+        here: bool = True,
+    ) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="crosswarp-fuzz-")
+        self._limit = time_limit
+        self._python = python
+        folder = Path(self._folder.name)
+        tables = {name: target.model_dump(mode="json") for name, target in targets.items()}
+        spec = folder / "spec.json"
+        spec.write_text(
+            json.dumps(
+                {
+                    "targets": tables, "time_limit": time_limit, "memory_limit_mb": memory_limit_mb,
+                    "expect": dict(expect),
+                }
+            ),
+            "utf-8",
+        )  # fmt: skip
+        self._log = folder / "log"
+        # Its own folder for what it leaves: it goes with ours, however it ends.
+        environ = {**process.cell_environ(os.environ, here=here), "TMPDIR": str(folder)}
+        with self._log.open("wb") as log:
+            try:
+                self._process = subprocess.Popen(
+                    [*process.tied(), str(python), "-m", "crosswarp.matrix.cell.fuzzing", str(spec)],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environ, cwd=folder,
+                    start_new_session=True,
+                )  # fmt: skip
+            except OSError as error:
+                raise EnvironmentFailed(
+                    f"{python}: {error.strerror or error}. Name another."
+                ) from None
+        self._rest = b""
+        try:
+            told = self._line(_BEGINS)
+            self.versions: dict[str, str] = dict(told["versions"])
+            self.targets = frozenset(told["targets"])
+        except (Lost, KeyError) as error:
+            said, status = process.log_tail(self._log), self._process.poll()
+            self.close()
+            if status == SUITE_WRONG_VERSIONS:
+                raise EnvironmentFailed(f"{python}: {said}") from None
+            raise EnvironmentFailed(
+                f"{python}: {error}:\n{said}\nMake `import torch, triton, crosswarp.matrix` work there."
+            ) from None
+
+    def run(
+        self,
+        program: Mapping[str, Any],
+        expected: Mapping[str, str],
+        target: str,
+        options: Mapping[str, int] = {},
+    ) -> dict[str, Any]:
+        """What the process says of a program: see `crosswarp.matrix.cell.fuzzing.executing.run`.
+
+        Raises:
+            Lost: it ended, or took longer than its limits allow.
+        """
+        asked = {
+            "program": program, "expected": dict(expected), "target": target, "options": dict(options)
+        }  # fmt: skip
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise Lost("its process is gone") from None
+        return self._line(self._limit + _MORE)
+
+    def _line(self, seconds: float) -> dict[str, Any]:
+        out = self._process.stdout
+        assert out is not None
+        ends = time.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(out, selectors.EVENT_READ)
+            while b"\n" not in self._rest:
+                left = ends - time.monotonic()
+                if left <= 0 or not selector.select(left):
+                    raise Lost(f"no answer within {seconds:g} s")
+                data = os.read(out.fileno(), 1 << 20)
+                if not data:
+                    raise Lost("its process ended without an answer")
+                self._rest += data
+        line, self._rest = self._rest.split(b"\n", 1)
+        try:
+            return dict(json.loads(line))
+        except (ValueError, TypeError):
+            raise Lost("its answer makes no sense") from None
+
+    def close(self) -> None:
+        """End it, with what it started."""
+        for stream in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):
+                assert stream is not None
+                stream.close()
+        process.end_group(self._process)
+        self._folder.cleanup()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

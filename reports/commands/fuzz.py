@@ -1,0 +1,206 @@
+"""`crosswarp fuzz`: generated programs on every Triton, and what one of them does otherwise than the others."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosswarp.matrix.environments import here
+from crosswarp.matrix.environments.environment import Builder
+from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, Cancelled, UsageError
+from crosswarp.matrix.facts import columns, language_table, selection, targets
+from crosswarp.matrix.fuzzing import places
+from crosswarp.matrix.fuzzing.corpus import Corpus, Settings
+from crosswarp.matrix.fuzzing.exploring import Programs, Told, explore
+from crosswarp.matrix.fuzzing.places import Place, Workers
+from crosswarp.matrix.fuzzing.triage import Finding, Triage
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_work,
+    check_work,
+    column_table,
+    known_issues,
+    positive,
+    target_table,
+)
+from crosswarp.reports.reproducing import fuzzed
+from crosswarp.reports.text import escape
+
+HELP = "generated programs on every Triton: crashes, refusals, slow compilations, wrong numbers of some"
+DESCRIPTION = (
+    "Generate well-defined kernels together with what they mean, compile each in every column, execute it without a "
+    "GPU, and say what one Triton does otherwise than the others. What is found is made small, looked for among the "
+    "known issues, and written as a kernel module, a draft of its record and a script. The same seed makes the same "
+    "programs; a run that was ended goes on where it was. Exit status: 0 nothing new, 1 a new root cause, 2 usage, "
+    "3 an environment could not be built."
+)
+EXAMPLES = (
+    "crosswarp fuzz --columns all --minutes 30 --seed 7",
+    "crosswarp fuzz --here ../old/bin/python ../new/bin/python --minutes 10",
+    "crosswarp fuzz --columns triton-3.2.0,triton-3.6.0 --seed 7 --replay 123",
+)
+_TARGETS = "sm_80,sm_90"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_argument_group("where (globs, comma-separated)")
+    where.add_argument(
+        "--columns", action="append", metavar="GLOB,..",
+        help="ids, globs or a profile; their environments are built, 3 to 5 GB each (default: founding)",
+    )  # fmt: skip
+    where.add_argument(
+        "--here", nargs="+", type=Path, default=[], metavar="PYTHON",
+        help="interpreters at hand instead, each with a Triton and crosswarp; two at least, or nothing is compared",
+    )  # fmt: skip
+    where.add_argument(
+        "--targets", action="append", metavar="GLOB,..",
+        help=f"executed for NVIDIA's, compiled for the others ({_TARGETS})",
+    )  # fmt: skip
+    what = parser.add_argument_group("what")
+    what.add_argument("--seed", type=int, default=1, metavar="N", help="which programs (1)")
+    what.add_argument("--minutes", type=float, default=10.0, metavar="M", help="how long (10)")
+    what.add_argument("--programs", type=positive, metavar="N", help="the first N, and no more")
+    what.add_argument(
+        "--replay", type=int, metavar="NUMBER",
+        help="this program of the seed alone: its kernel, its meaning, and what each column says",
+    )  # fmt: skip
+    what.add_argument(
+        "--everything", action="store_true",
+        help="leave out nothing that is known, and tell of it as if it were new",
+    )  # fmt: skip
+    limits = parser.add_argument_group("limits")
+    for name, default, metavar, meaning in (
+        ("time-limit", 60, "S", "for one program (60)"),
+        ("memory-limit", 6000, "MB", "for one program (6000)"),
+        ("shrink-seconds", 120, "S", "to make one finding smaller (120)"),
+    ):
+        limits.add_argument(
+            f"--{name}", type=positive, default=default, metavar=metavar, help=meaning
+        )
+    add_work(parser, "environments, programs and findings (.crosswarp)")
+    add_files(parser, "columns", "targets", "issues")
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    if options.minutes <= 0:
+        raise UsageError("--minutes must be more than nothing")
+    wanted = selection.split(options.targets or [_TARGETS])
+    on = targets.choose(target_table(options), wanted)
+    check_work(options.work)
+    # Built and asked before the clock starts: what is compared is known then.
+    found = places.in_order(_at_hand(options) if options.here else _built(options))
+    if len(found) < 2 and options.replay is None:
+        raise UsageError(
+            f"{found[0].column} alone has no other to be compared with. Name a second with --columns or --here."
+        )
+    issues = known_issues(options)
+    programs = Programs(options.seed, found, language_table.load(), issues, options.everything)
+    with Workers(on, options.time_limit, options.memory_limit) as workers:
+        if options.replay is not None:
+            return _replay(programs, options.replay, workers, list(on))
+        triage = Triage(
+            programs, workers, sorted(on), issues, _say, options.shrink_seconds,
+        )  # fmt: skip
+        return _explore(options, programs, workers, triage)
+
+
+def _explore(
+    options: argparse.Namespace, programs: Programs, workers: Workers, triage: Triage
+) -> int:
+    name = f"seed-{options.seed}{'-everything' if options.everything else ''}"
+    folder = options.work / "fuzz" / name
+    settings = Settings(
+        options.seed, tuple(place.column for place in programs.places), tuple(triage.targets),
+        everything=options.everything,
+    )  # fmt: skip
+    corpus, told, began = Corpus(folder, settings), Told(), time.monotonic()
+    before = corpus.count
+    if before:
+        _say(f"{folder} holds {before} cells of an earlier run: it goes on there")
+    new: list[Finding] = []
+    ends = began + 60 * options.minutes
+    try:
+        found = explore(programs, corpus, workers, triage.targets, ends, _say, told, options.programs)  # fmt: skip
+        for program, number, _, suspects in found:
+            for finding in triage(number, program, suspects):
+                where = fuzzed.write(finding, folder / "findings")
+                known = f"known: {finding.issue}" if finding.issue else "new"
+                print(f"{finding.name}: {fuzzed.told(finding)}; {known}; {where}", flush=True)
+                if not finding.issue:
+                    new.append(finding)
+    except KeyboardInterrupt:
+        _ended(told, triage, corpus.count - before, time.monotonic() - began)
+        raise Cancelled(
+            f"Cancelled. What had finished is in {folder}; the same command goes on there."
+        ) from None
+    _ended(told, triage, corpus.count - before, time.monotonic() - began)
+    if new:
+        print(f"{len(new)} new: {', '.join(one.name for one in new)}")
+    return EXIT_UNEXPECTED if new else EXIT_EXPECTED
+
+
+def _ended(told: Told, triage: Triage, fresh: int, seconds: float) -> None:
+    rate = f"{fresh} cells in {seconds / 60:.1f} min, {fresh / max(seconds, 1e-9):.2f} a second"
+    print(f"{told.programs} programs, {told.cells} cells; {rate}")
+    print(
+        f"not counted against any Triton: {told.unsupported} cells of PTX that cannot be executed here, "
+        f"{told.refused} programs that no column compiles, {told.ill_defined} that were not well defined"
+    )
+    for why, count in sorted(triage.doubted.items()):
+        print(f"not believed, {escape.terminal(why)}: {count}")
+    for name, count in sorted(triage.seen.items()):
+        print(f"{name}: {count} programs")
+    sys.stdout.flush()
+
+
+def _replay(programs: Programs, number: int, workers: Workers, on: Sequence[str]) -> int:
+    program = programs(number)
+    print(program.kernel)
+    print(program.meaning)
+    print(f"options {dict(program.options)}, {dict(program.numbers)}")
+    red = False
+    for place in programs.where(program):
+        for target in sorted(on):
+            if not workers.compiles(place, target):
+                continue
+            cell = workers.run(place, program, target)
+            red = red or cell.outcome not in ("pass", "unsupported")
+            seconds = "" if cell.compile_seconds is None else f", {cell.compile_seconds:.1f} s"
+            said = f"{cell.outcome}{seconds} {cell.fingerprint or cell.reason}"
+            print(f"{place.column} {target}: {escape.terminal(said)}", flush=True)
+    return EXIT_UNEXPECTED if red else EXIT_EXPECTED
+
+
+def _say(text: str) -> None:
+    print(escape.terminal(text), file=sys.stderr, flush=True)
+
+
+def _at_hand(options: argparse.Namespace) -> list[Place]:
+    if options.columns:
+        raise UsageError("--here and --columns exclude each other: name interpreters, or columns.")
+    found: list[Place] = []
+    for python in options.here:
+        # Not resolved: an environment's interpreter is a link to another's.
+        one = here.glance(Path(os.path.abspath(python)))
+        name = one.column.id
+        if name in {place.column for place in found}:
+            name = f"{name}-{len(found) + 1}"
+        found.append(Place(name, one.found["triton"], one.python))
+    return found
+
+
+def _built(options: argparse.Namespace) -> list[Place]:
+    table = column_table(options)
+    chosen = columns.choose(table, selection.split(options.columns or ["founding"]))
+    builder = Builder((options.work / "envs").absolute(), table, Uv(), say=_say)
+    found = []
+    for column in chosen:
+        made = builder(column)
+        release = column.triton or made.versions.get("triton", "")
+        found.append(Place(column.id, release, made.python, made.expect, here=False))
+    return found

@@ -1,0 +1,151 @@
+"""The generator of `crosswarp fuzz`: every program is well defined, and the same choices make the same program."""
+
+import ast
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crosswarp.matrix.cell.fuzzing import data
+from crosswarp.matrix.facts import language_table
+from crosswarp.matrix.fuzzing import generator, languages, meaning
+from crosswarp.matrix.fuzzing.program import Argument, Claim, Program
+
+TABLE = language_table.load()
+EVERY = languages.common(TABLE, list(TABLE))
+NEW = languages.common(TABLE, ["3.8.0", "3.9.0"])
+
+
+@pytest.mark.parametrize("first", range(0, 150, 30))
+@pytest.mark.parametrize("names", [EVERY, NEW], ids=["every release", "new releases"])
+def test_what_is_made_is_well_defined(first, names):
+    """`answers` holds every value to its claimed type, shape and bounds, and every place to its tensor."""
+    for number in range(first, first + 30):
+        program = generator.seeded(19, number, names)
+        ast.parse(program.kernel)
+        found = meaning.answers(program)
+        assert found, program.kernel
+        # Something is computed: no tensor is left as it was found unless every store of it is conditional.
+        assert "tl.store(" in program.kernel or "tl.atomic_" in program.kernel
+
+
+@settings(max_examples=60, deadline=None, database=None, derandomize=True)
+@given(st.lists(st.integers(0, 40), max_size=300))
+def test_any_choices_make_a_well_defined_program(numbers):
+    meaning.answers(generator.replayed("any", numbers, NEW))
+
+
+def test_a_seed_makes_the_same_programs_in_any_order():
+    forwards = [generator.seeded(7, number, NEW) for number in range(20)]
+    backwards = [generator.seeded(7, number, NEW) for number in reversed(range(20))]
+    assert forwards == backwards[::-1]
+    assert len({program.kernel for program in forwards}) == 20
+    assert generator.seeded(8, 0, NEW).kernel != forwards[0].kernel
+
+
+def test_what_was_recorded_makes_the_same_program():
+    for number in range(30):
+        program = generator.seeded(7, number, NEW)
+        again = generator.replayed(program.name, program.choices, NEW)
+        assert again == program
+
+
+def test_a_seed_is_the_same_on_every_machine():
+    """The first of them, by the digest of its text: a change is meant, and raises generator.VERSION."""
+    found = meaning.digest(generator.seeded(1, 0, frozenset()))
+    assert (generator.VERSION, found) == (1, "2f9dcd2641f816d5")
+
+
+def test_the_plainest_program_is_small():
+    program = generator.replayed("plainest", [], NEW)
+    assert len(program.kernel.splitlines()) < 12, program.kernel
+    meaning.answers(program)
+
+
+def test_only_what_the_language_has_is_used():
+    for number in range(150):
+        program = generator.seeded(5, number, EVERY)
+        assert program.needs <= EVERY
+        for name in ("tl.join", "tl.flip", "tl.gather", "tl.range", "tl.permute"):
+            assert f"{name}(" not in program.kernel
+    used = {name for number in range(300) for name in generator.seeded(5, number, NEW).needs}
+    assert {"tl.join", "tl.split", "tl.gather", "tl.range(flatten=True)"} <= used
+
+
+def test_what_is_avoided_is_not_made():
+    free = {tag for number in range(400) for tag in generator.seeded(5, number, NEW).tags}
+    assert {"alias-start", "sort", "flip-outer"} <= free
+    avoided = {"alias-start", "sort"}
+    for number in range(200):
+        program = generator.seeded(5, number, NEW, avoided)
+        assert not program.tags & avoided
+        assert "tl.sort(" not in program.kernel
+
+
+def test_every_kind_of_statement_comes_up():
+    tags = {tag for number in range(400) for tag in generator.seeded(2, number, NEW).tags}
+    assert {
+        "loop", "loop-nested", "loop-while", "loop-flatten", "loop-static", "alias-carried", "dot-acc", "dot-float8e5",
+        "dot-int8", "dot-bfloat16", "dot-3d", "dot-trans-dot", "if", "if-store", "loop-then-if-store", "split",
+        "join", "reduce-xor_sum", "scan-cumsum", "scan-reverse", "atomic-add", "histogram", "gather", "sort",
+    } <= tags  # fmt: skip
+
+
+def _program(body: str, claims: dict[str, Claim], size: int = 4) -> Program:
+    text = f"def meaning(block, x0, y0, lim, trips):\n{body}"
+    arguments = (Argument("x0", "int32", size, 0, 9, 1), Argument("y0", "int32", size, -7, -7))
+    return Program("p", "", text, arguments, {"lim": 3, "trips": 2}, {}, claims=claims)
+
+
+FITS = Claim("int32", (4,), 0, 9)
+
+
+@pytest.mark.parametrize(
+    "body, claim, told",
+    [
+        ("    v1 = np.asarray(x0[np.arange(4)], np.int32) + 10", FITS, "lies between"),
+        ("    v1 = np.asarray(x0[np.arange(4)], np.float32)", FITS, "claimed"),
+        ("    v1 = np.asarray(x0[np.arange(2)], np.int32)", FITS, "claimed"),
+        ("    v1 = np.asarray(x0[np.arange(4) - 1], np.int32)", FITS, "outside"),
+        ("    v1 = np.asarray(x0[np.arange(4) + 1], np.int32)", FITS, "outside"),
+        ("    v1 = np.asarray(x0[np.arange(4)] / 2, np.float32)", Claim("float32", (4,), 0, 9), "whole"),
+        ("    y0[np.arange(4) // 2] = 1", FITS, "two lanes"),
+        ("    x0[np.arange(4)] = 1", FITS, "read and written"),
+        ("    v1 = np.asarray(np.int8([100, 0, 0, 0]) * np.int8(2), np.int32)", FITS, "lies between"),
+        ("    v1 = np.asarray(np.float32(1) / np.float32(0) + x0[np.arange(4)], np.int32)", FITS, "FloatingPoint"),
+    ],
+)  # fmt: skip
+def test_what_is_not_well_defined_is_refused(body, claim, told):
+    with pytest.raises(meaning.IllDefined, match=told):
+        meaning.answers(_program(body + "\n", {"v1": claim}))
+
+
+def test_both_blocks_write_to_places_of_their_own():
+    for number in range(40):
+        program = generator.seeded(3, number, NEW)
+        if any(tag.startswith("atomic") for tag in program.tags):
+            continue
+        one = dataclasses.replace(program)
+        for argument in one.arguments:
+            # Each store's address begins with the block's own part of the tensor.
+            if argument.salt == 0:
+                lines = [line for line in one.kernel.splitlines() if f"({argument.name} + " in line]
+                assert lines and all("block" in line for line in lines)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float16", "float32"])
+def test_inputs_fill_their_bounds(dtype):
+    found = data.fill(4096, dtype, -3, 4, 5)
+    assert found.dtype == dtype
+    assert set(found.tolist()) == set(range(-3, 5))
+    assert not np.array_equal(found, data.fill(4096, dtype, -3, 4, 6))
+    assert np.array_equal(data.fill(7, dtype, 2, 9, 0), np.full(7, 2))
+
+
+def test_a_digest_tells_numbers_apart_and_not_zeros():
+    assert data.digest(np.float32([0.0, 1])) == data.digest(np.float32([-0.0, 1]))
+    assert data.digest(np.float32([0.0, 1])) != data.digest(np.float32([0.0, 2]))
+    assert data.digest(np.int32([1])) != data.digest(np.float32([1]))
+    assert data.digest(np.float32([np.nan])) == data.digest(-np.float32([np.nan]))

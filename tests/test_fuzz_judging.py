@@ -1,0 +1,134 @@
+"""What `crosswarp fuzz` believes: the oracles, as pure functions of the cells of one program."""
+
+import dataclasses
+
+import pytest
+
+from crosswarp.matrix.facts import issues
+from crosswarp.matrix.fuzzing import known, triage
+from crosswarp.matrix.fuzzing.judging import CRASH, NUMBERS, REFUSAL, SLOW, Cell, judge, witness
+from crosswarp.matrix.fuzzing.program import Program
+
+OLD, MID, NEW = "triton-3.1.0", "triton-3.2.0", "triton-3.6.0"
+
+
+def cell(column, outcome="pass", target="sm_80", **more):
+    more.setdefault("phase", "compare" if outcome == "mismatch" else "compile")
+    more.setdefault("compile_seconds", 0.5)
+    return Cell(column, target, outcome, **more)
+
+
+def kinds(*cells):
+    return [(one.kind, one.bad.column, one.doubt) for one in judge(cells)]
+
+
+def test_nothing_is_found_where_all_agree():
+    assert not kinds(cell(OLD), cell(MID), cell(NEW))
+    assert not kinds(cell(OLD), cell(MID, "unsupported"), cell(NEW, "limit"), cell(NEW, "not-run"))
+
+
+@pytest.mark.parametrize("outcome", ["crash", "timeout"])
+def test_a_compiler_that_dies_is_found_even_alone(outcome):
+    assert kinds(cell(MID, outcome)) == [(CRASH, MID, "")]
+    found = judge([cell(OLD), cell(MID, outcome), cell(NEW)])
+    assert [(one.kind, one.good.column) for one in found] == [(CRASH, OLD)]
+
+
+def test_a_refusal_counts_where_another_column_compiles_for_the_same_target():
+    assert kinds(cell(OLD, "compile-error"), cell(NEW)) == [(REFUSAL, OLD, "")]
+    # The generator's own mistake, and a target's limit.
+    assert not kinds(cell(OLD, "compile-error"), cell(NEW, "api-error"))
+    assert not kinds(cell(OLD, "compile-error"), cell(NEW, target="sm_90"))
+
+
+def test_a_slow_compilation_is_five_times_its_neighbours_and_some_seconds():
+    usual = [cell(OLD, compile_seconds=1.0), cell(NEW, compile_seconds=1.4)]
+    assert kinds(*usual, cell(MID, compile_seconds=9.0)) == [(SLOW, MID, "")]
+    assert not kinds(*usual, cell(MID, compile_seconds=4.9))
+    quick = [cell(OLD, compile_seconds=0.1), cell(NEW, compile_seconds=0.1)]
+    assert not kinds(*quick, cell(MID, compile_seconds=4.0))
+    # One neighbour may be the odd one.
+    assert not kinds(cell(OLD, compile_seconds=1.0), cell(MID, compile_seconds=9.0))
+
+
+def test_wrong_numbers_need_right_ones_elsewhere():
+    assert kinds(cell(OLD, "mismatch"), cell(NEW, "mismatch"))[0][2].startswith("no column has")
+    # What was compiled and not executed is no witness.
+    compiled = cell(NEW, target="gfx942", reason="compiled, and not executed")
+    assert kinds(cell(OLD, "mismatch"), compiled)[0][2].startswith("no column has")
+
+
+def test_wrong_numbers_need_a_second_witness():
+    assert kinds(cell(OLD), cell(NEW, "mismatch")) == [(NUMBERS, NEW, "no second witness")]
+    both = [cell(OLD), cell(MID, "mismatch"), cell(NEW, "mismatch")]
+    assert kinds(*both) == [(NUMBERS, MID, ""), (NUMBERS, NEW, "")]
+    targets = [cell(OLD), cell(NEW, "mismatch"), cell(NEW, "mismatch", target="sm_90")]
+    assert kinds(*targets) == [(NUMBERS, NEW, "")] * 2
+    warps = dataclasses.replace(cell(NEW, "mismatch"), options=(("num_warps", 8),))
+    assert witness(cell(NEW, "mismatch"), warps)
+    assert not witness(cell(NEW, "mismatch"), cell(NEW, "mismatch"))
+
+
+def test_a_fault_while_it_is_executed_is_a_wrong_number_and_no_crash_of_the_compiler():
+    fault = cell(NEW, "crash", phase="execute")
+    assert kinds(cell(OLD), fault)[0][0] == NUMBERS
+    # The machine's own time limit says nothing.
+    assert not kinds(cell(OLD), cell(NEW, "timeout", phase="execute", reason="longer than 60 s"))
+
+
+def test_the_good_cell_is_the_nearest_on_the_same_target():
+    cells = [cell(OLD), cell(MID, "crash"), cell(NEW), cell(MID, target="sm_90")]
+    assert judge(cells)[0].good == cells[0]
+    cells = [cell(MID, "crash"), cell(NEW, target="sm_90"), cell(MID, target="sm_90")]
+    assert judge(cells)[0].good.column == MID
+
+
+def test_what_is_avoided_is_in_the_window_of_its_issue():
+    table = issues.load()
+    assert all(name in {issue.id for issue in table} for _, name in known.SHAPES.values())
+    assert "alias-start" in known.avoided(table, ["3.2.0", "3.9.0"], 0)
+    assert "alias-start" not in known.avoided(table, ["3.2.0"], 0)
+    # One in eight is made of everything.
+    assert not known.avoided(table, ["3.9.0"], known.UNRESTRICTED - 1)
+
+
+def test_a_known_crash_is_known_inside_its_window_alone():
+    table = issues.load()
+    text = (
+        "LinearLayout.cpp: LinearLayout::reshapeOuts: Assertion `getTotalOutDimSize() == 1' failed"
+    )
+    suspect = judge([cell(MID, "crash", target="sm_90", fingerprint=text)])[0]
+    assert known.explains(suspect, (), "3.2.0", table) == "fla-196"
+    assert known.explains(suspect, (), "3.6.0", table) == ""
+
+
+def test_wrong_numbers_are_known_by_a_shape_and_a_window():
+    table = issues.load()
+    suspect = judge([cell(OLD), cell(NEW, "mismatch"), cell(NEW, "mismatch", target="sm_90")])[0]
+    assert known.explains(suspect, {"alias-start"}, "3.6.0", table) == "triton-7200"
+    assert known.explains(suspect, {"loop"}, "3.6.0", table) == ""
+    assert known.explains(suspect, {"alias-start"}, "3.2.0", table) == ""
+
+
+def _finding(name, tags, bad, fingerprint=""):
+    kind = CRASH if fingerprint else NUMBERS
+    outcome = "crash" if fingerprint else "mismatch"
+    cells = [
+        cell(column, outcome if column in bad else "pass", fingerprint=fingerprint)
+        for column in (OLD, MID, NEW)
+    ]
+    program = Program(name, "", "", (), {}, {}, frozenset(tags))
+    shown = next(one for one in cells if one.outcome != "pass")
+    return triage.Finding(name, kind, program, name, triage.Suspect(kind, shown, None), cells)
+
+
+def test_two_findings_are_one_cause_by_text_or_by_shape_and_window():
+    one = _finding("a", {"dot-acc"}, [MID], "abort A")
+    assert triage.same_cause(one, _finding("b", {"scan"}, [OLD], "abort A"))
+    assert not triage.same_cause(one, _finding("b", {"dot-acc"}, [MID], "abort B"))
+    wrong = _finding("a", {"loop", "cast-int8"}, [MID, NEW])
+    assert triage.same_cause(wrong, _finding("b", {"loop", "cast-int16"}, [MID, NEW]))
+    assert not triage.same_cause(wrong, _finding("b", {"loop"}, [MID]))
+    assert not triage.same_cause(wrong, _finding("b", {"dot-acc"}, [MID, NEW]))
+    assert not triage.same_cause(wrong, one)
+    assert triage.window(wrong) == {"sm_80": [MID, NEW]}

@@ -1,0 +1,57 @@
+"""Hypothesis as the reducer: it begins with the recorded program and ends with a small one that shows the same."""
+
+import re
+
+import pytest
+
+from crosswarp.matrix.facts import language_table
+from crosswarp.matrix.fuzzing import generator, languages, meaning, shrinking
+
+NEW = languages.common(language_table.load(), ["3.8.0", "3.9.0"])
+
+
+def make(choices):
+    return generator.generate(choices, "small", NEW)
+
+
+@pytest.mark.parametrize(
+    "text, lines",
+    [(r"tl\.dot\(", 20), (r"for i\d+ in (.|\n)* for i\d+ in ", 28), (r"tl\.sort\(", 16)],
+    ids=["a product", "a nested loop", "a sort"],
+)
+def test_a_program_becomes_small(text, lines):
+    """`lines` is about what a person would write for it, with the imports."""
+
+    def shows(program):
+        return re.search(text, program.kernel) is not None
+
+    begun = next(one for number in range(300) if shows(one := generator.seeded(4, number, NEW)))
+    found = shrinking.shrink(begun, make, shows, seconds=60, most=400)
+    assert shows(found)
+    meaning.answers(found)
+    assert len(found.kernel) < len(begun.kernel)
+    assert len(found.kernel.splitlines()) <= lines, found.kernel
+    assert generator.replayed("small", found.choices, NEW).kernel == found.kernel
+
+
+def test_what_cannot_be_smaller_stays():
+    begun = generator.seeded(4, 3, NEW)
+    found = shrinking.shrink(begun, make, lambda program: False, seconds=60, most=40)
+    assert found.kernel == begun.kernel
+
+
+def test_no_program_is_run_twice_nor_beyond_the_limit():
+    begun, seen = generator.seeded(4, 5, NEW), []
+
+    def shows(program):
+        seen.append(program.kernel + repr(program.options) + repr(program.numbers))
+        return "tl.load(" in program.kernel
+
+    shrinking.shrink(begun, make, shows, seconds=60, most=50)
+    assert len(seen) == len(set(seen)) <= 50
+
+
+def test_nothing_is_tried_after_the_time():
+    begun, seen = generator.seeded(4, 5, NEW), []
+    shrinking.shrink(begun, make, lambda program: not seen.append(program), seconds=0)
+    assert not seen
