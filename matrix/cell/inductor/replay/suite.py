@@ -9,8 +9,8 @@ from crosswarp.kernels.case import Case, Kernel
 
 from ..writing import HARVEST, RECORD, TENSORS
 from . import launching
+from .names import PREFIX
 
-PREFIX = "inductor_"
 # What torch computes on the CPU differs by the order of its sums, and by where halves are rounded.
 TOLERANCE = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 3e-2}
 _HALVES = (("bfloat16", "bf16"), ("float8", "bf16"), ("float16", "fp16"))
