@@ -152,7 +152,8 @@ def _one(program: Any, target: str, mode: str, spec: Dict[str, Any]) -> Tuple[Ve
         try:
             return told(_compiled(program, target, spec))
         except BaseException as error:
-            return told(of_error(error, phase="generate"))
+            # Dynamo wraps what its backend raises.
+            return told(of_error(getattr(error, "inner_exception", error), phase="generate"))
 
     outcome = run_isolated(
         ask, time_limit=spec["time_limit"], memory_limit_mb=spec.get("memory_limit_mb")

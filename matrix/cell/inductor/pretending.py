@@ -110,8 +110,10 @@ def _only_one_driver(target: Target, patches: Patches) -> None:
 def _no_device_guard(patches: Patches) -> None:
     import torch._subclasses.fake_tensor as fake
 
-    if hasattr(fake, "init_gpu_context"):
-        patches.set(fake, "init_gpu_context", lambda *device: None)
+    # Breakpoint: by its older name up to torch 2.4.
+    for name in ("init_gpu_context", "init_cuda_context"):
+        if hasattr(fake, name):
+            patches.set(fake, name, lambda *device: None)
     patches.set(fake.FakeTensorMode, "avoid_device_init", property(lambda mode: True))
 
 

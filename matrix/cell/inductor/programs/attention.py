@@ -32,9 +32,12 @@ def rotary_embedding():
     ]  # fmt: skip
 
 
-@program(torch=">=2.6")
+@program(torch=">=2.7")
 def flex_attention():
-    """Scores with a causal mask and a bias of the position (ALiBi), without a block mask."""
+    """Scores with a causal mask and a bias of the position (ALiBi), without a block mask.
+
+    Up to torch 2.6 its meta kernel copies on the device.
+    """
     from torch.nn.attention.flex_attention import flex_attention as flex
 
     def biased(score, batch, head, query, key):
