@@ -6,7 +6,7 @@ between cannot be repeated from a record; why is told, and the launches are kept
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence
 
 import torch
 
@@ -204,9 +204,7 @@ def _own_arguments(tuner: Any, given: int) -> int:
     return given - len(extra)
 
 
-def _grid(
-    tuner: Any, config: Any, names: List[str], args: Sequence[Any], grid: Any
-) -> Tuple[int, ...]:
+def _grid(tuner: Any, config: Any, names: List[str], args: Sequence[Any], grid: Any) -> List[int]:
     meta = getattr(tuner, "inductor_meta", None) or {}
     constants = dict(config.kwargs)
     if grid is not None:
@@ -220,4 +218,4 @@ def _grid(
         own = [one for one in names if one not in constants]
         values = dict(zip([*own[: len(args) - len(extra)], *extra], args))
         found = expression.eval_slow({**values, **constants})
-    return (*(int(one) for one in found), 1, 1)[:3]
+    return [*(int(one) for one in found), 1, 1][:3]
