@@ -4,6 +4,7 @@
     crosswarp check     the kernels of any file, compiled on the Triton at hand
     crosswarp run       the matrix: build what is missing, run, record, sum up
     crosswarp test      a library's own GPU tests on every column and target
+    crosswarp inductor  the kernels that torch.compile writes, generated without a GPU, on any Triton
     crosswarp init      settings for testing your library, from what its checkout says
     crosswarp report    a stored run as a table, web pages, Markdown, JSON, JUnit XML or CSV
     crosswarp diff      what regressed between two columns, runs or baselines
@@ -58,7 +59,7 @@ _EXAMPLES = "examples:"
 
 # Each is a module of crosswarp.reports.commands; in the order of `crosswarp --help`.
 COMMANDS = (
-    "why", "check", "run", "test", "init", "lint", "report", "diff", "baseline", "range", "bisect", "blame",
+    "why", "check", "run", "test", "inductor", "init", "lint", "report", "diff", "baseline", "range", "bisect", "blame",
     "reproduce", "issues", "plan", "merge", "github", "badge", "columns", "update", "targets", "runs", "doctor",
     "vendor", "docs", "language", "libraries", "guards", "fuzz",
 )  # fmt: skip

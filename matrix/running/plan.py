@@ -61,6 +61,8 @@ class Plan:
     tests: LibraryTests | None = None
     # A file whose kernels are compiled, in place of a suite: what the cell side is told of it (cell/check).
     check: Mapping[str, Any] | None = None
+    # Programs of which torch.compile is to write the kernels, in place of a suite (cell/inductor).
+    inductor: Mapping[str, Any] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def spec(
@@ -97,6 +99,7 @@ class Plan:
             **({"beside": list(map(str, self.beside[column]))} if column in self.beside else {}),
             **({"tests": self.tests.spec(column)} if self.tests else {}),
             **({"check": self.check} if self.check else {}),
+            **({"inductor": self.inductor} if self.inductor else {}),
         }
 
     def parts(self, lane: str) -> list[str]:
@@ -121,6 +124,11 @@ class Plan:
             **({"commit": self.commit} if self.commit else {}),
             **({"library": self.tests.about()} if self.tests else {}),
             **({"check": str(self.check["file"])} if self.check else {}),
+            **(
+                {"inductor": self.inductor.get("file") or self.inductor["programs"]}
+                if self.inductor
+                else {}
+            ),
             **self.about,
         }
 
@@ -131,8 +139,8 @@ class Plan:
             if self.check
             else [
                 name
-                # Which tests a library has is known where they are collected.
-                for name in ([] if self.tests else kernel_names(self.suite))
+                # Which tests a library has, and which programs a torch, is known where they are.
+                for name in ([] if self.tests or self.inductor else kernel_names(self.suite))
                 if any(fnmatchcase(name, glob) for glob in self.kernels)
             ]
         )

@@ -2,7 +2,7 @@
 
 import importlib
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -166,18 +166,23 @@ def apply(target: Target, zeroed: bool) -> Patches:
     patches = Patches()
     try:
         autocast.cast_as_cuda(patches)
-        for row in ROWS:
-            owner = _find(row.owner)
-            if owner is None:
-                continue
-            for name, make in row.names.items():
-                own = getattr(owner, name, None)
-                if row.added or hasattr(owner, name):
-                    patches.set(owner, name, make(own, gpu))
+        replace(ROWS, gpu, patches)
     except BaseException:
         patches.undo()
         raise
     return patches
+
+
+def replace(rows: Iterable[Row], gpu: Gpu, patches: Patches) -> None:
+    """Replace what `rows` name, as far as this torch has it."""
+    for row in rows:
+        owner = _find(row.owner)
+        if owner is None:
+            continue
+        for name, make in row.names.items():
+            own = getattr(owner, name, None)
+            if row.added or hasattr(owner, name):
+                patches.set(owner, name, make(own, gpu))
 
 
 def _find(path: str) -> Any:

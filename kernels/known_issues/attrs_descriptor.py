@@ -1,0 +1,66 @@
+"""A kernel compiled ahead of its launch, by what torch before 2.7 tells Triton of its arguments, as inductor does."""
+
+import torch
+import triton
+import triton.language as tl
+
+from crosswarp.kernels.case import Case, Kernel
+
+
+@triton.jit
+def _double_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < N) * 2, mask=at < N)
+
+
+def _described(divisible):
+    # Where torch 2.6 looks, in this order.
+    try:
+        from triton.backends.compiler import AttrsDescriptor
+    except ImportError:
+        from triton.compiler.compiler import AttrsDescriptor
+    told = {"tt.divisibility": divisible, "tt.equal_to": ()}
+    return AttrsDescriptor.from_dict({"arg_properties": told, "cls": AttrsDescriptor.__name__})
+
+
+def launch(x):
+    from triton.compiler import ASTSource
+
+    y = torch.empty_like(x)
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "N": "i32"}
+    source = ASTSource(_double_kernel, signature, {"BLOCK": 64}, _described((0, 1)))
+    target = triton.runtime.driver.active.get_current_target()
+    compiled = triton.compile(source, target=target, options={"num_warps": 4, "num_stages": 1})
+    # A constexpr is none of the arguments that torch hands over.
+    compiled[(1, 1, 1)](x, y, x.numel())
+    return {"y": y}
+
+
+def reference(x):
+    return {"y": x.double() * 2}
+
+
+def inputs(case, device, generator):
+    x = torch.randn(case.shape["N"], generator=generator, device=generator.device)
+    return {"x": x.to(device, case.torch_dtype)}
+
+
+def _another_torch():
+    from crosswarp.compat.versions import in_window
+
+    if in_window(">=2.6,<2.7", torch.__version__):
+        return None
+    return f"torch {torch.__version__} tells Triton in another way what it knows of arguments"
+
+
+KERNEL = Kernel(
+    name="attrs_descriptor",
+    cases=(Case("described", "fp32", {"N": 50}, ("compile", "device"), ("sm_80", "sm_90")),),
+    inputs=inputs,
+    launch=launch,
+    reference=reference,
+    # a product with 2 is exact
+    tolerance={"fp32": 1e-7},
+    uses=("attrs-descriptor",),
+    probes={"attrs-descriptor": _another_torch},
+)

@@ -1,0 +1,89 @@
+"""Which programs a specification asks for: ours, or one function of a user's file."""
+
+import fnmatch
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+
+from .programs import load
+from .programs.registry import Program
+
+
+class NoProgram(RuntimeError):
+    """The file has no such function, or no inputs for it."""
+
+
+def programs(
+    asked: Mapping[str, Any], torch_version: str
+) -> Tuple[Dict[str, Program], Dict[str, str]]:
+    """The programs that `asked` names, and those among them that this torch lacks, with why.
+
+    Raises:
+        NoProgram, or whatever a user's file raises.
+    """
+    from crosswarp.compat.versions import in_window
+
+    if asked.get("file"):
+        found = {asked["name"]: of_file(asked["file"], asked["name"], bool(asked.get("dynamic")))}
+    else:
+        globs: List[str] = list(asked.get("programs") or ["*"])
+        found = {
+            name: program
+            for name, program in load().items()
+            if any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+        }
+    lacking = {
+        name: f"it uses what torch has in {program.torch}"
+        for name, program in found.items()
+        if program.torch and not in_window(program.torch, torch_version)
+    }
+    return found, lacking
+
+
+def of_file(path: str, name: str, dynamic: bool) -> Program:
+    """`name` of a file, with the inputs that stand beside it: ``NAME_inputs`` or ``example_inputs``.
+
+    Raises:
+        NoProgram, or whatever the file raises.
+    """
+    import torch
+
+    where = Path(path)
+    sys.path.insert(0, str(where.parent))
+    spec = importlib.util.spec_from_file_location(where.stem, where)
+    if spec is None or spec.loader is None:
+        msg = f"{path}: no Python file. Name one: my_module.py:step"
+        raise NoProgram(msg)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[where.stem] = module
+    spec.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        msg = f"{path}: there is no {name} in it that can be called. Name a function of its own: {path}:step"
+        raise NoProgram(msg)
+    given = next(
+        (vars(module)[one] for one in (f"{name}_inputs", "example_inputs") if one in vars(module)),
+        None,
+    )
+    if given is None:
+        msg = (
+            f"{path}: there are no example inputs for {name}. Write a function {name}_inputs() beside it that returns "
+            "them as a tuple, on the CPU."
+        )
+        raise NoProgram(msg)
+
+    def make() -> Tuple[Callable, Sequence[Any]]:
+        torch.manual_seed(0)
+        found = given() if callable(given) else given
+        return function, list(found) if isinstance(found, (tuple, list)) else [found]
+
+    def of_inputs(value: Any) -> bool:
+        if isinstance(value, (tuple, list)):
+            return any(of_inputs(one) for one in value)
+        return isinstance(value, torch.Tensor) and value.requires_grad
+
+    learns = isinstance(function, torch.nn.Module) and any(
+        one.requires_grad for one in function.parameters()
+    )
+    return Program(name, make, backward=of_inputs(make()[1]) or learns, dynamic=dynamic)

@@ -1,0 +1,261 @@
+"""One program through torch.compile, in the process that calls: its graphs, and the kernels that inductor wrote.
+
+Where there is no GPU, `pretending.pretend` comes before, and `moving.Backend` is between. On a device the program runs
+as it is, and only what inductor writes is taken along.
+"""
+
+import contextlib
+import importlib
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+
+import torch
+
+from crosswarp.compat.record import Patches
+
+from . import pretending
+from .moving import Backend, Graph, twin
+from .programs.registry import Program
+
+# To how near a program's own result the CPU's graphs must come, of the largest number in it.
+_NEAR = {torch.bfloat16: 3e-2, torch.float16: 1e-2}
+
+
+class NoKernel(RuntimeError):
+    """Inductor wrote no kernel for a program."""
+
+
+class NotTheProgram(RuntimeError):
+    """What the graphs compute is not what the program computes."""
+
+
+@dataclass
+class Written:
+    """A kernel as inductor wrote it.
+
+    Attributes:
+        name: of the function.
+        source: of the module that inductor made of it.
+        tuner: the `CachingAutotuner` that the module holds; None where the source could not be imported.
+        error: why it could not be imported or compiled.
+        choice: it is one of a template's choices that the program does not call.
+    """
+
+    name: str
+    source: str
+    tuner: Any = None
+    error: Optional[BaseException] = None
+    choice: bool = False
+
+
+@dataclass
+class Compiled:
+    """What became of a program."""
+
+    graphs: List[Graph] = field(default_factory=list)
+    kernels: List[Written] = field(default_factory=list)
+
+
+def run(program: Program, device: str = "cpu", compile_kernels: bool = False) -> Compiled:
+    """Compile `program` and, if it asks for it, its backward pass.
+
+    Args:
+        device: where its inputs are: ``cpu`` without a GPU.
+        compile_kernels: have inductor compile what it writes, and note which kernels it could not.
+
+    Raises:
+        NoKernel: there is none.
+        NotTheProgram: the graphs that were moved to the GPU compute something else than the program does.
+        whatever torch raises.
+    """
+    import torch._dynamo
+    import torch._inductor.config as config
+
+    torch._dynamo.reset()
+    pretending.chosen.clear()
+    done = Compiled()
+    function, inputs = program.make()
+    patches = Patches()
+    settings = {**pretending.settings(torch.__version__), **_known(config, program.config)}
+    try:
+        _watch_kernels(done.kernels, compile_kernels, patches)
+        with config.patch(settings), _wrappers(patches) as codes:
+            backend = Backend(_compiler(codes)) if device == "cpu" else "inductor"
+            compiled = torch.compile(function, backend=backend, dynamic=program.dynamic)
+            expected = _called(function, _copies(inputs, device), program.backward)
+            got = _called(compiled, _copies(inputs, device), program.backward)
+            done.kernels += _choices(done.kernels)
+        done.graphs = (
+            backend.graphs if isinstance(backend, Backend) else [Graph(code) for code in codes]
+        )
+    finally:
+        patches.undo()
+    if not done.kernels:
+        msg = f"inductor wrote no Triton kernel for {program.name}"
+        raise NoKernel(msg)
+    if not program.random:
+        _same(program.name, got, expected)
+    return done
+
+
+def _known(config: Any, wanted: Dict[str, Any]) -> Dict[str, Any]:
+    return {name: value for name, value in wanted.items() if hasattr(config, name)}
+
+
+def _copies(inputs: Sequence[Any], device: str) -> List[Any]:
+    """Tensors of their own, for a program may write to what it is given."""
+
+    def copied(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [copied(one) for one in value]
+        if not isinstance(value, torch.Tensor):
+            return value
+        made = twin(value)
+        if device != "cpu":
+            # With the same strides, where they do not overlap.
+            made = made.to(device)
+        return made.requires_grad_(value.requires_grad)
+
+    return [copied(one) for one in inputs]
+
+
+def _called(function: Callable, inputs: List[Any], backward: bool) -> List[torch.Tensor]:
+    """What the function returns, what it wrote, and the gradients."""
+    result = list(_tensors(function(*inputs)))
+    if backward:
+        total = sum(_loss(one) for one in result if one.requires_grad)
+        assert isinstance(total, torch.Tensor)
+        total.backward()
+    given = list(_tensors(inputs))
+    return result + given + [one.grad for one in given if one.grad is not None]
+
+
+def _loss(result: torch.Tensor) -> torch.Tensor:
+    """Weighted squares: the gradient of a plain sum through a norm or a softmax is nothing but noise."""
+    weights = torch.linspace(0.5, 1.5, result.numel(), device=result.device)
+    return (result.float().square() * weights.view(result.shape)).sum()
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _tensors(one)
+
+
+def _same(name: str, got: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> None:
+    for place, (one, other) in enumerate(zip(got, expected)):
+        one, other = one.detach(), other.detach()
+        near = _NEAR.get(other.dtype, 1e-3)
+        scale = max(float(other.double().abs().max()), 1e-6) if other.numel() else 1.0
+        if one.shape != other.shape or (
+            one.numel() and float((one.double() - other.double()).abs().max()) > near * scale
+        ):
+            msg = f"{name}: result {place} of the graphs is not what the program computes"
+            raise NotTheProgram(msg)
+
+
+@contextlib.contextmanager
+def _wrappers(patches: Patches) -> Iterator[List[str]]:
+    """The wrappers that inductor writes meanwhile."""
+    from torch._inductor.graph import GraphLowering
+
+    codes: List[str] = []
+    if hasattr(GraphLowering, "save_output_code"):
+        patches.set(GraphLowering, "save_output_code", staticmethod(codes.append))
+    else:
+        # Breakpoint: torch 2.3 has no such door; a kernel's module is written the same way, and has no wrapper in it.
+        from torch._inductor.codecache import PyCodeCache
+
+        own = PyCodeCache.write
+
+        def write(source_code: str, *args: Any, **kwargs: Any) -> Any:
+            if "AsyncCompile()" in source_code:
+                codes.append(source_code)
+            return own(source_code, *args, **kwargs)
+
+        patches.set(PyCodeCache, "write", staticmethod(write))
+    yield codes
+
+
+def _compiler(codes: List[str]) -> Callable:
+    def compiled(module: Any, fakes: Any, options: Dict[str, Any]) -> str:
+        from torch._inductor.compile_fx import compile_fx_inner
+
+        before = len(codes)
+        compile_fx_inner(module, fakes, **options)
+        return codes[-1] if len(codes) > before else ""
+
+    return compiled
+
+
+def _watch_kernels(found: List[Written], compile_kernels: bool, patches: Patches) -> None:
+    """Note each kernel where the wrapper has it compiled; a kernel that fails must not hide the others."""
+    from torch._inductor.codecache import PyCodeCache
+
+    own = async_compile().triton
+
+    def triton(self: Any, kernel_name: str, source_code: str, *args: Any, **kwargs: Any) -> Any:
+        written = Written(kernel_name, source_code)
+        found.append(written)
+        try:
+            if compile_kernels:
+                written.tuner = own(self, kernel_name, source_code, *args, **kwargs)
+                if hasattr(written.tuner, "result"):
+                    written.tuner = written.tuner.result()
+            else:
+                written.tuner = getattr(PyCodeCache.load(source_code), kernel_name)
+        except Exception as error:
+            written.error = error
+        return written.tuner
+
+    patches.set(async_compile(), "triton", triton)
+
+
+def async_compile() -> Any:
+    """The class by which a wrapper has its kernels compiled."""
+    try:
+        from torch._inductor.async_compile import AsyncCompile
+    except ImportError:
+        # Breakpoint: torch 2.4 has a module for it.
+        from torch._inductor.codecache import AsyncCompile
+    return AsyncCompile
+
+
+def _choices(called: Sequence[Written]) -> List[Written]:
+    """The choices of templates that were looked at and are not called, each source once."""
+    from torch._inductor.codecache import PyCodeCache
+
+    seen = {one.source for one in called}
+    found = []
+    for choice in pretending.chosen:
+        request = getattr(choice, "bmreq", None)
+        path, name = getattr(request, "module_path", None), getattr(request, "kernel_name", None)
+        if not path or not name:
+            continue
+        with open(path, encoding="utf-8") as file:
+            source = file.read()
+        if source in seen:
+            continue
+        seen.add(source)
+        written = Written(name, source, choice=True)
+        try:
+            written.tuner = getattr(PyCodeCache.load(source), name)
+        except Exception as error:
+            written.error = error
+        found.append(written)
+    return found
+
+
+def warm() -> None:
+    """Import what every program's process would import."""
+    for name in (
+        "_dynamo",
+        "_inductor.compile_fx",
+        "_inductor.select_algorithm",
+        "_inductor.codecache",
+    ):
+        importlib.import_module(f"torch.{name}")

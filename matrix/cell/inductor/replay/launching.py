@@ -1,0 +1,192 @@
+"""Launch what was recorded: one kernel, or all of a graph."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+import torch
+
+# Triton's names of element types, as torch has them.
+_TORCH = {
+    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i1": "bool", "i8": "int8",
+    "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
+}  # fmt: skip
+# In place of a number that nobody has recorded: its type alone counts, and whether it is a multiple of 16.
+_NUMBER = 65536
+_ELEMENTS = 64
+
+
+def one(
+    home: Path,
+    record: Dict[str, Any],
+    kernel: Dict[str, Any],
+    place: int,
+    step: Optional[Dict[str, Any]],
+) -> Dict:
+    """Launch one kernel in one configuration, with the arguments of its first launch, or else of its signature.
+
+    Raises:
+        whatever its import or its launch raises.
+    """
+    function = _function(home, kernel)
+    if step is None:
+        arguments, grid = _of_signature(kernel, place), (1, 1, 1)
+    else:
+        buffers: Dict[int, torch.Tensor] = {}
+        arguments = [_argument(told, _blank(buffers)) for told in step["arguments"]]
+        grid = tuple(step["grids"][place])
+    _launch(function, kernel, place, arguments, grid)
+    return {}
+
+
+def graph(
+    home: Path, record: Dict[str, Any], number: int, given: Dict[str, Any]
+) -> Dict[str, torch.Tensor]:
+    """Launch all of a graph, each kernel in its first configuration; what it returns and has written."""
+    told = record["graphs"][number]
+    kernels = {kernel["id"]: kernel for kernel in record["kernels"]}
+    functions = {name: _function(home, kernels[name]) for name in _names(told)}
+    buffers: Dict[int, torch.Tensor] = {}
+    for place, at in enumerate(told["inputs"]):
+        if at is not None:
+            buffers[at] = _bytes(given[f"input{place}"])
+    for at, size in enumerate(told["buffers"]):
+        if at not in buffers:
+            # Of floats, so that what nobody wrote is seen.
+            buffers[at] = torch.empty((size + 7) // 8, dtype=torch.float64).view(torch.uint8)
+    for step in told["steps"]:
+        arguments = [_argument(one, buffers.__getitem__) for one in step["arguments"]]
+        if "product" in step:
+            named = {key: _argument(one, buffers.__getitem__) for key, one in step["named"].items()}
+            getattr(torch, step["product"])(*arguments, **named)
+        else:
+            name = step["kernel"]
+            _launch(functions[name], kernels[name], 0, arguments, tuple(step["grids"][0]))
+    outputs = {
+        f"output{place}": _argument(one, buffers.__getitem__)
+        for place, one in enumerate(told["outputs"])
+        if "buffer" in one
+    }
+    written = {name: tensor for name, tensor in given.items() if name.startswith("input")}
+    return {**outputs, **{f"after_{name}": tensor for name, tensor in written.items()}}
+
+
+def inputs(path: Path, number: int) -> Dict[str, Any]:
+    """The inputs of a graph by name, and under ``expected`` what it returns and leaves in them."""
+    kept = torch.load(path)[number]
+    found = {
+        f"input{place}": one
+        for place, one in enumerate(kept["inputs"])
+        if isinstance(one, torch.Tensor)
+    }
+    # Of what a backward pass is handed it may use up what nobody needs any more; what it was to write counts.
+    after = {
+        f"after_input{place}": one
+        for place, (one, before) in enumerate(zip(kept["after"], kept["inputs"]))
+        if isinstance(one, torch.Tensor) and (number == 0 or not _same(one, before))
+    }
+    outputs = {
+        f"output{place}": one
+        for place, one in enumerate(kept["outputs"])
+        if isinstance(one, torch.Tensor)
+    }
+    return {**found, "expected": {**outputs, **after}}
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return torch.equal(_bytes(one), _bytes(other))
+
+
+def expected(given: Dict[str, Any]) -> Dict[str, torch.Tensor]:
+    """What a graph must return, of its `inputs`."""
+    return given["expected"]
+
+
+def _names(told: Dict[str, Any]) -> List[str]:
+    return list(dict.fromkeys(step["kernel"] for step in told["steps"] if "kernel" in step))
+
+
+def _function(home: Path, kernel: Dict[str, Any]) -> Any:
+    # The folder of a torch, with its helpers, is two above that of a program.
+    helpers = str(home.parent.parent)
+    if helpers not in sys.path:
+        sys.path.insert(0, helpers)
+    path = home / f"{kernel['id']}.py"
+    name = f"crosswarp_{home.parent.parent.name}_{home.name}_{kernel['id']}".replace(
+        ".", "_"
+    ).replace("-", "_")
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        msg = f"{path} cannot be imported; write it anew with crosswarp inductor"
+        raise ImportError(msg)
+    module = importlib.util.module_from_spec(spec)
+    # Triton reads the source of a kernel through its module.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return getattr(module, kernel["name"])
+
+
+def _launch(
+    function: Any, kernel: Dict[str, Any], place: int, values: Sequence[Any], grid: Any
+) -> None:
+    configuration = kernel["configurations"][place]
+    constants = configuration["constants"]
+    names = [name for name in kernel["arguments"] if name not in constants]
+    if len(values) != len(names):
+        # What inductor has made a constant it may leave out of the call.
+        names = [name for name in names if name not in kernel["constants"]]
+    if len(values) != len(names):
+        msg = (
+            f"{kernel['name']} takes {', '.join(names)}, and {len(values)} arguments were recorded"
+        )
+        raise TypeError(msg)
+    keywords = {**_constants(kernel), **constants, **dict(zip(names, values))}
+    function[grid](**keywords, **configuration["options"])
+
+
+def _constants(kernel: Dict[str, Any]) -> Dict[str, Any]:
+    return {
+        name: value for name, value in kernel["constants"].items() if name in kernel["arguments"]
+    }
+
+
+def _of_signature(kernel: Dict[str, Any], place: int) -> List[Any]:
+    constants = {**kernel["constants"], **kernel["configurations"][place]["constants"]}
+    names = [name for name in kernel["arguments"] if name not in constants]
+    return [
+        _of_type(kernel["signature"].get(name, ""), name in kernel["divisible"]) for name in names
+    ]
+
+
+def _of_type(kind: str, divisible: bool) -> Any:
+    if kind.startswith("*"):
+        return torch.zeros(_ELEMENTS, dtype=torch.float32).to(getattr(torch, _TORCH[kind[1:]]))
+    if kind == "i1":
+        return True
+    if kind[:1] in "iu":
+        return _NUMBER if divisible else _NUMBER + 1
+    return 1.5
+
+
+def _blank(buffers: Dict[int, torch.Tensor]) -> Any:
+    """Makes buffers as they are asked for: where nothing is computed, a small one of each does."""
+
+    def made(at: int) -> torch.Tensor:
+        return buffers.setdefault(at, torch.zeros(0, dtype=torch.uint8))
+
+    return made
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
+
+
+def _argument(told: Dict[str, Any], buffer: Any) -> Any:
+    if "buffer" not in told:
+        return told["value"]
+    dtype = getattr(torch, told["dtype"])
+    storage = buffer(told["buffer"]).untyped_storage()
+    # A buffer that is not there yet grows to what is asked of it.
+    return torch.empty(0, dtype=dtype).set_(storage, told["offset"], told["shape"], told["strides"])

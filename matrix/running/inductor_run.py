@@ -1,0 +1,181 @@
+"""A run of `crosswarp inductor`: which torch writes the kernels, where they lie, and who compiles them.
+
+WORK/inductor/KEY/...            what one environment wrote (matrix/cell/inductor/writing.py)
+WORK/inductor/suite/NAME.py      one kernel of a suite for each program, of all that was written: a folder for
+                                 `crosswarp run --suite`, so that reports, diff and bisect take it as any other
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.cell.inductor import programs
+from crosswarp.matrix.cell.inductor.replay.names import PREFIX
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import selection
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.running import check_run
+
+HARVEST = "harvest.json"
+WRITTEN = "written"
+_PROGRAMS = Path(programs.__file__).parent
+# In place of the user's folder there is what was brought along, for the processes that it starts as well.
+_START = """
+import os, sys
+path = sys.argv.pop(1)
+sys.path[:] = [path, *filter(None, sys.path)]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [path, os.environ.get("PYTHONPATH", "")]))
+from crosswarp.matrix.cell.{part}.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+_MODULE = '''"""What inductor wrote of {program}: made by `crosswarp inductor`, of {digest}."""
+
+from pathlib import Path
+
+from crosswarp.matrix.cell.inductor.replay import kernel
+
+KERNEL = kernel({program!r}, str(Path(__file__).parent.parent), {configurations})
+'''
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is compiled: programs of ours by glob, or one function of a file.
+
+    Attributes:
+        file: the file, and `name` in it; None for ours.
+        dynamic: compile it for any size; ours say it themselves.
+    """
+
+    programs: tuple[str, ...] = ("*",)
+    file: Path | None = None
+    name: str = ""
+    dynamic: bool = False
+
+    def spec(self, folder: Path | None, compile_kernels: bool) -> dict[str, Any]:
+        """What the cell side is told (matrix/cell/inductor/__main__.py)."""
+        return {
+            "folder": str(folder) if folder else "",
+            "programs": list(self.programs),
+            "compile": compile_kernels,
+            **({"file": str(self.file), "name": self.name, "dynamic": self.dynamic} if self.file else {}),
+        }  # fmt: skip
+
+
+def asked(text: str | None, programs: Sequence[str], dynamic: bool = False) -> Asked:
+    """Of ``my_module.py:step``, or of globs of our programs.
+
+    Raises:
+        UsageError: there is no such file, or no name in it is given.
+    """
+    if text is None:
+        return Asked(tuple(programs) or ("*",))
+    path, colon, name = text.rpartition(":")
+    if not colon or not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise UsageError(f'"{text}" names no function. Write my_module.py:step.')
+    file = Path(path)
+    if not file.is_file():
+        raise UsageError(
+            f"{path}: there is no such file. Write the path of a Python file, a colon and the name of a function in it."
+        )
+    if programs:
+        raise UsageError(
+            "--programs are crosswarp's own, and a file was named. Leave one of them out."
+        )
+    return Asked(file=file.resolve(), name=name, dynamic=dynamic)
+
+
+def key(column: str, versions: Mapping[str, str], lock: str = "") -> str:
+    """The folder of an environment's kernels: by its versions for people, by its lock for certainty."""
+    told = "-".join(f"{name}-{versions.get(name, 'unknown')}" for name in ("torch", "triton"))
+    digest = hashlib.sha256(f"{column}\n{lock}\n{sorted(versions.items())}".encode()).hexdigest()[
+        :8
+    ]
+    return f"{re.sub('[^A-Za-z0-9.+_-]', '-', told)}-{digest}"
+
+
+def write_suite(root: Path, configurations: int, asked: Asked) -> Path:
+    """Make the suite of all that lies below `root`, anew.
+
+    Args:
+        configurations: of each kernel, to which it is limited; 0: all.
+        asked: whose programs alone are taken.
+    """
+    only = check_programs(asked)
+    suite = root / "suite"
+    shutil.rmtree(suite, ignore_errors=True)
+    suite.mkdir(parents=True)
+    digests: dict[str, list[str]] = {}
+    for harvest in sorted(root.glob(f"*/{HARVEST}")):
+        told = json.loads(harvest.read_text("utf-8"))
+        for names in told["targets"].values():
+            for name in names:
+                digests.setdefault(name, []).append(told["digest"])
+    for program, found in digests.items():
+        if program in only:
+            digest = hashlib.sha256(" ".join(found).encode()).hexdigest()[:16]
+            text = _MODULE.format(program=program, digest=digest, configurations=configurations)
+            (suite / f"{PREFIX}{program}.py").write_text(text, "utf-8")
+    return suite
+
+
+def own_programs() -> dict[str, str]:
+    """Our programs by name, each with the first line of what is said of it. Read from their files: they need torch."""
+    found = {}
+    for family in programs.FAMILIES:
+        tree = ast.parse((_PROGRAMS / f"{family}.py").read_bytes())
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and any(
+                isinstance(one, ast.Call) and getattr(one.func, "id", "") == "program" for one in node.decorator_list
+            ):  # fmt: skip
+                found[node.name] = (ast.get_docstring(node) or "").partition("\n")[0]
+    return found
+
+
+def check_programs(asked: Asked) -> tuple[str, ...]:
+    """The names that `asked` means.
+
+    Raises:
+        UsageError: a glob is none of ours.
+    """
+    if asked.file:
+        return (asked.name,)
+    names = list(own_programs())
+    return tuple(
+        selection.choose(asked.programs, names, "program", f"There are: {', '.join(names)}.")
+    )
+
+
+def bring_along(folder: Path, missing: Sequence[str]) -> Path:
+    """What an interpreter at hand lacks of crosswarp, as `crosswarp check` brings it."""
+    return check_run.bring_along(folder, missing)
+
+
+def argv(folder: Path, generates: bool) -> Callable[[Path, Path], list[str]]:
+    """The command line of the process that generates, or else compiles, with the crosswarp that `folder` holds."""
+    start = _START.format(part="inductor" if generates else "suite")
+    return lambda python, spec: [str(python), "-c", start, str(folder), str(spec)]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is expected of programs that are written, or of pairs: that no cell is red, unless its issue is known."""
+
+    records: Sequence[Record]
+
+    @property
+    def as_expected(self) -> bool:
+        return not any(one.red and not one.issue for one in self.records)
+
+
+def written(records: Iterable[Record]) -> list[Record]:
+    """The cells of programs whose kernels were written."""
+    return [one for one in records if one.outcome == "pass" and one.case == WRITTEN]

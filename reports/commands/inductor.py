@@ -1,0 +1,272 @@
+"""`crosswarp inductor`: the kernels that torch.compile writes, generated without a GPU and compiled by any Triton."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from crosswarp.matrix.environments import here
+from crosswarp.matrix.environments.environment import Builder
+from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.errors import (
+    EXIT_ENVIRONMENT,
+    EXIT_EXPECTED,
+    EXIT_USAGE,
+    UsageError,
+)
+from crosswarp.matrix.facts import columns, selection, targets
+from crosswarp.matrix.results.record import MODES, Record
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import check_run, inductor_run
+from crosswarp.matrix.running.plan import Plan, check_words, default_jobs
+from crosswarp.matrix.running.progress import progress
+from crosswarp.matrix.running.run import Prepare, Runner
+from crosswarp.reports.commands.options import (
+    add_files,
+    add_store,
+    add_work,
+    check_work,
+    column_table,
+    known_issues,
+    positive,
+    target_table,
+)
+from crosswarp.reports.findings.view import view
+from crosswarp.reports.text import colour, inductor_text
+from crosswarp.reports.text.summary import summary
+
+HELP = "the kernels that torch.compile writes, generated without a GPU and compiled by any Triton"
+DESCRIPTION = (
+    "Have torch.compile write the kernels of a function, or of our own programs, for a GPU that is not there, and "
+    "compile them with each Triton asked for: every configuration, bare and shimmed, with registers, spills and shared "
+    "memory. The lane emulate executes what they compute together, against torch. Or, with --pair, try each torch with "
+    "the Triton beside it: import, generate, compile. Exit status: 0 as expected, 1 something unexpectedly red, 2 "
+    "nothing was written, 3 an environment could not be built."
+)
+EXAMPLES = (
+    "crosswarp inductor my_module.py:step",
+    "crosswarp inductor my_module.py:step --torch ../venv/bin/python --columns 3.2.0,newest",
+    "crosswarp inductor --programs 'layer_norm,*template' --columns 'triton-*'",
+    "crosswarp inductor --pair --columns 'triton-3.9.0+torch-2.6.0'",
+)
+LANES = ("compile", "emulate")
+_NEWEST = "newest"
+_TARGET = "sm_90"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "function", nargs="?", metavar="FILE:FUNCTION",
+        help="a function or module in a Python file; its inputs are what FUNCTION_inputs() beside it returns "
+        "(default: crosswarp's own programs)",
+    )  # fmt: skip
+    what = parser.add_argument_group("what (globs, comma-separated)")
+    what.add_argument(
+        "--programs", action="append", metavar="GLOB,..", help="of crosswarp's own (all)"
+    )
+    what.add_argument(
+        "--dynamic", action="store_true", help="compile FUNCTION for any size of its inputs"
+    )
+    what.add_argument(
+        "--targets", action="append", metavar="GLOB,..", help="sm_90, H100, gfx942, .. (sm_90)"
+    )
+    what.add_argument("--modes", action="append", metavar="MODE,..", help="bare, shimmed (both)")
+    what.add_argument("--lanes", action="append", metavar="LANE,..", help="compile, emulate (both)")
+    what.add_argument(
+        "--configurations", type=int, default=2, metavar="N", help="of each kernel; 0: all (2)"
+    )
+    where = parser.add_argument_group("who")
+    where.add_argument(
+        "--torch", type=Path, action="append", default=[], metavar="PYTHON",
+        help="the interpreter whose torch writes the kernels (repeatable; default: the first that compiles them)",
+    )  # fmt: skip
+    where.add_argument(
+        "--here", type=Path, action="append", default=[], metavar="PYTHON",
+        help="an interpreter whose Triton compiles them (repeatable; default: the one at hand)",
+    )  # fmt: skip
+    where.add_argument(
+        "--columns", action="append", metavar="GLOB,..",
+        help="build these environments as well, 3 to 5 GB each: newest, all, triton-3.6.0, ...",
+    )  # fmt: skip
+    how = parser.add_argument_group("how")
+    how.add_argument(
+        "--pair", action="store_true",
+        help="try each torch with the Triton beside it, by torch's own way through it, and replay nothing",
+    )  # fmt: skip
+    how.add_argument(
+        "--written", action="store_true", help="write nothing anew: compile what lies in --work"
+    )
+    how.add_argument(
+        "--list", action="store_true", help="name crosswarp's own programs, and do nothing"
+    )
+    how.add_argument(
+        "--jobs", type=positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
+    )
+    for name, default, metavar, meaning in (
+        ("time-limit", 300, "S", "for one program, or one configuration (300)"),
+        ("memory-limit", 6000, "MB", "for one compilation (6000)"),
+        ("column-limit", 7200, "S", "for one environment (7200)"),
+    ):
+        how.add_argument(f"--{name}", type=positive, default=default, metavar=metavar, help=meaning)
+    add_work(parser, "environments, kernels, caches and logs (.crosswarp)")
+    add_files(parser, "columns", "targets", "issues")
+    add_store(parser)
+
+
+def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    if options.list:
+        colour.show(inductor_text.programs(inductor_run.own_programs()))
+        return EXIT_EXPECTED
+    globs = selection.split(options.programs) if options.programs else []
+    asked = inductor_run.asked(options.function, globs, options.dynamic)
+    inductor_run.check_programs(asked)
+    command = _Command(options, argv, asked, _plan(options), *_environments(options))
+    check_work(options.work)
+    if options.pair:
+        return command.pair()
+    if not options.written:
+        code = command.write()
+        if code:
+            return code
+    return command.replay()
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    wanted = selection.split(options.targets or [_TARGET])
+    return Plan(
+        columns=(),
+        targets=targets.choose(target_table(options), wanted),
+        lanes=("compile",),
+        modes=check_words(selection.split(options.modes or ["*"]), MODES, "mode"),
+        jobs=options.jobs or default_jobs(),
+        time_limit=options.time_limit,
+        memory_limit_mb=options.memory_limit,
+        column_limit=options.column_limit,
+    )
+
+
+def _environments(
+    options: argparse.Namespace,
+) -> tuple[Sequence[here.Here], Sequence[columns.Column]]:
+    """Those at hand and those to be built."""
+    table = column_table(options)
+    wanted = [
+        columns.newest(table).id if one == _NEWEST else one
+        for one in (selection.split(options.columns) if options.columns else [])
+    ]
+    built = columns.choose(table, wanted) if wanted else []
+    pythons = list(options.here)
+    if not pythons and not built:
+        found = check_run.python_at_hand(os.environ)
+        if found is None:
+            raise UsageError(
+                "there is no Triton at hand. Name an interpreter that has torch and Triton (--here PYTHON), or have an "
+                f"environment built (--columns {_NEWEST}; 3 to 5 GB)."
+            )
+        pythons = [found]
+    return [_at_hand(one) for one in pythons], built
+
+
+def _at_hand(python: Path) -> here.Here:
+    # Not resolved: an environment's interpreter is a link to another's.
+    return here.glance(Path(os.path.abspath(python)))
+
+
+@dataclass(frozen=True)
+class _Command:
+    """What was asked for, and the environments: those at hand and those to be built."""
+
+    options: argparse.Namespace
+    argv: Sequence[str]
+    asked: inductor_run.Asked
+    plan: Plan
+    at_hand: Sequence[here.Here]
+    built: Sequence[columns.Column]
+
+    @property
+    def root(self) -> Path:
+        return (self.options.work / "inductor").absolute()
+
+    def write(self) -> int:
+        """Have each torch write the kernels; 0 where there are some."""
+        if self.options.torch:
+            at_hand: Sequence[here.Here] = [_at_hand(one) for one in self.options.torch]
+            built: Sequence[columns.Column] = []
+        else:
+            at_hand, built = self.at_hand[:1], [] if self.at_hand else self.built[:1]
+        # One mode: the shims are for the Triton that compiles them, and a torch with its own needs none.
+        writer = replace(
+            self, plan=replace(self.plan, modes=("bare",)), at_hand=at_hand, built=built
+        )
+        records: list[Record] = []
+        with tempfile.TemporaryDirectory() as scratch, Store(Path(scratch) / "written.db") as store:
+            for plan, prepare, key in writer.each():
+                told = replace(plan, inductor=self.asked.spec(self.root / key, False))
+                code, number = self.one(told, store, prepare, Path(scratch))
+                if code == EXIT_ENVIRONMENT:
+                    return code
+                records += store.records(number)
+        colour.show(inductor_text.written(records))
+        return EXIT_EXPECTED if inductor_run.written(records) else EXIT_USAGE
+
+    def pair(self) -> int:
+        """Try each torch with the Triton beside it."""
+        codes, records, versions = [], [], {}
+        with tempfile.TemporaryDirectory() as scratch, Store(self.options.store) as store:
+            for plan, prepare, _ in self.each():
+                told = replace(plan, inductor=self.asked.spec(None, True))
+                code, number = self.one(told, store, prepare, Path(scratch))
+                codes.append(code)
+                records += store.records(number)
+                versions.update({one.column: one.versions for one in store.environments(number)})
+        colour.show(inductor_text.pairs(records, versions))
+        return max(codes, default=EXIT_USAGE)
+
+    def replay(self) -> int:
+        """Have each Triton compile what was written, and execute it."""
+        suite = inductor_run.write_suite(self.root, self.options.configurations, self.asked)
+        if not any(suite.glob("*.py")):
+            raise UsageError(
+                f"{self.root} holds no kernels of these programs. Leave out --written, so that they are written first."
+            )
+        lanes = check_words(selection.split(self.options.lanes or ["*"]), LANES, "lane")
+        codes = []
+        with tempfile.TemporaryDirectory() as scratch, Store(self.options.store) as store:
+            for plan, prepare, _ in self.each():
+                told = replace(plan, lanes=lanes, suite=suite)
+                code, number = self.one(told, store, prepare, Path(scratch))
+                codes.append(code)
+                colour.show(inductor_text.resources(store.records(number)))
+                colour.show(summary(view(store, known_issues(self.options), number)))
+        return EXIT_ENVIRONMENT if EXIT_ENVIRONMENT in codes else max(codes, default=EXIT_USAGE)
+
+    def each(self) -> Iterator[tuple[Plan, Prepare, str]]:
+        """A plan for each environment, what prepares it, and the name of the folder for what it writes."""
+        for one in self.at_hand:
+            key = inductor_run.key(str(one.python), one.found)
+            yield replace(self.plan, columns=(one.column,)), one, key
+        table = column_table(self.options)
+        for column in self.built:
+            builder = Builder((self.options.work / "envs").absolute(), table, Uv())
+            pair = {"torch": column.torch or "", "triton": column.triton or ""}
+            key = inductor_run.key(column.id, pair)
+            yield replace(self.plan, columns=(column,)), builder, key
+
+    def one(self, plan: Plan, store: Store, prepare: Prepare, scratch: Path) -> tuple[int, int]:
+        """Run one environment: its exit status and the number of its run."""
+        is_here = isinstance(prepare, here.Here)
+        missing = prepare.missing if isinstance(prepare, here.Here) else ("packaging",)
+        links = scratch / f"path-{len(list(scratch.iterdir()))}"
+        inductor_run.bring_along(links, missing)
+        judge = None if plan.suite else inductor_run.Judged
+        made = inductor_run.argv(links, generates=plan.suite is None)
+        with progress() as shown:
+            result = Runner(
+                plan, store, self.options.work, prepare, shown, known_issues(self.options), self.argv, suite=made,
+                here=is_here, judge=judge,
+            )()  # fmt: skip
+        return result.exit_code, result.run

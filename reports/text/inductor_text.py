@@ -1,0 +1,86 @@
+"""What `crosswarp inductor` says: programs, what was written, pairs of torch and Triton, what kernels take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tabulate import tabulate
+
+from crosswarp.matrix.cell.inductor.replay.names import PREFIX
+from crosswarp.matrix.results.cause import words
+from crosswarp.matrix.results.record import Record
+from crosswarp.reports.text import escape
+
+_LONGEST = 100
+
+
+def programs(found: Mapping[str, str]) -> str:
+    """Our programs, a line each."""
+    width = max(map(len, found))
+    lines = [f"{name:{width}}  {told}".rstrip() for name, told in found.items()]
+    return "\n".join(lines) + f"\n{len(found)} programs\n"
+
+
+def written(records: Iterable[Record]) -> str:
+    """Each program on each target: what was written, or why nothing was."""
+    lines = []
+    green = 0
+    for one in records:
+        name = one.kernel.removeprefix(PREFIX)
+        if one.outcome == "pass":
+            green += 1
+            told = escape.line(one.message, _LONGEST)
+        else:
+            told = f"{one.outcome}: {escape.line(words(one) or one.message, _LONGEST)}"
+        lines.append(f"{one.target}  {escape.line(name)}: {told}")
+    lines.append(f"{green} of {len(lines)} written")
+    return "\n".join(lines) + "\n"
+
+
+def pairs(records: Sequence[Record], versions: Mapping[str, Mapping[str, Any]]) -> str:
+    """For each environment and mode, how its torch and its Triton get along: programs green, and what is in the way."""
+    rows = []
+    for column in dict.fromkeys(one.column for one in records):
+        told = versions.get(column, {})
+        for mode in dict.fromkeys(one.mode for one in records if one.column == column):
+            these = [
+                one for one in records if one.column == column and one.mode == mode and one.ran
+            ]
+            green = sum(one.outcome == "pass" for one in these)
+            causes = Counter(words(one) for one in these if one.red)
+            worst = [f"{escape.line(why, 70)} ({count})" for why, count in causes.most_common(2)]
+            pair = [str(told.get(name, "?")) for name in ("torch", "triton")]
+            rows.append([*pair, mode, f"{green} of {len(these)}", "; ".join(worst)])
+    return (
+        tabulate(rows, ["torch", "Triton", "mode", "green", "in the way"], disable_numparse=True)
+        + "\n"
+    )
+
+
+def resources(records: Iterable[Record]) -> str:
+    """What each kernel takes where it was compiled: the most of its configurations."""
+    rows = []
+    for one in records:
+        launches = (
+            one.resources.get("launches") if one.lane == "compile" and not one.config else None
+        )
+        if launches:
+            most = {
+                name: max((launch.get(name) or 0) for launch in launches)
+                for name in ("registers", "spills", "shared")
+            }
+            place = f"{one.kernel.removeprefix(PREFIX)}/{one.case}"
+            rows.append(
+                [
+                    escape.line(place, _LONGEST),
+                    one.target,
+                    one.mode,
+                    *(str(value) for value in most.values()),
+                ]
+            )
+    if not rows:
+        return ""
+    heads = ["kernel", "target", "mode", "registers", "spills", "shared"]
+    return tabulate(rows, heads, disable_numparse=True) + "\n"
