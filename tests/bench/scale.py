@@ -2,10 +2,10 @@
 
     pip install duckdb; nice python tests/bench/scale.py --cells 10000000
 
-Made-up cells in the shape of the store's: 12 columns x 20 targets x 2 modes x as many cases as there is room for, dealt
-to 100 libraries. Each step is a process of its own, whose time and peak memory are told: parts written as machines would,
-merged with the check that no two parts hold a cell, two runs compared cell by cell, the page of one library and the index
-of all. The store's own steps are run on fewer cells (--sqlite), because that is the question.
+Made-up cells in the shape of the store's: 12 columns x 20 targets x 2 modes x as many cases as there is room for, of
+100 libraries. Each step is a process of its own, whose time and peak memory are told: parts written as machines would,
+merged with the check that no two parts hold a cell, two runs compared cell by cell, the page of one library and the
+index of all. The store's own steps are run on fewer cells (--sqlite), because that is the question.
 """
 
 from __future__ import annotations
