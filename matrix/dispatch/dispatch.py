@@ -41,7 +41,7 @@ class Dispatched:
 
 
 def folder_of(work: Path, shares: Sequence[Share], suite: Path | None, commit: str) -> Path:
-    """Where the parts lie: another folder for another selection, cut or commit, and other files of suite or crosswarp."""
+    """Where the parts lie: another folder for another selection, cut, commit, and other files of suite or crosswarp."""
     said = [[share.job.name, share.job.run] for share in sorted(shares, key=lambda s: s.job.name)]
     digest = hashlib.sha256(json.dumps([said, lockkey.code(suite), commit]).encode()).hexdigest()[
         :12
