@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -24,16 +26,19 @@ def cluster():
     """For the whole module: it takes seconds to start."""
     import ray
 
+    # Its sockets have no room for the name of a folder of pytest's.
+    folder = tempfile.mkdtemp(prefix="cw-ray-")
     before = os.environ.get("RAY_USAGE_STATS_ENABLED")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray.init(
         num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
-        object_store_memory=80 << 20,
+        object_store_memory=80 << 20, _temp_dir=folder,
         # A Python for each CPU before anybody asks for it: seconds of two cores.
         _system_config={"enable_worker_prestart": False},
     )  # fmt: skip
     yield ray
     ray.shutdown()
+    shutil.rmtree(folder, ignore_errors=True)
     if before is None:
         del os.environ["RAY_USAGE_STATS_ENABLED"]
 
