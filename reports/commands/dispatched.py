@@ -30,7 +30,7 @@ _PASSED = ("time_limit", "time_limit_alone", "memory_limit", "column_limit")
 _FLAGS = ("fresh", "take_all")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_engine(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("on many machines (docs/scale.md)")
     group.add_argument(
         "--on", metavar="ENGINE",

@@ -80,9 +80,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run nothing: say which columns, how many cells, how much disk and time it would be",
     )
-    watching.add(how)
+    watching.add_watch(how)
     add_environments(how)
-    dispatched.add(parser)
+    dispatched.add_engine(parser)
     add_limits(how)
     add_verbose(how, "all there is to say of what is known and healed too")
     where = parser.add_argument_group("where")

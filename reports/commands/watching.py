@@ -23,7 +23,7 @@ _GRACE = 30.0
 _LOOK = 1000
 
 
-def add(group: argparse._ActionsContainer) -> None:
+def add_watch(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--watch",
         action="store_true",
