@@ -8,8 +8,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from conftest import FakePrepare, fake_argv  # noqa: E402
 
 from crosswarp.reports import cli  # noqa: E402
-from crosswarp.reports.commands import run  # noqa: E402
+from crosswarp.reports.commands import dispatched, run  # noqa: E402
 
 run.Builder = lambda *given, **more: FakePrepare()
+dispatched.COMMAND = (__file__,)
 run.Runner = functools.partial(run.Runner, suite=fake_argv)
 sys.exit(cli.main())

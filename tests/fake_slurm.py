@@ -70,9 +70,26 @@ def sacct(*words):
             print(f"{path.name}|{path.read_text().strip()}|here")
 
 
+def squeue(*words):
+    """What has not ended, as --format="%F_%K %A" does."""
+    tasks = [path for path in STATE.iterdir() if re.fullmatch(r"\d+_\d+", path.name)]
+    if not tasks:
+        sys.exit("slurm_load_jobs error: Invalid job id specified")
+    for path in tasks:
+        if path.read_text().strip() in ("RUNNING", "PENDING"):
+            print(f"{path.name} {JOB}")
+
+
 def scancel(*words):
     pass
 
 
 if __name__ == "__main__":
-    {"sbatch": sbatch, "srun": srun, "sacct": sacct, "scancel": scancel}[sys.argv[1]](*sys.argv[2:])
+    commands = {
+        "sbatch": sbatch,
+        "srun": srun,
+        "sacct": sacct,
+        "scancel": scancel,
+        "squeue": squeue,
+    }
+    commands[sys.argv[1]](*sys.argv[2:])

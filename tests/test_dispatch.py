@@ -273,7 +273,7 @@ def slurm(tmp_path, monkeypatch):
     folder = tmp_path / "bin"
     folder.mkdir()
     source = Path(__file__).with_name("fake_slurm.py")
-    for name in ("sbatch", "srun", "sacct", "scancel"):
+    for name in ("sbatch", "srun", "sacct", "scancel", "squeue"):
         script = folder / name
         script.write_text(f'#!/bin/sh\nexec {sys.executable} {source} {name} "$@"\n')
         script.chmod(0o755)
@@ -299,6 +299,27 @@ def test_a_slurm_array(here, command, slurm):
     assert "1 of 2 shares are there" in said
     found = content(here / "store.db")
     assert found["run"][0] == "finished" and len(found["cells"]) == CASES
+
+
+def test_a_task_that_left_the_queue_without_a_result_is_lost(slurm):
+    """As on a real Slurm 22.05 that keeps no accounts, where sacct only says so."""
+    from crosswarp.matrix.dispatch import on_slurm
+
+    class Job:
+        def __init__(self, id, state="UNKNOWN", done=False):
+            self.job_id, self.state, self.done = id, state, lambda: done
+
+    slurm.mkdir()
+    for name, state in (("7_0", "RUNNING"), ("7_1", "FAILED"), ("7_3", "PENDING")):
+        (slurm / name).write_text(state)
+    jobs = [Job("7_0"), Job("7_1"), Job("7_2", done=True), Job("7_3"), Job("7_4", "RUNNING")]
+    engine = on_slurm.OnSlurm(slurm, 0, 1)
+    engine._running = dict.fromkeys(jobs)
+    assert [job.job_id for job in engine._left()] == ["7_1"]
+    # Nobody remembers the array at all.
+    for path in slurm.glob("7_*"):
+        path.unlink()
+    assert [job.job_id for job in engine._left()] == ["7_0", "7_1", "7_3"]
 
 
 def test_a_cluster_that_is_not_there(here, command, monkeypatch):

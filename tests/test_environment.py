@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -349,3 +350,26 @@ def test_a_folder_that_cannot_be_written_is_one_clear_error(builder):
     builder.folder.write_text("no folder")
     with pytest.raises(EnvironmentFailed, match="name another folder with --work"):
         builder()(choose("triton-3.2.0"))
+
+
+def test_what_many_machines_share_lies_below_all_that_it_is_made_of(builder):
+    first = builder(by_lock=True)(choose("triton-3.2.0"))
+    (lock,) = (path for path in builder.folder.iterdir() if path.is_dir())
+    assert first.python == lock / "triton-3.2.0/bin/python"
+    assert builder(by_lock=True)(choose("triton-3.2.0")).reused
+    # Another crosswarp is another folder, and what others use stays as it is.
+    other = builder(by_lock=True, beside=True, crosswarp=CrosswarpSource(None, "0.2.0"))
+    assert other(choose("triton-3.2.0")).python.parents[2] != lock and first.python.exists()
+
+
+def test_a_lock_is_of_everything_that_decides(monkeypatch):
+    wanted = environment.Wanted(("triton==3.2.0",), (), "3.11", "0.1.0")
+    changes = [
+        {"requirements": ("triton==3.3.0",)}, {"overrides": ("torch==2.5.1",)}, {"python": "3.12"},
+        {"crosswarp": "0.2.0"}, {"identity": {"triton-git": "abc"}},
+    ]  # fmt: skip
+    assert wanted.lock == replace(wanted).lock
+    assert len({wanted.lock, *(replace(wanted, **change).lock for change in changes)}) == 6
+    before = wanted.lock
+    monkeypatch.setattr(environment.platform, "machine", lambda: "aarch64")
+    assert wanted.lock != before

@@ -40,10 +40,12 @@ class Dispatched:
     died: dict[str, str]
 
 
-def folder_of(work: Path, shares: Sequence[Share], suite: Path | None) -> Path:
-    """Where the parts lie: another folder for another selection, another cut, and other files of suite or crosswarp."""
+def folder_of(work: Path, shares: Sequence[Share], suite: Path | None, commit: str) -> Path:
+    """Where the parts lie: another folder for another selection, cut, commit, and other files of suite or crosswarp."""
     said = [[share.job.name, share.job.run] for share in sorted(shares, key=lambda s: s.job.name)]
-    digest = hashlib.sha256(json.dumps([said, lockkey.code(suite)]).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(json.dumps([said, lockkey.code(suite), commit]).encode()).hexdigest()[
+        :12
+    ]
     return work / "dispatched" / digest
 
 

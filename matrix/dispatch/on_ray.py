@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def make(name: str, folder: Path, workers: int, cpus: int) -> OnRay:
         # Without an address: the cluster of RAY_ADDRESS, else one on this machine for as long as this lasts.
         address = name if name.startswith("ray://") else None
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, ray.exceptions.RayError, ValueError) as error:
             raise EnvironmentFailed(
                 f"--on {name}: no Ray cluster answers ({error}). Start one (ray start --head), or correct the address."

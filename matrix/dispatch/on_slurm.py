@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,6 +16,9 @@ from crosswarp.matrix.dispatch.part import Died, Ended, Task
 from crosswarp.matrix.errors import EnvironmentFailed
 
 _POLL = 1.0
+# And at the queue.
+_QUEUE = 10.0
+_LOST = "it left Slurm's queue without a result"
 # Minutes that a share may take, however short it is thought to be; and how much longer than thought.
 LEAST, FACTOR = 60, 4
 
@@ -48,6 +52,7 @@ class OnSlurm:
                 "set what your cluster asks for in SBATCH_PARTITION, SBATCH_ACCOUNT, ..."
             ) from None
         self._running = dict(zip(submitted, tasks, strict=True))
+        looked = time.monotonic()
         while self._running:
             done = [job for job in self._running if job.done()]
             for job in done:
@@ -58,6 +63,28 @@ class OnSlurm:
                     yield task, Died(task.name, _said(job.state, error))
             if not done:
                 time.sleep(_POLL)
+            if time.monotonic() - looked > _QUEUE:
+                looked = time.monotonic()
+                for job in self._left():
+                    task = self._running.pop(job)
+                    yield task, Died(task.name, _LOST)
+
+    def _left(self) -> list[Any]:
+        """The jobs that have left the queue and no result, where Slurm keeps no accounts that submitit could ask."""
+        unknown = [job for job in self._running if job.state == "UNKNOWN"]
+        if not unknown:
+            return []
+        arrays = ",".join({job.job_id.partition("_")[0] for job in unknown})
+        asked = subprocess.run(
+            ["squeue", "--noheader", "--array", "--format=%F_%K %A", "--jobs", arrays],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        # An array that nobody remembers has left as well.
+        known = set(asked.stdout.split())
+        if asked.returncode and "Invalid job id" not in asked.stderr:
+            return []
+        # Its result may have come since it was looked for.
+        return [job for job in unknown if job.job_id not in known and not job.done()]
 
     def cancel(self) -> None:
         for job in self._running:

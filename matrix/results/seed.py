@@ -34,7 +34,7 @@ def seed(source: Path, column: str, path: Path) -> int:
             for table, chosen in (("runs", runs | named), *((name, runs) for name in _OF_COLUMN)):
                 marks = ", ".join("?" * len(chosen))
                 where = f"{'id' if table == 'runs' else 'run'} IN ({marks})"
-                values: list[object] = sorted(chosen)
+                values: list[object] = [*sorted(chosen)]
                 if table != "runs":
                     where += ' AND "column" = ?'
                     values.append(column)

@@ -30,7 +30,7 @@ _PASSED = ("time_limit", "time_limit_alone", "memory_limit", "column_limit")
 _FLAGS = ("fresh", "take_all")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_engine(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("on many machines (docs/scale.md)")
     group.add_argument(
         "--on", metavar="ENGINE",
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> int:
     check_work(options.work)
     work = options.work.absolute()
     known = known_issues(options)
-    folder = folder_of(work, cut, plan.suite)
+    folder = folder_of(work, cut, plan.suite, plan.commit)
     words = [*_words(options), "--work", str(work), "--jobs", str(plan.jobs)]
     if options.envs:
         words += ["--envs", str(options.envs.absolute())]

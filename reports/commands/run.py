@@ -21,7 +21,7 @@ from crosswarp.matrix.running.plan import Plan, check_shard, default_jobs, left_
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.revision import revision
 from crosswarp.matrix.running.run import Prepare, Runner
-from crosswarp.reports.commands import asked, dispatched
+from crosswarp.reports.commands import asked, dispatched, watching
 from crosswarp.reports.commands.options import (
     add_environments,
     add_here,
@@ -80,8 +80,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run nothing: say which columns, how many cells, how much disk and time it would be",
     )
+    watching.add_watch(how)
     add_environments(how)
-    dispatched.add(parser)
+    dispatched.add_engine(parser)
     add_limits(how)
     add_verbose(how, "all there is to say of what is known and healed too")
     where = parser.add_argument_group("where")
@@ -102,8 +103,11 @@ def _requirement(text: str) -> str:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     dispatched.check(options)
+    watching.check(options)
     known = known_issues(options)
     wanted = asked.asked(options)
+    if options.watch:
+        return watching.run(wanted.suite, argv)
     lanes = wanted.lanes
     with progress() as shown:
         prepare: Prepare

@@ -1,0 +1,133 @@
+"""The same cells four ways, one after the other: crosswarp cold, crosswarp again, the naive way, and the ideal.
+
+    PYTHONPATH=LINKS python tests/bench/side_by_side.py --python PYTHON [--kernels softmax,...] [--targets sm_80,...]
+
+PYTHON is an interpreter with Triton and torch, LINKS the absolute path of a folder with `crosswarp/compat`, `kernels`,
+`matrix` and `reports`; environments are there already in each of the ways. The naive way is what a loop in a CI does: a
+process for each cell that imports torch, Triton and the kernel and launches it, as many at a time as there are cores,
+with a cache of Triton's that begins empty and that all share. The ideal is what the compiler itself and the interpreter
+took in the cold run, each program once, spread over all cores. Nothing is compared with a limit here: read the load
+beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+# What a process of the naive way runs: one item, judged as crosswarp judges it.
+ONE = """
+import json, os, sys
+lane, item, spec = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+if lane == "interpret":
+    os.environ["TRITON_INTERPRET"] = "1"
+os.environ["TRITON_CACHE_DIR"] = spec["cache"]
+from crosswarp.matrix.cell.suite import item as items
+from crosswarp.matrix.cell.suite.plan import Item
+verdict = items.run(Item(**item), spec, lambda config, verdict, seconds: None)
+print(verdict.outcome)
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--python", type=Path, required=True)
+    parser.add_argument("--kernels", default="softmax,layer_norm,rope,swiglu")
+    parser.add_argument("--targets", default="sm_80,sm_90,gfx942")
+    parser.add_argument("--lanes", default="compile,interpret")
+    parser.add_argument("--folder", type=Path, help="default: a new one, gone at the end")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="crosswarp-") as made:
+        bench(options, options.folder or Path(made))
+
+
+def bench(options: argparse.Namespace, folder: Path) -> None:
+    from crosswarp.matrix.results.store import Store
+
+    cores = len(os.sched_getaffinity(0))
+    store, work = folder / "store.db", folder / "work"
+    told: list[tuple[str, float, float, int]] = []
+
+    def timed(name, way) -> None:
+        load, begun = os.getloadavg()[0], time.monotonic()
+        count = way()
+        told.append((name, time.monotonic() - begun, load, count))
+        print(f"{name}: {told[-1][1]:.1f} s, {count} cases, load {load:.1f} before", flush=True)
+
+    def crosswarp(*more: str) -> int:
+        command = [
+            sys.executable, "-m", "crosswarp.reports.cli", "run", "--here", str(options.python), "--kernels",
+            options.kernels, "--targets", options.targets, "--lanes", options.lanes, "--store", str(store), "--work",
+            str(work), *more,
+        ]  # fmt: skip
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with Store(store) as opened:
+            return len({record.item for record in opened.records(opened.run().id)})
+
+    timed("crosswarp, cold", lambda: crosswarp("--fresh"))
+    timed("crosswarp, unchanged", crosswarp)
+    with Store(store) as opened:
+        cold = opened.records(1)
+        over = len(opened.taken(2))
+    spec = json.loads(next((work / "runs").glob("*/*.spec.json")).read_text())
+    spec["cache"] = str(folder / "naive-cache")
+    outcomes: dict[str, str] = {}
+
+    def naive() -> int:
+        items = list(dict.fromkeys(record.item for record in cold))
+        with ThreadPoolExecutor(cores) as pool:
+            outcomes.update(
+                zip(
+                    items,
+                    pool.map(lambda item: one(options.python, item, spec), items),
+                    strict=True,
+                )
+            )
+        return len(items)
+
+    timed("the naive way", naive)
+    whole = {record.item: record.outcome for record in cold if not record.config}
+    other = {item for item, outcome in outcomes.items() if outcome != whole[item]}
+    seconds = sum(
+        launch.get("compile_seconds") or 0
+        for record in cold
+        for launch in record.resources.get("launches") or ()
+        # Where no shim acts, the shimmed program is the bare one.
+        if record.lane == "compile"
+        and not record.config
+        and (record.mode == "bare" or record.shims)
+    )
+    ran = sum(record.seconds for record in cold if record.lane != "compile" and not record.config)
+    ideal = (seconds + ran) / cores
+    print(
+        f"the ideal: {seconds:.1f} s of compiling and {ran:.1f} s of interpreting on {cores} cores: {ideal:.1f} s"
+    )
+    print(
+        f"taken over unchanged: {over} of {told[1][3]} cases; another outcome the naive way: {sorted(other)}"
+    )
+    for name, wall, load, _ in told:
+        print(f"| {name} | {wall:.1f} s | {wall / ideal:.2f} of the ideal | load {load:.1f} |")
+
+
+def one(python: Path, item: str, spec: dict) -> str:
+    target, lane, mode, kernel, case = item.split("/", 4)
+    fields = {"target": target, "lane": lane, "mode": mode, "kernel": kernel, "case": case}
+    done = subprocess.run(
+        [str(python), "-c", ONE, lane, json.dumps(fields), json.dumps(spec)],
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.split()[-1] if done.stdout.split() else f"died: {done.stderr[-300:]}"
+
+
+if __name__ == "__main__":
+    main()
