@@ -63,6 +63,7 @@ class Triage:
     issues: Sequence[Issue]
     said: Callable[[str], None]
     shrink_seconds: float = 120.0
+    shrink_programs: int = 400
     findings: list[Finding] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
     doubted: Counter[str] = field(default_factory=Counter)
@@ -139,7 +140,7 @@ class Triage:
                 >= judging.SLOWER * (other.compile_seconds or 0.01)
             )
 
-        return shrinking.shrink(program, make, still, self.shrink_seconds)
+        return shrinking.shrink(program, make, still, self.shrink_seconds, self.shrink_programs)
 
     def measured(self, program: Program, begun: str, suspect: Suspect) -> Finding:
         """`program` in every column and on every target."""

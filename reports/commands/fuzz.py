@@ -78,6 +78,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("time-limit", 60, "S", "for one program (60)"),
         ("memory-limit", 6000, "MB", "for one program (6000)"),
         ("shrink-seconds", 120, "S", "to make one finding smaller (120)"),
+        ("shrink-programs", 400, "N", "that are tried to make one finding smaller (400)"),
     ):
         limits.add_argument(
             f"--{name}", type=positive, default=default, metavar=metavar, help=meaning
@@ -104,7 +105,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         if options.replay is not None:
             return _replay(programs, options.replay, workers, list(on))
         triage = Triage(
-            programs, workers, sorted(on), issues, _say, options.shrink_seconds,
+            programs, workers, sorted(on), issues, _say, options.shrink_seconds, options.shrink_programs,
         )  # fmt: skip
         return _explore(options, programs, workers, triage)
 

@@ -62,8 +62,8 @@ PLANTS = (
     Plant("flip", _STANDARD, "static_range(steps):\n        y = y ^ xor_sum(y, _dim + i", "steps", "steps - 1"),
     Plant("sort", _STANDARD, "!= (flip ^ is_right), y, x)", "(flip ^ is_right)", "flip"),
     Plant(
-        "loop yields", _GENERATOR, "if len(yield_handles) > 0:
-                self.builder.create_yield_op(yield_handles)",
+        "loop yields", _GENERATOR,
+        "if len(yield_handles) > 0:\n                self.builder.create_yield_op(yield_handles)",
         "op(yield_handles)", "op(yield_handles[::-1])",
     ),
     Plant("else", _GENERATOR, "self.builder.create_yield_op(else_handles)", "else_", "then_"),
