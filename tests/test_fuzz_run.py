@@ -154,6 +154,14 @@ def test_a_run_goes_on_where_it_was(column, fuzz, tmp_path):
     assert "1 cells in" in fuzz(*pythons, options=("--programs", "18"))[1]
 
 
+def test_what_an_earlier_run_found_is_not_new_again(column, fuzz):
+    pythons = column("3.1.0"), column("3.2.0", "dies of products"), column("3.6.0")
+    assert fuzz(*pythons, options=("--programs", "6"))[0] == EXIT_UNEXPECTED
+    # The programs that were judged are not judged again, and the others die of the same.
+    code, out, _ = fuzz(*pythons, options=("--programs", "12"))
+    assert code == EXIT_EXPECTED and "crash-s3-" in out and "; new; " not in out
+
+
 def test_other_columns_do_not_go_on_in_the_same_folder(column, fuzz):
     fuzz(column("3.1.0"), column("3.2.0"))
     code, _, err = fuzz(column("3.1.0"), column("3.6.0"))

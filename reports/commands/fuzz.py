@@ -121,6 +121,7 @@ def _explore(
     )  # fmt: skip
     corpus, told, began = Corpus(folder, settings), Told(), time.monotonic()
     before = corpus.count
+    triage.keys.update(corpus.causes())
     if before:
         _say(f"{folder} holds {before} cells of an earlier run: it goes on there")
     new: list[Finding] = []
@@ -128,7 +129,9 @@ def _explore(
     try:
         found = explore(programs, corpus, workers, triage.targets, ends, _say, told, options.programs)  # fmt: skip
         for program, number, _, suspects in found:
-            for finding in triage(number, program, suspects):
+            of_program = triage(number, program, suspects)
+            corpus.keep_causes(triage.keys)
+            for finding in of_program:
                 where = fuzzed.write(finding, folder / "findings")
                 known = f"known: {finding.issue}" if finding.issue else "new"
                 print(f"{finding.name}: {fuzzed.told(finding)}; {known}; {where}", flush=True)
