@@ -25,7 +25,7 @@ from crosswarp.reports.findings.view import view
 
 ROOT = Path(__file__).resolve().parent.parent
 # What the whole takes is environments, a network or a GPU; the tests of these commands have them.
-RECORDED = {"run", "check", "test", "bisect", "blame", "libraries", "update", "doctor"}
+RECORDED = {"run", "check", "test", "bisect", "blame", "libraries", "update", "doctor", "fuzz"}
 
 
 def script(name):

@@ -85,7 +85,7 @@ def test_the_good_cell_is_the_nearest_on_the_same_target():
 
 def test_what_is_avoided_is_in_the_window_of_its_issue():
     table = issues.load()
-    assert all(name in {issue.id for issue in table} for _, name in known.SHAPES.values())
+    assert all(name in {issue.id for issue in table} for _, _, name in known.SHAPES)
     assert "alias-start" in known.avoided(table, ["3.2.0", "3.9.0"], 0)
     assert "alias-start" not in known.avoided(table, ["3.2.0"], 0)
     # One in eight is made of everything.
@@ -132,3 +132,14 @@ def test_two_findings_are_one_cause_by_text_or_by_shape_and_window():
     assert not triage.same_cause(wrong, _finding("b", {"dot-acc"}, [MID, NEW]))
     assert not triage.same_cause(wrong, one)
     assert triage.window(wrong) == {"sm_80": [MID, NEW]}
+
+
+def test_a_refusal_is_known_by_shape_text_and_window():
+    table = issues.load()
+    text = "CompilationError: AssertionError('Currently only support flipping the last dimension')"
+    suspect = judge([cell(MID, "compile-error", fingerprint=text), cell(NEW)])[0]
+    assert known.explains(suspect, {"flip-outer"}, "3.2.0", table) == "triton-6853"
+    assert known.explains(suspect, {"flip"}, "3.2.0", table) == ""
+    assert known.explains(suspect, {"flip-outer"}, "3.6.0", table) == ""
+    other = judge([cell(MID, "compile-error", fingerprint="something else"), cell(NEW)])[0]
+    assert known.explains(other, {"flip-outer"}, "3.2.0", table) == ""

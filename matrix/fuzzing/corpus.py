@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,11 @@ class Corpus:
             raise UsageError(
                 f"{folder}: {error}. Name a --work that can be written, or remove that folder."
             ) from None
+        self._judged_file = folder / "judged.txt"
+        self._causes_file = folder / "causes.json"
         self._cells: dict[int, dict[tuple[str, str], Cell]] = defaultdict(dict)
+        # Programs of which an earlier run has said all that there is to say.
+        self.judged = self._read_judged()
         for number, cell in self._read():
             self._cells[number][cell.column, cell.target] = cell
 
@@ -74,6 +78,39 @@ class Corpus:
             except (ValueError, TypeError, KeyError):
                 # The line that was being written when its process died: that cell is run again.
                 continue
+
+    def _read_judged(self) -> set[int]:
+        try:
+            text = self._judged_file.read_text("utf-8", "replace")
+        except FileNotFoundError:
+            return set()
+        # The last line may be torn, and its program is judged once more.
+        return {int(line) for line in text.split("\n")[:-1] if line.isdecimal()}
+
+    def mark(self, numbers: Iterable[int]) -> None:
+        """Note that these programs ran everywhere, and were judged."""
+        fresh = [number for number in numbers if number not in self.judged]
+        self.judged.update(fresh)
+        with self._judged_file.open("a", encoding="utf-8") as file:
+            file.writelines(f"{number}\n" for number in fresh)
+
+    def causes(self) -> dict[tuple[str, ...], list[str]]:
+        """The names of the findings of earlier runs, by what they were taken for alike by."""
+        try:
+            told = json.loads(self._causes_file.read_text("utf-8"))
+            return {tuple(map(str, key)): list(map(str, names)) for key, names in told}
+        except FileNotFoundError:
+            return {}
+        except (ValueError, TypeError):
+            raise UsageError(
+                f"{self._causes_file} makes no sense. Remove it: what was found before is told once more."
+            ) from None
+
+    def keep_causes(self, causes: Mapping[tuple[str, ...], Sequence[str]]) -> None:
+        told = json.dumps([[list(key), list(names)] for key, names in causes.items() if names])
+        partial = self._causes_file.with_suffix(".partial")
+        partial.write_text(told + "\n", "utf-8")
+        partial.replace(self._causes_file)
 
     def has(self, number: int, column: str, target: str) -> bool:
         return (column, target) in self._cells.get(number, {})

@@ -113,16 +113,18 @@ def explore(
             except IllDefined:
                 told.ill_defined += 1
         first = numbers.stop
-        _through(batch, programs, corpus, workers, targets, ends, said, told)
+        done = _through(batch, programs, corpus, workers, targets, ends, said, told)
         for number, program in batch.items():
             cells = corpus.cells(number, [place.column for place in programs.places])
             told.programs += bool(cells)
             told.cells += len(cells)
             told.unsupported += sum(cell.outcome == "unsupported" for cell in cells)
             told.refused += bool(cells) and all(cell.refused for cell in cells)
-            suspects = judging.judge(cells)
+            suspects = [] if number in corpus.judged else judging.judge(cells)
             if suspects:
                 yield program, number, cells, suspects
+        if done:
+            corpus.mark(batch)
         said(f"{told.programs} programs, {told.cells} cells")
 
 
@@ -135,8 +137,8 @@ def _through(
     ends: float,
     said: Callable[[str], None],
     told: Told,
-) -> None:
-    """Each column runs all that it has not run of the batch, before the next begins."""
+) -> bool:
+    """Each column runs all that it has not run of the batch, before the next begins. Returns whether all of it ran."""
     for place in programs.places:
         left = [
             (number, target)
@@ -148,7 +150,7 @@ def _through(
         began, done = time.monotonic(), 0
         for number, target in left:
             if time.monotonic() >= ends:
-                return
+                return False
             if not workers.compiles(place, target):
                 continue
             try:
@@ -160,6 +162,7 @@ def _through(
         if done:
             seconds = time.monotonic() - began
             said(f"  {place.column}: {done} cells in {seconds:.0f} s")
+    return True
 
 
 def confirmed(suspect: Suspect, program: Program, place: Place, workers: Workers) -> Suspect:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 
@@ -12,11 +13,20 @@ from crosswarp.matrix.results.record import Record
 
 from .judging import CRASH, NUMBERS, REFUSAL, SLOW, Suspect
 
-# Tag of the generator -> the kind in which it fails, and the known issue. Where a program's columns meet the window of
-# that issue, the shape is not made, but for one program in UNRESTRICTED.
-SHAPES = {
-    "alias-start": (NUMBERS, "triton-7200"),
-}
+# Tag of the generator, the kind in which programs with it fail, and the known issue, whose own case is another kernel.
+# Where a program's columns meet the window of that issue, a shape that the generator asks for (Builder.allowed) is not
+# made, but for one program in UNRESTRICTED.
+SHAPES = (
+    ("alias-start", NUMBERS, "triton-7200"),
+    ("flip-outer", REFUSAL, "triton-6853"),
+    ("dot-of-cast", CRASH, "triton-3435"),
+    ("cast-float16", CRASH, "triton-3435"),
+    ("expand", CRASH, "triton-4078"),
+    ("trans", REFUSAL, "triton-2959"),
+    ("dot-3d", CRASH, "triton-6157"),
+    ("dot-3d", REFUSAL, "triton-5620"),
+    ("dot-3d", CRASH, "triton-4796"),
+)
 UNRESTRICTED = 8
 
 
@@ -27,7 +37,7 @@ def avoided(issues: Iterable[Issue], releases: Collection[str], number: int) -> 
     by_id = {issue.id: issue for issue in issues}
     return frozenset(
         tag
-        for tag, (_, name) in SHAPES.items()
+        for tag, _, name in SHAPES
         if name in by_id and any(versions.within(one, by_id[name].triton) for one in releases)
     )
 
@@ -35,12 +45,14 @@ def avoided(issues: Iterable[Issue], releases: Collection[str], number: int) -> 
 def explains(suspect: Suspect, tags: Collection[str], release: str, issues: Sequence[Issue]) -> str:
     """The id of the known issue by which `suspect` is explained, or an empty text."""
     by_id = {issue.id: issue for issue in issues}
-    for tag, (kind, name) in SHAPES.items():
+    for tag, kind, name in SHAPES:
         issue = by_id.get(name)
         if issue is None or tag not in tags or kind != suspect.kind:
             continue
+        # Wrong numbers have no text of their own.
+        alike = kind == NUMBERS or re.search(issue.fingerprint, suspect.bad.fingerprint)
         on_target = any(fnmatchcase(suspect.bad.target, glob) for glob in issue.targets)
-        if on_target and versions.within(release, issue.triton):
+        if alike and on_target and versions.within(release, issue.triton):
             return name
     if suspect.kind in (NUMBERS, SLOW):
         # Wrong numbers look alike: no text tells them apart.

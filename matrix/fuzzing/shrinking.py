@@ -32,6 +32,8 @@ def shrink(
 ) -> Program:
     """The smallest program found that still shows it; `begun` itself where none smaller does.
 
+    Hypothesis tries some at random: two runs may end with two programs.
+
     Args:
         make: the generator, with the language and what is avoided as for `begun`.
         shows: runs a program, and says whether it shows the same.

@@ -55,6 +55,7 @@ class Triage:
         findings: one of each root cause.
         seen: how many programs showed each, by its name.
         doubted: suspects that were not believed, by why.
+        keys: names of findings, of earlier runs as well, by `Suspect.key`.
     """
 
     programs: Programs
@@ -63,10 +64,11 @@ class Triage:
     issues: Sequence[Issue]
     said: Callable[[str], None]
     shrink_seconds: float = 120.0
+    shrink_programs: int = 400
     findings: list[Finding] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
     doubted: Counter[str] = field(default_factory=Counter)
-    _keys: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
+    keys: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
 
     def __call__(self, number: int, program: Program, suspects: Sequence[Suspect]) -> list[Finding]:
         """The findings that are new with these suspects of one program."""
@@ -93,7 +95,7 @@ class Triage:
         if issue:
             self.seen[issue] += 1
             return []
-        alike = self._keys.setdefault(suspect.key, [])
+        alike = self.keys.setdefault(suspect.key, [])
         if len(alike) >= (_ALIKE if suspect.kind in (NUMBERS, SLOW) else 1):
             self.seen[alike[0]] += 1
             return []
@@ -139,7 +141,7 @@ class Triage:
                 >= judging.SLOWER * (other.compile_seconds or 0.01)
             )
 
-        return shrinking.shrink(program, make, still, self.shrink_seconds)
+        return shrinking.shrink(program, make, still, self.shrink_seconds, self.shrink_programs)
 
     def measured(self, program: Program, begun: str, suspect: Suspect) -> Finding:
         """`program` in every column and on every target."""

@@ -78,6 +78,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("time-limit", 60, "S", "for one program (60)"),
         ("memory-limit", 6000, "MB", "for one program (6000)"),
         ("shrink-seconds", 120, "S", "to make one finding smaller (120)"),
+        ("shrink-programs", 400, "N", "that are tried to make one finding smaller (400)"),
     ):
         limits.add_argument(
             f"--{name}", type=positive, default=default, metavar=metavar, help=meaning
@@ -104,7 +105,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         if options.replay is not None:
             return _replay(programs, options.replay, workers, list(on))
         triage = Triage(
-            programs, workers, sorted(on), issues, _say, options.shrink_seconds,
+            programs, workers, sorted(on), issues, _say, options.shrink_seconds, options.shrink_programs,
         )  # fmt: skip
         return _explore(options, programs, workers, triage)
 
@@ -120,6 +121,7 @@ def _explore(
     )  # fmt: skip
     corpus, told, began = Corpus(folder, settings), Told(), time.monotonic()
     before = corpus.count
+    triage.keys.update(corpus.causes())
     if before:
         _say(f"{folder} holds {before} cells of an earlier run: it goes on there")
     new: list[Finding] = []
@@ -127,7 +129,9 @@ def _explore(
     try:
         found = explore(programs, corpus, workers, triage.targets, ends, _say, told, options.programs)  # fmt: skip
         for program, number, _, suspects in found:
-            for finding in triage(number, program, suspects):
+            of_program = triage(number, program, suspects)
+            corpus.keep_causes(triage.keys)
+            for finding in of_program:
                 where = fuzzed.write(finding, folder / "findings")
                 known = f"known: {finding.issue}" if finding.issue else "new"
                 print(f"{finding.name}: {fuzzed.told(finding)}; {known}; {where}", flush=True)

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping
 
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.matrix.cell import emulate, virtual_gpu
+from crosswarp.matrix.cell.suite import fingerprint
 from crosswarp.matrix.cell.suite.stream import shortened
 from crosswarp.matrix.cell.suite.verdict import Verdict, of_death, of_error, of_raised, told
 from crosswarp.matrix.cell.virtual_gpu import Target, launching
@@ -46,6 +47,12 @@ def run(
     )
     if outcome.kind == "returned":
         found = outcome.value
+        said = fingerprint.of_output(outcome.output)
+        if found["verdict"]["outcome"] == "compile-error" and said:
+            # What the compiler printed says more than what was raised; the guard, which is not here, does the same.
+            found["verdict"]["fingerprint"] = fingerprint.of_text(
+                f"{found['verdict']['reason']}: {said}"
+            )
     elif outcome.raised is not None:
         found = {"verdict": told(of_raised(outcome.raised))}
     else:

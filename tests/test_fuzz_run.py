@@ -1,0 +1,210 @@
+"""`crosswarp fuzz` from the command line to its findings, on stand-ins for columns that fail in known ways."""
+
+import ast
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from crosswarp.matrix.errors import EXIT_ENVIRONMENT, EXIT_EXPECTED, EXIT_UNEXPECTED, EXIT_USAGE
+from crosswarp.reports import cli
+
+# An interpreter whose Triton does `DOES` with a program: what a worker says to its host is all that the host knows.
+STAND_IN = """#!{python}
+import json, os, re, sys, time
+RELEASE, DOES = {release!r}, {does!r}
+if sys.argv[1] == "-c":
+    print(json.dumps({{"python": "3.11.0", "triton": RELEASE, "torch": "2.0", "missing": []}}))
+    sys.exit()
+if DOES == "does not begin":
+    sys.exit("no torch here")
+targets = sorted(json.load(open(sys.argv[3]))["targets"])
+print(json.dumps({{"versions": {{"triton": RELEASE}}, "targets": targets}}), flush=True)
+for line in sys.stdin:
+    asked = json.loads(line)
+    text = asked["program"]["kernel"]
+    verdict = dict(outcome="pass", reason="", fingerprint="", message="", phase="", resources={{}}, shims=[])
+    seconds = 0.5
+    if DOES == "dies of products" and "tl.dot(" in text:
+        verdict.update(outcome="crash", reason="SIGABRT", fingerprint="SIGABRT: planted", phase="compile")
+    if DOES == "wrong loops" and re.search("for i|while i", text):
+        verdict.update(outcome="mismatch", reason="numbers", fingerprint="mismatch: y0", phase="compare")
+    if DOES == "wrong once" and "for i" in text and asked["target"] == "sm_90" and not asked["options"]:
+        verdict.update(outcome="mismatch", reason="numbers", fingerprint="mismatch: y0", phase="compare")
+    if DOES == "refuses scans" and "tl.cumsum(" in text:
+        verdict.update(outcome="compile-error", fingerprint="CompilationError: planted", phase="compile")
+    if DOES == "slow" and "tl.trans(" in text:
+        seconds = 60.0
+    if DOES == "a known one" and "tl.dot(" in text:
+        told = "LinearLayout.cpp: LinearLayout::reshapeOuts: Assertion `getTotalOutDimSize() == 1' failed"
+        verdict.update(outcome="crash", reason="SIGABRT", fingerprint=told, phase="compile")
+    if DOES == "ends" and "tl.dot(" in text:
+        os._exit(3)
+    if DOES == "sleeps":
+        time.sleep(0.2)
+    print(json.dumps(dict(verdict=verdict, seconds=0.1, compile_seconds=seconds)), flush=True)
+"""
+
+
+@pytest.fixture
+def column(tmp_path):
+    def make(release, does=""):
+        path = tmp_path / f"python-{release}"
+        path.write_text(STAND_IN.format(python=sys.executable, release=release, does=does))
+        path.chmod(0o755)
+        return str(path)
+
+    return make
+
+
+@pytest.fixture
+def fuzz(tmp_path, capsys):
+    def run(*pythons, options=("--programs", "12"), work="work"):
+        words = ["fuzz", "--here", *pythons, "--work", str(tmp_path / work), "--seed", "3"]
+        words += ["--shrink-seconds", "600", "--shrink-programs", "25"]
+        code = cli.main([*words, *options])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def findings(tmp_path, work="work"):
+    return sorted((tmp_path / work / "fuzz" / "seed-3" / "findings").glob("*"))
+
+
+def test_nothing_is_found_where_all_is_well(column, fuzz, tmp_path):
+    code, out, _ = fuzz(column("3.1.0"), column("3.2.0"), column("3.6.0"))
+    assert code == EXIT_EXPECTED
+    assert "12 programs" in out and "new" not in out
+    assert not findings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "does, kind, told",
+    [
+        ("dies of products", "crash", "SIGABRT: planted"),
+        ("wrong loops", "numbers", "wrong numbers"),
+        ("refuses scans", "refusal", "CompilationError: planted"),
+        ("slow", "slow", "60.0 s of compilation"),
+    ],
+)
+def test_what_one_release_does_is_found_and_made_small(column, fuzz, tmp_path, does, kind, told):
+    # One column is enough on each side, and programs until the first.
+    pythons = column("3.1.0"), column("3.2.0", does), column("3.6.0")
+    count = {"slow": "30", "refusal": "30"}.get(kind, "8")
+    code, out, err = fuzz(*pythons, options=("--programs", count, "--targets", "sm_80"))
+    assert code == EXIT_UNEXPECTED, err
+    assert f"{told}" in out and "here-triton-3.2.0" in out and "; new; " in out
+    made = [folder for folder in findings(tmp_path) if folder.name.startswith(kind)]
+    assert made and (kind not in ("crash", "refusal") or len(made) == 1)
+    text = next((made[0] / "suite").glob("*.py")).read_text()
+    ast.parse(text)
+    ast.parse((made[0] / "alone.py").read_text())
+    number = int(made[0].name.split("_")[-1])
+    begun = fuzz(*pythons, options=("--replay", str(number)))[1]
+    assert len(_kernel(text)) < len(_kernel(begun))
+    record = tomllib.loads((made[0] / "issue.toml").read_text())["issue"][0]
+    assert record["kernels"] == [made[0].name] and "3.2.0" in record["triton"]
+
+
+def _kernel(text):
+    return text[text.index("def kernel(") : text.index("def meaning(")].rstrip().splitlines()
+
+
+def test_the_same_seed_finds_the_same(column, fuzz, tmp_path):
+    pythons = column("3.1.0"), column("3.2.0", "dies of products"), column("3.6.0")
+    texts = []
+    for work in ("one", "two"):
+        code, _, _ = fuzz(*pythons, options=("--programs", "6"), work=work)
+        made = findings(tmp_path, work)
+        assert code == EXIT_UNEXPECTED and made
+        cells = (tmp_path / work / "fuzz/seed-3/cells.jsonl").read_text()
+        texts.append(([path.name for path in made], cells))
+    assert texts[0] == texts[1]
+
+
+def test_a_known_cause_is_told_as_known(column, fuzz):
+    on = ("--programs", "12", "--targets", "sm_90")
+    code, out, _ = fuzz(column("3.1.0"), column("3.2.0", "a known one"), options=on)
+    assert code == EXIT_EXPECTED
+    assert "fla-196: " in out
+
+
+def test_a_wrong_number_without_a_second_witness_is_not_believed(column, fuzz, tmp_path):
+    code, out, _ = fuzz(column("3.1.0"), column("3.2.0", "wrong once"))
+    assert code == EXIT_EXPECTED
+    assert "not believed, no second witness" in out
+    assert not findings(tmp_path)
+
+
+def test_a_run_goes_on_where_it_was(column, fuzz, tmp_path):
+    pythons = column("3.1.0"), column("3.2.0")
+    assert "48 cells in" in fuzz(*pythons)[1]
+    _, out, err = fuzz(*pythons, options=("--programs", "18"))
+    assert "holds 48 cells" in err and "24 cells in" in out and "72 cells;" in out
+    # A line that was being written when its process died.
+    file = tmp_path / "work/fuzz/seed-3/cells.jsonl"
+    file.write_text(file.read_text()[:-40])
+    assert "1 cells in" in fuzz(*pythons, options=("--programs", "18"))[1]
+
+
+def test_what_an_earlier_run_found_is_not_new_again(column, fuzz):
+    pythons = column("3.1.0"), column("3.2.0", "dies of products"), column("3.6.0")
+    assert fuzz(*pythons, options=("--programs", "6"))[0] == EXIT_UNEXPECTED
+    # The programs that were judged are not judged again, and the others die of the same.
+    code, out, _ = fuzz(*pythons, options=("--programs", "12"))
+    assert code == EXIT_EXPECTED and "crash-s3-" in out and "; new; " not in out
+
+
+def test_other_columns_do_not_go_on_in_the_same_folder(column, fuzz):
+    fuzz(column("3.1.0"), column("3.2.0"))
+    code, _, err = fuzz(column("3.1.0"), column("3.6.0"))
+    assert code == EXIT_USAGE and "Take another --seed or --work" in err
+
+
+def test_a_worker_that_ends_is_begun_anew(column, fuzz):
+    code, out, _ = fuzz(column("3.1.0"), column("3.2.0", "ends"), options=("--programs", "6"))
+    assert code == EXIT_EXPECTED
+    assert "24 cells" in out
+
+
+def test_errors_say_what_to_do(column, fuzz):
+    code, _, err = fuzz(column("3.1.0"))
+    assert code == EXIT_USAGE and "Name a second" in err
+    code, _, err = fuzz(column("3.1.0"), column("3.2.0", "does not begin"))
+    assert code == EXIT_ENVIRONMENT and "no torch here" in err and "Make `import torch" in err
+    code, _, err = fuzz(column("3.1.0"), column("3.2.0"), options=("--minutes", "0"))
+    assert code == EXIT_USAGE and "--minutes" in err
+    code, _, err = fuzz(column("3.1.0"), options=("--columns", "all"))
+    assert code == EXIT_USAGE and "exclude each other" in err
+
+
+def test_replay_shows_a_program_and_what_each_column_says(column, fuzz):
+    code, out, _ = fuzz(column("3.1.0"), column("3.2.0"), options=("--replay", "5"))
+    assert code == EXIT_EXPECTED
+    assert "def kernel(" in out and "def meaning(" in out
+    assert "here-triton-3.1.0 sm_80: pass, 0.5 s" in out
+
+
+def test_an_interrupted_run_keeps_what_it_has(column, tmp_path):
+    words = ["fuzz", "--here", column("3.1.0", "sleeps"), column("3.2.0"), "--work", str(tmp_path)]
+    code = f"import sys; from crosswarp.reports import cli; sys.exit(cli.main({words!r}))"
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    run = subprocess.Popen(
+        [sys.executable, "-c", code], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ
+    )  # fmt: skip
+    file = Path(tmp_path, "fuzz/seed-1/cells.jsonl")
+    ends = time.monotonic() + 60
+    while time.monotonic() < ends and (not file.exists() or file.read_text().count("\n") < 4):
+        time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 130, err
+    assert "the same command goes on there" in err and "not counted against" in out
+    assert file.read_text().count("\n") >= 4
