@@ -37,6 +37,7 @@ class Written:
         name: of the function.
         source: of the module that inductor made of it.
         tuner: the `CachingAutotuner` that the module holds; None where the source could not be imported.
+        configs: of the tuner, which gives them up where it compiles them.
         error: why it could not be imported or compiled.
         choice: it is one of a template's choices that the program does not call.
     """
@@ -44,6 +45,7 @@ class Written:
     name: str
     source: str
     tuner: Any = None
+    configs: List[Any] = field(default_factory=list)
     error: Optional[BaseException] = None
     choice: bool = False
 
@@ -208,6 +210,7 @@ def _watch_kernels(found: List[Written], compile_kernels: bool, patches: Patches
                     written.tuner = written.tuner.result()
             else:
                 written.tuner = getattr(PyCodeCache.load(source_code), kernel_name)
+                written.configs = list(written.tuner.configs)
         except Exception as error:
             written.error = error
         return written.tuner
@@ -244,6 +247,7 @@ def _choices(called: Sequence[Written]) -> List[Written]:
         written = Written(name, source, choice=True)
         try:
             written.tuner = getattr(PyCodeCache.load(source), name)
+            written.configs = list(written.tuner.configs)
         except Exception as error:
             written.error = error
         found.append(written)
