@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List, Optional
 from ..record import Patches, Shim
 from ..versions import in_window
 
+# The releases of torch that ask for it; ../pairs.py has them for the doctor.
 _TORCH = ">=2.3,<2.7"
 _HOMES = ("triton.backends.compiler", "triton.compiler.compiler")
 # Of a launch, what stands before the kernel's own arguments.
