@@ -209,13 +209,19 @@ def _watch_kernels(found: List[Written], compile_kernels: bool, patches: Patches
                 if hasattr(written.tuner, "result"):
                     written.tuner = written.tuner.result()
             else:
-                written.tuner = getattr(PyCodeCache.load(source_code), kernel_name)
-                written.configs = list(written.tuner.configs)
+                _take(written, getattr(PyCodeCache.load(source_code), kernel_name))
         except Exception as error:
             written.error = error
         return written.tuner
 
     patches.set(async_compile(), "triton", triton)
+
+
+def _take(written: Written, tuner: Any) -> None:
+    if not hasattr(tuner, "triton_meta"):
+        msg = f"{written.name} is no kernel with heuristics of inductor, of which alone is known what it takes"
+        raise TypeError(msg)
+    written.tuner, written.configs = tuner, list(tuner.configs)
 
 
 def async_compile() -> Any:
@@ -246,8 +252,7 @@ def _choices(called: Sequence[Written]) -> List[Written]:
         seen.add(source)
         written = Written(name, source, choice=True)
         try:
-            written.tuner = getattr(PyCodeCache.load(source), name)
-            written.configs = list(written.tuner.configs)
+            _take(written, getattr(PyCodeCache.load(source), name))
         except Exception as error:
             written.error = error
         found.append(written)
