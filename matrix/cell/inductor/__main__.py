@@ -173,12 +173,13 @@ def _compiled(program: Any, target: str, spec: Dict[str, Any]) -> Verdict:
 
     asked = spec["inductor"]
     done = compiling.run(program, asked.get("device") or "cpu", bool(asked.get("compile")))
-    red = [one for one in done.kernels if one.error is not None]
+    red = [(one, one.error) for one in done.kernels if one.error is not None]
     if red:
+        first, error = red[0]
         # The first one's tells most: what is missing for one is missing for all.
-        verdict = of_error(red[0].error, phase="compile" if asked.get("compile") else "import")
+        verdict = of_error(error, phase="compile" if asked.get("compile") else "import")
         verdict.message = (
-            f"{len(red)} of {len(done.kernels)} kernels, first {red[0].name}: {verdict.message}"
+            f"{len(red)} of {len(done.kernels)} kernels, first {first.name}: {verdict.message}"
         )
         return verdict
     message = f"{len(done.kernels)} kernels in {len(done.graphs)} graphs"

@@ -7,7 +7,7 @@ as it is, and only what inductor writes is taken along.
 import contextlib
 import importlib
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 import torch
 
@@ -100,7 +100,7 @@ def run(program: Program, device: str = "cpu", compile_kernels: bool = False) ->
     return done
 
 
-def _known(config: Any, wanted: Dict[str, Any]) -> Dict[str, Any]:
+def _known(config: Any, wanted: Mapping[str, Any]) -> Dict[str, Any]:
     return {name: value for name, value in wanted.items() if hasattr(config, name)}
 
 
