@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from . import facts, probe
+from . import facts, pairs, probe
 from .acts import acted
 from .install import active, wanted_shims
 from .shims import all_shims
@@ -236,3 +236,13 @@ def _about_torch(report: Dict[str, Any], say: Any) -> None:
         wanted = ", ".join(torch["asks_for"])
         say("note", "torch", f"torch {torch['version']} asks for {wanted}; here is Triton {triton['version']}.",
             f"pip install '{torch['asks_for'][0]}', unless the pair is meant.")  # fmt: skip
+    found = (
+        list(pairs.needs(torch["version"], triton["version"]))
+        if torch["version"] and triton["version"]
+        else []
+    )
+    if found:
+        told = "; ".join(need.what for need in found)
+        names = ", ".join(dict.fromkeys(need.shim for need in found))
+        say("note", "torch", f"torch.compile of torch {torch['version']} needs of Triton {triton['version']}: {told}.",
+            f"python -m crosswarp.compat run SCRIPT, or compat.install() before torch.compile: {names}.")  # fmt: skip

@@ -17,7 +17,9 @@ import time
 
 import pytest
 
-from crosswarp.compat import doctor, doctor_text
+from crosswarp.compat import doctor, doctor_text, pairs
+from crosswarp.compat.shims import all_shims, attrs_descriptor
+from crosswarp.compat.versions import in_window
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.reports.findings import doctor as host
 
@@ -144,6 +146,39 @@ def test_a_library_that_was_exchanged_and_another_torch_are_notes(fakes):
     assert "torch 2.5.1 asks for triton==3.0.0; here is Triton 3.1.0." in told["note", "torch"]
     assert "pip install 'triton==3.0.0'" in told["note", "torch"]
     assert "Correct or unset TRITON_PTXAS_PATH." in told["note", "ptxas"]
+
+
+@pytest.mark.parametrize(
+    ("torch", "triton", "shims"),
+    [
+        ("2.6.0", "3.9.0", "attrs_descriptor, moved_internals"),
+        ("2.6.0", "3.3.1", "attrs_descriptor"),
+        ("2.7.1", "3.9.0", "moved_internals"),
+        ("2.6.0", "3.2.0", None),
+        ("2.15.0", "3.6.0", None),
+    ],
+)
+def test_what_a_pair_needs_is_named_with_its_shims(fakes, torch, triton, shims):
+    fakes.triton(triton)
+    fakes.torch(torch, pin="triton==3.0.0")
+    told = advice(fakes.report())["note", "torch"]
+    if shims is None:
+        assert "torch.compile" not in told
+    else:
+        assert f"torch.compile of torch {torch} needs of Triton {triton}: " in told
+        assert f"before torch.compile: {shims}." in told
+
+
+def test_what_pairs_need_is_brought_by_shims_that_are_there():
+    by_name = {shim.name: shim for shim in all_shims()}
+    for need in pairs.NEEDS:
+        assert need.shim in by_name
+        # Whatever lacks it, the shim is for.
+        for version in ("3.3.1", "3.4.0", "3.5.1", "3.9.0"):
+            if in_window(need.triton, version):
+                assert in_window(by_name[need.shim].window, version)
+    (descriptor,) = (need for need in pairs.NEEDS if need.shim == "attrs_descriptor")
+    assert descriptor.torch == attrs_descriptor._TORCH
 
 
 @pytest.mark.parametrize(

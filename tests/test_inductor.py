@@ -38,6 +38,8 @@ def test_a_kernel_stands_alone():
     found = standalone.alone(SOURCE, "inductor_helpers_2_15_0")
     assert "triton_heuristics" not in found and "DeviceProperties" not in found
     assert "set_driver_to_gpu" not in found
+    # What the decorator alone took of a Triton that others are not.
+    assert "AttrsDescriptor" not in found
     assert "from inductor_helpers_2_15_0 import triton_helpers\n" in found
     assert "from inductor_helpers_2_15_0.triton_helpers import libdevice, math as tl_math" in found
     # What it calls is kept, each below triton.jit alone.

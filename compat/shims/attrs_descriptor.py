@@ -10,44 +10,45 @@ A later torch looks for the class to tell which Triton it has: there nothing is 
 import functools
 import importlib
 import sys
-from typing import Any, Callable, Dict, List, Optional
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from ..record import Patches, Shim
 from ..versions import in_window
 
+# The releases of torch that ask for it; ../pairs.py has them for the doctor.
 _TORCH = ">=2.3,<2.7"
 _HOMES = ("triton.backends.compiler", "triton.compiler.compiler")
 # Of a launch, what stands before the kernel's own arguments.
 _BEFORE = 9
 
 
+@dataclass(repr=False)
 class AttrsDescriptor:
-    """As Triton 3.2 has it: places of arguments by property. Made by `from_dict`, or as 3.0 and 3.1 made theirs."""
+    """Places of arguments by what is known of them: made by `from_dict` as Triton 3.2 has it, or as 3.0 and 3.1 have.
 
-    def __init__(self, divisible_by_16: Any = None, equal_to_1: Any = None) -> None:
-        self.arg_properties: Dict[str, List[int]] = {
-            "tt.divisibility": list(divisible_by_16 or ()),
-            "tt.equal_to": list(equal_to_1 or ()),
-        }
-        self.property_values = {"tt.divisibility": 16, "tt.equal_to": 1}
-        self.constant_properties = {"tt.equal_to"}
+    Torch 2.5 asks for the fields of the dataclass that it was there.
+    """
+
+    divisible_by_16: Sequence[int] = ()
+    equal_to_1: Sequence[int] = ()
 
     @property
-    def divisibility_16(self) -> List[int]:
-        return self.arg_properties["tt.divisibility"]
+    def divisibility_16(self) -> Sequence[int]:
+        return self.divisible_by_16
 
     @property
-    def divisible_by_16(self) -> List[int]:
-        return self.arg_properties["tt.divisibility"]
+    def arg_properties(self) -> Dict[str, Sequence[int]]:
+        return {"tt.divisibility": self.divisible_by_16, "tt.equal_to": self.equal_to_1}
 
     @property
-    def equal_to_1(self) -> List[int]:
-        return self.arg_properties["tt.equal_to"]
+    def property_values(self) -> Dict[str, int]:
+        return {"tt.divisibility": 16, "tt.equal_to": 1}
 
     @classmethod
     def from_dict(cls, data: Dict[str, Any]) -> "AttrsDescriptor":
         told = data["arg_properties"]
-        return cls(told.get("tt.divisibility"), told.get("tt.equal_to"))
+        return cls(tuple(told.get("tt.divisibility") or ()), tuple(told.get("tt.equal_to") or ()))
 
     def to_dict(self) -> Dict[str, Any]:
         return {"arg_properties": self.arg_properties, "cls": type(self).__name__}
@@ -56,11 +57,6 @@ class AttrsDescriptor:
         import hashlib
 
         return hashlib.sha256(repr(self).encode("utf-8")).hexdigest()
-
-    def __eq__(self, other: Any) -> bool:
-        return isinstance(other, AttrsDescriptor) and self.arg_properties == other.arg_properties
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         # Inductor writes this into the source of a kernel.

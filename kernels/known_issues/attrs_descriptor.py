@@ -1,5 +1,7 @@
 """A kernel compiled ahead of its launch, by what torch before 2.7 tells Triton of its arguments, as inductor does."""
 
+import importlib
+
 import torch
 import triton
 import triton.language as tl
@@ -15,12 +17,11 @@ def _double_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
 
 def _described(divisible):
     # Where torch 2.6 looks, in this order.
-    try:
-        from triton.backends.compiler import AttrsDescriptor
-    except ImportError:
-        from triton.compiler.compiler import AttrsDescriptor
+    described = vars(importlib.import_module("triton.backends.compiler")).get("AttrsDescriptor")
+    if described is None:
+        from triton.compiler.compiler import AttrsDescriptor as described
     told = {"tt.divisibility": divisible, "tt.equal_to": ()}
-    return AttrsDescriptor.from_dict({"arg_properties": told, "cls": AttrsDescriptor.__name__})
+    return described.from_dict({"arg_properties": told, "cls": described.__name__})
 
 
 def launch(x):

@@ -100,9 +100,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--written", action="store_true", help="write nothing anew: compile what lies in --work"
     )
-    how.add_argument(
-        "--list", action="store_true", help="name crosswarp's own programs, and do nothing"
-    )
+    how.add_argument("--list", action="store_true", help="name the programs, and do nothing")
     how.add_argument(
         "--jobs", type=positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
     )
@@ -118,12 +116,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    if options.list:
-        colour.show(inductor_text.programs(inductor_run.own_programs()))
-        return EXIT_EXPECTED
     globs = selection.split(options.programs) if options.programs else []
     asked = inductor_run.asked(options.function, globs, options.dynamic)
-    inductor_run.check_programs(asked)
+    names = inductor_run.check_programs(asked)
+    if options.list:
+        own = inductor_run.own_programs()
+        colour.show(inductor_text.programs({name: own.get(name, "") for name in names}))
+        return EXIT_EXPECTED
     command = _Command(options, argv, asked, _plan(options), *_environments(options))
     check_work(options.work)
     if options.pair:

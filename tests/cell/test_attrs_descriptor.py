@@ -87,4 +87,4 @@ def test_beside_a_later_torch_nothing_is_replaced(in_fork, version):
 def test_it_is_written_into_a_kernel_as_it_is_read():
     told = shim.AttrsDescriptor((0, 3), (2,))
     assert eval(repr(told), {"AttrsDescriptor": shim.AttrsDescriptor}) == told
-    assert (told.divisibility_16, told.equal_to_1) == ([0, 3], [2])
+    assert (told.divisibility_16, told.equal_to_1) == ((0, 3), (2,))

@@ -173,20 +173,18 @@ def _compiled(program: Any, target: str, spec: Dict[str, Any]) -> Verdict:
 
     asked = spec["inductor"]
     done = compiling.run(program, asked.get("device") or "cpu", bool(asked.get("compile")))
-    red = [one for one in done.kernels if one.error is not None]
+    red = [(one, one.error) for one in done.kernels if one.error is not None]
     if red:
+        first, error = red[0]
         # The first one's tells most: what is missing for one is missing for all.
-        verdict = of_error(red[0].error, phase="compile" if asked.get("compile") else "import")
+        verdict = of_error(error, phase="compile" if asked.get("compile") else "import")
         verdict.message = (
-            f"{len(red)} of {len(done.kernels)} kernels, first {red[0].name}: {verdict.message}"
+            f"{len(red)} of {len(done.kernels)} kernels, first {first.name}: {verdict.message}"
         )
         return verdict
-    configurations = sum(
-        len(one.tuner.configs or ()) for one in done.kernels if one.tuner is not None
-    )
-    message = (
-        f"{len(done.kernels)} kernels in {len(done.graphs)} graphs, {configurations} configurations"
-    )
+    message = f"{len(done.kernels)} kernels in {len(done.graphs)} graphs"
+    if not asked.get("compile"):
+        message += f", {sum(len(one.configs) for one in done.kernels)} configurations"
     if asked.get("folder"):
         writing.write(Path(asked["folder"]), program.name, target, done)
     return Verdict("pass", message=message, phase="generate")

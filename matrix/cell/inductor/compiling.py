@@ -7,7 +7,7 @@ as it is, and only what inductor writes is taken along.
 import contextlib
 import importlib
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 import torch
 
@@ -37,6 +37,7 @@ class Written:
         name: of the function.
         source: of the module that inductor made of it.
         tuner: the `CachingAutotuner` that the module holds; None where the source could not be imported.
+        configs: of the tuner, which gives them up where it compiles them.
         error: why it could not be imported or compiled.
         choice: it is one of a template's choices that the program does not call.
     """
@@ -44,6 +45,7 @@ class Written:
     name: str
     source: str
     tuner: Any = None
+    configs: List[Any] = field(default_factory=list)
     error: Optional[BaseException] = None
     choice: bool = False
 
@@ -98,7 +100,7 @@ def run(program: Program, device: str = "cpu", compile_kernels: bool = False) ->
     return done
 
 
-def _known(config: Any, wanted: Dict[str, Any]) -> Dict[str, Any]:
+def _known(config: Any, wanted: Mapping[str, Any]) -> Dict[str, Any]:
     return {name: value for name, value in wanted.items() if hasattr(config, name)}
 
 
@@ -207,12 +209,19 @@ def _watch_kernels(found: List[Written], compile_kernels: bool, patches: Patches
                 if hasattr(written.tuner, "result"):
                     written.tuner = written.tuner.result()
             else:
-                written.tuner = getattr(PyCodeCache.load(source_code), kernel_name)
+                _take(written, getattr(PyCodeCache.load(source_code), kernel_name))
         except Exception as error:
             written.error = error
         return written.tuner
 
     patches.set(async_compile(), "triton", triton)
+
+
+def _take(written: Written, tuner: Any) -> None:
+    if not hasattr(tuner, "triton_meta"):
+        msg = f"{written.name} is no kernel with heuristics of inductor, of which alone is known what it takes"
+        raise TypeError(msg)
+    written.tuner, written.configs = tuner, list(tuner.configs)
 
 
 def async_compile() -> Any:
@@ -243,7 +252,7 @@ def _choices(called: Sequence[Written]) -> List[Written]:
         seen.add(source)
         written = Written(name, source, choice=True)
         try:
-            written.tuner = getattr(PyCodeCache.load(source), name)
+            _take(written, getattr(PyCodeCache.load(source), name))
         except Exception as error:
             written.error = error
         found.append(written)

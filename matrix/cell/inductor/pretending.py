@@ -6,7 +6,7 @@ Everything is put back by `Patches.undo`.
 """
 
 import functools
-from typing import Any, Callable, Iterator, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import torch
 
@@ -97,7 +97,7 @@ def _only_one_driver(target: Target, patches: Patches) -> None:
         driver = virtual_gpu.driver.VirtualDriver
         backends = triton.backends.backends
         own = dict(backends)
-        patches.on_undo(lambda: (backends.clear(), backends.update(own)))
+        patches.on_undo(functools.partial(_refill, backends, own))
         wanted = "nvidia" if target.backend == "cuda" else "amd"
         for name, backend in own.items():
             if name == wanted:
@@ -105,6 +105,11 @@ def _only_one_driver(target: Target, patches: Patches) -> None:
             else:
                 del backends[name]
     virtual_gpu.activate(target, patches)
+
+
+def _refill(mapping: Any, own: Any) -> None:
+    mapping.clear()
+    mapping.update(own)
 
 
 def _no_device_guard(patches: Patches) -> None:
@@ -141,7 +146,7 @@ def _decomposed(patches: Patches) -> None:
     from torch._decomp import decomposition_table as decompositions
 
     aten, prims = torch.ops.aten, torch.ops.prims
-    ours = {
+    ours: Dict[Any, Callable] = {
         aten.embedding.default: lambda weight, index, *rest: aten.index.Tensor(weight, [index]),
     }
     if hasattr(prims, "inductor_lookup_seed"):

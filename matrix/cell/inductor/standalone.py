@@ -14,6 +14,8 @@ from typing import Any, List, Set
 # Where torch keeps them; before 2.4 in the second.
 _HELPERS = (("runtime", "triton_helpers"), ("", "triton_helpers"))
 _KEPT = ("triton", "math", "torch", "__future__")
+# What a decorator took of Triton: other releases may not have it, and nobody asks for it any more.
+_LEFT = ("triton.compiler", "triton.backends", "triton.runtime")
 
 
 class NotAlone(RuntimeError):
@@ -103,7 +105,9 @@ def _imported(node: Any, package: str) -> List[Any]:
     if module in ("torch._inductor.runtime", "torch._inductor"):
         names = [one for one in node.names if one.name in ("triton_helpers", "triton_compat")]
         return [ast.ImportFrom(package, names, 0)] if names else []
-    return [node] if module.split(".")[0] in _KEPT and not module.startswith("torch._") else []
+    if module.startswith(("torch._", *_LEFT)):
+        return []
+    return [node] if module.split(".")[0] in _KEPT else []
 
 
 def _is_jit(node: Any) -> bool:

@@ -120,7 +120,7 @@ def described(written: Written) -> Dict[str, Any]:
                     **options,
                 },
             }
-            for config in tuner.configs
+            for config in written.configs
         ],
     }
 

@@ -1,6 +1,7 @@
 """Attention, as plain products and as flex attention's template."""
 
 import math
+from typing import Any, Dict
 
 import torch
 
@@ -26,7 +27,7 @@ def rotary_embedding():
         first, second = x.chunk(2, -1)
         return x * cosine + torch.cat((-second, first), -1) * sine
 
-    half = dict(dtype="bfloat16")
+    half: Dict[str, Any] = {"dtype": "bfloat16"}
     return call, [
         numbers(2, 16, 4, 32, grad=True, **half), numbers(16, 1, 32, **half), numbers(16, 1, 32, seed=1, **half),
     ]  # fmt: skip
@@ -46,5 +47,5 @@ def flex_attention():
     def call(q, k, v):
         return flex(q, k, v, score_mod=biased)
 
-    half = dict(dtype="bfloat16")
+    half: Dict[str, Any] = {"dtype": "bfloat16"}
     return call, [numbers(1, 2, 128, 64, seed=place, **half) for place in range(3)]

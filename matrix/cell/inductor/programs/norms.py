@@ -1,5 +1,7 @@
 """Norms and other reductions over one dimension, forward and backward."""
 
+from typing import Any, Dict
+
 import torch
 import torch.nn.functional as F
 
@@ -25,7 +27,7 @@ def rms_norm_residual():
         scale = torch.rsqrt(hidden.float().pow(2).mean(-1, keepdim=True) + 1e-6)
         return (hidden.float() * scale).to(x.dtype) * weight, hidden
 
-    half = dict(dtype="bfloat16", grad=True)
+    half: Dict[str, Any] = {"dtype": "bfloat16", "grad": True}
     return call, [numbers(8, 256, **half), numbers(8, 256, seed=1, **half), numbers(256, **half)]
 
 

@@ -1,11 +1,13 @@
 """Products by Triton's own templates: every choice that max-autotune would try, with what is fused to its end."""
 
+from typing import Any, Dict
+
 import torch
 import torch.nn.functional as F
 
 from .registry import TEMPLATES, numbers, program
 
-_HALF = dict(dtype="float16")
+_HALF: Dict[str, Any] = {"dtype": "float16"}
 
 
 @program(config=TEMPLATES)

@@ -28,10 +28,10 @@ def kernel(program: str, root: str, configurations: int = 0) -> Kernel:
     dtypes: Dict[str, str] = {}
     inputs: Dict[str, Path] = {}
     for home, torch_version, record in _records(Path(root), program):
-        for name, dtype, lane, launch in _cases(home, torch_version, record, configurations):
+        for name, dtype, lane, go in _cases(home, torch_version, record, configurations):
             lanes[name], dtypes[name] = lane, dtype
             targets.setdefault(name, []).append(record["target"])
-            found.setdefault(name, {})[record["target"]] = launch
+            found.setdefault(name, {})[record["target"]] = go
             if lane == "emulate":
                 inputs[name] = home / TENSORS
 
