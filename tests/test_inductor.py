@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from crosswarp.matrix.cell.inductor import standalone
 from crosswarp.matrix.cell.suite import modules
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import targets
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running import inductor_run
+from crosswarp.matrix.running.plan import Plan
 from crosswarp.reports.commands import inductor
 from crosswarp.reports.text import inductor_text
 
@@ -194,3 +197,13 @@ def test_without_a_triton_at_hand_it_says_what_to_do(tmp_path, monkeypatch):
 
     monkeypatch.setattr(inductor.check_run, "python_at_hand", lambda environ: None)
     assert cli.main(["inductor", "--programs", "softmax", "--work", str(tmp_path)]) == 2
+
+
+def test_each_target_and_mode_of_a_run_is_a_part_of_its_lane():
+    told = inductor_run.Asked().spec(None, True)
+    known = targets.load()
+    on = {name: known[name] for name in ("sm_80", "sm_90")}
+    plan = Plan(columns=(), targets=on, lanes=("compile",), inductor=told)
+    parts = ["sm_80/bare", "sm_80/shimmed", "sm_90/bare", "sm_90/shimmed"]
+    assert plan.parts("compile") == parts
+    assert plan.spec("c", {}, Path("records"), Path("cache"))["inductor"] == told
