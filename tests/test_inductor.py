@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from crosswarp.matrix.cell.inductor import standalone
 from crosswarp.matrix.cell.suite import modules
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.facts import targets
+from crosswarp.matrix.facts import issues, targets
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running import inductor_run
 from crosswarp.matrix.running.plan import Plan
@@ -186,10 +187,18 @@ def test_what_was_written_and_what_a_kernel_takes():
 
 
 def test_red_programs_are_not_as_expected_unless_they_are_known():
-    red = _record(outcome="crash", fingerprint="x")
-    assert inductor_run.Judged([_record()]).as_expected
-    assert not inductor_run.Judged([red]).as_expected
-    assert inductor_run.Judged([red.with_issue("known")]).as_expected
+    text = "ImportError: cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler'"
+    red = _record(kernel="inductor", outcome="api-error", fingerprint=text)
+    known = issues.load()
+
+    def beside(torch):
+        return replace(red, versions={"torch": torch, "triton": "3.6.0"})
+
+    assert inductor_run.Judged([_record()], known).as_expected
+    assert inductor_run.Judged([beside("2.6.0+cu124")], known).as_expected
+    # Another torch does not ask for it, and without records nothing is known.
+    assert not inductor_run.Judged([beside("2.10.0")], known).as_expected
+    assert not inductor_run.Judged([beside("2.6.0")]).as_expected
 
 
 def test_without_a_triton_at_hand_it_says_what_to_do(tmp_path, monkeypatch):
