@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from crosswarp.matrix.cell.inductor import standalone
 from crosswarp.matrix.cell.suite import modules
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import issues, targets
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running import inductor_run
+from crosswarp.matrix.running.plan import Plan
 from crosswarp.reports.commands import inductor
 from crosswarp.reports.text import inductor_text
 
@@ -183,10 +187,18 @@ def test_what_was_written_and_what_a_kernel_takes():
 
 
 def test_red_programs_are_not_as_expected_unless_they_are_known():
-    red = _record(outcome="crash", fingerprint="x")
-    assert inductor_run.Judged([_record()]).as_expected
-    assert not inductor_run.Judged([red]).as_expected
-    assert inductor_run.Judged([red.with_issue("known")]).as_expected
+    text = "ImportError: cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler'"
+    red = _record(kernel="inductor", outcome="api-error", fingerprint=text)
+    known = issues.load()
+
+    def beside(torch):
+        return replace(red, versions={"torch": torch, "triton": "3.6.0"})
+
+    assert inductor_run.Judged([_record()], known).as_expected
+    assert inductor_run.Judged([beside("2.6.0+cu124")], known).as_expected
+    # Another torch does not ask for it, and without records nothing is known.
+    assert not inductor_run.Judged([beside("2.10.0")], known).as_expected
+    assert not inductor_run.Judged([beside("2.6.0")]).as_expected
 
 
 def test_without_a_triton_at_hand_it_says_what_to_do(tmp_path, monkeypatch):
@@ -194,3 +206,13 @@ def test_without_a_triton_at_hand_it_says_what_to_do(tmp_path, monkeypatch):
 
     monkeypatch.setattr(inductor.check_run, "python_at_hand", lambda environ: None)
     assert cli.main(["inductor", "--programs", "softmax", "--work", str(tmp_path)]) == 2
+
+
+def test_each_target_and_mode_of_a_run_is_a_part_of_its_lane():
+    told = inductor_run.Asked().spec(None, True)
+    known = targets.load()
+    on = {name: known[name] for name in ("sm_80", "sm_90")}
+    plan = Plan(columns=(), targets=on, lanes=("compile",), inductor=told)
+    parts = ["sm_80/bare", "sm_80/shimmed", "sm_90/bare", "sm_90/shimmed"]
+    assert plan.parts("compile") == parts
+    assert plan.spec("c", {}, Path("records"), Path("cache"))["inductor"] == told

@@ -1,6 +1,7 @@
 """A kernel compiled ahead of its launch, by what torch before 2.7 tells Triton of its arguments, as inductor does."""
 
 import importlib
+from typing import Any
 
 import torch
 import triton
@@ -17,9 +18,13 @@ def _double_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
 
 def _described(divisible):
     # Where torch 2.6 looks, in this order.
-    described = vars(importlib.import_module("triton.backends.compiler")).get("AttrsDescriptor")
+    described: Any = vars(importlib.import_module("triton.backends.compiler")).get(
+        "AttrsDescriptor"
+    )
     if described is None:
-        from triton.compiler.compiler import AttrsDescriptor as described
+        from triton.compiler.compiler import AttrsDescriptor
+
+        described = AttrsDescriptor
     told = {"tt.divisibility": divisible, "tt.equal_to": ()}
     return described.from_dict({"arg_properties": told, "cls": described.__name__})
 

@@ -103,8 +103,8 @@ class Plan:
         }
 
     def parts(self, lane: str) -> list[str]:
-        """What a lane begins in: the whole, or, of a library's tests, each target and mode by itself."""
-        if self.tests is None:
+        """What a lane begins in: the whole, or, of a library's tests and of inductor, each target and mode."""
+        if self.tests is None and self.inductor is None:
             return [""]
         return [f"{target}/{mode}" for target in self.targets_of(lane) for mode in self.modes]
 

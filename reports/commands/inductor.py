@@ -261,11 +261,12 @@ class _Command:
         missing = prepare.missing if isinstance(prepare, here.Here) else ("packaging",)
         links = scratch / f"path-{len(list(scratch.iterdir()))}"
         inductor_run.bring_along(links, missing)
-        judge = None if plan.suite else inductor_run.Judged
+        known = known_issues(self.options)
+        judge = None if plan.suite else lambda records: inductor_run.Judged(records, known)
         made = inductor_run.argv(links, generates=plan.suite is None)
         with progress() as shown:
             result = Runner(
-                plan, store, self.options.work, prepare, shown, known_issues(self.options), self.argv, suite=made,
+                plan, store, self.options.work, prepare, shown, known, self.argv, suite=made,
                 here=is_here, judge=judge,
             )()  # fmt: skip
         return result.exit_code, result.run

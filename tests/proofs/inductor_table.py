@@ -17,8 +17,8 @@ from crosswarp.matrix.results.store import Store
 
 
 def read(paths):
-    """By torch, Triton, case and mode: the cells of streams."""
-    found = defaultdict(list)
+    """By torch, Triton, case and mode: the cells of streams, of each program on each target the last."""
+    found = defaultdict(dict)
     for path in paths:
         session = None
         for line in Path(path).read_bytes().splitlines():
@@ -27,8 +27,8 @@ def read(paths):
                 session = event
             elif isinstance(event, Cell) and session is not None:
                 pair = (public(session.versions["torch"]), public(session.versions["triton"]))
-                found[(*pair, event.case, event.mode)].append(event)
-    return found
+                found[(*pair, event.case, event.mode)][event.target, event.kernel] = event
+    return {key: list(cells.values()) for key, cells in found.items()}
 
 
 def public(text):

@@ -51,6 +51,7 @@ def main(arguments: List[str]) -> int:
 def _part(target: str, mode: str, spec: Dict[str, Any], stream: Stream) -> None:
     """One target in one mode, in a process of its own: what is replaced for one is no ground for another."""
     case = PAIR if spec["inductor"].get("compile") else WRITTEN
+    part = f"{target}/{mode}"
     planned: List[str] = []
     told_of: Dict[str, int] = {}
 
@@ -58,7 +59,7 @@ def _part(target: str, mode: str, spec: Dict[str, Any], stream: Stream) -> None:
         kind, *rest = message
         if kind == "programs":
             planned[:] = rest[0]
-            stream.write(protocol.Session(_LANE, len(planned), versions.found()))
+            stream.write(protocol.Session(_LANE, len(planned), versions.found(), part))
         elif kind == "start":
             stream.write(protocol.Start("/".join((target, _LANE, mode, rest[0], case))))
         else:
@@ -82,7 +83,7 @@ def _part(target: str, mode: str, spec: Dict[str, Any], stream: Stream) -> None:
     names = [name for name in planned if name not in told_of]
     if not planned:
         names = [_all(spec)]
-        stream.write(protocol.Session(_LANE, 1, versions.found()))
+        stream.write(protocol.Session(_LANE, 1, versions.found(), part))
     for name in names:
         stream.write(protocol.Start("/".join((target, _LANE, mode, name, case))))
         _tell(stream, target, mode, name, case, verdict, outcome.seconds)
