@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crosswarp.matrix.cell.fuzzing import data
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.fuzzing import generator, languages, meaning
-from crosswarp.matrix.fuzzing.program import Argument, Claim, Program
+from crosswarp.matrix.fuzzing.program import Argument, Claim, IllDefined, Program
 
 TABLE = language_table.load()
 EVERY = languages.common(TABLE, list(TABLE))
@@ -118,7 +118,7 @@ FITS = Claim("int32", (4,), 0, 9)
     ],
 )  # fmt: skip
 def test_what_is_not_well_defined_is_refused(body, claim, told):
-    with pytest.raises(meaning.IllDefined, match=told):
+    with pytest.raises(IllDefined, match=told):
         meaning.answers(_program(body + "\n", {"v1": claim}))
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from math import prod
 
 from .choices import Choices
-from .program import BLOCKS, Argument, Claim
+from .program import BLOCKS, Argument, Claim, IllDefined
 from .values import CARRIED, FLOATS, LARGEST, Value, holds
 
 # The most turns that all loops around a line make together.
@@ -97,7 +97,8 @@ class Builder:
     ) -> Value:
         """A new variable, of which the walk claims type, shape and bounds."""
         value = Value(self.fresh(), dtype, tuple(shape), *bounds)
-        assert holds(dtype, *bounds) and value.size <= LARGEST, (value, kernel)
+        if not holds(dtype, *bounds) or value.size > LARGEST:
+            raise IllDefined(f"{value} = {kernel}")
         self.assign(value, kernel, meaning)
         self.pool.append(value)
         if tag:

@@ -13,9 +13,8 @@ from . import generator, judging, known, languages
 from .choices import Choices
 from .corpus import Corpus
 from .judging import Cell, Suspect
-from .meaning import IllDefined
 from .places import Place, Workers
-from .program import Program
+from .program import IllDefined, Program
 
 # Programs that one column runs before the next: a worker takes seconds to begin.
 BATCH = 40
@@ -78,7 +77,7 @@ class Told:
         programs, cells: run so far, with those of earlier runs that it goes on with.
         refused: programs that no column compiles, of those judged.
         unsupported: cells whose PTX cannot be executed here.
-        doubtful: suspects that were not believed, by why.
+        ill_defined: programs that were none, and were not run.
     """
 
     programs: int = 0
@@ -86,7 +85,6 @@ class Told:
     refused: int = 0
     unsupported: int = 0
     ill_defined: int = 0
-    doubtful: dict[str, int] = field(default_factory=dict)
 
 
 def explore(

@@ -13,12 +13,8 @@ import numpy as np
 
 from crosswarp.matrix.cell.fuzzing import data
 
-from .program import BLOCKS, Claim, Program
+from .program import BLOCKS, Claim, IllDefined, Program
 from .values import CARRIED, holds
-
-
-class IllDefined(Exception):
-    """The program does what the walk said that it does not."""
 
 
 def answers(program: Program) -> dict[str, np.ndarray]:

@@ -10,6 +10,10 @@ from typing import Any
 BLOCKS = 2
 
 
+class IllDefined(Exception):
+    """The program does what the walk said that it does not, or would: the generator has a bug, and it is not run."""
+
+
 @dataclass(frozen=True)
 class Argument:
     """A tensor that the kernel gets.

@@ -8,15 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from hypothesis import HealthCheck, Phase, find, settings
+from hypothesis import HealthCheck, Phase, find, reject, settings
 from hypothesis import strategies as st
 from hypothesis.database import InMemoryExampleDatabase, choices_to_bytes
 from hypothesis.errors import NoSuchExample
 
 from . import meaning
 from .choices import Choices
-from .meaning import IllDefined
-from .program import Program
+from .program import IllDefined, Program
 
 _KEY = b"crosswarp"
 # Hypothesis draws more than one choice for a number of a larger range.
@@ -80,7 +79,10 @@ class _Enough(KeyboardInterrupt):
 
 @st.composite
 def _programs(draw: Callable[[st.SearchStrategy], object], make: Callable[[Choices], Program]) -> Program:  # fmt: skip
-    return make(_Drawn(draw))
+    try:
+        return make(_Drawn(draw))
+    except IllDefined:
+        reject()
 
 
 class _Drawn(Choices):
