@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from running import Row, check
+from running import Row, check, on_machine_only
+
+from crosswarp.matrix.cell import ptx
 
 ROWS = []
 _RAW = {16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -93,6 +95,43 @@ for bits in (16, 32, 64):
         )
         row(f"shr.s{bits} by {amount}", lambda a, n=amount: a >> n, bits, 1, is_signed=True,
             body=f"shr.s{bits} %x, %a, {amount};")  # fmt: skip
+
+
+def wide_sums():
+    """Two registers as one number: the low halves give the carry, the high ones take it, and give one again."""
+    for bits in (32, 64):
+        raw, top = _RAW[bits], 1 << bits
+        a, b, c, d = ([int(v) for v in column] for column in columns(bits, 4, 40))
+        inputs = [np.array(column, raw) for column in (a, b, c, d)]
+
+        def wide(name, body, numbers, count, raw=raw, top=top, inputs=inputs):
+            outputs = [
+                np.array([n // top**place % top for n in numbers], raw) for place in range(count)
+            ]
+            ROWS.append(Row(name, body, inputs, outputs))
+
+        for kind in "us":
+            of = f"{kind}{bits}"
+            lines = f"{{0}}.cc.{of} %x, %a, %c; {{0}}c.cc.{of} %y, %b, %d; {{0}}c.{of} %z, 0, 0;"
+            for name, way in (("add", 1), ("sub", -1)):
+                found = [p + q * top + way * (r + s * top) for p, q, r, s in zip(a, b, c, d)]
+                wide(f"{name}.cc and {name}c.{of}", lines.format(name), found, 3)
+            # As libdevice does: a digit times a number, and what is left of the digits before.
+            body = f"mad.lo.cc.{of} %x, %a, %b, %c; madc.hi.cc.{of} %y, %a, %b, %d; addc.{of} %z, 0, 0;"
+            found = []
+            for p, q, r, s in zip(a, b, c, d):
+                x, y = (signed(p, bits), signed(q, bits)) if kind == "s" else (p, q)
+                found.append(p * q % top + r + ((x * y >> bits) % top + s) * top)
+            wide(f"mad.lo.cc and madc.hi.{of}", body, found, 3)
+            body = f"mad.hi.cc.{of} %x, %a, %b, %c; madc.lo.{of} %y, %a, %b, %d;"
+            found = []
+            for p, q, r, s in zip(a, b, c, d):
+                x, y = (signed(p, bits), signed(q, bits)) if kind == "s" else (p, q)
+                found.append((x * y >> bits) % top + r + (p * q % top + s) * top)
+            wide(f"mad.hi.cc and madc.lo.{of}", body, found, 2)
+
+
+wide_sums()
 
 
 def _saturated(value):
@@ -276,3 +315,11 @@ def test_scoped_registers_hide_those_outside():
     body = "mov.u32 %r1, %a;\n{\n.reg .b32 %r1;\nmov.u32 %r1, 7;\nadd.u32 %x, %r1, 1;\n}\nadd.u32 %y, %r1, 0;"
     a = np.arange(32, dtype=np.uint32)
     check(Row("scopes", body, [a], [np.full(32, 8, np.uint32), a]))
+
+
+@on_machine_only
+def test_a_carry_that_nobody_gave_is_refused():
+    a = np.arange(32, dtype=np.uint32)
+    for body in ("addc.u32 %x, %a, %a;", "setp.eq.u32 %p, %a, 1;\n@%p add.cc.u32 %x, %a, %a;"):
+        with pytest.raises(ptx.Unsupported, match="carry"):
+            check(Row("carry", body, [a], [a]))

@@ -39,6 +39,26 @@ def multiply_high(a, b):
     return high.view(a.dtype)
 
 
+def carried(a, b, carry=None):
+    """a + b and what was carried in, unsigned; and what is carried out, 0 or 1 of the same type."""
+    total = a + b
+    out = total < a
+    if carry is not None:
+        total = total + carry
+        out = out | (total < carry)
+    return total, out.astype(total.dtype)
+
+
+def borrowed(a, b, borrow=None):
+    """a - b less what was borrowed, unsigned; and what is borrowed, 0 or 1 of the same type."""
+    total = a - b
+    out = a < b
+    if borrow is not None:
+        out = out | (total < borrow)
+        total = total - borrow
+    return total, out.astype(total.dtype)
+
+
 def saturated(x, to):
     """Integer x of any type into the range of `to`."""
     bounds = np.iinfo(to)

@@ -59,6 +59,7 @@ class Lowering:
         guard: the condition of the instruction in hand, as an expression; None for none.
         condition: the same with the block's mask.
         special: function name -> expression of a special register, or None if it is unknown.
+        carry: the expression of the carry flag, where the block in hand has set it.
     """
 
     def __init__(self, kernel: Kernel, special: Callable[[str], Optional[str]]):
@@ -66,6 +67,7 @@ class Lowering:
         self.bits: List[int] = []
         self.guard: Optional[str] = None
         self.condition: Optional[str] = None
+        self.carry: Optional[str] = None
         self.namespace: Dict[str, Any] = dict(NAMESPACE)
         self._index: Dict[str, int] = {}
         self._constants: Dict[Tuple[str, Any], str] = {}
@@ -104,6 +106,7 @@ class Lowering:
         first, end = self.kernel.blocks[number]
         instructions = self.kernel.instructions[first:end]
         self._lines, self._defined, self._temporaries = [], set(), 0
+        self.carry = None
         self._local = self._local_registers(number, instructions)
         ended = False
         for instruction in instructions:

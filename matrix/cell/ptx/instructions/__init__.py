@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     asynchronous,
     bits,
     blackwell,
+    carries,
     compare,
     control,
     convert,

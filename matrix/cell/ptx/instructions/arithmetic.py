@@ -5,6 +5,7 @@ Approximate instructions are computed accurately: kinder than the device, whose 
 
 from ..lowering import check_modifiers, lowers
 from ..types import RAW, RAW_NAME, type_of
+from .carries import with_carry
 
 _PACKED = {
     "f16x2": ("floats.halves_f16", "floats.pack_f16"),
@@ -101,9 +102,10 @@ def add(low, instruction):
     sign = "+" if instruction.name == "add" else "-"
     type_name = instruction.modifiers[-1]
     kind = type_of(type_name).kind
-    check_modifiers(instruction, ("ftz", "sat", "cc") + _ROUNDINGS)
     if "cc" in instruction.modifiers:
-        raise instruction.unsupported("carry")
+        with_carry(low, instruction)
+        return
+    check_modifiers(instruction, ("ftz", "sat") + _ROUNDINGS)
     if kind in "us":
         a, b = _operands(low, instruction, type_name)
         if "sat" in instruction.modifiers:
@@ -184,6 +186,9 @@ def mad(low, instruction):
     bits, kind = type_of(type_name)
     if kind == "f":
         fma(low, instruction)
+        return
+    if "cc" in instruction.modifiers:
+        with_carry(low, instruction)
         return
     found = check_modifiers(instruction, ("wide", "lo", "hi", "sat"))
     if "sat" in found:
