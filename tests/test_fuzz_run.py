@@ -197,7 +197,9 @@ def test_an_interrupted_run_keeps_what_it_has(column, tmp_path):
     code = f"import sys; from crosswarp.reports import cli; sys.exit(cli.main({words!r}))"
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     run = subprocess.Popen(
-        [sys.executable, "-c", code], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ
+        [sys.executable, "-c", code], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ,
+        # A job that a shell put into the background ignores Ctrl-C, and so do its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     file = Path(tmp_path, "fuzz/seed-1/cells.jsonl")
     ends = time.monotonic() + 60

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from crosswarp.compat.install import wanted_shims
+from crosswarp.matrix.facts import issues
 
 pytestmark = pytest.mark.integration
 
@@ -165,7 +166,10 @@ def test_nothing_is_red_shimmed(founding):
         for cell in founding[1]
         if cell["mode"] == "shimmed" and cell["outcome"] not in ("pass", "unsupported")
     ]
-    assert red == []
+    # Those that no shim can heal are known, and the kernels that show one are there for nothing else.
+    unhealed = {issue.id for issue in issues.load() if not issue.shim}
+    shows_one = {path.stem for path in (ROOT / "kernels/known_issues").glob("*.py")}
+    assert {c["issue"] for c in red} <= unhealed and {c["kernel"] for c in red} <= shows_one, red
 
 
 def test_layer_norm_fails_to_bind_on_2_3_1_only(founding, outcomes):

@@ -62,6 +62,8 @@ def watching(tmp_path):
                     cwd=tmp_path,
                     env={**environ, "FAKE_SCRIPT": str(path)},
                     start_new_session=True,
+                    # A job that a shell put into the background ignores Ctrl-C, and so do its children.
+                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                 )  # fmt: skip
             )
         return begun[0]

@@ -177,7 +177,7 @@ def confirmed(suspect: Suspect, program: Program, place: Place, workers: Workers
         return Suspect(suspect.kind, suspect.bad, suspect.good, "not slow once more")
     if suspect.kind != judging.NUMBERS:
         again = workers.run(place, program, suspect.bad.target)
-        if (again.outcome, again.fingerprint) == (suspect.bad.outcome, suspect.bad.fingerprint):
+        if again.outcome == suspect.bad.outcome and again.fingerprint == suspect.bad.fingerprint:
             return suspect
         return Suspect(suspect.kind, suspect.bad, suspect.good, "another end once more")
     if suspect.doubt != "no second witness":

@@ -168,5 +168,9 @@ def test_whatever_triton_moves_the_rest_is_installed_and_taken_back(in_fork, mon
     count, problems, left_out = in_fork(run)
     assert problems == []
     assert count > 50
-    # This one needs nothing of a Triton that has it, and of another what only that one has.
-    assert {name for name, times in left_out.items() if not times} <= {"constexpr_function"}
+    # constexpr_function needs nothing of a Triton that has it, and of another what only that one has; attrs_descriptor
+    # is for another torch.
+    assert {name for name, times in left_out.items() if not times} <= {
+        "constexpr_function",
+        "attrs_descriptor",
+    }

@@ -145,6 +145,9 @@ def test_each_shim_by_itself_replaces_what_it_says_or_nothing(in_fork, monkeypat
     only = [shim for shim in compat.all_shims() if shim.name == name]
     monkeypatch.setattr(installing, "all_shims", lambda: only)
     inside = in_window(only[0].window, VERSION)
+    if name == "attrs_descriptor":
+        # A later torch does without: the shim leaves Triton alone beside it.
+        inside = inside and in_window("<2.7", torch.__version__)
 
     def run():
         if inside:
