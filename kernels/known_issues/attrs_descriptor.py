@@ -1,6 +1,5 @@
 """A kernel compiled ahead of its launch, by what torch before 2.7 tells Triton of its arguments, as inductor does."""
 
-import importlib
 from typing import Any
 
 import torch
@@ -18,9 +17,9 @@ def _double_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
 
 def _described(divisible):
     # Where torch 2.6 looks, in this order.
-    described: Any = vars(importlib.import_module("triton.backends.compiler")).get(
-        "AttrsDescriptor"
-    )
+    from triton.backends import compiler
+
+    described: Any = getattr(compiler, "AttrsDescriptor", None)
     if described is None:
         from triton.compiler.compiler import AttrsDescriptor
 
