@@ -290,6 +290,12 @@ for kind in "us":
     row(f"min.{kind}16x2", lambda a, b, s=kind == "s": _halves(a, b, min, s), 32, target="sm_90")
     row(f"add.{kind}16x2", lambda a, b: _halves(a, b, int.__add__, False), 32, target="sm_90")
 
+# With .relu what is negative is nothing: sm_90 has it for a maximum with 0.
+for name, function in (("max", max), ("min", min)):
+    relu = lambda a, b, of=function: max(of(a, b), 0)  # noqa: E731
+    row(f"{name}.relu.s32", relu, 32, is_signed=True, target="sm_90")
+    row(f"{name}.relu.s16x2", lambda a, b, of=relu: _halves(a, b, of, True), 32, target="sm_90")
+
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_integers(row):

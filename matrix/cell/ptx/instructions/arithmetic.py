@@ -264,15 +264,21 @@ def extreme(low, instruction):
     found = check_modifiers(instruction, ("ftz", "NaN", "xorsign", "abs", "relu"))
     if found & {"xorsign", "abs"}:
         raise instruction.unsupported()
+    relu = "relu" in found
+    if kind in ("u", "s", "u16x2", "s16x2") and relu and type_name not in ("s32", "s16x2"):
+        raise instruction.unsupported()
     if kind in "us":
         a, b = _operands(low, instruction, type_name)
-        low.write(instruction.operands[0], f"np.{which}({a}, {b})", type_name)
+        value = f"np.{which}({a}, {b})"
+        low.write(instruction.operands[0], f"np.maximum({value}, 0)" if relu else value, type_name)
         return
     if kind in ("u16x2", "s16x2"):
         a, b = (
             f"integers.halves_u16({low.read(o, 'b32')}, '{kind}')" for o in instruction.operands[1:]
         )
-        low.write(instruction.operands[0], f"integers.pack_u16(np.{which}({a}, {b}))", "b32")
+        value = f"np.{which}({a}, {b})"
+        value = f"np.maximum({value}, 0)" if relu else value
+        low.write(instruction.operands[0], f"integers.pack_u16({value})", "b32")
         return
     values = _operands(low, instruction, type_name)
     function = f"floats.{which}{'_nan' if 'NaN' in found else ''}"
