@@ -7,6 +7,7 @@ import inspect
 import re
 from pathlib import Path
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.cell.fuzzing import data
 from crosswarp.matrix.fuzzing import triage
 from crosswarp.matrix.fuzzing.judging import NUMBERS, SLOW
@@ -130,7 +131,11 @@ def draft(finding: Finding) -> str:
     bad = finding.suspect.bad
     outcome = "mismatch" if finding.kind == NUMBERS else bad.outcome
     name = module_name(finding)
-    releases = sorted({cell.column.removeprefix("triton-") for cell in finding.bad})
+    # Of an interpreter at hand the column is here-triton-3.6.0.
+    releases = sorted(
+        {versions.of_column(cell.column) or cell.column for cell in finding.bad},
+        key=versions.sort_key,
+    )
     fingerprint = re.sub(r"([\\.^$*+?{}\[\]|()'\"])", ".", bad.fingerprint)
     lanes = (
         '["emulate", "device"]' if finding.kind == NUMBERS else '["compile", "emulate", "device"]'
