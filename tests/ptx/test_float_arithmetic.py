@@ -7,7 +7,9 @@ import exact
 import numpy as np
 import pytest
 from exact import BF16, F16, F32, F64
-from running import Row, check
+from running import Row, check, on_machine_only
+
+from crosswarp.matrix.cell import ptx
 
 ROWS = []
 
@@ -289,3 +291,40 @@ def test_logarithm_and_hyperbolic_tangent_near_the_truth():
                     1,
                 )
             )
+
+
+def _pairs(seed):
+    """Two floats a lane, as 64 bits: small ones, and denormals among them."""
+    random = np.random.default_rng(seed)
+    found = random.standard_normal((256, 2)).astype(np.float32)
+    found[::3] *= np.float32(2.0**-126)
+    found[::7, 0] = np.float32(1e-40)
+    return found
+
+
+def _flushed(x):
+    tiny = np.abs(x) < np.float32(2.0**-126)
+    return np.where(tiny, np.copysign(np.float32(0), x), x).astype(np.float32)
+
+
+@pytest.mark.parametrize("ftz", ["", ".ftz"])
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "fma"])
+def test_pairs_of_floats(name, ftz):
+    a, b, c = (_pairs(seed) for seed in (1, 2, 3))
+    way = _flushed if ftz else lambda x: x
+    x, y, z = (way(part).astype(np.float64) for part in (a, b, c))
+    # A product of two float32 is exact in float64; a sum with a third is not always, so that one is nothing here.
+    z = np.zeros_like(z)
+    exact = {"add": x + y, "sub": x - y, "mul": x * y, "fma": x * y + z}[name]
+    raw = [np.ascontiguousarray(part).view(np.uint64)[:, 0] for part in (a, b)]
+    inputs = [*raw, np.zeros(256, np.uint64)] if name == "fma" else raw
+    body = f"{name}.rn{ftz}.f32x2 %x, {', '.join('%' + 'abc'[i] for i in range(len(inputs)))};"
+    wanted = way(exact.astype(np.float32)).view(np.uint64)[:, 0]
+    check(Row(f"{name}{ftz}.f32x2", body, inputs, [wanted], target="sm_100", version="8.6"))
+
+
+@on_machine_only
+def test_halves_that_are_to_be_flushed_are_refused():
+    a = np.arange(32, dtype=np.uint16)
+    with pytest.raises(ptx.Unsupported, match="halves"):
+        check(Row("ftz", "add.ftz.f16 %x, %a, %a;", [a], [a]))

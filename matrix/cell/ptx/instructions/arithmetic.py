@@ -22,8 +22,11 @@ def _operands(low, instruction, type_name, first=1):
         value = low.read(operand, type_name)
         if type_name in _PACKED:
             value = f"{_PACKED[type_name][0]}({value})"
-        if "ftz" in instruction.modifiers and type_of(type_name).bits == 32 and type_name == "f32":
-            value = f"floats.flush({value})"
+        if "ftz" in instruction.modifiers:
+            if type_name in ("f16", "f16x2"):
+                raise instruction.unsupported("halves are not flushed here")
+            if type_name in ("f32", "f32x2"):
+                value = f"floats.flush({value})"
         found.append(value)
     return found
 
@@ -34,7 +37,7 @@ def _result(low, instruction, type_name, value):
         value = f"floats.clamp01({value})"
     if "relu" in modifiers:
         value = f"floats.relu({value})"
-    if "ftz" in modifiers and type_name == "f32":
+    if "ftz" in modifiers and type_name in ("f32", "f32x2"):
         value = f"floats.flush({value})"
     if type_name in _PACKED:
         low.write(
