@@ -74,7 +74,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """ruff and mypy."""
-    session.install("-e", ".[matrix]", "ruff", "mypy")
+    session.install("-e", ".[matrix,fuzz]", "ruff", "mypy")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     # mypy does not follow setuptools' finder of an editable install, so it gets a folder of links.
