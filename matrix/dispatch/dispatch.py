@@ -24,7 +24,7 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.seed import seed
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running.merge import Merged, merge
-from crosswarp.matrix.running.stops import Stops
+from crosswarp.matrix.running.signals import terminated_as_interrupted
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,8 @@ def _gather(
     say: Callable[[str], None],
     died: dict[str, str],
 ) -> None:
-    stops = Stops()
     try:
-        with stops:
+        with terminated_as_interrupted():
             for task, ended in engine(tasks):
                 why = _kept(folder, ended)
                 done += not why

@@ -128,6 +128,8 @@ class Here:
 
 
 def look(python: Path) -> Here:
+    """What an interpreter has for a suite, by importing it."""
+    python = absolute(python)
     found = _asked(python, _ASK)
     for name in ("triton", "torch"):
         if name not in found:
@@ -151,6 +153,7 @@ def glance(python: Path) -> Here:
 
     It need not have what a suite needs beside them.
     """
+    python = absolute(python)
     found = _asked(python, _GLANCE)
     for name in ("triton", "torch"):
         if name not in found:
@@ -159,6 +162,11 @@ def glance(python: Path) -> Here:
             )
     missing = tuple(found.pop("missing"))
     return Here(python, {name: str(value) for name, value in found.items()}, missing)
+
+
+def absolute(python: Path) -> Path:
+    """Not resolved: an environment's interpreter is a link to another's, and where the link lies makes it one."""
+    return Path(os.path.abspath(python))
 
 
 def _asked(python: Path, question: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crosswarp.matrix.facts.issues import Issue
@@ -12,7 +12,7 @@ from crosswarp.matrix.facts.language_table import Table
 from . import generator, judging, known, languages
 from .choices import Choices
 from .corpus import Corpus
-from .judging import Cell, Suspect
+from .judging import Suspect
 from .places import Place, Workers
 from .program import IllDefined, Program
 
@@ -71,7 +71,7 @@ class Programs:
 
 @dataclass
 class Told:
-    """What `explore` tells while it goes on.
+    """What an exploration tells while it goes on.
 
     Attributes:
         programs, cells: run so far, with those of earlier runs that it goes on with.
@@ -87,80 +87,79 @@ class Told:
     ill_defined: int = 0
 
 
-def explore(
-    programs: Programs,
-    corpus: Corpus,
-    workers: Workers,
-    targets: Collection[str],
-    ends: float,
-    said: Callable[[str], None],
-    told: Told,
-    count: int | None = None,
-) -> Iterator[tuple[Program, int, list[Cell], list[Suspect]]]:
-    """Run programs until `ends` of `time.monotonic`, or `count` of them, and yield each that shows something.
+@dataclass
+class Exploration:
+    """Runs programs in every place, and keeps in the corpus what became of them."""
 
-    A batch that is not done in time is judged as far as it came; it is gone on with by the next run.
-    """
-    first = 0
-    while (count is None or first < count) and time.monotonic() < ends:
-        numbers = range(first, first + BATCH if count is None else min(first + BATCH, count))
-        batch = {}
+    programs: Programs
+    corpus: Corpus
+    workers: Workers
+    targets: Collection[str]
+    said: Callable[[str], None]
+    told: Told = field(default_factory=Told)
+
+    def until(
+        self, ends: float, count: int | None = None
+    ) -> Iterator[tuple[Program, int, list[Suspect]]]:
+        """Run programs until `ends` of `time.monotonic`, or `count` of them, and yield each that shows something.
+
+        A batch that is not done in time is judged as far as it came; it is gone on with by the next run.
+        """
+        first = 0
+        while (count is None or first < count) and time.monotonic() < ends:
+            numbers = range(first, first + BATCH if count is None else min(first + BATCH, count))
+            first = numbers.stop
+            batch = dict(self._batch(numbers))
+            done = self._run(batch, ends)
+            for number, program in batch.items():
+                suspects = self._judged(number)
+                if suspects:
+                    yield program, number, suspects
+            if done:
+                self.corpus.mark(batch)
+            self.said(f"{self.told.programs} programs, {self.told.cells} cells")
+
+    def _batch(self, numbers: Iterable[int]) -> Iterator[tuple[int, Program]]:
         for number in numbers:
             try:
-                batch[number] = programs(number)
+                yield number, self.programs(number)
             except IllDefined:
-                told.ill_defined += 1
-        first = numbers.stop
-        done = _through(batch, programs, corpus, workers, targets, ends, said, told)
-        for number, program in batch.items():
-            cells = corpus.cells(number, [place.column for place in programs.places])
-            told.programs += bool(cells)
-            told.cells += len(cells)
-            told.unsupported += sum(cell.outcome == "unsupported" for cell in cells)
-            told.refused += bool(cells) and all(cell.refused for cell in cells)
-            suspects = [] if number in corpus.judged else judging.judge(cells)
-            if suspects:
-                yield program, number, cells, suspects
-        if done:
-            corpus.mark(batch)
-        said(f"{told.programs} programs, {told.cells} cells")
+                self.told.ill_defined += 1
 
+    def _run(self, batch: Mapping[int, Program], ends: float) -> bool:
+        """Each column runs all that it has not run of the batch, before the next begins. Whether all of it ran."""
+        for place in self.programs.places:
+            language = self.programs.language([place])
+            began, done = time.monotonic(), 0
+            for number, program in batch.items():
+                for target in sorted(self.targets) if program.needs <= language else ():
+                    if self.corpus.has(number, place.column, target):
+                        continue
+                    if time.monotonic() >= ends:
+                        return False
+                    done += self._ran(place, number, program, target)
+            if done:
+                self.said(f"  {place.column}: {done} cells in {time.monotonic() - began:.0f} s")
+        return True
 
-def _through(
-    batch: dict[int, Program],
-    programs: Programs,
-    corpus: Corpus,
-    workers: Workers,
-    targets: Collection[str],
-    ends: float,
-    said: Callable[[str], None],
-    told: Told,
-) -> bool:
-    """Each column runs all that it has not run of the batch, before the next begins. Returns whether all of it ran."""
-    for place in programs.places:
-        left = [
-            (number, target)
-            for number, program in batch.items()
-            if program.needs <= programs.language([place])
-            for target in sorted(targets)
-            if not corpus.has(number, place.column, target)
-        ]
-        began, done = time.monotonic(), 0
-        for number, target in left:
-            if time.monotonic() >= ends:
-                return False
-            if not workers.compiles(place, target):
-                continue
-            try:
-                corpus.add(number, workers.run(place, batch[number], target))
-            except IllDefined:
-                told.ill_defined += 1
-                continue
-            done += 1
-        if done:
-            seconds = time.monotonic() - began
-            said(f"  {place.column}: {done} cells in {seconds:.0f} s")
-    return True
+    def _ran(self, place: Place, number: int, program: Program, target: str) -> bool:
+        if not self.workers.compiles(place, target):
+            return False
+        try:
+            self.corpus.add(number, self.workers.run(place, program, target))
+        except IllDefined:
+            self.told.ill_defined += 1
+            return False
+        return True
+
+    def _judged(self, number: int) -> list[Suspect]:
+        """What the cells of a program show, unless an earlier run has judged it."""
+        cells = self.corpus.cells(number, [place.column for place in self.programs.places])
+        self.told.programs += bool(cells)
+        self.told.cells += len(cells)
+        self.told.unsupported += sum(cell.outcome == "unsupported" for cell in cells)
+        self.told.refused += bool(cells) and all(cell.refused for cell in cells)
+        return [] if number in self.corpus.judged else judging.judge(cells)
 
 
 def confirmed(suspect: Suspect, program: Program, place: Place, workers: Workers) -> Suspect:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
@@ -73,7 +72,7 @@ def python_at_hand(environ: Mapping[str, str]) -> Path | None:
     active = Path(environ.get("VIRTUAL_ENV", "")) / "bin" / "python"
     if environ.get("VIRTUAL_ENV") and active.is_file():
         if any(active.parent.parent.glob("lib/python3*/site-packages/triton/__init__.py")):
-            return Path(os.path.abspath(active))
+            return active
     return None
 
 

@@ -1,12 +1,15 @@
-"""Ctrl-C and SIGTERM as a flag that the run looks at, where it can stop in good order.
+"""Ctrl-C and SIGTERM, alike: CI systems send the one, people the other.
 
-An exception out of nowhere could fall between reading a record and storing it. CI systems send SIGTERM, people Ctrl-C.
+A run has a flag that it looks at where it can stop in good order, because an exception out of nowhere could fall
+between reading a record and storing it. What keeps no records of its own gets the exception.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 
@@ -35,3 +38,16 @@ class StopRequested:
 
     def _ask(self, number: int, frame: object) -> None:
         self._asked = True
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt as well."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

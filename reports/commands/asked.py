@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,7 +89,7 @@ def at_hand(options: argparse.Namespace) -> Here:
     """What --here runs. Raises UsageError where columns are named as well."""
     if options.columns:
         raise UsageError("--here runs one column, the interpreter at hand. Leave out --columns.")
-    return here.look(Path(os.path.abspath(options.here)))
+    return here.look(options.here)
 
 
 def words(options: argparse.Namespace) -> list[str]:

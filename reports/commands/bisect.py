@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 import traceback
@@ -141,7 +140,7 @@ def _judge_here(options: argparse.Namespace, argv: Sequence[str]) -> int:
             raise UsageError(
                 "--here judges one interpreter. Leave out --good, --bad, --wheels and --index."
             )
-        looked = here.look(Path(os.path.abspath(options.here)))
+        looked = here.look(options.here)
         with trials.trial(options, argv, lambda column, say: looked, True) as (trial, known):
             seen = trial(looked.column)
     except Cancelled:

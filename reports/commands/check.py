@@ -32,6 +32,7 @@ from crosswarp.matrix.signatures import given, infer, kinds, source
 from crosswarp.reports.commands.options import (
     add_files,
     add_here,
+    add_numbers,
     add_work,
     check_work,
     column_table,
@@ -100,14 +101,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     limits.add_argument(
         "--jobs", type=positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
     )
-    for name, default, metavar, meaning in (
+    add_numbers(
+        limits,
         ("time-limit", 120, "S", "for one configuration (120)"),
         ("memory-limit", 6000, "MB", "for one compilation (6000)"),
         ("column-limit", 3600, "S", "for one environment (3600)"),
-    ):
-        limits.add_argument(
-            f"--{name}", type=positive, default=default, metavar=metavar, help=meaning
-        )
+    )
     parser.add_argument("--format", choices=check_text.FORMATS, default="text", help="(text)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write it there instead")
     add_work(parser, "environments, caches and logs (.crosswarp)")
@@ -296,8 +295,7 @@ def _at_hand(options: argparse.Namespace, others: bool) -> here.Here | None:
     """The environment at hand, with its Triton; None where there is none and `others` are to be built."""
     python = options.here or check_run.python_at_hand(os.environ)
     if python is not None:
-        # Not resolved: an environment's interpreter is a link to another's.
-        return here.glance(Path(os.path.abspath(python)))
+        return here.glance(python)
     if others:
         return None
     raise UsageError(

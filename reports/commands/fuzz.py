@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -16,11 +15,12 @@ from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, Cancelled, U
 from crosswarp.matrix.facts import columns, language_table, selection, targets
 from crosswarp.matrix.fuzzing import places
 from crosswarp.matrix.fuzzing.corpus import Corpus, Settings
-from crosswarp.matrix.fuzzing.exploring import Programs, Told, explore
+from crosswarp.matrix.fuzzing.exploring import Exploration, Programs, Told
 from crosswarp.matrix.fuzzing.places import Place, Workers
 from crosswarp.matrix.fuzzing.triage import Finding, Triage
 from crosswarp.reports.commands.options import (
     add_files,
+    add_numbers,
     add_work,
     check_work,
     column_table,
@@ -74,15 +74,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="leave out nothing that is known, and tell of it as if it were new",
     )  # fmt: skip
     limits = parser.add_argument_group("limits")
-    for name, default, metavar, meaning in (
+    add_numbers(
+        limits,
         ("time-limit", 60, "S", "for one program (60)"),
         ("memory-limit", 6000, "MB", "for one program (6000)"),
         ("shrink-seconds", 120, "S", "to make one finding smaller (120)"),
         ("shrink-programs", 400, "N", "that are tried to make one finding smaller (400)"),
-    ):
-        limits.add_argument(
-            f"--{name}", type=positive, default=default, metavar=metavar, help=meaning
-        )
+    )
     add_work(parser, "environments, programs and findings (.crosswarp)")
     add_files(parser, "columns", "targets", "issues")
 
@@ -119,7 +117,8 @@ def _explore(
         options.seed, tuple(place.column for place in programs.places), tuple(triage.targets),
         everything=options.everything,
     )  # fmt: skip
-    corpus, told, began = Corpus(folder, settings), Told(), time.monotonic()
+    corpus, began = Corpus(folder, settings), time.monotonic()
+    exploration = Exploration(programs, corpus, workers, triage.targets, _say)
     before = corpus.count
     triage.keys.update(corpus.causes())
     if before:
@@ -127,8 +126,7 @@ def _explore(
     new: list[Finding] = []
     ends = began + 60 * options.minutes
     try:
-        found = explore(programs, corpus, workers, triage.targets, ends, _say, told, options.programs)  # fmt: skip
-        for program, number, _, suspects in found:
+        for program, number, suspects in exploration.until(ends, options.programs):
             of_program = triage(number, program, suspects)
             corpus.keep_causes(triage.keys)
             for finding in of_program:
@@ -138,11 +136,11 @@ def _explore(
                 if not finding.issue:
                     new.append(finding)
     except KeyboardInterrupt:
-        _ended(told, triage, corpus.count - before, time.monotonic() - began)
+        _ended(exploration.told, triage, corpus.count - before, time.monotonic() - began)
         raise Cancelled(
             f"Cancelled. What had finished is in {folder}; the same command goes on there."
         ) from None
-    _ended(told, triage, corpus.count - before, time.monotonic() - began)
+    _ended(exploration.told, triage, corpus.count - before, time.monotonic() - began)
     if new:
         print(f"{len(new)} new: {', '.join(one.name for one in new)}")
     return EXIT_UNEXPECTED if new else EXIT_EXPECTED
@@ -189,8 +187,7 @@ def _at_hand(options: argparse.Namespace) -> list[Place]:
         raise UsageError("--here and --columns exclude each other: name interpreters, or columns.")
     found: list[Place] = []
     for python in options.here:
-        # Not resolved: an environment's interpreter is a link to another's.
-        one = here.glance(Path(os.path.abspath(python)))
+        one = here.glance(python)
         name = one.column.id
         if name in {place.column for place in found}:
             name = f"{name}-{len(found) + 1}"

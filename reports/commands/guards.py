@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,11 +26,11 @@ from crosswarp.matrix.running.guard_run import Trial
 from crosswarp.matrix.running.libraries import Library, LibraryFile
 from crosswarp.reports.commands.options import (
     add_files,
+    add_numbers,
     add_work,
     check_work,
     column_table,
     known_issues,
-    positive,
     target_table,
     write_out,
 )
@@ -77,19 +76,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--lane", choices=LANES, default="compile", help="(compile)")
     parser.add_argument("--mode", choices=MODES, default="bare", help="(bare)")
-    for name, default, metavar, meaning in (
-        (
-            "configurations",
-            2,
-            "N",
-            "to which an autotuned kernel of an op is limited; 0 for all (2)",
-        ),
+    parser.add_argument(
+        "--configurations", type=int, default=2, metavar="N",
+        help="to which an autotuned kernel of an op is limited; 0 for all (2)",
+    )  # fmt: skip
+    add_numbers(
+        parser,
         ("time-limit", 120, "S", "for one case (120)"),
         ("memory-limit", 6000, "MB", "for one compilation (6000)"),
         ("column-limit", 7200, "S", "for one column (7200)"),
-    ):
-        kind = int if name == "configurations" else positive
-        parser.add_argument(f"--{name}", type=kind, default=default, metavar=metavar, help=meaning)
+    )
     parser.add_argument("--exclude", action="append", metavar="GLOB,..", help="files to leave out")
     parser.add_argument("--format", choices=guards_text.FORMATS, default="text", help="(text)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write it there instead")
@@ -202,7 +198,7 @@ def _columns(options: argparse.Namespace, table: Sequence[Column]) -> list[tuple
         if options.columns:
             raise UsageError("--here and --columns: name environments in one way.")
         # Not resolved: an environment's interpreter is a link to another's.
-        looked = [here.look(Path(os.path.abspath(python))) for python in options.here]
+        looked = [here.look(python) for python in options.here]
         return [(one.column, one) for one in looked]
     check_work(options.work)
     prepare = Builder((options.work / "envs").absolute(), table, Uv(), say=_say)

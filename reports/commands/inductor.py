@@ -27,6 +27,7 @@ from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare, Runner
 from crosswarp.reports.commands.options import (
     add_files,
+    add_numbers,
     add_store,
     add_work,
     check_work,
@@ -104,12 +105,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--jobs", type=positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
     )
-    for name, default, metavar, meaning in (
+    add_numbers(
+        how,
         ("time-limit", 300, "S", "for one program, or one configuration (300)"),
         ("memory-limit", 6000, "MB", "for one compilation (6000)"),
         ("column-limit", 7200, "S", "for one environment (7200)"),
-    ):
-        how.add_argument(f"--{name}", type=positive, default=default, metavar=metavar, help=meaning)
+    )
     add_work(parser, "environments, kernels, caches and logs (.crosswarp)")
     add_files(parser, "columns", "targets", "issues")
     add_store(parser)
@@ -167,12 +168,7 @@ def _environments(
                 f"environment built (--columns {_NEWEST}; 3 to 5 GB)."
             )
         pythons = [found]
-    return [_at_hand(one) for one in pythons], built
-
-
-def _at_hand(python: Path) -> here.Here:
-    # Not resolved: an environment's interpreter is a link to another's.
-    return here.glance(Path(os.path.abspath(python)))
+    return [here.glance(one) for one in pythons], built
 
 
 @dataclass(frozen=True)
@@ -193,7 +189,7 @@ class _Command:
     def write(self) -> int:
         """Have each torch write the kernels; 0 where there are some."""
         if self.options.torch:
-            at_hand: Sequence[here.Here] = [_at_hand(one) for one in self.options.torch]
+            at_hand: Sequence[here.Here] = [here.glance(one) for one in self.options.torch]
             built: Sequence[columns.Column] = []
         else:
             at_hand, built = self.at_hand[:1], [] if self.at_hand else self.built[:1]

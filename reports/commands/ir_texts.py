@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from crosswarp.matrix.environments import here
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import columns, targets
 from crosswarp.matrix.facts.columns import Column
@@ -114,5 +114,4 @@ def _python(text: str) -> tuple[str, Path]:
         raise UsageError(
             f'--ir-python "{text}": write COLUMN=PYTHON with an interpreter that is there.'
         )
-    # Not resolved: what makes an environment of it is where the link lies.
-    return column, Path(os.path.abspath(python))
+    return column, here.absolute(Path(python))

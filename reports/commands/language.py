@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -32,10 +31,10 @@ from crosswarp.matrix.running.run import Prepare
 from crosswarp.reports.commands.options import (
     add_files,
     add_here,
+    add_numbers,
     add_work,
     check_work,
     column_table,
-    positive,
 )
 from crosswarp.reports.findings import language_view
 from crosswarp.reports.text import escape
@@ -74,15 +73,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     does.add_argument("--no-run", action="store_true", help="run nothing: show what the table says")
     add_here(does, "ask the interpreter at hand (or the one named), and show it beside the table")
-    for name, default, metavar, meaning in (
+    add_numbers(
+        parser,
         ("time-limit", 60, "S", "for one probe (60)"),
         ("memory-limit", 6000, "MB", "for one probe (6000)"),
         ("column-limit", 3600, "S", "for one lane of a column (3600)"),
         ("jobs", None, "N", "lanes of columns at a time (default: the CPUs at hand)"),
-    ):
-        parser.add_argument(
-            f"--{name}", type=positive, default=default, metavar=metavar, help=meaning
-        )
+    )
     add_work(parser)
     add_files(parser, "columns")
     parser.add_argument(
@@ -143,7 +140,7 @@ def _asker(
 ) -> tuple[language_run.Asker, Sequence[Column]]:
     prepare: Prepare
     if options.here:
-        prepare = here.look(Path(os.path.abspath(options.here)))
+        prepare = here.look(options.here)
         listed = [prepare.column]
     else:
         table = column_table(options)

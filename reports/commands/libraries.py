@@ -19,6 +19,7 @@ from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Runner
 from crosswarp.reports.commands.options import (
     add_files,
+    add_numbers,
     add_work,
     check_work,
     column_table,
@@ -48,14 +49,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("ops", "names of ops (default: all)"),
     ):
         parser.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
-    for name, default, metavar, meaning in (
-        ("configurations", 2, "N", "to which an autotuned kernel is limited; 0 for all (2)"),
+    parser.add_argument(
+        "--configurations", type=int, default=2, metavar="N",
+        help="to which an autotuned kernel is limited; 0 for all (2)",
+    )  # fmt: skip
+    add_numbers(
+        parser,
         ("time-limit", 300, "S", "for one op (300)"),
         ("memory-limit", 6000, "MB", "for one compilation (6000)"),
         ("column-limit", 7200, "S", "for one column (7200)"),
-    ):
-        kind = int if name == "configurations" else positive
-        parser.add_argument(f"--{name}", type=kind, default=default, metavar=metavar, help=meaning)
+    )
     parser.add_argument("--jobs", type=positive, metavar="N", help="ops at a time")
     parser.add_argument(
         "--resume",

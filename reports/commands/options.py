@@ -99,6 +99,14 @@ def add_limits(group: argparse._ActionsContainer) -> None:
     )
 
 
+def add_numbers(group: argparse._ActionsContainer, *rows: tuple[str, int | None, str, str]) -> None:
+    """An option for each row: its name without dashes, what it is by default, its metavar and its meaning."""
+    for name, default, metavar, meaning in rows:
+        group.add_argument(
+            f"--{name}", type=positive, default=default, metavar=metavar, help=meaning
+        )
+
+
 def alone(options: argparse.Namespace) -> int:
     """Seconds of `--time-limit-alone`."""
     given = options.time_limit_alone

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -124,9 +123,7 @@ def _pythons(options: argparse.Namespace) -> list[Path]:
     if options.here:
         if options.columns:
             raise UsageError("--here and --columns: name environments in one way.")
-        # Not resolved: an environment's interpreter is a link to another's.
-        pythons = [Path(os.path.abspath(python)) for python in options.here]
-        return [here.look(python).python for python in pythons]
+        return [here.look(python).python for python in options.here]
     if not options.columns:
         raise UsageError("--probe: name the environments, with --here PYTHON or --columns.")
     check_work(options.work)

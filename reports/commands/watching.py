@@ -14,7 +14,7 @@ from pathlib import Path
 
 from crosswarp import compat, kernels
 from crosswarp.matrix.errors import EXIT_CANCELLED, UsageError
-from crosswarp.matrix.running.stops import Stops
+from crosswarp.matrix.running.signals import terminated_as_interrupted
 from crosswarp.reports.commands import dispatched
 
 # Seconds that a run has to come to a good end in, once it is cancelled.
@@ -53,7 +53,7 @@ def run(suite: Path | None, argv: Sequence[str]) -> int:
     # argparse takes what is left of a long option that no other begins with.
     words = [word for word in argv if not ("--watch".startswith(word) and word.startswith("--w"))]
     try:
-        with Stops():
+        with terminated_as_interrupted():
             while True:
                 seen = _look(folders)
                 _once([sys.executable, *dispatched.COMMAND, *words])

@@ -205,7 +205,7 @@ def column_of(text: str, work: Path, uv: Uv) -> tuple[Prepare, Column]:
     """``triton-3.6.0``, which crosswarp builds, or ``triton-3.6.0=PYTHON`` at hand."""
     name, _, python = text.partition("=")
     if python:
-        found = here.look(Path(os.path.abspath(python)))
+        found = here.look(Path(python))
         return found, found.column
     table = columns.load()
     return Builder(work / "envs", table, uv, say=print), columns.choose(table, [name])[0]

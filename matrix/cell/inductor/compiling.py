@@ -78,7 +78,7 @@ def run(program: Program, device: str = "cpu", compile_kernels: bool = False) ->
     done = Compiled()
     function, inputs = program.make()
     patches = Patches()
-    settings = {**pretending.settings(torch.__version__), **_known(config, program.config)}
+    settings = {**pretending.settings(), **_known(config, program.config)}
     try:
         _watch_kernels(done.kernels, compile_kernels, patches)
         with config.patch(settings), _wrappers(patches) as codes:

@@ -221,7 +221,7 @@ REPLACED: Tuple[Replaced, ...] = (
 )
 
 
-def settings(version: str) -> dict:
+def settings() -> dict:
     """What ``torch._inductor.config`` is patched with: one process, nothing kept, nothing launched past Triton."""
     wanted = {
         "compile_threads": 1,
