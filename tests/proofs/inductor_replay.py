@@ -79,7 +79,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--written", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--columns", type=_column, nargs="*", default=[], metavar="TRITON=PATH")
-    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--python", default=sys.executable, help="whose torch it is (this one)")
+    parser.add_argument("--work", type=Path, help="caches and logs (OUT/work)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
         "--seconds", type=float, default=500, help="until nothing more begins (500)"
@@ -161,7 +162,8 @@ def _run(
     cases = sorted({one.case for one in cells})
     command = [
         sys.executable, "-m", "crosswarp.reports.cli", "run", "--suite", str(suite), "--here", options.python,
-        "--work", str(options.out / "work" / column.name), "--store", str(options.out / f"{column.name}.db"),
+        "--work", str((options.work or options.out / "work") / column.name),
+        "--store", str(options.out / f"{column.name}.db"),
         "--lanes", lane, "--modes", mode, "--targets", ",".join(sorted({one.target for one in cells})),
         "--kernels", ",".join(sorted({one.kernel for one in cells})),
         "--jobs", str(options.jobs), "--time-limit", str(options.time_limit), "--time-limit-alone", "0",

@@ -134,13 +134,15 @@ def _prepared(
 
     torch.set_num_threads(1)
     patches = Patches()
-    if spec["inductor"].get("device") is None:
+    virtual = spec["inductor"].get("device") is None
+    if virtual:
         from . import pretending
 
         pretending.pretend(Target.from_table(target, spec["targets"][target]), patches)
     from . import asked, compiling
 
-    compiling.warm()
+    # A process that has woken a GPU cannot be forked.
+    compiling.warm(generate=virtual)
     found, lacking = asked.programs(spec["inductor"], torch.__version__)
     return {f"inductor_{name}": program for name, program in found.items()}, lacking, patches
 
