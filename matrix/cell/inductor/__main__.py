@@ -39,6 +39,8 @@ def main(arguments: List[str]) -> int:
     os.environ.update(specification.limits(spec))
     # Of torch's own: beside Triton's cache, so that nothing of it stays in a folder for temporary files.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(spec["cache"]) / "inductor")
+    # Or else some releases start a pool of processes as they are imported, of which each imports torch once more.
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     os.environ.pop("TRITON_INTERPRET", None)
     stream = Stream(spec["records"])
