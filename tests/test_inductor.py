@@ -86,7 +86,13 @@ def test_helpers_of_two_torches_have_two_names():
 def test_our_programs_are_known_without_torch():
     found = inductor_run.own_programs()
     assert len(found) >= 30
-    assert {"layer_norm", "adam_foreach", "matmul_template", "embedding"} <= set(found)
+    assert {
+        "layer_norm",
+        "adam_foreach",
+        "matmul_template",
+        "embedding",
+        "flex_attention_gradients",
+    } <= set(found)
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,12 @@ def _put_back(mapping: Any, key: Any, before: Any) -> None:
         mapping[key] = before
 
 
+def _gradients_of_flex_attention(patches: Patches) -> None:
+    import torch.nn.attention.flex_attention as flex
+
+    patches.set(flex, "_validate_device", lambda *tensors: None)
+
+
 def _no_timing(patches: Patches) -> None:
     """The first of Triton's choices wins: it is compiled, and its kernel is what the program calls."""
     from torch._inductor import select_algorithm
@@ -211,6 +217,12 @@ REPLACED: Tuple[Replaced, ...] = (
         "the decompositions of embedding and inductor_lookup_seed",
         "their meta kernels hold a device guard in C++ (no NVIDIA driver was found)",
         _decomposed,
+    ),
+    Replaced(
+        ">=2.7",
+        "flex_attention._validate_device",
+        "it refuses gradients on the CPU, where the graph is traced; its kernels are a GPU's",
+        _gradients_of_flex_attention,
     ),
     Replaced(
         ">=2.3",

@@ -41,11 +41,23 @@ def flex_attention():
     """
     from torch.nn.attention.flex_attention import flex_attention as flex
 
-    def biased(score, batch, head, query, key):
-        return torch.where(query >= key, score - 0.1 * (query - key), -math.inf)
-
     def call(q, k, v):
-        return flex(q, k, v, score_mod=biased)
+        return flex(q, k, v, score_mod=_biased)
 
     half: Dict[str, Any] = {"dtype": "bfloat16"}
     return call, [numbers(1, 2, 128, 64, seed=place, **half) for place in range(3)]
+
+
+@program(backward=True, torch=">=2.7")
+def flex_attention_gradients():
+    """The same, with the gradients of all three: the template of the backward pass."""
+    from torch.nn.attention.flex_attention import flex_attention as flex
+
+    def call(q, k, v):
+        return flex(q, k, v, score_mod=_biased)
+
+    return call, [numbers(1, 2, 128, 64, seed=place, grad=True) for place in range(3)]
+
+
+def _biased(score, batch, head, query, key):
+    return torch.where(query >= key, score - 0.1 * (query - key), -math.inf)
