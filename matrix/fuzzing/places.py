@@ -52,7 +52,7 @@ class Workers:
     most: int = 2
     lost: int = 0
     _open: dict[str, Worker] = field(default_factory=dict)
-    _expected: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    _expected: dict[tuple[object, ...], Mapping[str, str]] = field(default_factory=dict)
 
     def run(
         self, place: Place, program: Program, target: str, options: Mapping[str, int] = {}
@@ -63,12 +63,14 @@ class Workers:
             EnvironmentFailed: no worker begins there.
             IllDefined: the program is none.
         """
-        expected = self._expected.get(program.kernel)
+        # All that the answers depend on: two programs may have one kernel and other numbers.
+        key = (program.kernel, *program.numbers.values(), *program.arguments)
+        expected = self._expected.get(key)
         if expected is None:
             expected = digests(answers(program))
             if len(self._expected) > 500:
                 self._expected.clear()
-            self._expected[program.kernel] = expected
+            self._expected[key] = expected
         worker = self.of(place)
         try:
             told = worker.run(program.for_cell(), expected, target, options)
