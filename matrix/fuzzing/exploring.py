@@ -226,7 +226,7 @@ def confirmed(suspect: Suspect, program: Program, place: Place, workers: Workers
         if again.outcome == suspect.bad.outcome and again.fingerprint == suspect.bad.fingerprint:
             return suspect
         return Suspect(suspect.kind, suspect.bad, suspect.good, "another end once more")
-    if suspect.doubt != "no second witness":
+    if suspect.doubt != judging.ONE_WITNESS:
         return suspect
     for warps in (1, 2, 4, 8):
         if warps == program.options["num_warps"]:

@@ -16,6 +16,8 @@ from typing import Any
 SLOWER = 5.0
 SLOW_SECONDS = 5.0
 CRASH, REFUSAL, SLOW, NUMBERS = "crash", "refusal", "slow", "numbers"
+# Why wrong numbers are not to be believed.
+ONE_WITNESS = "no second witness"
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def _wrong(bad: Cell, cells: Sequence[Cell]) -> Suspect:
             NUMBERS, bad, None, "no column has the right numbers: the meaning may be wrong"
         )
     if not any(witness(bad, one) for one in cells):
-        return Suspect(NUMBERS, bad, good, "no second witness")
+        return Suspect(NUMBERS, bad, good, ONE_WITNESS)
     return Suspect(NUMBERS, bad, good)
 
 

@@ -56,7 +56,7 @@ class Workers:
     lost: int = 0
     _interrupted: bool = False
     _open: dict[str, Worker] = field(default_factory=dict)
-    _expected: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    _expected: dict[tuple[object, ...], Mapping[str, str]] = field(default_factory=dict)
 
     def run(
         self, place: Place, program: Program, target: str, options: Mapping[str, int] = {}
@@ -67,12 +67,14 @@ class Workers:
             EnvironmentFailed: no worker begins there.
             IllDefined: the program is none.
         """
-        expected = self._expected.get(program.kernel)
+        # All that the answers depend on: two programs may have one kernel and other numbers.
+        key = (program.kernel, *program.numbers.values(), *program.arguments)
+        expected = self._expected.get(key)
         if expected is None:
             expected = digests(answers(program))
             if len(self._expected) > 500:
                 self._expected.clear()
-            self._expected[program.kernel] = expected
+            self._expected[key] = expected
         try:
             worker = self.of(place)
             told = worker.run(program.for_cell(), expected, target, options)

@@ -21,6 +21,7 @@ from crosswarp.matrix.fuzzing.exploring import Exploration, Programs, Told
 from crosswarp.matrix.fuzzing.places import Place, Workers
 from crosswarp.matrix.fuzzing.triage import Finding, Triage
 from crosswarp.matrix.running.plan import default_jobs
+from crosswarp.reports.commands import edited
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
@@ -46,6 +47,7 @@ EXAMPLES = (
     "crosswarp fuzz --columns all --minutes 30 --seed 7",
     "crosswarp fuzz --here ../old/bin/python ../new/bin/python --minutes 10",
     "crosswarp fuzz --columns triton-3.2.0,triton-3.6.0 --seed 7 --replay 123",
+    "crosswarp fuzz --columns all --suite my_kernels",
 )
 _TARGETS = "sm_80,sm_90"
 
@@ -76,6 +78,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--everything", action="store_true",
         help="leave out nothing that is known, and tell of it as if it were new",
     )  # fmt: skip
+    edited.add(parser.add_argument_group("a suite's own kernels"))
     limits = parser.add_argument_group("limits")
     add_numbers(
         limits,
@@ -92,6 +95,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if options.minutes <= 0:
         raise UsageError("--minutes must be more than nothing")
+    if edited.asked(options):
+        check_work(options.work)
+        return edited.run(options, argv, _TARGETS)
     wanted = selection.split(options.targets or [_TARGETS])
     on = targets.choose(target_table(options), wanted)
     check_work(options.work)
