@@ -223,7 +223,7 @@ def confirmed(suspect: Suspect, program: Program, place: Place, workers: Workers
         return Suspect(suspect.kind, suspect.bad, suspect.good, "not slow once more")
     if suspect.kind != judging.NUMBERS:
         again = workers.run(place, program, suspect.bad.target)
-        if again.outcome == suspect.bad.outcome and again.fingerprint == suspect.bad.fingerprint:
+        if again.outcome == suspect.bad.outcome and again.cause == suspect.bad.cause:
             return suspect
         return Suspect(suspect.kind, suspect.bad, suspect.good, "another end once more")
     if suspect.doubt != judging.ONE_WITNESS:
