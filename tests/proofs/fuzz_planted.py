@@ -139,7 +139,8 @@ def edited(python: Path, script: Path, options: argparse.Namespace, folder: Path
     told = subprocess.run(
         [
             sys.executable, "-m", "crosswarp.reports.cli", "fuzz", "--here", python, script,
-            "--kernels", options.kernels, "--cases", options.cases, "--targets", options.targets, "--work", folder, "--minutes", "60", "--everything",
+            "--kernels", options.kernels, "--cases", options.cases, "--targets", options.targets,
+            "--work", folder, "--minutes", "60", "--everything",
         ],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
