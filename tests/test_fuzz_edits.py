@@ -9,7 +9,7 @@ import pytest
 
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import issues
-from crosswarp.matrix.fuzzing import edited_run, metamorphic
+from crosswarp.matrix.fuzzing import edited_run, metamorphic, ring
 from crosswarp.matrix.fuzzing.editing import edited
 from crosswarp.matrix.fuzzing.edits import KINDS
 from crosswarp.matrix.results.record import Record
@@ -245,3 +245,41 @@ def test_the_shape_that_an_edit_makes_is_known_by_its_issue():
     other = next(edit for edit in edited("toy", MODULE, 1) if edit.kind.name == "one-turn")
     (found,) = _compared(*bad, *good, known=known, edit=other).found
     assert found.issue == ""
+
+
+# In FPSan.
+
+
+def test_in_fpsan_an_edit_is_held_to_the_unedited_kernel_bit_for_bit(tmp_path):
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    (suite / "toy.py").write_text(MODULE)
+    made = edited_run.written(suite, ["toy"], 1, tmp_path / "made", exact=True)
+    exact = [one for one in made if one.exact]
+    assert len(exact) == len(made) // 2 and {one.kernel for one in exact} == {"toy__fpsan"}
+    for one in exact:
+        text = (tmp_path / "made" / f"{one.name}.py").read_text()
+        imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import)]
+        names = {alias.name for node in imports for alias in node.names}
+        assert {"toy", one.name.removesuffix("__fpsan")} <= names
+        assert all((tmp_path / "made" / f"{name}.py").exists() for name in names if name.startswith("toy"))  # fmt: skip
+    ast.parse((tmp_path / "made" / "toy__fpsan.py").read_text())
+    has = [ring.has(release) for release in ("2.3.1", "3.8.0", "3.9.0", "3.10.0")]
+    assert has == [False, False, True, True]
+
+
+def test_other_bits_in_fpsan_need_two_witnesses_and_no_other_release():
+    exact = ring.in_ring(EDIT)
+    plain = [_record("new", exact.kernel, case=case) for case in ("fp32", "fp16")]
+    one = _record("new", exact.name, "mismatch")
+    two = _record("new", exact.name, "mismatch", "fp16")
+
+    def compared(*cells):
+        return metamorphic.compare([*plain, *cells], [exact], ["new"], {"new": "3.9.0"}, ())
+
+    assert not compared(one, replace(two, outcome="pass")).found
+    (found,) = compared(one, two).found
+    assert (found.kind, found.suspect.good) == ("numbers", None)
+    # Where the unedited kernel is not the same twice, nothing is said of an edit.
+    plain = []
+    assert not compared(one, two).found

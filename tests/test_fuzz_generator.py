@@ -93,6 +93,7 @@ def test_every_kind_of_statement_comes_up():
     assert {
         "loop", "loop-nested", "loop-while", "loop-flatten", "loop-static", "alias-carried", "dot-acc", "dot-float8e5",
         "dot-int8", "dot-bfloat16", "dot-3d", "dot-trans-dot", "if", "if-store", "loop-then-if-store", "split",
+        "num-ctas",
         "join", "reduce-xor_sum", "scan-cumsum", "scan-reverse", "atomic-add", "histogram", "gather", "sort",
     } <= tags  # fmt: skip
 

@@ -20,7 +20,7 @@ from crosswarp.matrix.running.plan import Plan
 from crosswarp.matrix.running.recording import Progress
 from crosswarp.matrix.running.run import Prepare, Runner
 
-from . import metamorphic
+from . import metamorphic, ring
 from .editing import BETWEEN, Edited, edited
 from .metamorphic import Comparison
 
@@ -45,12 +45,15 @@ class EditPlace:
     here: bool
 
 
-def written(suite: Path | None, names: Sequence[str], seed: int, folder: Path) -> list[Edited]:
+def written(
+    suite: Path | None, names: Sequence[str], seed: int, folder: Path, exact: bool = False
+) -> list[Edited]:
     """The modules and their edits in `folder`, as one suite; the edits.
 
     Args:
         suite: a folder of modules; None: crosswarp's own.
         names: of the modules.
+        exact: each edit in Triton's FPSan as well.
 
     Raises:
         UsageError: a module is named as an edited one is, or `folder` cannot be written.
@@ -67,9 +70,14 @@ def written(suite: Path | None, names: Sequence[str], seed: int, folder: Path) -
                 )
             path = source(suite, name)
             (folder / path.name).write_bytes(path.read_bytes())
-            for edit in edited(name, path.read_text("utf-8"), seed):
-                (folder / f"{edit.name}.py").write_text(edit.text, "utf-8")
-                found.append(edit)
+            made = list(edited(name, path.read_text("utf-8"), seed))
+            found += made
+            if exact and made:
+                found += map(ring.in_ring, made)
+                twice = ring.unedited(name)
+                (folder / f"{twice.name}.py").write_text(twice.text, "utf-8")
+        for edit in found:
+            (folder / f"{edit.name}.py").write_text(edit.text, "utf-8")
         for entry in suite.iterdir() if suite is not None else ():
             # What the modules import from beside them; modules that were not chosen among it.
             if not (folder / entry.name).exists() and not entry.name.startswith((".", "__pycache__")):  # fmt: skip
@@ -122,9 +130,15 @@ class EditedRun:
                 if time.monotonic() >= ends:
                     return
                 batch = names[first : first + BATCH]
-                self.edits += written(self.suite, batch, self.seed, self.suite_folder)
-                chosen = (*batch, *(one.name for one in self.edits if one.kernel in batch))
+                exact = any(ring.has(place.release) for place in self.places)
+                edits = written(self.suite, batch, self.seed, self.suite_folder, exact)
+                self.edits += edits
                 for place in self.places:
+                    chosen = [*batch, *(one.name for one in edits if not one.exact)]
+                    if ring.has(place.release):
+                        chosen += dict.fromkeys(
+                            name for one in edits if one.exact for name in (one.kernel, one.name)
+                        )
                     self.records += self._ran(store, place, chosen)
                 yield self.compared()
 

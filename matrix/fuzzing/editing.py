@@ -25,6 +25,7 @@ class Edited:
         function, line: where, in the unedited text.
         text: the module.
         difference: from the unedited module to it, without its comments: a unified diff.
+        exact: it is compared bit for bit with the kernel, in Triton's FPSan (ring.py).
     """
 
     kernel: str
@@ -34,6 +35,7 @@ class Edited:
     line: int
     text: str
     difference: str
+    exact: bool = False
 
 
 def edited(kernel: str, text: str, seed: int, kinds: Sequence[Kind] = KINDS) -> Iterator[Edited]:

@@ -13,6 +13,7 @@ from .values import FLOATS, INTEGERS, Value
 # Raised when the same choices make another program: what was recorded before does not replay.
 VERSION = 2
 _MOST_STATEMENTS = 9
+_CLUSTERS = "launch.num_ctas(num_ctas=2)"
 _MOST_STORED = 6
 # Statement, weight. Element-wise chains alone have found nothing; they are what the others work on.
 _FLAT: tuple[tuple[Callable[[Builder], object], int], ...] = (
@@ -37,9 +38,14 @@ def generate(
     """
     builder = Builder(choices, names, avoided)
     options = {
-        "num_warps": choices.one_of((4, 4, 1, 2, 8, 8)),
-        "num_stages": choices.one_of((2, 3, 1, 4)),
+        "num_warps": choices.one_of((4, 4, 1, 2, 8, 8, 16)),
+        "num_stages": choices.one_of((2, 3, 1, 4, 5)),
     }
+    if builder.has(_CLUSTERS) and choices.chance(1, 16):
+        # Blocks of a cluster, each with a part of every tensor; targets ahead of sm_90 have none and refuse it.
+        builder.use(_CLUSTERS)
+        builder.tags.add("num-ctas")
+        options["num_ctas"] = 2
     numbers = {"lim": choices.below(33), "trips": choices.one_of((3, TRIPS, 2, 4, 1, 0))}
     lengths = (choices.one_of((16, 32, 64, 128)), choices.one_of((16, 32, 64)))
     choices.part(lambda: _load(builder, lengths))

@@ -2,7 +2,8 @@
 
 A cell of an edited kernel counts where the unedited one passed in the same column, on the same target, in the same lane
 and case; what the unedited shows as well is the kernel's. As with generated programs, a refusal counts where another
-column compiles the edited kernel, and wrong numbers where another has the right ones and there is a second witness.
+column compiles the edited kernel, and wrong numbers where another has the right ones and there is a second witness. In
+FPSan, which one release has, the second witness is enough.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import verdict
 from crosswarp.matrix.results.record import Record
 
-from . import judging, known
+from . import judging, known, ring
 from .editing import Edited
 from .judging import CRASH, NUMBERS, REFUSAL, Cell, Suspect
 
@@ -126,8 +127,13 @@ def _of_group(
     for suspect in judging.judge(cells):
         if suspect.kind not in (CRASH, REFUSAL, NUMBERS):
             continue
-        record = next(one for one, cell in zip(ordered, cells, strict=True) if cell is suspect.bad)
         doubt = suspect.doubt
+        if edit.exact and suspect.kind == NUMBERS and suspect.good is None:
+            # No other release has FPSan; the unedited kernel is the same twice there.
+            doubt = judging.ONE_WITNESS
+            if any(judging.witness(suspect.bad, cell) for cell in cells):
+                doubt = ""
+        record = next(one for one, cell in zip(ordered, cells, strict=True) if cell is suspect.bad)
         if doubt == judging.ONE_WITNESS and any(_witness(record, other) for other in seen):
             doubt = ""
         if record.outcome == "timeout" and record.resources.get("alone") is not True:
@@ -156,7 +162,8 @@ def _explained(
 ) -> EditFinding:
     """With the known issue: of the unedited kernel's name, else of the shape that the edit makes."""
     release = releases[finding.record.column]
-    issue = verdict.classify(replace(finding.record, kernel=finding.edit.kernel), issues, release)
+    kernel = finding.edit.kernel.removesuffix(ring.ENDING)
+    issue = verdict.classify(replace(finding.record, kernel=kernel), issues, release)
     tags = finding.edit.kind.tags
     name = issue.id if issue else known.explains(finding.suspect, tags, release, issues)
     return replace(finding, issue=name)

@@ -91,10 +91,12 @@ def run(options: argparse.Namespace, argv: Sequence[str], default_targets: str) 
 
 
 def _ended(last: Comparison, running: EditedRun, kernels: int, told: Sequence[EditFinding]) -> int:
-    reached = len({edit.kernel for edit in running.edits})
+    edits = [edit for edit in running.edits if not edit.exact]
+    exact = len(running.edits) - len(edits)
+    in_ring = f" ({exact} of them in FPSan as well)" if exact else ""
     print(
-        f"{len(running.edits)} edits of {reached} of {kernels} kernels; {last.compared} cells whose unedited one "
-        f"passes, {last.passed} of them pass as well"
+        f"{len(edits)} edits{in_ring} of {len({edit.kernel for edit in edits})} of {kernels} kernels; {last.compared} "
+        f"cells whose unedited one passes, {last.passed} of them pass as well"
     )
     print(f"not counted against any Triton: {len(last.refused)} edits that no column compiles")
     for name in last.refused:

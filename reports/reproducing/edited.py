@@ -8,6 +8,7 @@ from pathlib import Path
 
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts.targets import Target
+from crosswarp.matrix.fuzzing import ring
 from crosswarp.matrix.fuzzing.metamorphic import EditFinding
 from crosswarp.reports.reproducing import fuzzed
 from crosswarp.reports.reproducing.reproducer import script
@@ -25,6 +26,7 @@ def write(finding: EditFinding, suite: Path, table: Mapping[str, Target], folder
     alone = made / "suite"
     alone.mkdir(parents=True)
     edited = {finding.edit.name, finding.edit.kernel}
+    edited |= {name.removesuffix(ring.ENDING) for name in edited}
     for path in suite.glob("*.py"):
         # What it imports from beside it, but no other edit.
         if path.stem in edited or path.is_symlink():
