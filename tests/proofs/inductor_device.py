@@ -106,7 +106,8 @@ def _start(
     (place / "spec.json").write_text(json.dumps(spec), "utf-8")
     # What is on the path already may be another Triton.
     path = os.pathsep.join(filter(None, [str(_links()), os.environ.get("PYTHONPATH")]))
-    environ = {**os.environ, "PYTHONPATH": path}
+    # Whether there is a GPU is asked of its management library: the other way wakes it, and no fork has it then.
+    environ = {**os.environ, "PYTHONPATH": path, "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
     if side == "virtual":
         environ["CUDA_VISIBLE_DEVICES"] = ""
     with (place / "log").open("wb") as log:
