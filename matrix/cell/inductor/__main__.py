@@ -143,8 +143,9 @@ def _prepared(
         pretending.pretend(Target.from_table(target, spec["targets"][target]), patches)
     from . import asked, compiling
 
-    # A process that has woken a GPU cannot be forked.
-    compiling.warm(generate=virtual)
+    # A process that has woken a GPU cannot be forked, and importing inductor wakes one where there is one.
+    if virtual:
+        compiling.warm()
     found, lacking = asked.programs(spec["inductor"], torch.__version__)
     return {f"inductor_{name}": program for name, program in found.items()}, lacking, patches
 
@@ -154,6 +155,10 @@ def _one(program: Any, target: str, mode: str, spec: Dict[str, Any]) -> Tuple[Ve
     began = time.monotonic()
 
     def ask(send: Any) -> Dict[str, Any]:
+        import torch
+
+        # Makes the pool of threads anew after the fork: torch 2.11 aborts where two threads come to that at once.
+        torch.set_num_threads(1)
         try:
             return told(_compiled(program, target, spec))
         except BaseException as error:

@@ -259,8 +259,8 @@ def _choices(called: Sequence[Written]) -> List[Written]:
     return found
 
 
-def warm(generate: bool = True) -> None:
-    """Do once what every program's process would do: import inductor and, with `generate`, trace its patterns.
+def warm() -> None:
+    """Do once what every program's process would do: import inductor and trace its patterns.
 
     Without it each program waits two seconds for half a second's work.
     """
@@ -271,10 +271,9 @@ def warm(generate: bool = True) -> None:
         "_inductor.codecache",
     ):
         importlib.import_module(f"torch.{name}")
-    if generate:
-        # Without a backward pass: its threads do not outlive a fork. What fails here each program tells of itself.
-        with contextlib.suppress(Exception):
-            run(Program("warm", lambda: (_warming, [torch.ones(2, 8)])))
+    # Without a backward pass: its threads do not outlive a fork. What fails here each program tells of itself.
+    with contextlib.suppress(Exception):
+        run(Program("warm", lambda: (_warming, [torch.ones(2, 8)])))
 
 
 def _warming(x: torch.Tensor) -> torch.Tensor:
