@@ -219,7 +219,7 @@ REPLACED: Tuple[Replaced, ...] = (
         _decomposed,
     ),
     Replaced(
-        ">=2.7",
+        ">=2.10",
         "flex_attention._validate_device",
         "it refuses gradients on the CPU, where the graph is traced; its kernels are a GPU's",
         _gradients_of_flex_attention,
