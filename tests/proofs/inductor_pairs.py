@@ -131,14 +131,14 @@ def table(out: Path, replayed: Path | None, programs: Sequence[str], known: Sequ
             red = [one for one in mine if one.red]
             green = mode == "shimmed" and not red
             shims = {one.shim or "" for one in reds if one is not None}
-            by = sorted(shims | {need.shim for need in pairs.needs(torch, triton)} - {""})
+            shims |= {need.shim for need in pairs.needs(torch, triton)}
             causes = sorted({one.fingerprint[:110].replace("|", "\\|") for one in red})
             ids = sorted({one.id for one in reds if one is not None}) if mode == "bare" else []
             way = "; ".join([*(f"`{one}`" for one in causes), *ids])
             told[torch, triton, mode] = [
                 *far(mine),
                 _right(emulated.get(triton, {}), torch, mode, programs),
-                ", ".join(one for one in by if one) if green and reds else "",
+                ", ".join(sorted(shims - {""})) if green and reds else "",
                 way,
             ]
     for key in sorted(told, key=lambda one: (versions.base(one[0]), versions.base(one[1]), one[2])):
