@@ -143,3 +143,16 @@ def test_a_refusal_is_known_by_shape_text_and_window():
     assert known.explains(suspect, {"flip-outer"}, "3.6.0", table) == ""
     other = judge([cell(MID, "compile-error", fingerprint="something else"), cell(NEW)])[0]
     assert known.explains(other, {"flip-outer"}, "3.2.0", table) == ""
+
+
+def test_the_numbers_of_variables_are_no_cause():
+    said = "CompilationError: v{} = tl.dot(v{}, v3.to(tl.float16)) of 16"
+    found = [
+        judge([cell(OLD), cell(MID, "compile-error", fingerprint=said.format(*numbers))])[0]
+        for numbers in ((1, 2), (14, 21))
+    ]
+    assert (
+        found[0].key
+        == found[1].key
+        == (REFUSAL, "CompilationError: v = tl.dot(v, v.to(tl.float16)) of 16")
+    )

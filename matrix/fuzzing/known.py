@@ -26,6 +26,7 @@ SHAPES = (
     ("dot-3d", CRASH, "triton-6157"),
     ("dot-3d", REFUSAL, "triton-5620"),
     ("dot-3d", CRASH, "triton-4796"),
+    ("scan-short", NUMBERS, "triton-5840"),
 )
 UNRESTRICTED = 8
 

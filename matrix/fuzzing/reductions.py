@@ -79,6 +79,9 @@ def scan(builder: Builder) -> Value | None:
     if found is None:
         return None
     value, axis = found
+    # Of fewer elements than a warp has lanes.
+    if value.size < 32 and not builder.allowed("scan-short"):
+        return None
     kind = builder.choices.one_of(("cumsum", "larger", "added"))
     bounds = (value.low, value.high)
     if kind != "larger":

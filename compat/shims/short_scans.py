@@ -1,0 +1,93 @@
+"""A scan of fewer elements than a warp has lanes gives wrong numbers on Triton 3.0 to 3.2, without a word.
+
+``tl.cumsum(x, 0)`` of 16 elements, in a kernel that gives the sums another dimension: every element is the total. A
+warp's 32 lanes hold the 16 elements twice. The scan's lowering takes the second copies for elements that come after the
+first, so that they add up once around; the conversion to another layout then reads them. What is stored as it is, is
+right: of the copies only the first is stored.
+
+Here such a tensor is repeated along the axis until it fills a warp, scanned, and the first repetition kept, the last
+where the scan runs backwards: no lane holds a copy any more.
+
+Cost: a few conversions of fewer than 32 elements (64 on AMD's GPUs with wavefronts of 64), wherever so few are scanned.
+Every other scan becomes what it was; kernels with a scan are compiled once more, under a key of their own.
+"""
+
+import functools
+import re
+from typing import Any, Iterable, List
+
+from ..acts import note_acted
+from ..code_generator import key_with_revision, revision_of
+from ..record import Patches, Shim
+
+_SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
+_WARP = 32
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: none; every element is the total, where sums of fewer than 32 elements get another dimension.
+    # Window: Triton 3.0 to 3.2, every target. Link: triton-lang/triton#5840 mends it among other things.
+    # Breakpoint: Triton 3.3 knows which lanes hold copies.
+    import triton.language as tl
+    from triton.language import semantic
+
+    scan = semantic.associative_scan
+
+    @functools.wraps(scan)
+    def scan_that_fills_a_warp(
+        inputs: Any, axis: int, region_builder_fn: Any, reverse: Any, builder: Any
+    ) -> Any:
+        shape = [int(tl.constexpr(length).value) for length in inputs[0].type.shape]
+        lanes = getattr(builder.options, "warp_size", _WARP)
+        elements = functools.reduce(int.__mul__, shape, 1)
+        # Tensors of several shapes are refused, in Triton's own words.
+        alike = all(list(one.type.shape) == list(inputs[0].type.shape) for one in inputs)
+        if elements >= lanes or shape[axis] == 1 or not alike:
+            return scan(inputs, axis, region_builder_fn, reverse, builder)
+        note_acted(SHIM.name)
+        axis %= len(shape)
+        times = lanes // elements
+        filled = [_repeated(one, shape, axis, times, builder) for one in inputs]
+        found = scan(filled, axis, region_builder_fn, reverse, builder)
+        return tuple(
+            # The type as Triton makes it: its shape may be of constants that are not plain numbers.
+            tl.tensor(_kept(one, shape, axis, times, bool(reverse), builder).handle, given.type)
+            for one, given in zip(found, inputs)
+        )
+
+    def _repeated(value: Any, shape: List[int], axis: int, times: int, builder: Any) -> Any:
+        before, after = shape[:axis], shape[axis:]
+        value = semantic.expand_dims(value, axis, builder)
+        value = semantic.broadcast_impl_shape(value, [*before, times, *after], builder)
+        return semantic.reshape(value, [*before, times * after[0], *after[1:]], False, builder)
+
+    def _kept(value: Any, shape: List[int], axis: int, times: int, last: bool, builder: Any) -> Any:
+        before, after = shape[:axis], shape[axis:]
+        # A half at a time: `split` knows no more.
+        order = [*range(axis), *range(axis + 1, len(shape) + 1), axis]
+        while times > 1:
+            times //= 2
+            halves = [*before, 2, times * after[0], *after[1:]]
+            value = semantic.reshape(value, halves, False, builder)
+            value = semantic.permute(value, order, builder)
+            value = semantic.split(value, builder)[1 if last else 0]
+        return value
+
+    patches.set(semantic, "associative_scan", scan_that_fills_a_warp)
+    key_with_revision(patches, _may_concern, functools.partial(revision_of, __file__))
+
+
+def _may_concern(reached: Iterable[Any]) -> bool:
+    sources = (getattr(item, "src", None) for item in reached)
+    return any(isinstance(source, str) and _SCANS.search(source) for source in sources)
+
+
+SHIM = Shim(
+    name="short_scans",
+    issue="triton-5840",
+    window=">=3.0,<3.3",
+    symptom="a tl.cumsum of fewer than 32 elements is the total everywhere, where it gets another dimension",
+    link="https://github.com/triton-lang/triton/pull/5840",
+    delete_when="no column before Triton 3.3 is left",
+    apply=apply,
+)
