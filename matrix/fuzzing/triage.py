@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from crosswarp.matrix.facts.issues import Issue
 
@@ -199,7 +200,26 @@ def _shape(program: Program) -> frozenset[str]:
     return frozenset(tag for tag in program.tags if not tag.startswith(("cast-", "mask", "store-")))
 
 
-def window(finding: Finding) -> Mapping[str, list[str]]:
+class Shown(Protocol):
+    """What any finding says of itself, of a program or of an edited kernel; as of Finding."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def begun(self) -> str: ...
+
+    @property
+    def suspect(self) -> Suspect: ...
+
+    @property
+    def bad(self) -> Sequence[Cell]: ...
+
+
+def window(finding: Shown) -> Mapping[str, list[str]]:
     """By target, the columns that show it, in order."""
     found: dict[str, list[str]] = {}
     for cell in finding.bad:
