@@ -9,10 +9,10 @@ from typing import Protocol
 
 from crosswarp.matrix.facts.issues import Issue
 
-from . import exploring, judging, known, shrinking
+from . import costs, exploring, judging, known, shrinking
 from .choices import Choices
 from .exploring import Programs
-from .judging import CRASH, NUMBERS, REFUSAL, SLOW, Cell, Suspect
+from .judging import CRASH, NUMBERS, REFUSAL, RESOURCES, SLOW, Cell, Suspect
 from .places import Place, Workers
 from .program import Program
 
@@ -136,6 +136,8 @@ class Triage:
             if not candidate.needs <= self.programs.language([good]):
                 return False
             other = self.workers.run(good, candidate, suspect.good.target)
+            if suspect.kind == RESOURCES:
+                return bool(costs.more(cells[0], other))
             return other.outcome == "pass" and (
                 suspect.kind != SLOW
                 or (cells[0].compile_seconds or 0)
@@ -157,7 +159,12 @@ class Triage:
             for one in cells
             if (one.column, one.target) == (suspect.bad.column, suspect.bad.target)
         ]
-        small = Suspect(suspect.kind, shown[0] if shown else suspect.bad, suspect.good)
+        good = suspect.good
+        if suspect.kind == RESOURCES and good is not None:
+            # Of the smaller program: what it costs is another than the larger one did.
+            place = (good.column, good.target)
+            good = next((one for one in cells if (one.column, one.target) == place), good)
+        small = Suspect(suspect.kind, shown[0] if shown else suspect.bad, good)
         return Finding(
             name, suspect.kind, program, begun, small, cells, self._known(program, small)
         )
@@ -180,6 +187,11 @@ def shows(cell: Cell, suspect: Suspect, cells: Sequence[Cell]) -> bool:
         return cell.refused and cell.cause == suspect.bad.cause
     if suspect.kind == NUMBERS:
         return cell.wrong
+    if suspect.kind == RESOURCES:
+        # Beside the column that it was found beside, where that has run as well.
+        good = [one for one in cells if suspect.good and one.column == suspect.good.column]
+        same = [one for one in good if one.target == cell.target]
+        return cell.outcome == "pass" and (not same or bool(costs.more(cell, same[0])))
     least = suspect.good.compile_seconds if suspect.good is not None else None
     slow = max(judging.SLOW_SECONDS / 2, judging.SLOWER * (least or 0) / 2)
     return cell.outcome in ("pass", "timeout") and (cell.compile_seconds or 0) >= slow

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.cell.fuzzing import data
-from crosswarp.matrix.fuzzing import triage
-from crosswarp.matrix.fuzzing.judging import NUMBERS, SLOW
+from crosswarp.matrix.fuzzing import costs, triage
+from crosswarp.matrix.fuzzing.judging import NUMBERS, RESOURCES, SLOW
 from crosswarp.matrix.fuzzing.program import BLOCKS, Program
 from crosswarp.matrix.fuzzing.triage import Finding, Shown
 from crosswarp.matrix.fuzzing.values import CARRIED
@@ -37,9 +37,12 @@ def module_name(finding: Shown) -> str:
 def told(finding: Shown) -> str:
     """In a few words: what, where, and where not."""
     bad = finding.suspect.bad
-    what = {NUMBERS: "wrong numbers", SLOW: f"{bad.compile_seconds or 0:.1f} s of compilation"}.get(
-        finding.kind, f"{bad.outcome}: {bad.fingerprint}"
-    )
+    good = finding.suspect.good
+    what = {
+        NUMBERS: "wrong numbers",
+        SLOW: f"{bad.compile_seconds or 0:.1f} s of compilation",
+        RESOURCES: costs.words(costs.more(bad, good)) if good is not None else "",
+    }.get(finding.kind, f"{bad.outcome}: {bad.fingerprint}")
     where = "; ".join(
         f"{target}: {', '.join(columns)}" for target, columns in triage.window(finding).items()
     )
