@@ -162,8 +162,8 @@ class Triage:
         good = suspect.good
         if suspect.kind == RESOURCES and good is not None:
             # Of the smaller program: what it costs is another than the larger one did.
-            place = (good.column, good.target)
-            good = next((one for one in cells if (one.column, one.target) == place), good)
+            at = (good.column, good.target)
+            good = next((one for one in cells if (one.column, one.target) == at), good)
         small = Suspect(suspect.kind, shown[0] if shown else suspect.bad, good)
         return Finding(
             name, suspect.kind, program, begun, small, cells, self._known(program, small)
