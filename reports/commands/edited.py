@@ -33,7 +33,7 @@ _MODULES_ONLY = (
 )
 
 
-def add(group: argparse._ArgumentGroup) -> None:
+def add_edited(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--suite", type=Path, metavar="DIR",
         help="instead of generated programs edit the kernels of this folder so that nothing may change "
