@@ -48,11 +48,17 @@ _OF_THE_MACHINE = (
 )
 # How long a child compiled, by the kernel that this process then loaded; what cannot be referred to weakly is left out.
 _seconds_of: "weakref.WeakKeyDictionary[Any, float]" = weakref.WeakKeyDictionary()
+_processor_of: "weakref.WeakKeyDictionary[Any, float]" = weakref.WeakKeyDictionary()
 
 
 def compile_seconds(kernel: Any) -> Optional[float]:
     """Wall time in which the guard had a compiled kernel made; None if it was in Triton's cache."""
     return None if kernel is None else _seconds_of.get(kernel)
+
+
+def processor_seconds(kernel: Any) -> Optional[float]:
+    """Seconds of a processor that this took, ptxas and the like counted in; None if it was in Triton's cache."""
+    return None if kernel is None else _processor_of.get(kernel)
 
 
 def in_child() -> bool:
@@ -219,12 +225,14 @@ def _compile_in_child(
         _say_unguarded(error)
         return compile_(src, *args, **kwargs)
     if outcome.kind == "returned":
-        for shim in set(outcome.value) - set(acted()):
+        shims, processor = outcome.value
+        for shim in set(shims) - set(acted()):
             note_acted(shim)
         # The cache has it now.
         compiled = compile_(src, *args, **kwargs)
         with contextlib.suppress(TypeError):
             _seconds_of[compiled] = outcome.seconds
+            _processor_of[compiled] = processor
         return compiled
     if outcome.kind == "raised":
         # The compiler does the same here, and raises its own exception; what it printed was caught with the child.

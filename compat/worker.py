@@ -15,7 +15,7 @@ import select
 import struct
 import threading
 import time
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from . import features
 from .acts import acted
@@ -41,14 +41,16 @@ class Worker:
         work_read, self._work_fd = os.pipe()
         work_write = self._work_fd
 
-        def run(send) -> Iterator[List[str]]:
+        def run(send) -> Iterator[Tuple[List[str], float]]:
             os.close(work_write)
+            began = _processor_seconds()
             first()
             # The kernel is in Triton's cache; the object cannot be sent. What its compilation went through can.
-            yield acted()
+            yield acted(), _processor_seconds() - began
             while (work := _next_work(work_read)) is not None:
+                began = _processor_seconds()
                 serve(work)
-                yield acted()
+                yield acted(), _processor_seconds() - began
 
         try:
             self._child: Child = fork(run)
@@ -103,6 +105,11 @@ class Worker:
         # The thread that forked it has ended. At the end of the interpreter what is needed here may be gone already.
         with contextlib.suppress(Exception):
             self.end()
+
+
+def _processor_seconds() -> float:
+    """Of this process and of what it waited for (ptxas): what others do on the same cores is no part of it."""
+    return sum(os.times()[:4])
 
 
 def _next_work(fd: int) -> Optional[bytes]:

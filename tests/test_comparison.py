@@ -165,6 +165,18 @@ def test_thresholds(launched, metric, before, after, told):
     assert found.outcome == ("resource-regressed" if told else "same")
 
 
+def test_a_compilation_of_five_times_the_processor_seconds_is_worse(launched):
+    def compared(before, after):
+        return compare(launched({"processor_seconds": before}), launched({"processor_seconds": after}))  # fmt: skip
+
+    (change,) = compared(0.364, 8.46).changes
+    assert (change.metric, change.unit, change.told) == ("processor", "s", "")
+    assert compared(0.364, 8.46).outcome == "resource-regressed"
+    # Little as it is, five times as much, and much, but not five times as much; and faster.
+    for before, after in ((0.2, 4.9), (3.0, 14.0), (8.46, 0.364), (None, 9.0)):
+        assert compared(before, after).outcome == "same", (before, after)
+
+
 @pytest.mark.parametrize("threshold", THRESHOLDS, ids=lambda threshold: threshold.metric)
 def test_every_threshold_at_its_edge(threshold):
     def told(least, most):
@@ -174,7 +186,8 @@ def test_every_threshold_at_its_edge(threshold):
     assert told(edge, edge * threshold.factor)
     assert not told(edge, edge * threshold.factor - 0.5)
     assert not told(threshold.above / 2, threshold.above)
-    assert told(threshold.above / 2, threshold.above + 1)
+    # Of what was little: more than the edge, and so many times as much.
+    assert told(threshold.above / threshold.factor, threshold.above + 1)
     assert not told(edge, edge) and not told(edge * threshold.factor, edge) and threshold.why
 
 

@@ -5,8 +5,17 @@ import dataclasses
 import pytest
 
 from crosswarp.matrix.facts import issues
-from crosswarp.matrix.fuzzing import known, triage
-from crosswarp.matrix.fuzzing.judging import CRASH, NUMBERS, REFUSAL, SLOW, Cell, judge, witness
+from crosswarp.matrix.fuzzing import costs, known, triage
+from crosswarp.matrix.fuzzing.judging import (
+    CRASH,
+    NUMBERS,
+    REFUSAL,
+    RESOURCES,
+    SLOW,
+    Cell,
+    judge,
+    witness,
+)
 from crosswarp.matrix.fuzzing.program import Program
 
 OLD, MID, NEW = "triton-3.1.0", "triton-3.2.0", "triton-3.6.0"
@@ -49,6 +58,32 @@ def test_a_slow_compilation_is_five_times_its_neighbours_and_some_seconds():
     assert not kinds(*quick, cell(MID, compile_seconds=4.0))
     # One neighbour may be the odd one.
     assert not kinds(cell(OLD, compile_seconds=1.0), cell(MID, compile_seconds=9.0))
+
+
+def costing(column, target="sm_80", **figures):
+    figures = {"num_warps": 4, "registers": 40, "stack": 0, "spills": None, "shared": 1024, **figures}  # fmt: skip
+    return cell(column, target=target, resources=figures)
+
+
+def test_a_jump_in_resources_is_beside_both_neighbours_and_by_the_thresholds_of_the_matrix():
+    (found,) = judge([costing(OLD), costing(MID, stack=512), costing(NEW)])
+    assert (found.kind, found.bad.column, found.good.column) == (RESOURCES, MID, OLD)
+    assert costs.words(costs.more(found.bad, found.good)) == "stack 0 -> 512"
+    # A little; a column that was better than all; one neighbour; another target.
+    assert not kinds(costing(OLD), costing(MID, stack=32), costing(NEW))
+    worse = {"registers": 255, "stack": 800}
+    assert not kinds(costing(OLD, **worse), costing(MID), costing(NEW, **worse))
+    assert not kinds(costing(OLD), costing(MID, stack=512))
+    assert not kinds(costing(OLD), costing(MID, "sm_90", stack=512), costing(NEW))
+    # What an older crosswarp kept has no number of warps, and is compared with nothing.
+    bare = cell(MID, resources={"registers": 255, "spills": 90, "shared": 0})
+    assert not kinds(costing(OLD), bare, costing(NEW))
+
+
+def test_what_costs_more_is_shown_where_it_costs_more():
+    cells = [costing(OLD), costing(MID, stack=512), costing(NEW)]
+    (suspect,) = judge(cells)
+    assert [triage.shows(one, suspect, cells) for one in cells] == [False, True, False]
 
 
 def test_wrong_numbers_need_right_ones_elsewhere():

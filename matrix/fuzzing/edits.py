@@ -147,18 +147,22 @@ def split_loop(function: ast.FunctionDef) -> Iterator[Place]:
 
 
 def split_accumulator(function: ast.FunctionDef) -> Iterator[Place]:
-    """Every other turn adds to a second accumulator; the two are added behind the loop."""
+    """Every other turn takes off a second accumulator, which is taken off the first behind the loop.
+
+    Were both added to, whoever confuses them would be right.
+    """
     for sum_ in _sums(function):
 
         def apply(sum_: _Sum = sum_) -> None:
             even, name = "turn_ % 2 == 0", sum_.name
-            update = sum_.with_accumulator(f"tl.where({even}, {name}, second_)")
+            update = sum_.with_accumulator(f"tl.where({even}, {name}, -second_)")
             sum_.replace(
                 ["turn_ = 0", f"second_ = {sum_.zero}"],
                 [
                     f"sum_ = {update}", f"{name} = tl.where({even}, sum_, {name})",
-                    f"second_ = tl.where({even}, second_, sum_)", "turn_ += 1",
+                    f"second_ = tl.where({even}, second_, -sum_)", "turn_ += 1",
                 ],
+                "-",
             )  # fmt: skip
 
         yield Place(sum_.line, apply)
@@ -263,11 +267,11 @@ class _Sum:
         renamed = _Renamed(self.name, _expression(other)).visit(update.value)
         return ast.unparse(renamed)
 
-    def replace(self, before: Sequence[str], update: Sequence[str]) -> None:
+    def replace(self, before: Sequence[str], update: Sequence[str], sign: str = "+") -> None:
         at = self.loop.body.index(self.update)
         self.loop.body[at : at + 1] = map(_statement, update)
         at = self.body.index(self.loop)
-        behind = _statement(f"{self.name} = {self.name} + second_")
+        behind = _statement(f"{self.name} = {self.name} {sign} second_")
         self.body[at : at + 1] = [*map(_statement, before), self.loop, behind]
 
 

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from . import costs
+
 # A compilation of so many times its neighbours' median seconds, and at least so long, is a finding.
 SLOWER = 5.0
 SLOW_SECONDS = 5.0
 _VARIABLE = re.compile(r"\b[a-z]\d+\b")
 CRASH, REFUSAL, SLOW, NUMBERS = "crash", "refusal", "slow", "numbers"
+RESOURCES = "resources"
 # Why wrong numbers are not to be believed.
 ONE_WITNESS = "no second witness"
 
@@ -82,7 +85,7 @@ class Suspect:
     """A program that one cell shows something of.
 
     Attributes:
-        kind: CRASH, REFUSAL, SLOW or NUMBERS.
+        kind: CRASH, REFUSAL, SLOW, NUMBERS or RESOURCES.
         bad: the cell that shows it.
         good: a cell of another column, else of another target, that does not; None where a compiler dies everywhere.
         doubt: why it is not to be believed; empty if it is.
@@ -107,6 +110,7 @@ def judge(cells: Sequence[Cell]) -> list[Suspect]:
     found += [one for cell in cells if cell.refused for one in _refused(cell, cells)]
     found += [_wrong(cell, cells) for cell in cells if cell.wrong]
     found += [one for cell in cells for one in _slow(cell, cells)]
+    found += [one for cell in cells for one in _costly(cell, cells)]
     return found
 
 
@@ -155,6 +159,18 @@ def _slow(bad: Cell, cells: Sequence[Cell]) -> list[Suspect]:
     if (bad.compile_seconds or 0) < SLOWER * usual:
         return []
     return [Suspect(SLOW, bad, min(near, key=lambda one: one.compile_seconds or 0.0))]
+
+
+def _costly(bad: Cell, cells: Sequence[Cell]) -> list[Suspect]:
+    """Only where it costs more than in both of the nearest columns: one of them may have been good at it."""
+    if bad.outcome != "pass":
+        return []
+    others = [
+        one for one in cells
+        if (one.target, one.outcome) == (bad.target, "pass") and one.column != bad.column
+    ]  # fmt: skip
+    near = sorted(others, key=lambda one: _distance(bad, one, cells))
+    return [Suspect(RESOURCES, bad, near[0])] if costs.jump(bad, near) else []
 
 
 def _nearest(bad: Cell, among: Sequence[Cell], cells: Sequence[Cell]) -> Cell | None:

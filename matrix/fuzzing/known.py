@@ -11,7 +11,7 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import verdict
 from crosswarp.matrix.results.record import Record
 
-from .judging import CRASH, NUMBERS, REFUSAL, SLOW, Suspect
+from .judging import CRASH, NUMBERS, REFUSAL, RESOURCES, SLOW, Suspect
 
 # Tag of the generator, the kind in which programs with it fail, and the known issue, whose own case is another kernel.
 # Where a program's columns meet the window of that issue, a shape that the generator asks for (Builder.allowed) is not
@@ -55,7 +55,7 @@ def explains(suspect: Suspect, tags: Collection[str], release: str, issues: Sequ
         on_target = any(fnmatchcase(suspect.bad.target, glob) for glob in issue.targets)
         if alike and on_target and versions.within(release, issue.triton):
             return name
-    if suspect.kind in (NUMBERS, SLOW):
+    if suspect.kind in (NUMBERS, RESOURCES, SLOW):
         # Wrong numbers look alike: no text tells them apart.
         return ""
     assert suspect.kind in (CRASH, REFUSAL)

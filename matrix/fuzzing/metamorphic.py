@@ -53,7 +53,7 @@ class EditFinding:
     def key(self) -> tuple[str, ...]:
         """Findings of one key are taken for one root cause."""
         if self.kind in (CRASH, REFUSAL):
-            return self.kind, self.suspect.bad.fingerprint
+            return self.kind, self.suspect.bad.cause
         return self.kind, self.edit.kernel, self.edit.kind.name, self.suspect.bad.column
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from crosswarp.matrix.facts.issues import Issue
 
-from . import exploring, judging, known, shrinking
+from . import costs, exploring, judging, known, shrinking
 from .choices import Choices
 from .exploring import Programs
-from .judging import CRASH, NUMBERS, REFUSAL, SLOW, Cell, Suspect
+from .judging import CRASH, NUMBERS, REFUSAL, RESOURCES, SLOW, Cell, Suspect
 from .places import Place, Workers
 from .program import Program
 
@@ -135,6 +136,8 @@ class Triage:
             if not candidate.needs <= self.programs.language([good]):
                 return False
             other = self.workers.run(good, candidate, suspect.good.target)
+            if suspect.kind == RESOURCES:
+                return bool(costs.more(cells[0], other))
             return other.outcome == "pass" and (
                 suspect.kind != SLOW
                 or (cells[0].compile_seconds or 0)
@@ -156,7 +159,12 @@ class Triage:
             for one in cells
             if (one.column, one.target) == (suspect.bad.column, suspect.bad.target)
         ]
-        small = Suspect(suspect.kind, shown[0] if shown else suspect.bad, suspect.good)
+        good = suspect.good
+        if suspect.kind == RESOURCES and good is not None:
+            # Of the smaller program: what it costs is another than the larger one did.
+            at = (good.column, good.target)
+            good = next((one for one in cells if (one.column, one.target) == at), good)
+        small = Suspect(suspect.kind, shown[0] if shown else suspect.bad, good)
         return Finding(
             name, suspect.kind, program, begun, small, cells, self._known(program, small)
         )
@@ -179,6 +187,11 @@ def shows(cell: Cell, suspect: Suspect, cells: Sequence[Cell]) -> bool:
         return cell.refused and cell.cause == suspect.bad.cause
     if suspect.kind == NUMBERS:
         return cell.wrong
+    if suspect.kind == RESOURCES:
+        # Beside the column that it was found beside, where that has run as well.
+        good = [one for one in cells if suspect.good and one.column == suspect.good.column]
+        same = [one for one in good if one.target == cell.target]
+        return cell.outcome == "pass" and (not same or bool(costs.more(cell, same[0])))
     least = suspect.good.compile_seconds if suspect.good is not None else None
     slow = max(judging.SLOW_SECONDS / 2, judging.SLOWER * (least or 0) / 2)
     return cell.outcome in ("pass", "timeout") and (cell.compile_seconds or 0) >= slow
@@ -199,7 +212,26 @@ def _shape(program: Program) -> frozenset[str]:
     return frozenset(tag for tag in program.tags if not tag.startswith(("cast-", "mask", "store-")))
 
 
-def window(finding: Finding) -> Mapping[str, list[str]]:
+class Shown(Protocol):
+    """What any finding says of itself, of a program or of an edited kernel; as of Finding."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def begun(self) -> str: ...
+
+    @property
+    def suspect(self) -> Suspect: ...
+
+    @property
+    def bad(self) -> Sequence[Cell]: ...
+
+
+def window(finding: Shown) -> Mapping[str, list[str]]:
     """By target, the columns that show it, in order."""
     found: dict[str, list[str]] = {}
     for cell in finding.bad:

@@ -64,6 +64,8 @@ def _figures(launch: Mapping[str, Any]) -> Figures:
         found["kind"] = launch["kind"]
     if is_size(launch.get("compile_seconds")):
         found["compile"] = launch["compile_seconds"]
+    if is_size(launch.get("processor_seconds")):
+        found["processor"] = launch["processor_seconds"]
     return found
 
 

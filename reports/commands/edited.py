@@ -20,7 +20,7 @@ from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.fuzzing import edited_run
 from crosswarp.matrix.fuzzing.edited_run import EditedRun, EditPlace
 from crosswarp.matrix.fuzzing.metamorphic import Comparison, EditFinding
-from crosswarp.matrix.running.plan import Plan
+from crosswarp.matrix.running.plan import Plan, default_jobs
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare
 from crosswarp.reports.commands.options import column_table, known_issues, target_table
@@ -33,7 +33,7 @@ _MODULES_ONLY = (
 )
 
 
-def add(group: argparse._ArgumentGroup) -> None:
+def add_edited(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--suite", type=Path, metavar="DIR",
         help="instead of generated programs edit the kernels of this folder so that nothing may change "
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace, argv: Sequence[str], default_targets: str) 
     lanes = {"emulate" if one.backend == "cuda" else "compile" for one in on.values()}
     planned = Plan(
         columns=(), targets=on, lanes=tuple(sorted(lanes)), modes=("bare",),
-        jobs=getattr(options, "jobs", None) or 1,
+        jobs=options.jobs or default_jobs(),
         cases=tuple(selection.split(options.cases or ["*"])),
         time_limit=options.time_limit, time_limit_alone=3 * options.time_limit,
         memory_limit_mb=options.memory_limit, take="verdicts",

@@ -78,7 +78,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--everything", action="store_true",
         help="leave out nothing that is known, and tell of it as if it were new",
     )  # fmt: skip
-    edited.add(parser.add_argument_group("a suite's own kernels"))
+    edited.add_edited(parser.add_argument_group("a suite's own kernels"))
     limits = parser.add_argument_group("limits")
     add_numbers(
         limits,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.cell.fuzzing import data
-from crosswarp.matrix.fuzzing import triage
-from crosswarp.matrix.fuzzing.judging import NUMBERS, SLOW
+from crosswarp.matrix.fuzzing import costs, triage
+from crosswarp.matrix.fuzzing.judging import NUMBERS, RESOURCES, SLOW
 from crosswarp.matrix.fuzzing.program import BLOCKS, Program
-from crosswarp.matrix.fuzzing.triage import Finding
+from crosswarp.matrix.fuzzing.triage import Finding, Shown
 from crosswarp.matrix.fuzzing.values import CARRIED
 from crosswarp.reports.reproducing.drafts import LINK
 from crosswarp.reports.text import escape
@@ -30,16 +30,19 @@ def write(finding: Finding, folder: Path) -> Path:
     return made
 
 
-def module_name(finding: Finding) -> str:
+def module_name(finding: Shown) -> str:
     return re.sub(r"[^a-z0-9]+", "_", finding.name.lower())
 
 
-def told(finding: Finding) -> str:
+def told(finding: Shown) -> str:
     """In a few words: what, where, and where not."""
     bad = finding.suspect.bad
-    what = {NUMBERS: "wrong numbers", SLOW: f"{bad.compile_seconds or 0:.1f} s of compilation"}.get(
-        finding.kind, f"{bad.outcome}: {bad.fingerprint}"
-    )
+    good = finding.suspect.good
+    what = {
+        NUMBERS: "wrong numbers",
+        SLOW: f"{bad.compile_seconds or 0:.1f} s of compilation",
+        RESOURCES: costs.words(costs.more(bad, good)) if good is not None else "",
+    }.get(finding.kind, f"{bad.outcome}: {bad.fingerprint}")
     where = "; ".join(
         f"{target}: {', '.join(columns)}" for target, columns in triage.window(finding).items()
     )
@@ -136,7 +139,7 @@ def _allocator(program: Program, device: str, indent: str) -> list[str]:
     return [f"{indent}triton.set_allocator(lambda size, alignment, stream: {made})"]
 
 
-def draft(finding: Finding) -> str:
+def draft(finding: Shown) -> str:
     """The record, all but the link to an upstream report."""
     bad = finding.suspect.bad
     outcome = "mismatch" if finding.kind == NUMBERS else bad.outcome
@@ -188,7 +191,7 @@ def _targets(finding: Finding) -> str:
     return repr((*sorted({cell.target for cell in finding.cells}),))
 
 
-def _head(finding: Finding) -> str:
+def _head(finding: Shown) -> str:
     # A docstring of ours, in which a stranger's compiler has its say.
     said = told(finding).replace("\\", "/").replace('"', "'")
     return f'"""Found by crosswarp fuzz, as {finding.begun}: {said}"""\n'

@@ -92,7 +92,8 @@ def _in_child(
     if launching.launches:
         launch = launching.launches[-1]
         found["resources"] = {
-            name: getattr(launch, name) for name in ("registers", "spills", "shared")
+            name: getattr(launch, name)
+            for name in ("num_warps", "registers", "spills", "stack", "shared", "code")
         }
     if verdict.outcome == "pass" and target.backend == "cuda":
         wrong = _wrong(program, tensors, asked["expected"])

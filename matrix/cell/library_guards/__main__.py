@@ -71,7 +71,10 @@ def _item(item: plan.Item, spec: Dict[str, Any], forcing: Forcing, out: Any) -> 
 
 def _launched(verdict: Verdict, configs: List[List[str]]) -> str:
     """A digest of what was compiled and launched, which configurations of a tuning that were; empty where none was."""
-    launches = [{**one, "compile_seconds": None} for one in verdict.resources.get("launches") or ()]
+    launches = [
+        {**one, "compile_seconds": None, "processor_seconds": None}
+        for one in verdict.resources.get("launches") or ()
+    ]
     tuned = sorted(one for one in configs if one[0])
     if not (launches or tuned):
         return ""

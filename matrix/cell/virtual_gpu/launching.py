@@ -23,6 +23,7 @@ class Launch:
         binary: bytes of the cubin or hsaco; None where compilation stops at assembly (AMD before Triton 3.5).
         instructions: counts by class, see `instructions`.
         compile_seconds: how long the compiler took; None if the kernel was in Triton's cache.
+        processor_seconds: the same, of a processor.
     """
 
     kernel: str
@@ -38,6 +39,7 @@ class Launch:
     binary: Optional[int]
     instructions: Dict[str, int]
     compile_seconds: Optional[float]
+    processor_seconds: Optional[float]
 
 
 launches: List[Launch] = []
@@ -52,7 +54,7 @@ def noted() -> List[Dict[str, Any]]:
     for launch in launches:
         plain = dict(asdict(launch), grid=list(launch.grid))
         # Compiled once and found in the cache later: the same launch.
-        what = dict(plain, compile_seconds=None)
+        what = dict(plain, compile_seconds=None, processor_seconds=None)
         if what not in seen:
             seen.append(what)
             unique.append(plain)
@@ -67,6 +69,7 @@ class Function:
     binary: Binary
     instructions: Dict[str, int]
     compile_seconds: Optional[float]
+    processor_seconds: Optional[float]
     ptx: str = ""
 
 
@@ -95,12 +98,13 @@ def _load(name: str, data: bytes) -> Function:
     elif "amdgcn" in forms:
         counts = instructions.in_amdgcn(forms["amdgcn"])
         binary.code = instructions.code_of_amdgcn(forms["amdgcn"])
-    seconds = guard.compile_seconds(kernel)
+    seconds, processor = guard.compile_seconds(kernel), guard.processor_seconds(kernel)
     return Function(
         name,
         binary,
         counts,
         None if seconds is None else round(seconds, 3),
+        None if processor is None else round(processor, 3),
         str(forms.get("ptx", "")),
     )
 
@@ -198,6 +202,7 @@ def check_and_note(
             binary=function.binary.size,
             instructions=function.instructions,
             compile_seconds=function.compile_seconds,
+            processor_seconds=function.processor_seconds,
         )
     )
     target.check(num_warps, shared, function.binary.registers or 0, grid)

@@ -13,7 +13,8 @@
   const UNITS = { stack: "stack, bytes a thread", spills: "spilled registers", registers: "registers a thread",
     shared: "shared memory, bytes", time: "time, ms (median)", scratch: "instructions that touch a thread's own memory",
     code: "machine code, bytes", access: "bytes a thread moves with an access to global memory",
-    tensor: "instructions for tensor cores", compile: "time to compile, s" };
+    tensor: "instructions for tensor cores", compile: "time to compile, s",
+    processor: "processor time to compile, s" };
 
   // [bare, shimmed], each with a figure or null for every column.
   function series(detail, places, number, wanted) {
