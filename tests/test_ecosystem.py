@@ -160,7 +160,8 @@ def test_a_run_is_kept_and_not_made_again(releases, small, tmp_path, monkeypatch
     assert ran == [("small", "triton-3.6.0=/a/python"), ("small", "triton-3.9.0")]
     told = json.loads((tmp_path / "runs" / "small@triton-3.9.0.json").read_text())
     assert told["error"] == "no room"
-    assert "| small 1.2 | | 3.9.0 | | | | | | | no room |" in section(releases, tmp_path)
+    text = section(releases, tmp_path)
+    assert "Not installed, or not collected:" in text and "- small 1.2, 3.9.0: no room" in text
 
 
 def stored(tmp_path, about, records):
@@ -196,16 +197,19 @@ def test_the_table(releases, tmp_path):
     stored(tmp_path, {**about, "column": "triton-3.10.0"}, reds)
     ops = [replace(record(case, "pass"), kernel="test_ops::test_op") for case in "hi"]
     stored(tmp_path, {**about, "column": "triton-3.9.0", "tests": False}, [*reds[:2], *ops])
+    shimmed = [replace(reds[0], mode="shimmed"), replace(reds[5], mode="shimmed", outcome="pass")]
+    stored(tmp_path, {**about, "column": "triton-3.2.0"}, [reds[0], reds[5], *shimmed])
     text = section(releases, tmp_path)
     name = "small\\_kernels 1.2"
-    rows = [line for line in text.splitlines() if line.startswith(f"| {name}")]
-    assert rows == [
-        f"| {name} | imports | 3.9.0 | sm_90 | bare | 2 | 0 | 0 | 0 | 0 |",
-        f"| {name} | ops | 3.9.0 | sm_90 | bare | 2 | 0 | 0 | 0 | 0 |",
-        f"| {name} | tests | 3.10.0 | sm_90 | bare | 1 | 1 | 2 | 1 | 2 |",
+    assert [line for line in text.splitlines() if line.startswith(("| release", f"| {name}"))] == [
+        "| release | what | target | 3.2.0 | 3.9.0 | 3.10.0 |",
+        f"| {name} | tests | sm_90 | 1, 1 red → 2 |  | 1 (4), 2 red |",
+        f"| {name} | imports | sm_90 |  | 2 |  |",
+        f"| {name} | ops | sm_90 |  | 2 |  |",
     ]
-    assert "**Not run yet**: triton-3.9.0: liger-kernel, " in text and "triton-3.2.0" in text
-    assert "- small: lacks einx (3.10.0 sm_90 bare × 1)" in text
+    assert "**Not run yet**: " in text and "triton-3.9.0: liger-kernel, " in text
+    assert "all of them on triton-2.3.1, " in text
+    assert "- small: lacks einx (sm_90 bare: 3.10.0 × 1)" in text
     assert "triton.ops" in text and "<b>" not in text
 
 

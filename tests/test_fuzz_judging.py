@@ -158,7 +158,11 @@ def test_what_the_first_long_run_found_is_known_by_its_shape():
 
     short = ("mismatch", "", "scan-short")
     assert [named(*short, one) for one in ("3.0.0", "3.2.0", "3.3.1")] == ["triton-5840"] * 2 + [""]
-    refused = ("compile-error", "CompilationError: v4 = tl.dot(v9, v10, v4)", "dot-int8-acc")
+    refused = (
+        "compile-error",
+        "CompilationError: AssertionError in semantic.py: dot",
+        "dot-int8-acc",
+    )
     assert [named(*refused, one) for one in ("3.4.0", "3.5.1", "3.8.0")] == ["", "triton-10341", ""]
     text = "SIGABRT: LLVM ERROR: Failed to translate TritonGPU to LLVM IR."
     assert named("crash", text, "max-bfloat16", "2.3.1") == "triton-2677"
@@ -170,3 +174,16 @@ def test_what_the_first_long_run_found_is_known_by_its_shape():
     ):
         assert tag in known.avoided(table, [release], 0)
         assert tag not in known.avoided(table, ["3.9.0"], 0)
+
+
+def test_the_numbers_of_variables_are_no_cause():
+    said = "CompilationError: v{} = tl.dot(v{}, v3.to(tl.float16)) of 16"
+    found = [
+        judge([cell(OLD), cell(MID, "compile-error", fingerprint=said.format(*numbers))])[0]
+        for numbers in ((1, 2), (14, 21))
+    ]
+    assert (
+        found[0].key
+        == found[1].key
+        == (REFUSAL, "CompilationError: v = tl.dot(v, v.to(tl.float16)) of 16")
+    )

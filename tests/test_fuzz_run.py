@@ -121,13 +121,16 @@ def _kernel(text):
 def test_the_same_seed_finds_the_same(column, fuzz, tmp_path):
     pythons = column("3.1.0"), column("3.2.0", "dies of products"), column("3.6.0")
     texts = []
-    for work in ("one", "two"):
-        code, _, _ = fuzz(*pythons, options=("--programs", "6"), work=work)
+    for work, jobs in (("one", "1"), ("two", "1"), ("three", "3")):
+        code, _, _ = fuzz(*pythons, options=("--programs", "6", "--jobs", jobs), work=work)
         made = findings(tmp_path, work)
         assert code == EXIT_UNEXPECTED and made
         cells = (tmp_path / work / "fuzz/seed-3/cells.jsonl").read_text()
         texts.append(([path.name for path in made], cells))
     assert texts[0] == texts[1]
+    # Side by side they end in another order, and nothing else is otherwise.
+    names, cells = texts[2]
+    assert (names, sorted(cells.splitlines())) == (texts[0][0], sorted(texts[0][1].splitlines()))
 
 
 def test_a_known_cause_is_told_as_known(column, fuzz):
@@ -195,6 +198,7 @@ def test_replay_shows_a_program_and_what_each_column_says(column, fuzz):
 
 def test_an_interrupted_run_keeps_what_it_has(column, tmp_path):
     words = ["fuzz", "--here", column("3.1.0", "sleeps"), column("3.2.0"), "--work", str(tmp_path)]
+    words += ["--jobs", "2"]
     code = f"import sys; from crosswarp.reports import cli; sys.exit(cli.main({words!r}))"
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     run = subprocess.Popen(

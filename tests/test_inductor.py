@@ -10,8 +10,10 @@ import pytest
 
 from crosswarp.matrix.cell.inductor import standalone
 from crosswarp.matrix.cell.suite import modules
+from crosswarp.matrix.environments.environment import Builder
+from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.facts import issues, targets
+from crosswarp.matrix.facts import columns, issues, targets
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running import inductor_run
 from crosswarp.matrix.running.plan import Plan
@@ -116,11 +118,20 @@ def test_a_function_and_our_programs(tmp_path):
 def test_an_environment_has_a_folder_of_its_own():
     pair = {"torch": "2.6.0+cu124", "triton": "3.2.0"}
     names = {
-        inductor_run.key("a", pair), inductor_run.key("b", pair), inductor_run.key("a", pair, "lock"),
-        inductor_run.key("a", {**pair, "triton": "3.9.0"}),
+        inductor_run.key("a", pair, ""), inductor_run.key("b", pair, ""), inductor_run.key("a", pair, "lock"),
+        inductor_run.key("a", {**pair, "triton": "3.9.0"}, ""),
     }  # fmt: skip
     assert len(names) == 4
     assert all(name.startswith("torch-2.6.0+cu124-triton-3.") for name in names)
+
+
+def test_an_environment_that_is_built_from_something_else_has_another_lock(tmp_path):
+    column = next(one for one in columns.load() if one.id == "triton-3.6.0")
+    builder = Builder(tmp_path, [column], Uv())
+    other = column.model_copy(update={"requirements": ("numpy<2",)})
+    assert builder.lock(column) == builder.lock(column) != builder.lock(other)
+    # Nothing was built for it.
+    assert not any(tmp_path.iterdir())
 
 
 def _harvest(root, folder, programs, digest):

@@ -175,6 +175,32 @@ def test_causes_in_a_ring_have_an_end():
     assert (found.outcome, found.reason) == ("api-error", "ValueError") and "other" in found.message
 
 
+def dot():
+    raise AssertionError
+
+
+def test_a_bare_assertion_is_told_by_where_it_stands():
+    class CompilationError(Exception):
+        """As Triton raises it: a line of the kernel, and no word of what was wrong."""
+
+    told = []
+    for line in (
+        "at 7:9:\n    v5 = tl.dot(v10, v5)\n         ^",
+        "at 3:9:\n    acc = tl.dot(a, b, acc)\n",
+    ):
+        try:
+            try:
+                dot()
+            except AssertionError as cause:
+                raise CompilationError(line) from cause
+        except CompilationError as error:
+            told.append(verdict.of_error(error))
+    assert {one.fingerprint for one in told} == {
+        "CompilationError: AssertionError in test_suite_pure.py: dot"
+    }
+    assert "tl.dot(v10, v5)" in told[0].message
+
+
 class _NoText(Exception):
     def __str__(self):
         raise KeyboardInterrupt

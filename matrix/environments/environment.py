@@ -128,19 +128,7 @@ class Builder:
         started = time.monotonic()
         python = python_for(column)
         resolved = self._resolve(column, python)
-        overrides = (resolved.triton, resolved.torch) if column.resolver else column.overrides
-        wanted = Wanted(
-            requirements=(
-                resolved.triton,
-                resolved.torch,
-                *column.requirements,
-                *SUITE_REQUIREMENTS,
-            ),
-            overrides=overrides,
-            python=python,
-            crosswarp=self._crosswarp.stamp,
-            identity=resolved.identity,
-        )
+        wanted = self._wanted(column, python, resolved)
         home = (self.folder / wanted.lock if self._by_lock else self.folder) / column.id
         home.parent.mkdir(parents=True, exist_ok=True)
         found, reused, hold = self._ready(column, home, wanted, resolved)
@@ -160,6 +148,25 @@ class Builder:
             seconds=time.monotonic() - started,
             notes=(*resolved.notes, *self._swapped(column, home, wanted)),
             hold=hold,
+        )
+
+    def lock(self, column: Column) -> str:
+        """All that an environment is built from, in a word, before it is built."""
+        python = python_for(column)
+        return self._wanted(column, python, self._resolve(column, python)).lock
+
+    def _wanted(self, column: Column, python: str, resolved: resolver.Resolved) -> Wanted:
+        return Wanted(
+            requirements=(
+                resolved.triton,
+                resolved.torch,
+                *column.requirements,
+                *SUITE_REQUIREMENTS,
+            ),
+            overrides=(resolved.triton, resolved.torch) if column.resolver else column.overrides,
+            python=python,
+            crosswarp=self._crosswarp.stamp,
+            identity=resolved.identity,
         )
 
     def cancel(self) -> None:

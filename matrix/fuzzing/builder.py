@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -67,6 +68,14 @@ class Builder:
     def line(self, kernel: str, meaning: str | None = None) -> None:
         self._kernel.append("    " * self._indent + kernel)
         self._meaning.append("    " * self._indent + (kernel if meaning is None else meaning))
+
+    def said(self, kernel: str) -> None:
+        """A line of the kernel that means nothing by itself."""
+        self._kernel.append("    " * self._indent + kernel)
+
+    def meant(self, meaning: str) -> None:
+        """A line of the meaning alone."""
+        self._meaning.append("    " * self._indent + meaning)
 
     @contextmanager
     def block(self, kernel: str, meaning: str | None = None) -> Iterator[None]:
@@ -170,13 +179,18 @@ class Builder:
             parts.append(along if stride == 1 else f"{along} * {stride}")
         return " + ".join(parts)
 
-    def place(self, shape: Sequence[int]) -> tuple[str, int]:
-        """Where this turn of this block has a tensor of `shape` to itself, and how many elements all of them need."""
+    def memory(self, shape: Sequence[int]) -> tuple[str, int]:
+        """Where what this turn of this block has to itself begins, and how many elements all of them need."""
         turn, turns = self.slots
         size = prod(shape)
         first = "block" if turns == 1 else f"(block * {turns} + {turn})"
+        return f"{first} * {size}", size * turns * BLOCKS
+
+    def place(self, shape: Sequence[int]) -> tuple[str, int]:
+        """Where this turn of this block has a tensor of `shape` to itself, and how many elements all of them need."""
+        first, size = self.memory(shape)
         offsets = self.offsets(shape)
-        return f"{first} * {size}" + (f" + {offsets}" if offsets else ""), size * turns * BLOCKS
+        return first + (f" + {offsets}" if offsets else ""), size
 
     def input(self, dtype: str, size: int, low: int, high: int) -> str:
         name = f"x{len(self.inputs)}"
@@ -247,7 +261,7 @@ def _needed(lines: Sequence[str]) -> list[str]:
         following = lines[place + 1] if place + 1 < len(lines) else ""
         if line == "@triton.jit":
             name = following.removeprefix("def ").split("(")[0]
-            skipping = name != "kernel" and f"{name})" not in body
+            skipping = name != "kernel" and re.search(rf", {name}\b", body) is None
         if not skipping:
             found.append(line)
     return found

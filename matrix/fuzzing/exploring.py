@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from crosswarp.matrix.facts.issues import Issue
@@ -16,7 +19,7 @@ from .judging import Suspect
 from .places import Place, Workers
 from .program import IllDefined, Program
 
-# Programs that one column runs before the next: a worker takes seconds to begin.
+# Programs that one column of a lane runs before the next: a worker takes seconds to begin.
 BATCH = 40
 
 
@@ -89,35 +92,73 @@ class Told:
 
 @dataclass
 class Exploration:
-    """Runs programs in every place, and keeps in the corpus what became of them."""
+    """Runs programs in every place, and keeps in the corpus what became of them.
+
+    Attributes:
+        lanes: each runs a share of the programs, beside the others.
+    """
 
     programs: Programs
     corpus: Corpus
-    workers: Workers
+    lanes: Sequence[Workers]
     targets: Collection[str]
     said: Callable[[str], None]
     told: Told = field(default_factory=Told)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _ended: threading.Event = field(default_factory=threading.Event)
 
     def until(
         self, ends: float, count: int | None = None
-    ) -> Iterator[tuple[Program, int, list[Suspect]]]:
+    ) -> Generator[tuple[Program, int, list[Suspect]], None, None]:
         """Run programs until `ends` of `time.monotonic`, or `count` of them, and yield each that shows something.
 
         A batch that is not done in time is judged as far as it came; it is gone on with by the next run.
         """
-        first = 0
-        while (count is None or first < count) and time.monotonic() < ends:
-            numbers = range(first, first + BATCH if count is None else min(first + BATCH, count))
+        with ExitStack() as stack:
+            # A worker dies with the thread that began it: each lane has one for as long as this goes on.
+            threads = [stack.enter_context(ThreadPoolExecutor(1)) for _ in self.lanes]
+            # However this ends, no lane begins another cell.
+            stack.callback(self._end)
+            batches = self._batches(count)
+            running = self._begun(batches, ends, threads)
+            while running:
+                batch, shares = running
+                done = all([share.result() for share in shares])
+                # The lanes go on while whoever is told looks into what this batch has shown.
+                running = self._begun(batches, ends, threads)
+                for number, program in batch.items():
+                    suspects = self._judged(number)
+                    if suspects:
+                        yield program, number, suspects
+                if done:
+                    self.corpus.mark(batch)
+                self.said(f"{self.told.programs} programs, {self.told.cells} cells")
+
+    def _batches(self, count: int | None) -> Iterator[Mapping[int, Program]]:
+        size, first = BATCH * len(self.lanes), 0
+        while count is None or first < count:
+            numbers = range(first, first + size if count is None else min(first + size, count))
             first = numbers.stop
-            batch = dict(self._batch(numbers))
-            done = self._run(batch, ends)
-            for number, program in batch.items():
-                suspects = self._judged(number)
-                if suspects:
-                    yield program, number, suspects
-            if done:
-                self.corpus.mark(batch)
-            self.said(f"{self.told.programs} programs, {self.told.cells} cells")
+            yield dict(self._batch(numbers))
+
+    def _begun(
+        self, batches: Iterator[Mapping[int, Program]], ends: float, threads: Sequence[Executor]
+    ) -> tuple[Mapping[int, Program], list[Future[bool]]] | None:
+        """The next batch, shared among the lanes; None where there is none, or no time for it."""
+        batch = next(batches, None) if time.monotonic() < ends else None
+        if batch is None:
+            return None
+        numbers, every = list(batch), len(self.lanes)
+        shares = [{number: batch[number] for number in numbers[at::every]} for at in range(every)]
+        return batch, [
+            thread.submit(self._share, lane, share, ends)
+            for thread, lane, share in zip(threads, self.lanes, shares)
+        ]
+
+    def _end(self) -> None:
+        self._ended.set()
+        for lane in self.lanes:
+            lane.interrupt()
 
     def _batch(self, numbers: Iterable[int]) -> Iterator[tuple[int, Program]]:
         for number in numbers:
@@ -126,30 +167,36 @@ class Exploration:
             except IllDefined:
                 self.told.ill_defined += 1
 
-    def _run(self, batch: Mapping[int, Program], ends: float) -> bool:
-        """Each column runs all that it has not run of the batch, before the next begins. Whether all of it ran."""
+    def _share(self, lane: Workers, share: Mapping[int, Program], ends: float) -> bool:
+        """Each column runs all that it has not run of the share, before the next begins. Whether all of it ran."""
         for place in self.programs.places:
             language = self.programs.language([place])
             began, done = time.monotonic(), 0
-            for number, program in batch.items():
+            for number, program in share.items():
                 for target in sorted(self.targets) if program.needs <= language else ():
                     if self.corpus.has(number, place.column, target):
                         continue
-                    if time.monotonic() >= ends:
+                    if self._ended.is_set() or time.monotonic() >= ends:
                         return False
-                    done += self._ran(place, number, program, target)
+                    done += self._ran(lane, place, number, program, target)
             if done:
                 self.said(f"  {place.column}: {done} cells in {time.monotonic() - began:.0f} s")
         return True
 
-    def _ran(self, place: Place, number: int, program: Program, target: str) -> bool:
-        if not self.workers.compiles(place, target):
+    def _ran(self, lane: Workers, place: Place, number: int, program: Program, target: str) -> bool:
+        if not lane.compiles(place, target):
             return False
         try:
-            self.corpus.add(number, self.workers.run(place, program, target))
+            cell = lane.run(place, program, target)
         except IllDefined:
-            self.told.ill_defined += 1
+            with self._lock:
+                self.told.ill_defined += 1
             return False
+        with self._lock:
+            if self._ended.is_set():
+                # Its worker was ended under it: that is no result.
+                return False
+            self.corpus.add(number, cell)
         return True
 
     def _judged(self, number: int) -> list[Suspect]:
@@ -176,10 +223,10 @@ def confirmed(suspect: Suspect, program: Program, place: Place, workers: Workers
         return Suspect(suspect.kind, suspect.bad, suspect.good, "not slow once more")
     if suspect.kind != judging.NUMBERS:
         again = workers.run(place, program, suspect.bad.target)
-        if again.outcome == suspect.bad.outcome and again.fingerprint == suspect.bad.fingerprint:
+        if again.outcome == suspect.bad.outcome and again.cause == suspect.bad.cause:
             return suspect
         return Suspect(suspect.kind, suspect.bad, suspect.good, "another end once more")
-    if suspect.doubt != "no second witness":
+    if suspect.doubt != judging.ONE_WITNESS:
         return suspect
     for warps in (1, 2, 4, 8):
         if warps == program.options["num_warps"]:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from . import control, elementwise, memory, products, reductions, shapes
+from . import blocks, control, elementwise, memory, products, reductions, shapes
 from .builder import TRIPS, Builder
 from .choices import Choices, Replayed, Seeded
 from .program import Program
 from .values import FLOATS, INTEGERS, Value
 
 # Raised when the same choices make another program: what was recorded before does not replay.
-VERSION = 1
+VERSION = 2
 _MOST_STATEMENTS = 9
+_CLUSTERS = "launch.num_ctas(num_ctas=2)"
 _MOST_STORED = 6
 # Statement, weight. Element-wise chains alone have found nothing; they are what the others work on.
 _FLAT: tuple[tuple[Callable[[Builder], object], int], ...] = (
-    (elementwise.binary, 5), (elementwise.with_literal, 2), (elementwise.select, 3), (elementwise.convert, 2),
+    (elementwise.binary, 5), (elementwise.with_literal, 4), (elementwise.select, 3), (elementwise.convert, 2),
     (elementwise.there_and_back, 1), (elementwise.compare, 1), (elementwise.logic, 1), (elementwise.clamp, 1),
     (reductions.reduce, 5), (reductions.scan, 3), (shapes.transpose, 3), (shapes.expand, 2), (shapes.reshape, 2),
     (shapes.join, 2), (shapes.split, 2), (shapes.flip, 2), (shapes.sort, 2), (shapes.gather, 2),
-    (shapes.histogram, 1), (memory.atomic, 1), (products.dot, 4), (products.chained, 2), (products.batched, 1),
+    (shapes.histogram, 1), (memory.atomic, 2), (memory.fetched, 2), (products.dot, 4), (products.chained, 2),
+    (products.batched, 1), (blocks.pointer_load, 3), (blocks.pointer_store, 2), (blocks.advancing, 2),
+    (blocks.descriptor_load, 3), (blocks.descriptor_store, 2),
 )  # fmt: skip
 
 
@@ -35,9 +38,14 @@ def generate(
     """
     builder = Builder(choices, names, avoided)
     options = {
-        "num_warps": choices.one_of((4, 4, 1, 2, 8, 8)),
-        "num_stages": choices.one_of((2, 3, 1, 4)),
+        "num_warps": choices.one_of((4, 4, 1, 2, 8, 8, 16)),
+        "num_stages": choices.one_of((2, 3, 1, 4, 5)),
     }
+    if builder.has(_CLUSTERS) and choices.chance(1, 16):
+        # Blocks of a cluster, each with a part of every tensor; targets ahead of sm_90 have none and refuse it.
+        builder.use(_CLUSTERS)
+        builder.tags.add("num-ctas")
+        options["num_ctas"] = 2
     numbers = {"lim": choices.below(33), "trips": choices.one_of((3, TRIPS, 2, 4, 1, 0))}
     lengths = (choices.one_of((16, 32, 64, 128)), choices.one_of((16, 32, 64)))
     choices.part(lambda: _load(builder, lengths))

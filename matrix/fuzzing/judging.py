@@ -7,6 +7,7 @@ when the same program has right ones somewhere, and wrong ones twice: the PTX ma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -15,7 +16,10 @@ from typing import Any
 # A compilation of so many times its neighbours' median seconds, and at least so long, is a finding.
 SLOWER = 5.0
 SLOW_SECONDS = 5.0
+_VARIABLE = re.compile(r"\b[a-z]\d+\b")
 CRASH, REFUSAL, SLOW, NUMBERS = "crash", "refusal", "slow", "numbers"
+# Why wrong numbers are not to be believed.
+ONE_WITNESS = "no second witness"
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,11 @@ class Cell:
             column, target, verdict["outcome"], verdict["reason"], verdict["fingerprint"], verdict["message"],
             verdict["phase"], told.get("compile_seconds"), tuple(sorted(options.items())), told.get("resources", {}),
         )  # fmt: skip
+
+    @property
+    def cause(self) -> str:
+        """The fingerprint, without the numbers of a program's variables: some errors say no more than a line of it."""
+        return _VARIABLE.sub("v", self.fingerprint)
 
     @property
     def wrong(self) -> bool:
@@ -88,7 +97,7 @@ class Suspect:
     def key(self) -> tuple[str, ...]:
         """Two programs of one key are taken for one root cause, until one of them was made small."""
         if self.kind in (CRASH, REFUSAL):
-            return self.kind, self.bad.fingerprint
+            return self.kind, self.bad.cause
         return self.kind, self.bad.column
 
 
@@ -122,7 +131,7 @@ def _wrong(bad: Cell, cells: Sequence[Cell]) -> Suspect:
             NUMBERS, bad, None, "no column has the right numbers: the meaning may be wrong"
         )
     if not any(witness(bad, one) for one in cells):
-        return Suspect(NUMBERS, bad, good, "no second witness")
+        return Suspect(NUMBERS, bad, good, ONE_WITNESS)
     return Suspect(NUMBERS, bad, good)
 
 

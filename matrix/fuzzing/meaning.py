@@ -82,7 +82,8 @@ class _Bounded(np.ndarray):
 
 
 def _within(place: Any, size: int) -> None:
-    if np.min(place) < 0 or np.max(place) >= size:
+    # No place at all, where a tile lies beyond its edge as a whole.
+    if np.size(place) and (np.min(place) < 0 or np.max(place) >= size):
         raise IllDefined(f"a place outside of a tensor of {size}")
 
 

@@ -75,3 +75,36 @@ def atomic(builder: Builder) -> None:
         f"np.{ufunc}.at({name}, np.ravel({at}), np.ravel({value.name}))",
     )
     builder.tags.add(f"atomic-{kind}")
+
+
+def fetched(builder: Builder) -> None:
+    """An atomic at a place of each lane's own, and what it says was there before: that is known, and what is left."""
+    value = builder.some(lambda one: one.dtype == "int32" and len(one.shape) in (0, 1, 2))
+    if value is None:
+        return
+    choices = builder.choices
+    kind = choices.one_of(("add", "max", "min", "xchg", "cas", "and", "or", "xor"))
+    held = choices.one_of((0, -7, 5))
+    place, size = builder.place(value.shape)
+    name = builder.output("int32", size, held)
+    at, other = f"{name}[{place}]", value.name
+    if kind == "add" and value.most > 2**20:
+        kind = "xchg"
+    left = {
+        "add": f"{at} + {other}", "max": f"np.maximum({at}, {other})", "min": f"np.minimum({at}, {other})",
+        "xchg": other, "and": f"{at} & {other}", "or": f"{at} | {other}", "xor": f"{at} ^ {other}",
+        "cas": f"np.where({at} == {other}, {other} + 1, {at})",
+    }[kind]  # fmt: skip
+    words = f"{other}, {other} + 1" if kind == "cas" else other
+    if kind == "cas" and value.most > 2**20:
+        return
+    builder.let(
+        "int32", value.shape, (held, held), f"tl.atomic_{kind}({name} + {place}, {words})", at,
+        f"fetched-{kind}",
+    )  # fmt: skip
+    builder.meant(f"{at} = {left}")
+    if not value.shape and choices.chance(1, 2):
+        # A scalar's atomics are one thread's, so the second sees what the first left.
+        low, high = (-(2**31), 2**31 - 1)
+        builder.let("int32", (), (low, high), f"tl.atomic_xchg({name} + {place}, {other})", at)
+        builder.meant(f"{at} = {other}")

@@ -15,6 +15,9 @@ from .meaning import answers, digests
 from .program import Program
 from .worker import Lost, Worker
 
+# Resident memory of a worker, which holds torch and Triton.
+WORKER_MB = 600
+
 
 @dataclass(frozen=True)
 class Place:
@@ -42,7 +45,7 @@ class Workers:
     Attributes:
         targets: that each compiles for.
         time_limit, memory_limit_mb: of one program.
-        most: workers at a time; each holds torch and Triton, half a gigabyte.
+        most: workers at a time, of WORKER_MB each.
         lost: how often one ended while it had a program.
     """
 
@@ -51,8 +54,9 @@ class Workers:
     memory_limit_mb: int
     most: int = 2
     lost: int = 0
+    _interrupted: bool = False
     _open: dict[str, Worker] = field(default_factory=dict)
-    _expected: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    _expected: dict[tuple[object, ...], Mapping[str, str]] = field(default_factory=dict)
 
     def run(
         self, place: Place, program: Program, target: str, options: Mapping[str, int] = {}
@@ -63,14 +67,16 @@ class Workers:
             EnvironmentFailed: no worker begins there.
             IllDefined: the program is none.
         """
-        expected = self._expected.get(program.kernel)
+        # All that the answers depend on: two programs may have one kernel and other numbers.
+        key = (program.kernel, *program.numbers.values(), *program.arguments)
+        expected = self._expected.get(key)
         if expected is None:
             expected = digests(answers(program))
             if len(self._expected) > 500:
                 self._expected.clear()
-            self._expected[program.kernel] = expected
-        worker = self.of(place)
+            self._expected[key] = expected
         try:
+            worker = self.of(place)
             told = worker.run(program.for_cell(), expected, target, options)
         except Lost as error:
             self.lost += 1
@@ -79,6 +85,12 @@ class Workers:
         return Cell.of(place.column, target, told, options)
 
     def of(self, place: Place) -> Worker:
+        """The worker of a place.
+
+        Raises:
+            EnvironmentFailed: none begins there.
+            Lost: they were interrupted.
+        """
         worker = self._open.pop(place.column, None)
         if worker is None:
             while len(self._open) >= self.most:
@@ -88,10 +100,19 @@ class Workers:
             )  # fmt: skip
         # The one that was used last is closed last.
         self._open[place.column] = worker
+        if self._interrupted:
+            self.close(place.column)
+            raise Lost("interrupted")
         return worker
 
     def compiles(self, place: Place, target: str) -> bool:
         return target in self.of(place).targets
+
+    def interrupt(self) -> None:
+        """End all that run, from another thread; whoever waits for one of them is told that it is lost."""
+        self._interrupted = True
+        for worker in list(self._open.values()):
+            worker.interrupt()
 
     def close(self, column: str) -> None:
         worker = self._open.pop(column, None)

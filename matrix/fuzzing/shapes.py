@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .builder import Builder
-from .elementwise import computable, tame
+from .elementwise import computable
 from .values import LARGEST, Value
 
 _PERMUTATIONS = ((2, 0, 1), (1, 2, 0), (0, 2, 1), (2, 1, 0), (1, 0, 2))
@@ -187,7 +187,9 @@ def histogram(builder: Builder) -> None:
     if value is None or value.size < 32 or not builder.has("tl.histogram"):
         return
     builder.use("tl.histogram")
-    value = tame(builder, value, 16) if value.low < 0 or value.high > 15 else value
+    if value.low < 0 or value.high > 15:
+        # Not made small by magnitude: a bin has no sign.
+        value = builder.let("int32", value.shape, (0, 15), f"{value.name} & 15")
     builder.let(
         "int32", (16,), (0, value.size), f"tl.histogram({value.name}, 16)",
         f"np.bincount({value.name}, minlength=16)", "histogram",

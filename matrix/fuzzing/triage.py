@@ -78,7 +78,7 @@ class Triage:
             # The other columns that show the same are in its window.
             told = (
                 suspect.kind,
-                suspect.bad.fingerprint if suspect.kind in (CRASH, REFUSAL) else "",
+                suspect.bad.cause if suspect.kind in (CRASH, REFUSAL) else "",
             )
             if told in looked:
                 continue
@@ -174,9 +174,9 @@ class Triage:
 def shows(cell: Cell, suspect: Suspect, cells: Sequence[Cell]) -> bool:
     """Whether `cell` shows what `suspect` was suspected of; slowness among `cells` that the window has."""
     if suspect.kind == CRASH:
-        return cell.dead and cell.fingerprint == suspect.bad.fingerprint
+        return cell.dead and cell.cause == suspect.bad.cause
     if suspect.kind == REFUSAL:
-        return cell.refused and cell.fingerprint == suspect.bad.fingerprint
+        return cell.refused and cell.cause == suspect.bad.cause
     if suspect.kind == NUMBERS:
         return cell.wrong
     least = suspect.good.compile_seconds if suspect.good is not None else None
@@ -189,7 +189,7 @@ def same_cause(one: Finding, other: Finding) -> bool:
     if one.kind != other.kind:
         return False
     if one.kind in (CRASH, REFUSAL):
-        return one.suspect.bad.fingerprint == other.suspect.bad.fingerprint
+        return one.suspect.bad.cause == other.suspect.bad.cause
     places = [{(cell.column, cell.target) for cell in finding.bad} for finding in (one, other)]
     return places[0] == places[1] and _shape(one.program) == _shape(other.program)
 

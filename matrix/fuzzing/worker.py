@@ -141,6 +141,10 @@ class Worker:
         except (ValueError, TypeError):
             raise Lost("its answer makes no sense") from None
 
+    def interrupt(self) -> None:
+        """End it, and leave its pipes to the thread that reads them."""
+        process.end_group(self._process)
+
     def close(self) -> None:
         """End it, with what it started."""
         for stream in (self._process.stdin, self._process.stdout):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from crosswarp.matrix.environments import here
@@ -18,6 +20,8 @@ from crosswarp.matrix.fuzzing.corpus import Corpus, Settings
 from crosswarp.matrix.fuzzing.exploring import Exploration, Programs, Told
 from crosswarp.matrix.fuzzing.places import Place, Workers
 from crosswarp.matrix.fuzzing.triage import Finding, Triage
+from crosswarp.matrix.running.plan import default_jobs
+from crosswarp.reports.commands import edited
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
@@ -43,6 +47,7 @@ EXAMPLES = (
     "crosswarp fuzz --columns all --minutes 30 --seed 7",
     "crosswarp fuzz --here ../old/bin/python ../new/bin/python --minutes 10",
     "crosswarp fuzz --columns triton-3.2.0,triton-3.6.0 --seed 7 --replay 123",
+    "crosswarp fuzz --columns all --suite my_kernels",
 )
 _TARGETS = "sm_80,sm_90"
 
@@ -73,9 +78,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--everything", action="store_true",
         help="leave out nothing that is known, and tell of it as if it were new",
     )  # fmt: skip
+    edited.add(parser.add_argument_group("a suite's own kernels"))
     limits = parser.add_argument_group("limits")
     add_numbers(
         limits,
+        ("jobs", None, "N", "programs at a time (default: the CPUs at hand)"),
         ("time-limit", 60, "S", "for one program (60)"),
         ("memory-limit", 6000, "MB", "for one program (6000)"),
         ("shrink-seconds", 120, "S", "to make one finding smaller (120)"),
@@ -88,6 +95,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if options.minutes <= 0:
         raise UsageError("--minutes must be more than nothing")
+    if edited.asked(options):
+        check_work(options.work)
+        return edited.run(options, argv, _TARGETS)
     wanted = selection.split(options.targets or [_TARGETS])
     on = targets.choose(target_table(options), wanted)
     check_work(options.work)
@@ -99,17 +109,24 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         )
     issues = known_issues(options)
     programs = Programs(options.seed, found, language_table.load(), issues, options.everything)
-    with Workers(on, options.time_limit, options.memory_limit) as workers:
+    with ExitStack() as stack:
+
+        def lane(most: int = 2) -> Workers:
+            return stack.enter_context(Workers(on, options.time_limit, options.memory_limit, most))
+
         if options.replay is not None:
-            return _replay(programs, options.replay, workers, list(on))
+            return _replay(programs, options.replay, lane(), list(on))
+        # Each finding runs in every column: the workers are kept, as far as they need no more than a quarter of memory.
+        kept = max(2, _memory_mb() // 4 // places.WORKER_MB)
         triage = Triage(
-            programs, workers, sorted(on), issues, _say, options.shrink_seconds, options.shrink_programs,
+            programs, lane(kept), sorted(on), issues, _say, options.shrink_seconds, options.shrink_programs,
         )  # fmt: skip
-        return _explore(options, programs, workers, triage)
+        jobs = options.jobs or default_jobs()
+        return _explore(options, programs, [lane() for _ in range(jobs)], triage)
 
 
 def _explore(
-    options: argparse.Namespace, programs: Programs, workers: Workers, triage: Triage
+    options: argparse.Namespace, programs: Programs, lanes: Sequence[Workers], triage: Triage
 ) -> int:
     name = f"seed-{options.seed}{'-everything' if options.everything else ''}"
     folder = options.work / "fuzz" / name
@@ -118,7 +135,7 @@ def _explore(
         everything=options.everything,
     )  # fmt: skip
     corpus, began = Corpus(folder, settings), time.monotonic()
-    exploration = Exploration(programs, corpus, workers, triage.targets, _say)
+    exploration = Exploration(programs, corpus, lanes, triage.targets, _say)
     before = corpus.count
     triage.keys.update(corpus.causes())
     if before:
@@ -126,15 +143,16 @@ def _explore(
     new: list[Finding] = []
     ends = began + 60 * options.minutes
     try:
-        for program, number, suspects in exploration.until(ends, options.programs):
-            of_program = triage(number, program, suspects)
-            corpus.keep_causes(triage.keys)
-            for finding in of_program:
-                where = fuzzed.write(finding, folder / "findings")
-                known = f"known: {finding.issue}" if finding.issue else "new"
-                print(f"{finding.name}: {fuzzed.told(finding)}; {known}; {where}", flush=True)
-                if not finding.issue:
-                    new.append(finding)
+        with closing(exploration.until(ends, options.programs)) as shown:
+            for program, number, suspects in shown:
+                of_program = triage(number, program, suspects)
+                corpus.keep_causes(triage.keys)
+                for finding in of_program:
+                    where = fuzzed.write(finding, folder / "findings")
+                    known = f"known: {finding.issue}" if finding.issue else "new"
+                    print(f"{finding.name}: {fuzzed.told(finding)}; {known}; {where}", flush=True)
+                    if not finding.issue:
+                        new.append(finding)
     except KeyboardInterrupt:
         _ended(exploration.told, triage, corpus.count - before, time.monotonic() - began)
         raise Cancelled(
@@ -158,6 +176,10 @@ def _ended(told: Told, triage: Triage, fresh: int, seconds: float) -> None:
     for name, count in sorted(triage.seen.items()):
         print(f"{name}: {count} programs")
     sys.stdout.flush()
+
+
+def _memory_mb() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
 def _replay(programs: Programs, number: int, workers: Workers, on: Sequence[str]) -> int:

@@ -242,13 +242,14 @@ class _Command:
     def each(self) -> Iterator[tuple[Plan, Prepare, str]]:
         """A plan for each environment, what prepares it, and the name of the folder for what it writes."""
         for one in self.at_hand:
-            key = inductor_run.key(str(one.python), one.found)
+            # It has no lock; what comes first on its path may be another build of the same version.
+            key = inductor_run.key(str(one.python), one.found, os.environ.get("PYTHONPATH", ""))
             yield replace(self.plan, columns=(one.column,)), one, key
         table = column_table(self.options)
         for column in self.built:
             builder = Builder((self.options.work / "envs").absolute(), table, Uv())
             pair = {"torch": column.torch or "", "triton": column.triton or ""}
-            key = inductor_run.key(column.id, pair)
+            key = inductor_run.key(column.id, pair, builder.lock(column))
             yield replace(self.plan, columns=(column,)), builder, key
 
     def one(self, plan: Plan, store: Store, prepare: Prepare, scratch: Path) -> tuple[int, int]:

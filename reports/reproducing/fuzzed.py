@@ -11,7 +11,7 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.cell.fuzzing import data
 from crosswarp.matrix.fuzzing import triage
 from crosswarp.matrix.fuzzing.judging import NUMBERS, SLOW
-from crosswarp.matrix.fuzzing.program import BLOCKS
+from crosswarp.matrix.fuzzing.program import BLOCKS, Program
 from crosswarp.matrix.fuzzing.triage import Finding
 from crosswarp.matrix.fuzzing.values import CARRIED
 from crosswarp.reports.reproducing.drafts import LINK
@@ -68,6 +68,7 @@ def suite_module(finding: Finding) -> str:
         "",
         "",
         "def launch(way):",
+        *_allocator(program, "cpu", "    "),
         "    tensors = {name: tensor.clone() for name, tensor in given().items()}",
         f"    kernel[({BLOCKS},)](*tensors.values(), *NUMBERS.values(), **OPTIONS)",
         f"    return {{name: tensors[name] for name in {outputs!r}}}",
@@ -115,6 +116,7 @@ def script(finding: Finding) -> str:
                 "",
                 "",
                 'if __name__ == "__main__":',
+                *_allocator(finding.program, "cuda", "    "),
                 "    tensors = {name: tensor.cuda() for name, tensor in given().items()}",
                 f"    kernel[({BLOCKS},)](*tensors.values(), *NUMBERS.values(), **OPTIONS)",
                 "    for name, held in meant().items():",
@@ -124,6 +126,14 @@ def script(finding: Finding) -> str:
         )
         + "\n"
     )
+
+
+def _allocator(program: Program, device: str, indent: str) -> list[str]:
+    """Descriptors that are made in a kernel lie in memory that the launch asks for."""
+    if "make_tensor_descriptor" not in program.kernel:
+        return []
+    made = f'torch.empty(size, dtype=torch.int8, device="{device}")'
+    return [f"{indent}triton.set_allocator(lambda size, alignment, stream: {made})"]
 
 
 def draft(finding: Finding) -> str:

@@ -53,40 +53,61 @@ def lacks(record: Record, library: str) -> str:
 
 
 def page(runs: Sequence[Told]) -> str:
-    """The section of docs/ecosystem.md. What comes from a library is escaped."""
-    lines = [
-        "| release | what | Triton | target | mode | green | no launch | skipped, n/a, too slow "
-        "| lacks a package | red |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    why: dict[tuple[str, str], Counter[str]] = {}
+    """The section of docs/ecosystem.md: a row a release and target, a column a Triton. What comes from a library is
+    escaped."""
+    ids = sorted({one.about["column"] for one in runs}, key=_number)
+    heads = [column.removeprefix("triton-") for column in ids]
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
+    why: dict[tuple[str, str], dict[str, Counter[str]]] = {}
+    stopped = []
     for one in runs:
         column = one.about["column"].removeprefix("triton-")
         named = escape.markdown(_named(one.about.get("release", one.about["library"])))
         if one.about["error"] and not one.records:
-            lines.append(
-                f"| {named} | | {column} | | | | | | | {escape.markdown(one.about['error'][:200])} |"
-            )
+            stopped.append(f"- {named}, {column}: {escape.markdown(one.about['error'][:200])}")
             continue
-        own = one.about["tests"]
-        for what, target, mode, records in _parts(one.records, own):
+        sides: dict[tuple[str, str], dict[str, str]] = {}
+        for what, target, mode, records in _parts(one.records, one.about["tests"]):
             counts = Counter(_became(record, one.about["library"], what) for record in records)
-            lines.append(
-                f"| {named} | {what} | {column} | {target} | {mode} | "
-                + " | ".join(str(counts[name]) for name in ("green", "no launch", "untold", "lacks", "red"))
-                + " |"
-            )  # fmt: skip
+            sides.setdefault((what, target), {})[mode] = _cell(counts)
             for record in records:
                 missing = lacks(record, one.about["library"])
                 if record.red and record.outcome != "timeout":
                     text = f"lacks {missing}" if missing else record.fingerprint
-                    places = why.setdefault((one.about["library"], text), Counter())
-                    places[f"{column} {target} {mode}"] += 1
+                    places = why.setdefault((one.about["library"], text), {})
+                    places.setdefault(f"{target} {mode}", Counter())[column] += 1
+        for (what, target), modes in sides.items():
+            told = list(dict.fromkeys(modes.values()))
+            text = told[0] if len(told) == 1 else f"{modes['bare']} → {modes['shimmed']}"
+            rows.setdefault((named, what, target), {})[column] = text
+    lines = [
+        f"| release | what | target | {' | '.join(heads)} |",
+        f"| --- | --- | --- |{' --- |' * len(heads)}",
+        *(
+            f"| {' | '.join(place)} | {' | '.join(cells.get(head, '') for head in heads)} |"
+            for place, cells in rows.items()
+        ),
+    ]
+    if stopped:
+        lines += ["", "Not installed, or not collected:", "", *stopped]
     lines += ["", "### What is red, and why", ""]
-    for (library, text), places in sorted(why.items()):
-        where = ", ".join(f"{place} × {number}" for place, number in places.items())
+    for (library, text), sorts in sorted(why.items()):
+        where = "; ".join(
+            f"{sort}: {', '.join(f'{column} × {number}' for column, number in places.items())}"
+            for sort, places in sorts.items()
+        )
         lines.append(f"- {escape.markdown(library)}: {escape.markdown(text[:200])} ({where})")
     return "\n".join(lines) + "\n"
+
+
+def _cell(counts: Mapping[str, int]) -> str:
+    """``5``, ``3, 2 red``, or ``3 (2)`` where two say nothing."""
+    silent = counts["no launch"] + counts["untold"] + counts["lacks"]
+    return (
+        str(counts["green"])
+        + (f" ({silent})" if silent else "")
+        + (f", {counts['red']} red" if counts["red"] else "")
+    )
 
 
 def _named(archive: str) -> str:
@@ -145,9 +166,11 @@ def section(work: Path, every: Sequence[str]) -> str:
         "",
         f"Written by `nox -s ecosystem` ([tests/ecosystem](../tests/ecosystem/README.md)), run on "
         f"{' to '.join(dict.fromkeys(dates[:1] + dates[-1:]))}, way compile, with `crosswarp test … {command}`.",
-        "Each row is a sample. What is `tests` are the release's own. Of a release without any, modules that import "
-        "Triton are imported (`imports`), and public ops are called, forward and where there is one backward "
-        "(`ops`: tests/ecosystem/ops). `lacks a package`: it asks for one that was not installed beside it.",
+        "Each row is a sample of a release; a cell says how many are green, and how many red; in brackets those that "
+        "say nothing of Triton: nothing was launched, skipped, not applicable, too slow for this machine, or a package "
+        "was not there. Behind an arrow: with the shims, where that differs. What is `tests` are the release's own. Of "
+        "a release without any, modules that import Triton are imported (`imports`), and public ops are called, "
+        "forward and where there is one backward (`ops`: tests/ecosystem/ops).",
         missing(runs, every),
         "",
         page(runs) + END,

@@ -1,12 +1,13 @@
 """Does `crosswarp fuzz` see a broken rewrite? Bugs planted in copies of one Triton, each in a place of its own.
 
     python tests/proofs/fuzz_planted.py --here PYTHON [--plants NAME,..] [--programs 60] [--seed 1] [--targets sm_80]
+    python tests/proofs/fuzz_planted.py --here PYTHON --plants "loop yields,else" --kernels rms_norm --cases 'fp16*'
 
 PYTHON has Triton 3.6.0 and crosswarp. A plant changes one line of one of Triton's Python files: of the frontend, of
 what its library functions are made of, of a stage between two forms of the code. It lies in a folder of links to the
 rest, and nothing is installed. Programs run in order, on the Triton as it is and on the planted one, until one of them
-is suspicious and confirmed. The control is a folder without a plant, over all the programs. Ends with 1 when a plant is
-not seen, or the control shows anything.
+is suspicious and confirmed. The control is a folder without a plant, over all the programs. With --kernels the suite's
+own kernels are edited in place of programs. Ends with 1 when a plant is not seen, or the control shows anything.
 """
 
 from __future__ import annotations
@@ -133,6 +134,22 @@ def seen(programs, workers, on, count: int, clean: dict) -> tuple[str, int, floa
     return "", count, time.monotonic() - began
 
 
+def edited(python: Path, script: Path, options: argparse.Namespace, folder: Path) -> str:
+    """What `crosswarp fuzz --kernels` tells first, of the Triton as it is beside the planted one."""
+    told = subprocess.run(
+        [
+            sys.executable, "-m", "crosswarp.reports.cli", "fuzz", "--here", python, script,
+            "--kernels", options.kernels, "--cases", options.cases, "--targets", options.targets,
+            "--work", folder, "--minutes", "60", "--everything",
+        ],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    found = [line for line in told.stdout.splitlines() if "; new; " in line]
+    if told.returncode not in (0, 1):
+        raise SystemExit(told.stderr)
+    return found[0].split("; new; ")[0] if found else ""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--here", type=Path, required=True, metavar="PYTHON")
@@ -140,6 +157,8 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--targets", default="sm_80")
+    parser.add_argument("--kernels", metavar="GLOB,..", help="edit these instead of programs")
+    parser.add_argument("--cases", default="*", metavar="GLOB,..")
     parser.add_argument("--no-control", action="store_true", help="the plants alone")
     options = parser.parse_args()
     chosen = [one for one in PLANTS if not options.plants or one.name in options.plants.split(",")]
@@ -151,6 +170,12 @@ def main() -> int:
         for plant in [*chosen, *([] if options.no_control else [None])]:
             name = plant.name if plant is not None else "control"
             script = interpreter(python, Path(folder), name, plant)
+            if options.kernels:
+                began = time.monotonic()
+                said = edited(python, script, options, script.parent / "work")
+                missed += bool(said) == (plant is None)
+                print(f"| {name} | {said or 'nothing'} | {time.monotonic() - began:.0f} s |", flush=True)  # fmt: skip
+                continue
             places = [Place("a-clean", RELEASE, python), Place("b-planted", RELEASE, script)]
             programs = exploring.Programs(
                 options.seed, places, language_table.load(), issues.load()

@@ -3,6 +3,7 @@
 Run on a machine with a GPU, torch and Triton, by hand and not in CI; nothing is downloaded:
 
     python3 tests/proofs/inductor_device.py --out OUT --jobs 12 --seconds 100
+    PYTHONPATH=another/triton python3 tests/proofs/inductor_device.py --out OUT --sides device --mode shimmed
 
 Both sides are generated there, by the same torch: once with the GPU, where each program also runs on it and is
 compared with eager, and once by `matrix/cell/inductor` with the GPU hidden. Of the two sources of a kernel what only
@@ -40,6 +41,12 @@ def main() -> int:
     )
     parser.add_argument(
         "--sides", default=",".join(SIDES), help="device, virtual (both): the comparison needs both"
+    )
+    parser.add_argument(
+        "--mode",
+        default="bare",
+        choices=("bare", "shimmed"),
+        help="with crosswarp's shims, or without",
     )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -92,11 +99,15 @@ def _start(
     if side == "device":
         asked["device"] = "cuda"
     spec = {
-        "records": str(place / "records.jsonl"), "cache": str(place / "cache"), "expect": {}, "modes": ["bare"],
+        "records": str(place / "records.jsonl"), "cache": str(place / "cache"), "expect": {},
+        "modes": [options.mode],
         "targets": {options.target: targets[options.target]}, "time_limit": 60, "inductor": asked,
     }  # fmt: skip
     (place / "spec.json").write_text(json.dumps(spec), "utf-8")
-    environ = {**os.environ, "PYTHONPATH": str(_links())}
+    # What is on the path already may be another Triton.
+    path = os.pathsep.join(filter(None, [str(_links()), os.environ.get("PYTHONPATH")]))
+    # Whether there is a GPU is asked of its management library: the other way wakes it, and no fork has it then.
+    environ = {**os.environ, "PYTHONPATH": path, "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
     if side == "virtual":
         environ["CUDA_VISIBLE_DEVICES"] = ""
     with (place / "log").open("wb") as log:

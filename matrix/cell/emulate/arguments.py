@@ -146,6 +146,11 @@ def scratch(handed: Handed, count: int, blocks: int) -> List[Argument]:
         # Breakpoint: a context variable from Triton 3.4 on, the function itself before.
         allocate = allocate.get() if hasattr(allocate, "get") else allocate
         align = int(_metadata(handed, f"{which}_scratch_align") or 1)
+        # Breakpoint: from Triton 3.8 on its driver has memory for the profile's where no allocator was set.
+        if which == "profile" and not getattr(_allocation, "has_profile_allocator", lambda: True)():
+            from triton.runtime import driver
+
+            allocate = driver.active.allocate_default_profile_scratch
         buffer = allocate(size * blocks, align, 0)
         found.append(Argument(f"{which} scratch", buffer.data_ptr(), buffer))
     if count > len(found):

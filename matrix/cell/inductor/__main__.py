@@ -39,6 +39,8 @@ def main(arguments: List[str]) -> int:
     os.environ.update(specification.limits(spec))
     # Of torch's own: beside Triton's cache, so that nothing of it stays in a folder for temporary files.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(spec["cache"]) / "inductor")
+    # Or else some releases start a pool of processes as they are imported, of which each imports torch once more.
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     os.environ.pop("TRITON_INTERPRET", None)
     stream = Stream(spec["records"])
@@ -134,13 +136,16 @@ def _prepared(
 
     torch.set_num_threads(1)
     patches = Patches()
-    if spec["inductor"].get("device") is None:
+    virtual = spec["inductor"].get("device") is None
+    if virtual:
         from . import pretending
 
         pretending.pretend(Target.from_table(target, spec["targets"][target]), patches)
     from . import asked, compiling
 
-    compiling.warm()
+    # A process that has woken a GPU cannot be forked, and importing inductor wakes one where there is one.
+    if virtual:
+        compiling.warm()
     found, lacking = asked.programs(spec["inductor"], torch.__version__)
     return {f"inductor_{name}": program for name, program in found.items()}, lacking, patches
 
@@ -150,6 +155,10 @@ def _one(program: Any, target: str, mode: str, spec: Dict[str, Any]) -> Tuple[Ve
     began = time.monotonic()
 
     def ask(send: Any) -> Dict[str, Any]:
+        import torch
+
+        # Makes the pool of threads anew after the fork: torch 2.11 aborts where two threads come to that at once.
+        torch.set_num_threads(1)
         try:
             return told(_compiled(program, target, spec))
         except BaseException as error:

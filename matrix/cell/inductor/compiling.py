@@ -260,7 +260,10 @@ def _choices(called: Sequence[Written]) -> List[Written]:
 
 
 def warm() -> None:
-    """Import what every program's process would import."""
+    """Do once what every program's process would do: import inductor and trace its patterns.
+
+    Without it each program waits two seconds for half a second's work.
+    """
     for name in (
         "_dynamo",
         "_inductor.compile_fx",
@@ -268,3 +271,10 @@ def warm() -> None:
         "_inductor.codecache",
     ):
         importlib.import_module(f"torch.{name}")
+    # Without a backward pass: its threads do not outlive a fork. What fails here each program tells of itself.
+    with contextlib.suppress(Exception):
+        run(Program("warm", lambda: (_warming, [torch.ones(2, 8)])))
+
+
+def _warming(x: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x, -1) + 1

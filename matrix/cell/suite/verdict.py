@@ -140,9 +140,20 @@ def _with_cause(error: BaseException) -> str:
         root = root.__cause__
         seen.add(id(root))
     said = text_of(root)
-    if root is error or not said or said in text:
+    if root is error or (said and said in text):
         return text
+    if not said:
+        # A bare assertion: where it stands tells it from others; the line of the kernel is another in each.
+        return f"{text}\n{type_name(root)}{_raised_in(root)}"
     return f"{text}\n{type_name(root)}: {said}"
+
+
+def _raised_in(error: BaseException) -> str:
+    """`` in semantic.py: dot``, of the innermost frame, or nothing."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return ""
+    return f" in {os.path.basename(frames[-1].filename)}: {frames[-1].name}"
 
 
 def _phase_of(error: BaseException) -> str:

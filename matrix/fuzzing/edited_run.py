@@ -1,0 +1,178 @@
+"""A suite and its edits, written as one suite and run by the product's own engine, a few kernels at a time."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from crosswarp import kernels as own
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import plan
+from crosswarp.matrix.running.plan import Plan
+from crosswarp.matrix.running.recording import Progress
+from crosswarp.matrix.running.run import Prepare, Runner
+
+from . import metamorphic, ring
+from .editing import BETWEEN, Edited, edited
+from .metamorphic import Comparison
+
+# Kernels that run before the next: what they show is told then, and the time is looked at.
+BATCH = 4
+
+
+@dataclass(frozen=True)
+class EditPlace:
+    """A column that edited kernels run in.
+
+    Attributes:
+        column: of which only the name counts where it is an interpreter at hand.
+        release: of Triton.
+        prepare: makes what makes its environment; anew for each run, which ends by cancelling its own.
+        here: whether it is an interpreter at hand.
+    """
+
+    column: Column
+    release: str
+    prepare: Callable[[], Prepare]
+    here: bool
+
+
+def written(
+    suite: Path | None, names: Sequence[str], seed: int, folder: Path, exact: bool = False
+) -> list[Edited]:
+    """The modules and their edits in `folder`, as one suite; the edits.
+
+    Args:
+        suite: a folder of modules; None: crosswarp's own.
+        names: of the modules.
+        exact: each edit in Triton's FPSan as well.
+
+    Raises:
+        UsageError: a module is named as an edited one is, or `folder` cannot be written.
+    """
+    found: list[Edited] = []
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for name in names:
+            if BETWEEN in name:
+                raise UsageError(
+                    f"{name}.py: two underscores stand between a kernel and its edit. Rename it, or name others with "
+                    "--kernels."
+                )
+            path = source(suite, name)
+            (folder / path.name).write_bytes(path.read_bytes())
+            made = list(edited(name, path.read_text("utf-8"), seed))
+            found += made
+            if exact and made:
+                found += map(ring.in_ring, made)
+                twice = ring.unedited(name)
+                (folder / f"{twice.name}.py").write_text(twice.text, "utf-8")
+        for edit in found:
+            (folder / f"{edit.name}.py").write_text(edit.text, "utf-8")
+        for entry in suite.iterdir() if suite is not None else ():
+            # What the modules import from beside them; modules that were not chosen among it.
+            if not (folder / entry.name).exists() and not entry.name.startswith((".", "__pycache__")):  # fmt: skip
+                (folder / entry.name).symlink_to(entry.resolve())
+    except (OSError, UnicodeDecodeError, SyntaxError) as error:
+        todo = "Name a --suite that can be read, and a --work that can be written."
+        raise UsageError(f"{error}. {todo}") from None
+    return found
+
+
+def source(suite: Path | None, name: str) -> Path:
+    """The file of a kernel's module."""
+    if suite is not None:
+        return suite / f"{name}.py"
+    folder = Path(own.__file__).parent
+    return folder / "known_issues" / f"{name}.py" if name in own.KNOWN_ISSUES else folder / f"{name}.py"  # fmt: skip
+
+
+@dataclass
+class EditedRun:
+    """Runs edited kernels beside the unedited ones in every place.
+
+    Attributes:
+        plan: what is run, but for columns, kernels and suite.
+        suite: a folder of modules; None: crosswarp's own.
+        seed: which place of a kernel each edit takes.
+        folder: for the edited suite and what became of it.
+        records, edits: so far.
+    """
+
+    places: Sequence[EditPlace]
+    plan: Plan
+    suite: Path | None
+    seed: int
+    folder: Path
+    work: Path
+    issues: Sequence[Issue]
+    progress: Progress
+    argv: Sequence[str]
+    records: list[Record] = field(default_factory=list)
+    edits: list[Edited] = field(default_factory=list)
+
+    def until(self, ends: float, names: Sequence[str]) -> Iterator[Comparison]:
+        """Until `ends` of `time.monotonic`, a few kernels at a time; what all showed so far, after each few.
+
+        Kernels that have begun are run to their end in every column, else there is nothing to compare.
+        """
+        with Store(self.folder / "edited.sqlite") as store:
+            for first in range(0, len(names), BATCH):
+                if time.monotonic() >= ends:
+                    return
+                batch = names[first : first + BATCH]
+                exact = any(ring.has(place.release) for place in self.places)
+                edits = written(self.suite, batch, self.seed, self.suite_folder, exact)
+                self.edits += edits
+                for place in self.places:
+                    chosen = [*batch, *(one.name for one in edits if not one.exact)]
+                    if ring.has(place.release):
+                        chosen += dict.fromkeys(
+                            name for one in edits if one.exact for name in (one.kernel, one.name)
+                        )
+                    self.records += self._ran(store, place, chosen)
+                yield self.compared()
+
+    @property
+    def suite_folder(self) -> Path:
+        return (self.folder / "suite").absolute()
+
+    def compared(self) -> Comparison:
+        return metamorphic.compare(
+            self.records, self.edits, [place.column.id for place in self.places],
+            {place.column.id: place.release for place in self.places}, self.issues,
+        )  # fmt: skip
+
+    def _ran(self, store: Store, place: EditPlace, chosen: Sequence[str]) -> list[Record]:
+        planned = replace(
+            self.plan, columns=(place.column,), kernels=tuple(chosen), suite=self.suite_folder
+        )
+        prepare = place.prepare()
+        runner = Runner(
+            planned, store, self.work, prepare, self.progress, self.issues, self.argv, here=place.here
+        )  # fmt: skip
+        return store.records(runner().run)
+
+
+def names(suite: Path | None, globs: Sequence[str]) -> list[str]:
+    """Kernels of a suite that fit; of our own without those that stand for a known issue, unless one is named.
+
+    Raises:
+        UsageError: none fits.
+    """
+    chosen = plan.check_kernels(list(globs), suite)
+    found = [
+        name for name in plan.kernel_names(suite) if any(fnmatchcase(name, one) for one in chosen)
+    ]
+    if suite is None:
+        found = [name for name in found if name in own.SUITE or name in globs]
+    return found

@@ -1,0 +1,103 @@
+"""Edited kernels in Triton's FPSan, where a sum of floats taken in another order is the same sum, bit for bit.
+
+FPSan, of Triton 3.9, is a pass at the end of Triton's own form of a kernel (TRITON_INSTRUMENTATION_MODE=fpsan): floats
+become whole numbers of a ring with their width, added and multiplied without rounding, and what a ring has not (exp, a
+cast) is some function of the bits. The numbers mean nothing, but two forms of one computation have the same. So an
+edited kernel is held to the unedited one with no tolerance, where its case else allows rounding errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crosswarp.matrix import versions
+
+from .editing import BETWEEN, Edited
+from .edits import Kind
+
+# What the name of a module that is run so ends with.
+ENDING = f"{BETWEEN}fpsan"
+_WINDOW = ">=3.9"
+# The unedited kernel beside itself: FPSan and the PTX machine can do it, and it is the same twice.
+_TWICE = Kind("unedited", lambda function: iter(()))
+_MODULE = '''"""{kernel} beside {edited}, both in Triton's FPSan: every bit of their outputs is the same."""
+
+import dataclasses
+
+import torch
+import triton
+
+import {kernel} as plain
+import {edited} as edited
+
+_MEANT = {{}}
+
+
+def _lacks():
+    compilation = getattr(getattr(triton, "knobs", None), "compilation", None)
+    if not hasattr(compilation, "fpsan_homomorphic_casts"):
+        return "this Triton has no FPSan"
+
+
+def _cloned(given):
+    return {{
+        name: one.clone() if isinstance(one, torch.Tensor) else one for name, one in given.items()
+    }}
+
+
+def _bits(outputs):
+    """Two bytes at a time, which any tensor of the comparison holds exactly."""
+    found = {{}}
+    for name, one in outputs.items():
+        flat = one.detach().contiguous().reshape(-1)
+        found[name] = flat.view(torch.int8 if one.element_size() == 1 else torch.int16)
+    return found
+
+
+def launch(**given):
+    triton.knobs.compilation.instrumentation_mode = "fpsan"
+    _MEANT.clear()
+    _MEANT.update(_bits(plain.KERNEL.launch(**_cloned(given))))
+    return _bits(edited.KERNEL.launch(**given))
+
+
+def reference(**given):
+    return dict(_MEANT)
+
+
+KERNEL = dataclasses.replace(
+    plain.KERNEL,
+    name="{name}",
+    cases=tuple(dataclasses.replace(case, lanes=("emulate",)) for case in plain.KERNEL.cases),
+    launch=launch,
+    reference=reference,
+    tolerance=dict.fromkeys(plain.KERNEL.tolerance, 0.0),
+    tolerance_on={{}},
+    uses=(*plain.KERNEL.uses, "fpsan"),
+    probes={{**plain.KERNEL.probes, "fpsan": _lacks}},
+)
+'''
+
+
+def in_ring(edit: Edited) -> Edited:
+    """`edit` held to the unedited kernel in FPSan; its modules have to lie in the same suite."""
+    made = f"{edit.name}{ENDING}"
+    text = _MODULE.format(kernel=edit.kernel, edited=edit.name, name=made)
+    return replace(edit, kernel=unedited_name(edit.kernel), name=made, text=text, exact=True)
+
+
+def unedited(kernel: str) -> Edited:
+    """The unedited kernel beside itself: what an edit is compared with."""
+    name = unedited_name(kernel)
+    text = _MODULE.format(kernel=kernel, edited=kernel, name=name)
+    return Edited(kernel, name, _TWICE, "", 0, text, "", exact=True)
+
+
+def unedited_name(kernel: str) -> str:
+    return f"{kernel}{ENDING}"
+
+
+def has(release: str) -> bool:
+    """Whether a release of Triton has FPSan."""
+    base = versions.base(release)
+    return base is not None and versions.within(base, _WINDOW)

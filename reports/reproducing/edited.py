@@ -1,0 +1,43 @@
+"""A finding of `crosswarp fuzz --suite` as files: the edited module beside the unedited, their difference, a script."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts.targets import Target
+from crosswarp.matrix.fuzzing import ring
+from crosswarp.matrix.fuzzing.metamorphic import EditFinding
+from crosswarp.reports.reproducing import fuzzed
+from crosswarp.reports.reproducing.reproducer import script
+
+
+def write(finding: EditFinding, suite: Path, table: Mapping[str, Target], folder: Path) -> Path:
+    """The folder with the finding's files.
+
+    Args:
+        suite: of the edited modules and of those that are not.
+        table: of targets, by name.
+    """
+    made = folder / fuzzed.module_name(finding)
+    shutil.rmtree(made, ignore_errors=True)
+    alone = made / "suite"
+    alone.mkdir(parents=True)
+    edited = {finding.edit.name, finding.edit.kernel}
+    edited |= {name.removesuffix(ring.ENDING) for name in edited}
+    for path in suite.glob("*.py"):
+        # What it imports from beside it, but no other edit.
+        if path.stem in edited or path.is_symlink():
+            (alone / path.name).write_bytes(path.read_bytes())
+    (made / "edit.diff").write_text(finding.edit.difference + "\n", "utf-8")
+    (made / "issue.toml").write_text(fuzzed.draft(finding), "utf-8")
+    try:
+        (made / "alone.py").write_text(
+            script(finding.record, suite, table, "alone.py"), "utf-8", "replace"
+        )
+    except UsageError as error:
+        # A module that cannot be flattened; the suite beside it shows the same.
+        (made / "alone.txt").write_text(f"{error}\n", "utf-8", "replace")
+    return made
