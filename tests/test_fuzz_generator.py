@@ -2,6 +2,8 @@
 
 import ast
 import dataclasses
+import math
+import re
 
 import numpy as np
 import pytest
@@ -86,6 +88,32 @@ def test_what_is_avoided_is_not_made():
         program = generator.seeded(5, number, NEW, avoided)
         assert not program.tags & avoided
         assert "tl.sort(" not in program.kernel
+
+
+def test_shapes_of_the_first_long_run_are_left_out():
+    shapes = {"scan-short", "dot-int8-acc", "max-bfloat16"}
+    assert shapes <= {tag for number in range(400) for tag in generator.seeded(5, number, NEW).tags}
+    for number in range(200):
+        program = generator.seeded(5, number, NEW, shapes)
+        assert not program.tags & shapes
+        types = program.claims
+        for one in re.findall(r"tl\.(?:cumsum|associative_scan)\((v\d+)", program.kernel):
+            assert math.prod(types[one].shape) >= 32, program.kernel
+        for one in re.findall(r"tl\.(?:maximum|minimum)\((v\d+)", program.kernel):
+            assert types[one].dtype != "bfloat16"
+
+
+def test_a_product_of_three_dimensions_is_for_releases_that_have_it():
+    programs = [generator.seeded(2, number, NEW) for number in range(400)]
+    batched = [
+        program
+        for program in programs
+        for name, one in program.claims.items()
+        if len(one.shape) == 3 and f" {name} = tl.dot(" in program.kernel
+    ]
+    assert batched
+    assert all("tl.permute" in program.needs for program in batched)
+    assert "tl.permute" not in languages.common(TABLE, ["2.3.1"])
 
 
 def test_every_kind_of_statement_comes_up():

@@ -180,6 +180,37 @@ def test_a_refusal_is_known_by_shape_text_and_window():
     assert known.explains(other, {"flip-outer"}, "3.2.0", table) == ""
 
 
+def test_what_the_first_long_run_found_is_known_by_its_shape():
+    table = issues.load()
+
+    def named(outcome, text, tag, release):
+        cells = [
+            cell(MID, outcome, fingerprint=text),
+            cell(MID, outcome, target="sm_90"),
+            cell(NEW),
+        ]
+        return known.explains(judge(cells)[0], {tag}, release, table)
+
+    short = ("mismatch", "", "scan-short")
+    assert [named(*short, one) for one in ("3.0.0", "3.2.0", "3.3.1")] == ["triton-5840"] * 2 + [""]
+    refused = (
+        "compile-error",
+        "CompilationError: AssertionError in semantic.py: dot",
+        "dot-int8-acc",
+    )
+    assert [named(*refused, one) for one in ("3.4.0", "3.5.1", "3.8.0")] == ["", "triton-10341", ""]
+    text = "SIGABRT: LLVM ERROR: Failed to translate TritonGPU to LLVM IR."
+    assert named("crash", text, "max-bfloat16", "2.3.1") == "triton-2677"
+    assert named("crash", text, "max-bfloat16", "3.0.0") == ""
+    for tag, release in (
+        ("scan-short", "3.1.0"),
+        ("dot-int8-acc", "3.6.0"),
+        ("max-bfloat16", "2.3.1"),
+    ):
+        assert tag in known.avoided(table, [release], 0)
+        assert tag not in known.avoided(table, ["3.9.0"], 0)
+
+
 def test_the_numbers_of_variables_are_no_cause():
     said = "CompilationError: v{} = tl.dot(v{}, v3.to(tl.float16)) of 16"
     found = [

@@ -38,6 +38,11 @@ def computable(value: Value) -> bool:
     return value.dtype in (*INTEGERS, "float16", "bfloat16", "float32", "float64")
 
 
+def extreme(builder: Builder, value: Value) -> bool:
+    """Whether `tl.maximum` and `tl.minimum` may be asked of such a value."""
+    return value.dtype != "bfloat16" or builder.allowed("max-bfloat16")
+
+
 def binary(builder: Builder) -> None:
     left = builder.some(computable)
     if left is None:
@@ -45,6 +50,8 @@ def binary(builder: Builder) -> None:
     right = builder.like(left)
     signs = ["+", "-", "*", "minimum", "maximum"] + ([] if is_float(left) else ["&", "|", "^"])
     sign = builder.choices.one_of(signs)
+    if sign in ("minimum", "maximum") and not extreme(builder, left):
+        sign = "+"
     if sign in ("minimum", "maximum"):
         pick = min if sign == "minimum" else max
         builder.let(

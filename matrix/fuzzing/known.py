@@ -27,6 +27,8 @@ SHAPES = (
     ("dot-3d", REFUSAL, "triton-5620"),
     ("dot-3d", CRASH, "triton-4796"),
     ("scan-short", NUMBERS, "triton-5840"),
+    ("dot-int8-acc", REFUSAL, "triton-10341"),
+    ("max-bfloat16", CRASH, "triton-2677"),
 )
 UNRESTRICTED = 8
 

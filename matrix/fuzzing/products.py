@@ -85,6 +85,9 @@ def dot(builder: Builder, into: Value | None = None, most: int = 2**22) -> Value
         bounds = (-bound, bound)
         return builder.let(out, (rows, columns), bounds, f"tl.dot({left.name}, {other}{extra})", product)  # fmt: skip
     form = choices.one_of(("+=", "acc"))
+    # Without `out_dtype`, which some releases take for the accumulator's type.
+    if form == "acc" and out == "int32" and not builder.allowed("dot-int8-acc"):
+        form = "+="
     builder.tags.add("dot-acc")
     kernel = (
         f"{into.name} + tl.dot({left.name}, {other}{extra})"
@@ -118,8 +121,10 @@ def chained(builder: Builder) -> None:
 
 def batched(builder: Builder) -> None:
     """A product of three dimensions."""
+    # The table does not ask for a third dimension. It came with Triton 3.0, as `permute` did.
     if not builder.has("tl.permute") or not builder.allowed("dot-3d"):
         return
+    builder.use("tl.permute")
     batch, length = builder.choices.one_of((2, 4)), builder.choices.one_of((16, 32))
     left, right = (load(builder, "float16", (batch, length, length), (-2, 2)) for _ in range(2))
     bound = 4 * length

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .builder import Builder
-from .elementwise import computable, tame
+from .elementwise import computable, extreme, tame
 from .values import Value, holds
 
 # Reduced and scanned as a wider type by some releases and not by others.
@@ -42,6 +42,8 @@ def reduce(builder: Builder) -> None:
     value, axis = found
     kinds = ["sum", "max", "min", "argmax", "argmin", "larger", "added"]
     kind = builder.choices.one_of(kinds + (["xor_sum"] if value.dtype == "int32" else []))
+    if kind == "larger" and not extreme(builder, value):
+        kind = "max"
     bounds = (value.low, value.high)
     if kind in ("sum", "added"):
         value, bounds = _summable(builder, value, axis)
@@ -83,6 +85,8 @@ def scan(builder: Builder) -> Value | None:
     if value.size < 32 and not builder.allowed("scan-short"):
         return None
     kind = builder.choices.one_of(("cumsum", "larger", "added"))
+    if kind == "larger" and not extreme(builder, value):
+        kind = "cumsum"
     bounds = (value.low, value.high)
     if kind != "larger":
         value, bounds = _summable(builder, value, axis)

@@ -1,0 +1,60 @@
+"""`tl.dot` that adds to an int32, float16 or float64 accumulator is refused unless the type is said once more.
+
+``tl.dot(a, b, acc)`` of int8 into int32: the frontend of Triton 3.5 to 3.7 wants the accumulator to be of the type that
+``out_dtype`` says, and that says float32 where nobody gave it. From 3.8 on the accumulator's own type is meant. So it
+is here, where the operands can be added up in that type.
+
+Cost: none outside of what these releases refuse.
+"""
+
+import functools
+from typing import Any
+
+from ..acts import note_acted
+from ..record import Patches, Shim
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: CompilationError: a bare AssertionError, at a tl.dot with an accumulator.
+    # Window: Triton 3.5 to 3.7, every target. Link: triton-lang/triton#10341.
+    # Breakpoint: Triton 3.8 takes the accumulator's type.
+    import triton.language as tl
+    from triton.language.semantic import TritonSemantic
+
+    dot = TritonSemantic.dot
+
+    @functools.wraps(dot)
+    def dot_into_its_accumulator(
+        self: Any,
+        lhs: Any,
+        rhs: Any,
+        acc: Any,
+        input_precision: Any,
+        max_num_imprecise_acc: Any,
+        out_dtype: Any,
+    ) -> Any:
+        if acc is not None and out_dtype == tl.float32 and acc.dtype in _sums(lhs.dtype):
+            note_acted(SHIM.name)
+            out_dtype = acc.dtype
+        return dot(self, lhs, rhs, acc, input_precision, max_num_imprecise_acc, out_dtype)
+
+    def _sums(operands: Any) -> Any:
+        """Other than float32, what products of such operands are added up in."""
+        if operands == tl.int8:
+            return (tl.int32,)
+        if operands == tl.float64:
+            return (tl.float64,)
+        return (tl.float16,) if operands == tl.float16 or operands.is_fp8() else ()
+
+    patches.set(TritonSemantic, "dot", dot_into_its_accumulator)
+
+
+SHIM = Shim(
+    name="dot_accumulator",
+    issue="triton-10341",
+    window=">=3.5,<3.8",
+    symptom="AssertionError without a word from a tl.dot that adds to an int32 accumulator",
+    link="https://github.com/triton-lang/triton/issues/10341",
+    delete_when="no column of Triton 3.5 to 3.7 is left",
+    apply=apply,
+)

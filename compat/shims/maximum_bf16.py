@@ -1,0 +1,48 @@
+"""`tl.maximum` and `tl.minimum` of bfloat16 kill the compiler of Triton 2.3.
+
+Its NVIDIA backend keeps bfloat16 as integers of 16 bits, of which LLVM finds no larger one. Here the two are compared
+as float32 and the result is made bfloat16 again: it is one of the two, so nothing is rounded.
+
+Cost: two conversions and one back, where Triton compiles nothing without the shim.
+"""
+
+from typing import Any, Callable
+
+from ..acts import note_acted
+from ..record import Patches, Shim
+from ..tracing import builtin
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: 'llvm.intr.maxnum' op operand #0 must be floating point LLVM type, but got 'i16', then SIGABRT.
+    # Window: Triton < 3.0, NVIDIA's targets. Link: triton-lang/triton#2677.
+    # Breakpoint: Triton 3.0 converts to float32 by itself.
+    from triton.language import core, math
+
+    for name in ("max", "min"):
+        patches.set(math, name, _by_float32(core, getattr(math, name)))
+
+
+def _by_float32(core: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    def extreme(arg0: Any, arg1: Any, _builder: Any = None) -> Any:
+        arg0, arg1 = core._to_tensor(arg0, _builder), core._to_tensor(arg1, _builder)
+        arg0, arg1 = core.binary_op_type_legalization(arg0, arg1, _builder)
+        if not arg0.dtype.is_bf16():
+            return function(arg0, arg1, _builder=_builder)
+        note_acted(SHIM.name)
+        wide = [one.to(core.float32, _builder=_builder) for one in (arg0, arg1)]
+        return function(*wide, _builder=_builder).to(core.bfloat16, _builder=_builder)
+
+    extreme.__name__ = function.__name__
+    return builtin(extreme)
+
+
+SHIM = Shim(
+    name="maximum_bf16",
+    issue="triton-2677",
+    window="<3.0",
+    symptom="LLVM ERROR: Failed to translate TritonGPU to LLVM IR, from a tl.maximum of bfloat16",
+    link="https://github.com/triton-lang/triton/pull/2677",
+    delete_when="no column before Triton 3.0 is left",
+    apply=apply,
+)

@@ -1,0 +1,46 @@
+"""A matrix product that adds to an accumulator of another type than float32, without saying the type once more."""
+
+import torch
+import triton
+import triton.language as tl
+
+from crosswarp.kernels.case import Case, Kernel
+
+SIZE = 32
+
+
+@triton.jit
+def _product_kernel(a_ptr, b_ptr, c_ptr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)[:, None] * SIZE + tl.arange(0, SIZE)[None, :]
+    c = tl.dot(tl.load(a_ptr + at), tl.load(b_ptr + at), tl.load(c_ptr + at))
+    tl.store(c_ptr + at, c)
+
+
+def launch(a, b, c):
+    c = c.clone()
+    _product_kernel[(1,)](a, b, c, SIZE=SIZE, num_warps=4)
+    return {"c": c}
+
+
+def reference(a, b, c):
+    return {"c": c.double() + a.double() @ b.double()}
+
+
+def inputs(case, device, generator):
+    def drawn(dtype):
+        made = torch.randint(-8, 8, (SIZE, SIZE), generator=generator, device=generator.device)
+        return made.to(device, dtype)
+
+    return {"a": drawn(torch.int8), "b": drawn(torch.int8), "c": drawn(torch.int32)}
+
+
+KERNEL = Kernel(
+    name="dot_accumulator",
+    cases=(Case("int8", "int8", {}, targets=("sm_80", "sm_90", "gfx942")),),
+    inputs=inputs,
+    launch=launch,
+    reference=reference,
+    uses=("dot",),
+    # whole numbers
+    tolerance={"int8": 0.0},
+)
