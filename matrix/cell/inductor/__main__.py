@@ -117,7 +117,7 @@ def _programs(target: str, mode: str, spec: Dict[str, Any], send: Any) -> Option
     for kernel, program in names.items():
         send(("start", kernel))
         if program.name in lacking:
-            verdict = Verdict("unsupported", reason="torch", message=lacking[program.name])
+            verdict = Verdict("unsupported", reason="lacking", message=lacking[program.name])
             send(("cell", kernel, told(verdict), 0.0))
             continue
         verdict, seconds = _one(program, target, mode, spec)
@@ -146,7 +146,7 @@ def _prepared(
     # A process that has woken a GPU cannot be forked, and importing inductor wakes one where there is one.
     if virtual:
         compiling.warm()
-    found, lacking = asked.programs(spec["inductor"], torch.__version__)
+    found, lacking = asked.programs(spec["inductor"], torch.__version__, target)
     return {f"inductor_{name}": program for name, program in found.items()}, lacking, patches
 
 

@@ -15,9 +15,9 @@ class NoProgram(RuntimeError):
 
 
 def programs(
-    asked: Mapping[str, Any], torch_version: str
+    asked: Mapping[str, Any], torch_version: str, target: str
 ) -> Tuple[Dict[str, Program], Dict[str, str]]:
-    """The programs that `asked` names, and those among them that this torch lacks, with why.
+    """The programs that `asked` names, and those among them that this torch or the target lacks, with why.
 
     Raises:
         NoProgram, or whatever a user's file raises.
@@ -38,6 +38,9 @@ def programs(
         for name, program in found.items()
         if program.torch and not in_window(program.torch, torch_version)
     }
+    for name, program in found.items():
+        if any(fnmatch.fnmatchcase(target, glob) for glob in program.not_on):
+            lacking[name] = f"{target} has no type that it uses"
     return found, lacking
 
 

@@ -7,7 +7,7 @@ as it is, and only what inductor writes is taken along.
 import contextlib
 import importlib
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import torch
 
@@ -78,7 +78,7 @@ def run(program: Program, device: str = "cpu", compile_kernels: bool = False) ->
     done = Compiled()
     function, inputs = program.make()
     patches = Patches()
-    settings = {**pretending.settings(), **_known(config, program.config)}
+    settings = {**pretending.settings(), **pretending.known(program.config)}
     try:
         _watch_kernels(done.kernels, compile_kernels, patches)
         with config.patch(settings), _wrappers(patches) as codes:
@@ -98,10 +98,6 @@ def run(program: Program, device: str = "cpu", compile_kernels: bool = False) ->
     if not program.random:
         _same(program.name, got, expected)
     return done
-
-
-def _known(config: Any, wanted: Mapping[str, Any]) -> Dict[str, Any]:
-    return {name: value for name, value in wanted.items() if hasattr(config, name)}
 
 
 def _copies(inputs: Sequence[Any], device: str) -> List[Any]:

@@ -6,7 +6,7 @@ Everything is put back by `Patches.undo`.
 """
 
 import functools
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Tuple
 
 import torch
 
@@ -233,7 +233,7 @@ REPLACED: Tuple[Replaced, ...] = (
 )
 
 
-def settings() -> dict:
+def settings() -> Dict[str, Any]:
     """What ``torch._inductor.config`` is patched with: one process, nothing kept, nothing launched past Triton."""
     wanted = {
         "compile_threads": 1,
@@ -244,7 +244,19 @@ def settings() -> dict:
         "benchmark_epilogue_fusion": False,
         "worker_start_method": "fork",
         "autotune_in_subproc": False,
+        # Before torch 2.6 every kernel is named triton_: what one is launched with was taken for another's.
+        "triton.unique_kernel_names": True,
     }
+    return known(wanted)
+
+
+def known(wanted: Mapping[str, Any]) -> Dict[str, Any]:
+    """Of these settings, those that this torch's ``torch._inductor.config`` has."""
     import torch._inductor.config as config
 
-    return {name: value for name, value in wanted.items() if hasattr(config, name)}
+    found = {}
+    for name, value in wanted.items():
+        *folders, last = name.split(".")
+        if hasattr(functools.reduce(getattr, folders, config), last):
+            found[name] = value
+    return found

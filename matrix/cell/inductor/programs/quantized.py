@@ -4,8 +4,11 @@ import torch
 
 from .registry import TEMPLATES, integers, numbers, program
 
+# float8_e4m3fn is a type of Ada's and later.
+_BEFORE_ADA = ("sm_7?", "sm_80", "sm_86", "sm_87")
 
-@program()
+
+@program(not_on=_BEFORE_ADA)
 def fp8_cast():
     """To float8 with one scale a row, and back."""
 
@@ -17,7 +20,7 @@ def fp8_cast():
     return call, [numbers(8, 200)]
 
 
-@program(config=TEMPLATES, torch=">=2.6")
+@program(config=TEMPLATES, torch=">=2.6", not_on=_BEFORE_ADA)
 def fp8_matmul():
     def call(x, y, scale_x, scale_y):
         return torch._scaled_mm(x, y, scale_x, scale_y, out_dtype=torch.bfloat16)

@@ -18,6 +18,7 @@ class Program:
         config: names of ``torch._inductor.config`` that it is compiled with.
         random: it draws numbers, by another generator than eager: its outputs are not compared.
         torch: releases that have what it uses.
+        not_on: globs of targets that have no such type.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Program:
     config: Mapping[str, Any] = field(default_factory=dict)
     random: bool = False
     torch: str = ""
+    not_on: Tuple[str, ...] = ()
 
 
 PROGRAMS: Dict[str, Program] = {}
