@@ -43,9 +43,9 @@ def found(suite, tmp_path):
     (tmp_path / RECORD).parent.mkdir(parents=True)
     (tmp_path / RECORD).write_text("triton/__init__.py,sha256=a,1\n")
 
-    def keys(**changes):
-        python = tmp_path / "env/bin/python"
-        environment = Environment(python, "x", {"triton": "3.2.0"}, {"triton": "3.2.0"}, ())
+    def keys(expect=None, **changes):
+        python, versions = tmp_path / "env/bin/python", {"triton": "3.2.0"}
+        environment = Environment(python, "x", versions if expect is None else expect, versions, ())
         values = {
             "columns": tuple(columns.choose(columns.load(), ["triton-3.2.0"])), "suite": suite,
             "lanes": ("compile", "emulate", "interpret", "device"),
@@ -113,6 +113,13 @@ def test_a_shim_is_of_its_window_and_of_one_mode(found, monkeypatch, tmp_path):
     others = [path for path in own if path.name != edited.name]
     monkeypatch.setattr(unchanged, "_shims", lambda version: [*others, edited])
     assert differ(before, found())[2] == {"shimmed"}
+
+
+def test_an_interpreter_at_hand_has_the_shims_of_the_triton_that_is_found_there(found, monkeypatch):
+    asked = []
+    monkeypatch.setattr(unchanged, "_shims", lambda version: asked.append(version) or [])
+    found(expect={})
+    assert asked == ["3.2.0"]
 
 
 def test_the_machine_that_executes_ptx_judges_its_own_lane(found, monkeypatch):

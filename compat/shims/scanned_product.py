@@ -1,11 +1,12 @@
-"""A cumulative sum of one column that meets a matrix product fails an assertion of the compiler from Triton 3.3 to 3.6.
+"""A cumulative sum of one column fails an assertion of the compiler from Triton 3.3 to 3.6, or is silently wrong.
 
-``tl.cumsum(scale[:, None], 0) * tl.dot(a, b)``: a pass that removes conversions of layouts lets the scan take on the
-product's layout, where one column has copies in many threads, which the scan's lowering counts wrong. A kernel with a
-scan of such a column and a product is compiled without that pass, and keeps all its conversions.
+``tl.cumsum(scale[:, None], 0) * tl.dot(a, b)``, or the sums of a column written beside each other: a pass that removes
+conversions of layouts lets the scan take on the layout of what the sums meet, where one column has copies in many
+threads, which the scan's lowering counts wrong. A kernel with a scan of such a column is compiled without that pass and
+keeps all its conversions.
 
 Cost: such a kernel keeps conversions through shared memory that others lose; bare, most of them do not compile. Every
-other kernel becomes what it was; those with a scan and a product are compiled once more, under a key of their own.
+other kernel becomes what it was; those with a scan are compiled once more, under a key of their own.
 """
 
 import functools
@@ -17,14 +18,14 @@ from ..code_generator import key_with_revision, revision_of
 from ..record import Patches, Shim
 
 _SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
-_DOT = re.compile(r"\bdot\b")
 # In the IR: "tt.scan"(%x) <{axis = 0 …}> ({ … }) : (tensor<64x1xf32>) -> …
 _SCAN = re.compile(r'"tt\.scan"\(.*?\}\) : \(([^)]*)\)', re.DOTALL)
 _COLUMN = re.compile(r"tensor<(\d+x1|1x\d+)x")
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: ScanOpToLLVM.cpp … AddPartialReduce … Assertion failed, then RuntimeError: PassManager::run failed.
+    # Symptom: ScanOpToLLVM.cpp … AddPartialReduce … Assertion failed, then RuntimeError: PassManager::run failed; or
+    # none, and wrong sums of 4 and 8 rows, of 16 beside a product.
     # Window: Triton 3.3 to 3.6; NVIDIA's targets. Link: triton-lang/triton#7817.
     # Breakpoint: Triton 3.7 compiles these kernels.
     import triton
@@ -37,16 +38,13 @@ def apply(patches: Patches) -> None:
 
 
 def scans_a_column(ir: str) -> bool:
-    """Whether a kernel, as IR of Triton's, has a matrix product and a scan of a single column or row."""
-    return "tt.dot" in ir and any(_COLUMN.search(types) for types in _SCAN.findall(ir))
+    """Whether a kernel, as IR of Triton's, has a scan of a single column or row."""
+    return any(_COLUMN.search(types) for types in _SCAN.findall(ir))
 
 
 def _may_concern(reached: Iterable[Any]) -> bool:
-    sources = [getattr(item, "src", None) for item in reached]
-    return all(
-        any(isinstance(source, str) and words.search(source) for source in sources)
-        for words in (_SCANS, _DOT)
-    )
+    sources = (getattr(item, "src", None) for item in reached)
+    return any(isinstance(source, str) and _SCANS.search(source) for source in sources)
 
 
 @functools.lru_cache(maxsize=None)
@@ -58,7 +56,7 @@ SHIM = Shim(
     name="scanned_product",
     issue="triton-7817",
     window=">=3.3,<3.7",
-    symptom="ScanOpToLLVM.cpp: AddPartialReduce: Assertion failed, from a tl.cumsum of one column beside a tl.dot",
+    symptom="ScanOpToLLVM.cpp: AddPartialReduce: Assertion failed, from a tl.cumsum of one column, or wrong sums",
     link="https://github.com/triton-lang/triton/issues/7817",
     delete_when="no column of Triton 3.3 to 3.6 is left",
     apply=apply,

@@ -88,7 +88,8 @@ def keys(plan: Plan, column: str, environment: Environment) -> dict[Coordinate, 
     if installed is None:
         return {}
     judges = {lane: _judge(lane) for lane in LANES}
-    version = str(environment.expect.get("triton", "0"))
+    # What was found: of an interpreter at hand nothing is expected.
+    version = str(environment.versions.get("triton") or environment.expect.get("triton", "0"))
     shims = _digest(_shims(version))
     texts = {
         name: _digest(reach(path, plan.suite, environment.sources))
