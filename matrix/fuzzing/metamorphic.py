@@ -138,10 +138,8 @@ def _of_group(
             doubt = ""
         if record.outcome == "timeout" and record.resources.get("alone") is not True:
             doubt = HURRIED
-        same = [
-            cell for cell in cells
-            if (cell.outcome, cell.fingerprint) == (suspect.bad.outcome, suspect.bad.fingerprint)
-        ]  # fmt: skip
+        bad = suspect.bad
+        same = [cell for cell in cells if cell.outcome == bad.outcome and cell.cause == bad.cause]
         name = f"{suspect.kind}-{edit.name}"
         yield EditFinding(
             name, suspect.kind, edit.name, edit, record, suspect, same, doubt=doubt

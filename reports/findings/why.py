@@ -32,7 +32,8 @@ _OPEN = re.compile(rf"\w*{ANYTHING}\w*")
 _MODULE = re.compile(r"\btl\.")
 # In every failure, or in every sentence.
 _IDLE = frozenset(
-    "a an and are at by error errors exception failed for from in is it of on or raised that the to was with".split()
+    "a an and are assertionerror at by error errors exception failed for from in is it of on or raised that the to was "
+    "with".split()
 )
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
 # A message is folded at the width of somebody's terminal.
@@ -222,10 +223,12 @@ class _Finder:
         seen: set[tuple[str, ...]] = set()
         for start in range(len(lines)):
             wanted = {id(one): one for word in set(split[start]) for one in self.at.get(word, ())}
-            if not wanted or (here := tuple(lines[start : start + _FOLDED])) in seen:
+            # The rarest word may stand in any of the lines that a message was folded into.
+            around = slice(max(0, start - _FOLDED + 1), start + _FOLDED)
+            if not wanted or (here := (lines[start], *lines[around])) in seen:
                 continue
             seen.add(here)
-            near = set().union(*split[start : start + _FOLDED])
+            near = set().union(*split[around])
             for one in wanted.values():
                 if not self._may_say_words(one, near):
                     continue
