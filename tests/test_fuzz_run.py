@@ -38,6 +38,8 @@ for line in sys.stdin:
         verdict.update(outcome="mismatch", reason="numbers", fingerprint="mismatch: y0", phase="compare")
     if DOES == "refuses scans" and "tl.cumsum(" in text:
         verdict.update(outcome="compile-error", fingerprint="CompilationError: planted", phase="compile")
+    if DOES == "refuses scans otherwise" and "tl.cumsum(" in text:
+        verdict.update(outcome="compile-error", fingerprint="CompilationError: another", phase="compile")
     if DOES == "slow" and "tl.trans(" in text:
         seconds = 60.0
     if DOES == "a known one" and "tl.dot(" in text:
@@ -112,6 +114,22 @@ def test_what_one_release_does_is_found_and_made_small(column, fuzz, tmp_path, d
     record = tomllib.loads((made[0] / "issue.toml").read_text())["issue"][0]
     # An interpreter at hand is the column here-triton-3.2.0; its release is what a record is of.
     assert record["kernels"] == [made[0].name] and record["triton"] == "==3.2.0"
+
+
+def test_two_findings_of_one_program_have_a_name_each(column, fuzz, tmp_path):
+    pythons = (
+        column("3.1.0", "refuses scans"),
+        column("3.2.0", "refuses scans otherwise"),
+        column("3.6.0"),
+    )
+    code, out, _ = fuzz(*pythons, options=("--programs", "30", "--targets", "sm_80"))
+    made = [folder.name for folder in findings(tmp_path)]
+    assert code == EXIT_UNEXPECTED and len(made) == 2
+    assert made[1] == f"{made[0]}_2", out
+    said = [
+        (tmp_path / f"work/fuzz/seed-3/findings/{name}/issue.toml").read_text() for name in made
+    ]
+    assert "planted" in said[0] and "another" in said[1]
 
 
 def _kernel(text):
