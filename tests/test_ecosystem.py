@@ -192,6 +192,11 @@ def test_the_table(releases, tmp_path):
         record("e", "api-error", fingerprint="ModuleNotFoundError: No module named 'triton.ops'"),
         record("f", "compile-error", fingerprint="<b>|no"),
         record("g", "timeout", "longer than 60 s", fingerprint="timeout"),
+        record(
+            "h",
+            "api-error",
+            fingerprint="ImportError: Please install small_zoo via pip, then retry!",
+        ),
     ]
     about = {"library": "small", "release": "small_kernels-1.2-py3-none-any.whl", "tests": True}
     stored(tmp_path, {**about, "column": "triton-3.10.0"}, reds)
@@ -203,7 +208,7 @@ def test_the_table(releases, tmp_path):
     name = "small\\_kernels 1.2"
     assert [line for line in text.splitlines() if line.startswith(("| release", f"| {name}"))] == [
         "| release | what | target | 3.2.0 | 3.9.0 | 3.10.0 |",
-        f"| {name} | tests | sm_90 | 1, 1 red → 2 |  | 1 (4), 2 red |",
+        f"| {name} | tests | sm_90 | 1, 1 red → 2 |  | 1 (5), 2 red |",
         f"| {name} | imports | sm_90 |  | 2 |  |",
         f"| {name} | ops | sm_90 |  | 2 |  |",
     ]

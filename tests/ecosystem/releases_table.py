@@ -16,6 +16,7 @@ from crosswarp.matrix.results.store import Store
 from crosswarp.reports.text import escape
 
 _LACKS = re.compile(r"No module named '?([\w.]+)'?")
+_ASKS = re.compile(r"[Pp]lease install `?([\w-]+)")
 BEGIN, END = "<!-- releases: made by releases.py -->", "<!-- end of releases -->"
 
 
@@ -46,8 +47,13 @@ def _number(column: str) -> list[int]:
 
 def lacks(record: Record, library: str) -> str:
     """The package besides Triton, torch and the library itself that a red says is not there; else nothing."""
+    if not record.red:
+        return ""
+    asked = _ASKS.search(record.fingerprint)
+    if asked:
+        return asked[1]
     found = _LACKS.search(f"{record.fingerprint}\n{record.message}")
-    package = found[1].partition(".")[0] if found and record.red else ""
+    package = found[1].partition(".")[0] if found else ""
     own = ("triton", "torch", library.replace("-", "_").partition("_")[0])
     return "" if not package or package.startswith(own) else package
 
@@ -159,13 +165,16 @@ def section(work: Path, every: Sequence[str]) -> str:
     """What WORK holds, for docs/ecosystem.md. `every`: the names of the libraries of which that is a part."""
     runs = told(work)
     dates = sorted({one.about["date"] for one in runs})
-    command = next((one.about["command"] for one in runs if "command" in one.about), "")
+    commands = dict.fromkeys(
+        one.about["command"].strip() for one in runs if one.about.get("command")
+    )
+    said = " or ".join(f"`crosswarp test … {command}`" for command in sorted(commands))
     return "\n".join([
         BEGIN,
         "## The newest releases of the package index",
         "",
         f"Written by `nox -s ecosystem` ([tests/ecosystem](../tests/ecosystem/README.md)), run on "
-        f"{' to '.join(dict.fromkeys(dates[:1] + dates[-1:]))}, way compile, with `crosswarp test … {command}`.",
+        f"{' to '.join(dict.fromkeys(dates[:1] + dates[-1:]))}, way compile, with {said}.",
         "Each row is a sample of a release; a cell says how many are green, and how many red; in brackets those that "
         "say nothing of Triton: nothing was launched, skipped, not applicable, too slow for this machine, or a package "
         "was not there. Behind an arrow: with the shims, where that differs. What is `tests` are the release's own. Of "
