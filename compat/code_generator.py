@@ -5,6 +5,7 @@ else, the shim is part of the compiler, and `key_with_revision` part of the key.
 """
 
 import hashlib
+import re
 import threading
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -62,6 +63,16 @@ def key_with_revision(
         return hashlib.sha256(f"{key} {revision()}".encode()).hexdigest()
 
     patches.set(ASTSource, "hash", hash_with_revision)
+
+
+def source_says(words: "re.Pattern[str]") -> Callable[[Iterable[Any]], bool]:
+    """For `key_with_revision`: a shim concerns what has `words` somewhere in the source of all that it reaches."""
+
+    def concerns(reached: Iterable[Any]) -> bool:
+        sources = (getattr(item, "src", None) for item in reached)
+        return any(isinstance(source, str) and words.search(source) for source in sources)
+
+    return concerns
 
 
 def revision_of(file: str) -> str:

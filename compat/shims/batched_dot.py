@@ -11,10 +11,10 @@ kind are compiled once more, under a key of their own.
 import dataclasses
 import functools
 import re
-from typing import Any, Iterable
+from typing import Any
 
 from ..acts import note_acted
-from ..code_generator import key_with_revision, revision_of
+from ..code_generator import key_with_revision, revision_of, source_says
 from ..record import Patches, Shim
 
 _DOT = re.compile(r"\bdot\b")
@@ -58,7 +58,7 @@ def apply(patches: Patches) -> None:
 
     patches.set(semantic, "dot", dot_that_compiles)
     patches.set(backend, "make_ttgir", staticmethod(make_ttgir_in_one_stage))
-    key_with_revision(patches, _may_concern, functools.partial(revision_of, __file__))
+    key_with_revision(patches, source_says(_DOT), functools.partial(revision_of, __file__))
 
 
 def _is_batch(operand: Any) -> bool:
@@ -67,11 +67,6 @@ def _is_batch(operand: Any) -> bool:
 
 def _is_exact(precision: Any) -> bool:
     return isinstance(precision, str) and precision.lower() == "ieee"
-
-
-def _may_concern(reached: Iterable[Any]) -> bool:
-    sources = (getattr(item, "src", None) for item in reached)
-    return any(isinstance(source, str) and _DOT.search(source) for source in sources)
 
 
 SHIM = Shim(

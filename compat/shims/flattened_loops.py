@@ -11,10 +11,10 @@ what they were. What was compiled without the shim may be wrong and is not taken
 import functools
 import re
 import threading
-from typing import Any, Iterable
+from typing import Any
 
 from ..acts import note_acted
-from ..code_generator import key_with_revision, reachable, revision_of
+from ..code_generator import key_with_revision, reachable, revision_of, source_says
 from ..record import Patches, Shim
 
 # Where the option's name comes from elsewhere (`tl.range(*given)`), it is in the source of whoever gives it.
@@ -41,7 +41,7 @@ def apply(patches: Patches) -> None:
     def make_ir_noting(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = [getattr(self, "fn", None), *getattr(self, "constants", {}).values()]
         try:
-            _state.flattens = _may_flatten(reachable(given))
+            _state.flattens = source_says(_FLATTENS)(reachable(given))
         except (AttributeError, ImportError):
             # A Triton that has moved what this asks: in doubt every loop ends no earlier than it begins.
             _state.flattens = True
@@ -60,12 +60,7 @@ def apply(patches: Patches) -> None:
 
     patches.set(ASTSource, "make_ir", make_ir_noting)
     patches.set(ir.builder, "create_for_op", create_for_op_in_order)
-    key_with_revision(patches, _may_flatten, functools.partial(revision_of, __file__))
-
-
-def _may_flatten(reached: Iterable[Any]) -> bool:
-    sources = (getattr(item, "src", None) for item in reached)
-    return any(isinstance(source, str) and _FLATTENS.search(source) for source in sources)
+    key_with_revision(patches, source_says(_FLATTENS), functools.partial(revision_of, __file__))
 
 
 SHIM = Shim(

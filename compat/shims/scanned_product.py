@@ -11,10 +11,9 @@ other kernel becomes what it was; those with a scan are compiled once more, unde
 
 import functools
 import re
-from typing import Any, Iterable
 
 from .. import pass_by_ir
-from ..code_generator import key_with_revision, revision_of
+from ..code_generator import key_with_revision, revision_of, source_says
 from ..record import Patches, Shim
 
 _SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
@@ -34,17 +33,12 @@ def apply(patches: Patches) -> None:
     adder = (module.passes.ttgpuir, "add_remove_layout_conversions")
     backends = [triton.backends.backends["nvidia"].compiler]
     pass_by_ir.leave_out(patches, SHIM.name, [adder], backends, scans_a_column)
-    key_with_revision(patches, _may_concern, _revision)
+    key_with_revision(patches, source_says(_SCANS), _revision)
 
 
 def scans_a_column(ir: str) -> bool:
     """Whether a kernel, as IR of Triton's, has a scan of a single column or row."""
     return any(_COLUMN.search(types) for types in _SCAN.findall(ir))
-
-
-def _may_concern(reached: Iterable[Any]) -> bool:
-    sources = (getattr(item, "src", None) for item in reached)
-    return any(isinstance(source, str) and _SCANS.search(source) for source in sources)
 
 
 @functools.lru_cache(maxsize=None)

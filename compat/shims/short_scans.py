@@ -14,10 +14,10 @@ Every other scan becomes what it was; kernels with a scan are compiled once more
 
 import functools
 import re
-from typing import Any, Iterable, List
+from typing import Any, List
 
 from ..acts import note_acted
-from ..code_generator import key_with_revision, revision_of
+from ..code_generator import key_with_revision, revision_of, source_says
 from ..record import Patches, Shim
 
 _SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
@@ -74,12 +74,7 @@ def apply(patches: Patches) -> None:
         return value
 
     patches.set(semantic, "associative_scan", scan_that_fills_a_warp)
-    key_with_revision(patches, _may_concern, functools.partial(revision_of, __file__))
-
-
-def _may_concern(reached: Iterable[Any]) -> bool:
-    sources = (getattr(item, "src", None) for item in reached)
-    return any(isinstance(source, str) and _SCANS.search(source) for source in sources)
+    key_with_revision(patches, source_says(_SCANS), functools.partial(revision_of, __file__))
 
 
 SHIM = Shim(
