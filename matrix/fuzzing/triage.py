@@ -155,8 +155,8 @@ class Triage:
                     cells.append(self.workers.run(place, program, target))
         name = f"{suspect.kind}-{begun}"
         # One program may be refused for two reasons.
-        taken = [one.name for one in self.findings if one.name.startswith(name)]
-        name = f"{name}-{len(taken) + 1}" if taken else name
+        taken = sum(f"{one.name}-".startswith(f"{name}-") for one in self.findings)
+        name = f"{name}-{taken + 1}" if taken else name
         shown = [
             one
             for one in cells

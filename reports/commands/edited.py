@@ -23,7 +23,7 @@ from crosswarp.matrix.fuzzing.metamorphic import Comparison, EditFinding
 from crosswarp.matrix.running.plan import Plan, default_jobs
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare
-from crosswarp.reports.commands.options import column_table, known_issues, target_table
+from crosswarp.reports.commands.options import at_hand, column_table, known_issues, target_table
 from crosswarp.reports.reproducing import edited, fuzzed
 from crosswarp.reports.text import escape
 
@@ -116,19 +116,16 @@ def _in_order(found: Sequence[EditPlace]) -> list[EditPlace]:
 
 
 def _at_hand(options: argparse.Namespace) -> list[EditPlace]:
-    if options.columns:
-        raise UsageError("--here and --columns exclude each other: name interpreters, or columns.")
-    found: list[EditPlace] = []
-    for python in options.here:
+    def look(python: Path) -> Here:
         # As a suite needs it: with crosswarp, pytest and numpy, and with what tells whether it has changed since.
-        one = here.look(python)
-        one = one.identified(options.suite, Path.cwd(), os.environ)
-        name = one.column.id
-        if name in {place.column.id for place in found}:
-            name = f"{name}-{len(found) + 1}"
-        column = Column.model_construct(id=name)
-        found.append(EditPlace(column, one.found["triton"], partial(_same, one), here=True))
-    return found
+        return here.look(python).identified(options.suite, Path.cwd(), os.environ)
+
+    return [
+        EditPlace(
+            Column.model_construct(id=name), one.found["triton"], partial(_same, one), here=True
+        )
+        for name, one in at_hand(options, look)
+    ]
 
 
 def _same(one: Here) -> Prepare:

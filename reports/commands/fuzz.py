@@ -26,6 +26,7 @@ from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
     add_work,
+    at_hand,
     check_work,
     column_table,
     known_issues,
@@ -205,16 +206,9 @@ def _say(text: str) -> None:
 
 
 def _at_hand(options: argparse.Namespace) -> list[Place]:
-    if options.columns:
-        raise UsageError("--here and --columns exclude each other: name interpreters, or columns.")
-    found: list[Place] = []
-    for python in options.here:
-        one = here.glance(python)
-        name = one.column.id
-        if name in {place.column for place in found}:
-            name = f"{name}-{len(found) + 1}"
-        found.append(Place(name, one.found["triton"], one.python))
-    return found
+    return [
+        Place(name, one.found["triton"], one.python) for name, one in at_hand(options, here.glance)
+    ]
 
 
 def _built(options: argparse.Namespace) -> list[Place]:

@@ -6,9 +6,11 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from crosswarp.matrix.checkout.settings import own_issues
+from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import columns, issues, targets
 from crosswarp.matrix.facts.columns import Column
@@ -117,6 +119,26 @@ def add_here(group: argparse._ActionsContainer, meaning: str) -> None:
     group.add_argument(
         "--here", nargs="?", type=Path, const=Path(sys.executable), metavar="PYTHON", help=meaning
     )
+
+
+def at_hand(
+    options: argparse.Namespace, look: Callable[[Path], Here]
+) -> Iterator[tuple[str, Here]]:
+    """Each interpreter of a repeatable `--here` as `look` finds it, under a name of its own.
+
+    Raises:
+        UsageError: columns are named as well.
+    """
+    if options.columns:
+        raise UsageError("--here and --columns exclude each other: name interpreters, or columns.")
+    taken: list[str] = []
+    for python in options.here:
+        one = look(python)
+        name = one.column.id
+        if name in taken:
+            name = f"{name}-{len(taken) + 1}"
+        taken.append(name)
+        yield name, one
 
 
 def add_shard(group: argparse._ActionsContainer, what: str) -> None:
