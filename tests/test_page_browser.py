@@ -76,6 +76,12 @@ def visit(browser, site):
     assert not wrong
 
 
+def follow(tab, link):
+    """Click what leads to another page, and wait until that is read whole: a click alone waits for its beginning."""
+    with tab.expect_navigation():
+        link.click()
+
+
 def shown(tab):
     """The kernels in the grid."""
     return tab.locator("#grid tbody tr:not(.title):visible th[scope=row]").all_inner_texts()
@@ -156,7 +162,7 @@ def test_a_deep_address_opens_all_there_is_to_know(visit):
     assert link.get_attribute("href") == "https://example.org/owner/project/issues/1"
     dialog.get_by_text("All 4 cells").click()
     assert dialog.get_by_role("table").get_by_role("rowheader").count() == 2
-    dialog.get_by_role("link", name="aborts at 8 warps").click()
+    follow(tab, dialog.get_by_role("link", name="aborts at 8 warps"))
     assert (
         tab.url.endswith("issues/triton-1.html")
         and "Is this me?" in tab.locator("main").inner_text()
@@ -232,7 +238,7 @@ def test_back_closes_what_a_click_opened(visit):
 
 def test_an_upgrade_has_an_address(visit):
     tab = visit("columns/index.html")
-    tab.get_by_title("3.1.0 → 3.2.0: 1 regressed, 1 of them green shimmed, 4 heavier").click()
+    follow(tab, tab.get_by_title("3.1.0 → 3.2.0: 1 regressed, 1 of them green shimmed, 4 heavier"))
     assert tab.url.endswith("columns/triton-3.2.0.html#from-triton-3.1.0")
     assert tab.locator("details.upgrade[open]").count() == 1
     tab.goto(tab.url.replace("3.2.0.html#from-triton-3.1.0", "3.3.1.html#from-triton-3.1.0"))
@@ -367,7 +373,7 @@ def test_one_switch_for_bare_and_shimmed_on_every_page(visit, site):
     )
     tab.get_by_label("Outcome").select_option("crash")
     assert shown(tab) == [] and "Clear the filters" in tab.locator("#empty").inner_text()
-    tab.get_by_role("link", name="Upgrades").click()
+    follow(tab, tab.get_by_role("link", name="Upgrades"))
     assert tab.url.endswith("columns/index.html?mode=shimmed")
     cell = tab.get_by_title("3.1.0 → 3.2.0: 1 regressed, 1 of them green shimmed, 4 heavier")
     assert cell.inner_text().split() == ["0", "+2"]
@@ -422,7 +428,7 @@ def test_what_the_compiler_made_is_shown_with_what_differs(visit, site):
     after = Compiled({"_k, 8 warps": {"ttir": "a\nB"}}, f"crash: {HOSTILE}", f"gone {HOSTILE}")
     folder = site(texts=[site_module.Entry(cell, before, after)])
     tab = visit("kernels/chunk.html", folder)
-    tab.get_by_role("link", name="3.1.0 → triton-3.2.0").click()
+    follow(tab, tab.get_by_role("link", name="3.1.0 → triton-3.2.0"))
     differs = tab.get_by_role("region", name="ttir: what differs")
     assert differs.inner_text().split() == ["@@", "-1,2", "+1,2", "@@", "a", "-b", "+B"]
     colours = [
@@ -433,7 +439,7 @@ def test_what_the_compiler_made_is_shown_with_what_differs(visit, site):
     tab.get_by_text("sass:").click()
     assert "One of the two has none." in tab.locator("main").inner_text()
     assert tab.evaluate("typeof hacked") == "undefined" and tab.locator("main img").count() == 0
-    tab.get_by_role("link", name="IR").click()
+    follow(tab, tab.get_by_role("link", name="IR"))
     assert tab.get_by_role("row", name="chunk").count() == 1
 
 

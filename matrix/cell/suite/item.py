@@ -13,7 +13,7 @@ from crosswarp.matrix.cell import virtual_gpu
 from crosswarp.matrix.cell.plain import attribute, text_of
 from crosswarp.matrix.cell.virtual_gpu import Target, contain, launching
 
-from . import device, kernels, language, oracle, probe, specification, turns, versions
+from . import device, kernels, language, lowered, oracle, probe, specification, turns, versions
 from .compare import compare, poisoned
 from .plan import Item
 from .stream import shortened
@@ -184,6 +184,7 @@ def _prepare_lane(item: Item, spec: Dict[str, Any], started, finished) -> Option
     if item.lane in ("compile", "emulate"):
         target = Target.from_table(item.target, spec["targets"][item.target])
         virtual_gpu.activate(target)
+        lowered.use(Path(spec["cache"], "lowered"), keep=item.mode == "bare")
         probe.map_torch(spec, target, item.lane)
     else:
         contain()

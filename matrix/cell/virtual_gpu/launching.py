@@ -22,7 +22,7 @@ class Launch:
         code: bytes of machine code.
         binary: bytes of the cubin or hsaco; None where compilation stops at assembly (AMD before Triton 3.5).
         instructions: counts by class, see `instructions`.
-        compile_seconds: how long the compiler took; None if the kernel was in Triton's cache.
+        compile_seconds: how long the compiler took; None if the kernel, or what its TTGIR becomes, was in a cache.
         processor_seconds: the same, of a processor.
     """
 
@@ -41,6 +41,9 @@ class Launch:
     compile_seconds: Optional[float]
     processor_seconds: Optional[float]
 
+
+# In the metadata of a kernel whose later stages were taken from where another's were kept: no compiler's time.
+TAKEN = "crosswarp_taken"
 
 launches: List[Launch] = []
 # Every launch that was asked for, those with an empty grid as well.
@@ -99,6 +102,9 @@ def _load(name: str, data: bytes) -> Function:
         counts = instructions.in_amdgcn(forms["amdgcn"])
         binary.code = instructions.code_of_amdgcn(forms["amdgcn"])
     seconds, processor = guard.compile_seconds(kernel), guard.processor_seconds(kernel)
+    metadata = getattr(kernel, "metadata", None)
+    if TAKEN in metadata if isinstance(metadata, dict) else hasattr(metadata, TAKEN):
+        seconds = processor = None
     return Function(
         name,
         binary,
