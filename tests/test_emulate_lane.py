@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.matrix.cell.suite import in_child, specification
 from crosswarp.matrix.cell.suite import item as runner
 from crosswarp.matrix.cell.suite import plan as suite_plan
-from crosswarp.matrix.cell.suite import specification
 from crosswarp.matrix.cell.suite.plan import Item
 from crosswarp.matrix.cell.suite.verdict import Verdict
 from crosswarp.matrix.facts import targets
@@ -185,12 +185,12 @@ def test_launches_are_kept_until_the_last_mode_of_their_case_has_run(tmp_path, m
     kept = specification.launches(spec)
 
     def child(one, spec, send):
-        folder = runner._launches_of(one, spec)
+        folder = specification.launches_of(spec, one.target, one.kernel, one.case)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / one.mode).touch()
         return Verdict("pass")
 
-    monkeypatch.setattr(runner, "_in_child", child)
+    monkeypatch.setattr(in_child, "run", child)
     left = []
     for mode, case in (("bare", "a"), ("bare", "b"), ("shimmed", "a"), ("shimmed", "b")):
         one = Item("sm_80", "emulate", mode, "softmax", case)

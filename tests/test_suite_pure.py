@@ -16,6 +16,7 @@ from crosswarp.matrix.cell.protocol import Note
 from crosswarp.matrix.cell.suite import language, oracle, tuning, verdict
 from crosswarp.matrix.cell.suite.specification import read_spec, wrong_versions
 from crosswarp.matrix.cell.suite.stream import Stream, shortened
+from crosswarp.matrix.cell.virtual_gpu import reading
 from crosswarp.matrix.cell.virtual_gpu.binary import read_binary
 from crosswarp.matrix.cell.virtual_gpu.limits import LaunchRefused, Target
 
@@ -61,6 +62,29 @@ def test_a_binary_that_cannot_be_read_has_no_figures(data):
     except Exception as error:  # noqa: BLE001
         pytest.fail(f"raised {error!r}")
     assert found.registers is None
+
+
+def test_a_binary_is_read_once(tmp_path, monkeypatch):
+    """What was read is noted by all that it was read from; what is torn, or cannot be noted, is read."""
+    assembly = ".vgpr_count: 8\n\ts_barrier\n\ts_endpgm\n"
+    forms = {"amdgcn": assembly}
+    reading.note_in(tmp_path / "readings")
+    try:
+        found, counts = reading.read(assembly.encode(), forms)
+        assert found.registers == 8 and counts["barrier"] == 1
+        (noted,) = (tmp_path / "readings").iterdir()
+        with monkeypatch.context() as patched:
+            patched.setattr(reading, "_read", lambda *what: pytest.fail("read again"))
+            assert reading.read(assembly.encode(), forms) == (found, counts)
+        noted.write_text("{")
+        assert reading.read(assembly.encode(), forms) == (found, counts)
+        more = {"amdgcn": assembly.replace("s_barrier", "s_barrier\n\ts_barrier")}
+        assert reading.read(assembly.encode(), more)[1]["barrier"] == 2
+        (tmp_path / "file").touch()
+        reading.note_in(tmp_path / "file")
+        assert reading.read(assembly.encode(), forms) == (found, counts)
+    finally:
+        reading.note_in(None)
 
 
 def test_bf16_is_never_compared_in_an_interpreter():

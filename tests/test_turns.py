@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from crosswarp.compat.isolate import run_isolated
+from crosswarp.matrix.cell.suite import in_child, turns
 from crosswarp.matrix.cell.suite import item as runner
-from crosswarp.matrix.cell.suite import turns
 from crosswarp.matrix.cell.suite.plan import Item
 from crosswarp.matrix.cell.suite.verdict import Verdict, told
 
@@ -40,7 +40,7 @@ def ran(tmp_path, monkeypatch):
 
     def call(child, **limits):
         spec = {"records": str(tmp_path / "records"), "time_limit": 0.5, "time_limit_alone": 5}
-        monkeypatch.setattr(runner, "_in_child", child)
+        monkeypatch.setattr(in_child, "run", child)
         cells = []
         verdict = runner.run(ITEM, {**spec, **limits}, lambda *cell: cells.append(cell))
         assert cells[-1][0] == "" and cells[-1][1] == verdict

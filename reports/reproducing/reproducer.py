@@ -18,7 +18,7 @@ from pathlib import Path
 
 from crosswarp import compat, kernels
 from crosswarp.matrix.cell.suite import tuning
-from crosswarp.matrix.cell.suite.item import SEED
+from crosswarp.matrix.cell.suite.in_child import SEED
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.record import Record

@@ -12,7 +12,7 @@ import time
 from crosswarp import kernels
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.matrix.cell import emulate, virtual_gpu
-from crosswarp.matrix.cell.suite import item
+from crosswarp.matrix.cell.suite import in_child
 from crosswarp.matrix.cell.suite.compare import poisoned
 from crosswarp.matrix.cell.suite.tuning import use_first_configuration
 from crosswarp.matrix.cell.virtual_gpu import Target, launching
@@ -32,7 +32,7 @@ def measured(name, target):
     use_first_configuration()
     kernel = kernels.load(name)
     case = next(one for one in kernel.cases if "emulate" in one.lanes)
-    inputs = item._inputs(kernel, case, "cpu", item.SEED)
+    inputs = in_child._inputs(kernel, case, "cpu", in_child.SEED)
     spent = [0.0]
 
     def launch(sanitize):
@@ -47,7 +47,7 @@ def measured(name, target):
 
         launching.run_with(timed)
         with poisoned(torch, True, machine.allocated.add if sanitize else None):
-            kernel.launch(**item._cloned(inputs), **case.options)
+            kernel.launch(**in_child._cloned(inputs), **case.options)
 
     found = []
     for sanitize in (False, True, False, True):

@@ -9,7 +9,7 @@ import torch
 
 from crosswarp.kernels.case import Case, Kernel
 from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.suite import device, item
+from crosswarp.matrix.cell.suite import device, in_child
 from crosswarp.matrix.cell.suite.tuning import ConfigLog
 from crosswarp.matrix.cell.suite.verdict import Verdict
 
@@ -70,8 +70,8 @@ def kernel(launch, **more):
 
 
 def measure(made, monkeypatch, folder, jobs=1):
-    monkeypatch.setattr(item, "_inputs", lambda kernel, case, where, seed: {"x": torch.ones(4)})
-    return item._measure({"cache": str(folder), "jobs": jobs}, made, CASE, Verdict("pass"))
+    monkeypatch.setattr(in_child, "_inputs", lambda kernel, case, where, seed: {"x": torch.ones(4)})
+    return in_child._measure({"cache": str(folder), "jobs": jobs}, made, CASE, Verdict("pass"))
 
 
 def test_nan_is_the_same_bits_and_a_sign_is_not():
@@ -173,9 +173,9 @@ def test_fresh_inputs_are_compared_as_well(monkeypatch):
         # gives the first call's answer for ever
         return {"y": remembered.setdefault("y", x.clone())}
 
-    monkeypatch.setattr(item, "_inputs", inputs)
+    monkeypatch.setattr(in_child, "_inputs", inputs)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    found = item._launch(DEVICE, {}, kernel(launch), CASE, None)
+    found = in_child._launch(DEVICE, {}, kernel(launch), CASE, None)
     assert (found.outcome, found.reason) == ("mismatch", "wrong")
     assert len(set(seeds)) == 2
 
@@ -183,13 +183,13 @@ def test_fresh_inputs_are_compared_as_well(monkeypatch):
 def test_configurations_are_told_of_the_first_launch_alone(in_fork, monkeypatch):
     """The launches that follow only repeat it, and this launcher makes an autotuner each time."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(item, "_inputs", lambda *args: {"x": torch.ones(4)})
+    monkeypatch.setattr(in_child, "_inputs", lambda *args: {"x": torch.ones(4)})
 
     def measure(spec, kernel, case, verdict):
         kernel.launch(torch.ones(4))
         return verdict
 
-    monkeypatch.setattr(item, "_measure", measure)
+    monkeypatch.setattr(in_child, "_measure", measure)
 
     def run():
         virtual_gpu.activate(targets.SM_90)
@@ -203,6 +203,6 @@ def test_configurations_are_told_of_the_first_launch_alone(in_fork, monkeypatch)
             small_kernels.tuned()[(1,)](x, torch.zeros(4), 4)
             return {"y": x}
 
-        return item._launch(DEVICE, {}, kernel(launch), CASE, log).outcome, launches, len(told)
+        return in_child._launch(DEVICE, {}, kernel(launch), CASE, log).outcome, launches, len(told)
 
     assert in_fork(run) == ("pass", [0, 3, 3], 3)

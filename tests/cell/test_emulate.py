@@ -15,7 +15,7 @@ from crosswarp.kernels.case import Case, Kernel
 from crosswarp.matrix.cell import emulate, virtual_gpu
 from crosswarp.matrix.cell.emulate import memory
 from crosswarp.matrix.cell.emulate.arguments import Argument
-from crosswarp.matrix.cell.suite import item, warm
+from crosswarp.matrix.cell.suite import in_child, warm
 from crosswarp.matrix.cell.suite.verdict import of_error
 from crosswarp.matrix.cell.virtual_gpu import launching
 
@@ -137,10 +137,11 @@ def judged(made, mode="bare"):
         compat.install()
     told = {}
     spec = dict(SPEC, targets={"sm_80": vars(targets.SM_80)})
-    log = item._prepare_lane(
+    in_child._prepare_lane(EMULATED, spec)
+    log = in_child._watched(
         EMULATED, spec, lambda name: None, lambda name, verdict: told.update({name: verdict})
     )
-    whole = item._launch(EMULATED, spec, made, made.cases[0], log)
+    whole = in_child._launch(EMULATED, spec, made, made.cases[0], log)
     short = {name: (one.outcome, one.reason, one.message) for name, one in told.items()}
     fatal = log.fatal.reason if log.fatal else ""
     return (whole.outcome, whole.reason, whole.message), short, fatal, whole.resources

@@ -11,7 +11,7 @@ import torch
 from crosswarp.kernels.case import Case, Kernel
 from crosswarp.matrix.cell import emulate, ptx, virtual_gpu
 from crosswarp.matrix.cell.emulate import recall
-from crosswarp.matrix.cell.suite import item
+from crosswarp.matrix.cell.suite import in_child
 from crosswarp.matrix.cell.virtual_gpu import launching
 
 GRID, BLOCK = (2,), 64
@@ -259,8 +259,9 @@ def test_a_mismatch_leads_to_its_line_though_the_launch_was_recalled(in_fork, tm
             one = SimpleNamespace(
                 lane="emulate", target="sm_80", mode=mode, kernel="made", case="c"
             )
-            log = item._prepare_lane(one, spec, print, print)
-            verdict = item._launch(one, spec, made, made.cases[0], log)
+            in_child._prepare_lane(one, spec)
+            log = in_child._watched(one, spec, print, print)
+            verdict = in_child._launch(one, spec, made, made.cases[0], log)
             told.append((verdict.outcome, verdict.message, log.machine.recalled))
         return told
 

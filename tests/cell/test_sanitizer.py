@@ -7,7 +7,7 @@ import targets
 import torch
 from test_emulate import EMULATED, SPEC, kernel, line_of
 
-from crosswarp.matrix.cell.suite import item
+from crosswarp.matrix.cell.suite import in_child
 
 
 def judged(in_fork, launch, reference=lambda x: {"y": x * 2}, size=100, sanitize=True):
@@ -15,9 +15,10 @@ def judged(in_fork, launch, reference=lambda x: {"y": x * 2}, size=100, sanitize
 
     def run():
         spec = dict(SPEC, targets={"sm_80": vars(targets.SM_80)}, sanitize=sanitize)
-        log = item._prepare_lane(EMULATED, spec, lambda name: None, lambda name, verdict: None)
+        in_child._prepare_lane(EMULATED, spec)
+        log = in_child._watched(EMULATED, spec, lambda name: None, lambda name, verdict: None)
         made = kernel(launch, reference, size)
-        verdict = item._launch(EMULATED, spec, made, made.cases[0], log)
+        verdict = in_child._launch(EMULATED, spec, made, made.cases[0], log)
         return verdict.outcome, verdict.reason, verdict.fingerprint, verdict.message
 
     return in_fork(run)

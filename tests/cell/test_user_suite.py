@@ -2,7 +2,7 @@
 
 import pytest
 
-from crosswarp.matrix.cell.suite import item, plan
+from crosswarp.matrix.cell.suite import in_child, plan
 
 # Nothing of it is a version's own, and each child that imports torch costs seconds.
 pytestmark = pytest.mark.triton(">=3.6,<3.7")
@@ -69,7 +69,7 @@ def run(tmp_path, in_fork):
 
         def verdicts():
             found = [
-                item._in_child(plan.Item(target, lane, "bare", "asks", case), spec, print)
+                in_child.run(plan.Item(target, lane, "bare", "asks", case), spec, print)
                 for case in cases
             ]
             return [(one.outcome, one.reason, one.phase, one.message) for one in found]

@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
+import zlib
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
@@ -123,7 +124,7 @@ class _Remembered:
             known = {name: text for name, text in self._before.items() if name not in _NOT_COMPARED}
             key = json.dumps([self._identity, self._stages, known, str(module)], sort_keys=True)
             self._entry = self._folder / hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
-            told = json.loads(self._entry.read_text("utf-8"))
+            told = json.loads(zlib.decompress(self._entry.read_bytes()))
             found = {name: _read(value) for name, value in told["stages"].items()}
             if list(found) == self._stages:
                 metadata.update(told["metadata"], **{TAKEN: True})
@@ -138,7 +139,9 @@ class _Remembered:
         stages = {name: _written(self._made[name]) for name in self._stages}
         self._folder.mkdir(parents=True, exist_ok=True)
         partial = self._entry.with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps({"metadata": new, "stages": stages}), "utf-8")
+        told = json.dumps({"metadata": new, "stages": stages}).encode()
+        # Most of it is text, an eighth as long.
+        partial.write_bytes(zlib.compress(told, 1))
         os.replace(partial, self._entry)
 
 

@@ -29,7 +29,7 @@ def pytest_generate_tests(metafunc):
     torch.set_num_threads(1)
     from crosswarp.compat import launch
 
-    from . import preloading
+    from . import preloading, prepared
     from .plan import shared_plan
     from .warm import warm
 
@@ -41,6 +41,7 @@ def pytest_generate_tests(metafunc):
     items, preload = shared_plan(spec, lane)
     preloading.load(preload)
     launch.ready_to_fork()
+    prepared.expect(items)
     metafunc.parametrize("item", items, ids=[item.id for item in items])
 
 

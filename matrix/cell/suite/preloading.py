@@ -136,14 +136,14 @@ def _wrong(names: Sequence[str], send: Any) -> List[str]:
     _record_questions(asked)
     wrong = []
     for name in names:
-        before, environ, threads = set(sys.modules), dict(os.environ), _threads()
+        before, environ, running = set(sys.modules), dict(os.environ), threads()
         try:
             importlib.import_module(name)
         except BaseException:
             wrong.append(name)
             continue
         new = [one for one in list(sys.modules) if one not in before]
-        if asked or _clinging(new) or dict(os.environ) != environ or _threads() != threads:
+        if asked or _clinging(new) or dict(os.environ) != environ or threads() != running:
             # Its package may be at fault, which came along.
             return [*wrong, name, *(one for one in names if one in new)]
     return wrong
@@ -165,8 +165,8 @@ def _record_questions(asked: List[str]) -> None:
             setattr(torch.cuda, name, recording(name, own))
 
 
-def _threads() -> int:
-    """A forked child has none of them, and may wait for one for ever."""
+def threads() -> int:
+    """How many this process has. A forked child has none of them, and may wait for one for ever."""
     with contextlib.suppress(OSError):
         return len(os.listdir("/proc/self/task"))
     return threading.active_count()

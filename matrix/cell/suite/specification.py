@@ -1,5 +1,6 @@
 """What the host wants of a cell process: the file SPEC.json, and whether what is installed is what was planned."""
 
+import hashlib
 import json
 import platform
 import sys
@@ -58,6 +59,12 @@ def read_spec(path: Union[str, Path]) -> Dict[str, Any]:
 def launches(spec: Mapping[str, Any]) -> Path:
     """Where the lane emulate keeps launches as long as it runs: beside the records."""
     return Path(f"{spec['records']}.launches")
+
+
+def launches_of(spec: Mapping[str, Any], target: str, kernel: str, case: str) -> Path:
+    """The folder in which the modes of a case find each other's launches."""
+    name = "/".join((target, kernel, case))
+    return launches(spec) / hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
 
 
 def wrong_versions(expect: Mapping[str, str]) -> str:

@@ -66,7 +66,7 @@ def warm(
         "crosswarp.compat.old_methods",
         "packaging.specifiers",
         "elftools.elf.elffile",
-        "crosswarp.matrix.cell.suite.item",
+        "crosswarp.matrix.cell.suite.in_child",
         "crosswarp.matrix.cell.emulate",
         *((_OF_GRADIENTS,) if references else ()),
     ):

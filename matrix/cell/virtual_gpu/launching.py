@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from crosswarp.compat import guard
 
-from . import instructions
-from .binary import Binary, read_binary
+from . import reading
+from .binary import Binary
 from .limits import Target
 
 
@@ -90,17 +90,9 @@ def loading(kernel: Any) -> Iterator[None]:
 
 
 def _load(name: str, data: bytes) -> Function:
-    binary = read_binary(data)
     kernel = _loading[-1] if _loading else None
     forms = getattr(kernel, "asm", {})
-    counts: Dict[str, int] = {}
-    if "ptx" in forms:
-        counts = instructions.in_ptx(forms["ptx"])
-        if binary.local:
-            counts["scratch"] = binary.local
-    elif "amdgcn" in forms:
-        counts = instructions.in_amdgcn(forms["amdgcn"])
-        binary.code = instructions.code_of_amdgcn(forms["amdgcn"])
+    binary, counts = reading.read(data, forms)
     seconds, processor = guard.compile_seconds(kernel), guard.processor_seconds(kernel)
     metadata = getattr(kernel, "metadata", None)
     if TAKEN in metadata if isinstance(metadata, dict) else hasattr(metadata, TAKEN):

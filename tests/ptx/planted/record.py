@@ -20,7 +20,7 @@ import triton
 
 from crosswarp.matrix.cell import emulate, virtual_gpu
 from crosswarp.matrix.cell.emulate import arguments
-from crosswarp.matrix.cell.suite import item, kernels, tuning
+from crosswarp.matrix.cell.suite import in_child, kernels, tuning
 from crosswarp.matrix.cell.suite.compare import compare, poisoned
 from crosswarp.matrix.cell.virtual_gpu import Target, launching
 
@@ -99,8 +99,8 @@ def record(target, kernel_name, case_id):
     tuning.use_first_configuration()
     recorder = Recorder(emulate.Machine(600))
     launching.run_with(recorder)
-    inputs = item._inputs(kernel, case, "cpu", item.SEED)
-    reference = kernel.reference(**item._cloned(inputs))
+    inputs = in_child._inputs(kernel, case, "cpu", in_child.SEED)
+    reference = kernel.reference(**in_child._cloned(inputs))
     with poisoned(torch, True):
         outputs = kernel.launch(**inputs, **case.options)
     return recorder, outputs, reference, kernel.tolerance[case.dtype]
