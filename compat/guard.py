@@ -9,6 +9,7 @@ import contextlib
 import functools
 import os
 import threading
+import time
 import weakref
 from typing import Any, Callable, Optional, Tuple
 
@@ -39,6 +40,7 @@ class _State(threading.local):
 
 _state = _State()
 _child = False
+_in_place = False
 # Ways to die that are the program's own. The others come from outside: from a person, or from a machine without memory.
 _OWN_SIGNALS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
 # What a process says that dies because it got no thread, no memory or no file.
@@ -59,6 +61,12 @@ def compile_seconds(kernel: Any) -> Optional[float]:
 def processor_seconds(kernel: Any) -> Optional[float]:
     """Seconds of a processor that this took, ptxas and the like counted in; None if it was in Triton's cache."""
     return None if kernel is None else _processor_of.get(kernel)
+
+
+def compile_in_place() -> None:
+    """From now on compile in this process: it is a child itself, and whoever watches it tries again if it dies."""
+    global _in_place
+    _in_place = True
 
 
 def in_child() -> bool:
@@ -212,6 +220,13 @@ def _compile_in_child(
             kernel, known["kind"], known["reason"], known["stderr"], remembered=str(memory.path)
         )
 
+    if _in_place:
+        began, processor_began = time.monotonic(), worker.processor_seconds()
+        compiled = compile_(src, *args, **kwargs)
+        processor = worker.processor_seconds() - processor_began
+        _note_seconds(compiled, time.monotonic() - began, processor)
+        return compiled
+
     def compile_here(src, *args, **kwargs):
         _become_a_child()
         return compile_(src, *args, **kwargs)
@@ -230,9 +245,7 @@ def _compile_in_child(
             note_acted(shim)
         # The cache has it now.
         compiled = compile_(src, *args, **kwargs)
-        with contextlib.suppress(TypeError):
-            _seconds_of[compiled] = outcome.seconds
-            _processor_of[compiled] = processor
+        _note_seconds(compiled, outcome.seconds, processor)
         return compiled
     if outcome.kind == "raised":
         # The compiler does the same here, and raises its own exception; what it printed was caught with the child.
@@ -247,6 +260,12 @@ def _compile_in_child(
     if outcome.kind == "signal" and outcome.reason in _OWN_SIGNALS and not of_machine:
         memory.write({"kernel": kernel, **_summary(outcome)})
     raise CompilerCrashed(kernel, **_summary(outcome))
+
+
+def _note_seconds(compiled: Any, seconds: float, processor: float) -> None:
+    with contextlib.suppress(TypeError):
+        _seconds_of[compiled] = seconds
+        _processor_of[compiled] = processor
 
 
 def _say_unguarded(error: OSError) -> None:

@@ -43,14 +43,14 @@ class Worker:
 
         def run(send) -> Iterator[Tuple[List[str], float]]:
             os.close(work_write)
-            began = _processor_seconds()
+            began = processor_seconds()
             first()
             # The kernel is in Triton's cache; the object cannot be sent. What its compilation went through can.
-            yield acted(), _processor_seconds() - began
+            yield acted(), processor_seconds() - began
             while (work := _next_work(work_read)) is not None:
-                began = _processor_seconds()
+                began = processor_seconds()
                 serve(work)
-                yield acted(), _processor_seconds() - began
+                yield acted(), processor_seconds() - began
 
         try:
             self._child: Child = fork(run)
@@ -107,7 +107,7 @@ class Worker:
             self.end()
 
 
-def _processor_seconds() -> float:
+def processor_seconds() -> float:
     """Of this process and of what it waited for (ptxas): what others do on the same cores is no part of it."""
     return sum(os.times()[:4])
 

@@ -34,7 +34,9 @@ def run(tmp_path):
             )
 
         told = []
-        outcome = prepared.run(item, {**SPEC, **spec}, preparing, running, limit, told.append)
+        outcome = prepared.run(
+            item, {**SPEC, **spec}, preparing, running, {"time_limit": limit}, told.append
+        )
         return outcome, told
 
     call.made = lambda: made.read_text().splitlines() if made.exists() else []
@@ -201,6 +203,6 @@ def test_an_interrupt_ends_them(run):
 
     with pytest.raises(KeyboardInterrupt):
         prepared.run(
-            every[0], SPEC, lambda item, spec: None, lambda what, item, spec, send: send(1), 20, interrupt
+            every[0], SPEC, lambda item, spec: None, lambda what, item, spec, send: send(1), SPEC, interrupt
         )  # fmt: skip
     assert children() == []

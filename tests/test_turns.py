@@ -96,14 +96,51 @@ def test_without_a_second_limit_it_is_not_run_again(ran):
     assert (verdict.reason, verdict.resources) == ("longer than 0.5 s", {})
 
 
-def test_what_dies_is_not_run_again(ran, tmp_path):
+def test_what_dies_is_run_again_once_with_the_guard(ran, tmp_path):
     def child(item, spec, send):
         with open(tmp_path / "goes", "a") as file:
-            file.write("x")
+            file.write("in place " if spec.get("in_place") else "guarded ")
+        finished(send, "A")
         os.abort()
 
     cells, verdict = ran(child)
-    assert cells == [("", "crash")] and (tmp_path / "goes").read_text() == "x"
+    assert cells == [("A", "pass"), ("", "crash")]
+    assert (tmp_path / "goes").read_text() == "in place guarded "
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        ({"outcome": "pass"}, None),
+        ({"outcome": "unsupported", "reason": "language"}, None),
+        ({"outcome": "compile-error", "reason": "RuntimeError"}, {"outcome": "crash"}),
+        # A configuration that a shim passed over.
+        ({"outcome": "pass", "reason": "configuration dropped"}, {"outcome": "pass"}),
+    ],
+)
+def test_only_what_is_plainly_green_is_believed_without_the_guard(ran, first, second):
+    def child(item, spec, send):
+        found = first if spec.get("in_place") else second
+        finished(send, "A", **found)
+        return Verdict(found["outcome"], found.get("reason", ""))
+
+    cells, _ = ran(child)
+    outcome = (second or first)["outcome"]
+    assert cells == [("A", outcome), ("", outcome)]
+
+
+def test_what_executes_is_run_once(tmp_path, monkeypatch):
+    asked = []
+
+    def child(item, spec, send):
+        send(("A", vars(Verdict("pass", str(spec.get("in_place")))), 0.1))
+        return Verdict("mismatch")
+
+    monkeypatch.setattr(in_child, "run", child)
+    item = Item("sm_90", "emulate", "bare", "softmax", "case")
+    spec = {"records": str(tmp_path / "records"), "time_limit": 5}
+    runner.run(item, spec, lambda *cell: asked.append((cell[0], cell[1].reason)))
+    assert asked == [("A", "None"), ("", "")]
 
 
 def _note(path, text):

@@ -1,13 +1,15 @@
 """The same cells four ways, one after the other: crosswarp cold, crosswarp again, the naive way, and the ideal.
 
-    PYTHONPATH=LINKS python tests/bench/side_by_side.py --python PYTHON [--kernels softmax,...] [--targets sm_80,...]
+    PYTHONPATH=LINKS python tests/bench/side_by_side.py --python PYTHON [--kernels softmax,..] [--targets sm_80,..]
+    PYTHONPATH=LINKS python tests/bench/side_by_side.py --recorded STORE [--run N]
 
 PYTHON is an interpreter with Triton and torch, LINKS the absolute path of a folder with `crosswarp/compat`, `kernels`,
 `matrix` and `reports`; environments are there already in each of the ways. The naive way is what a loop in a CI does: a
 process for each cell that imports torch, Triton and the kernel and launches it, as many at a time as there are cores,
 with a cache of Triton's that begins empty and that all share. The ideal is what the compiler itself and the interpreter
 took in the cold run, each program once, spread over all cores. Nothing is compared with a limit here: read the load
-beside it.
+beside it. The second form says the ideal of a run that is recorded, such as a cold `nox -s matrix` whose environments
+were there, and what it took.
 """
 
 from __future__ import annotations
@@ -21,6 +23,12 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crosswarp.matrix.results.record import Record
 
 # What a process of the naive way runs: one item, judged as crosswarp judges it.
 ONE = """
@@ -40,12 +48,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--python", type=Path, required=True)
+    parser.add_argument("--python", type=Path)
+    parser.add_argument("--recorded", type=Path, metavar="STORE")
+    parser.add_argument("--run", type=int)
     parser.add_argument("--kernels", default="softmax,layer_norm,rope,swiglu")
     parser.add_argument("--targets", default="sm_80,sm_90,gfx942")
     parser.add_argument("--lanes", default="compile,interpret")
     parser.add_argument("--folder", type=Path, help="default: a new one, gone at the end")
     options = parser.parse_args()
+    if options.recorded is not None:
+        recorded(options.recorded, options.run)
+        return
+    if options.python is None:
+        parser.error("give --python or --recorded")
     with tempfile.TemporaryDirectory(prefix="crosswarp-") as made:
         bench(options, options.folder or Path(made))
 
@@ -97,7 +112,17 @@ def bench(options: argparse.Namespace, folder: Path) -> None:
     timed("the naive way", naive)
     whole = {record.item: record.outcome for record in cold if not record.config}
     other = {item for item, outcome in outcomes.items() if outcome != whole[item]}
-    seconds = sum(
+    ideal = ideal_of(cold, cores)
+    print(
+        f"taken over unchanged: {over} of {told[1][3]} cases; another outcome the naive way: {sorted(other)}"
+    )
+    for name, wall, load, _ in told:
+        print(f"| {name} | {wall:.1f} s | {wall / ideal:.2f} of the ideal | load {load:.1f} |")
+
+
+def ideal_of(cold: Sequence[Record], cores: int) -> float:
+    """Seconds of wall time in which all cores do nothing but compile each program once, and interpret."""
+    compiled = sum(
         launch.get("compile_seconds") or 0
         for record in cold
         for launch in record.resources.get("launches") or ()
@@ -106,16 +131,36 @@ def bench(options: argparse.Namespace, folder: Path) -> None:
         and not record.config
         and (record.mode == "bare" or record.shims)
     )
+    # What ended without a launch to tell of (the compiler refused it or died) was the compiler's time as well.
+    refused = sum(
+        record.seconds
+        for record in cold
+        if record.lane == "compile"
+        and not record.config
+        and record.outcome != "unsupported"
+        and not record.resources.get("launches")
+    )
     ran = sum(record.seconds for record in cold if record.lane != "compile" and not record.config)
-    ideal = (seconds + ran) / cores
+    ideal = (compiled + refused + ran) / cores
     print(
-        f"the ideal: {seconds:.1f} s of compiling and {ran:.1f} s of interpreting on {cores} cores: {ideal:.1f} s"
+        f"the ideal: {compiled:.1f} s of compiling, {refused:.1f} s of what compiled to nothing and {ran:.1f} s of "
+        f"running on {cores} cores: {ideal:.1f} s"
     )
-    print(
-        f"taken over unchanged: {over} of {told[1][3]} cases; another outcome the naive way: {sorted(other)}"
-    )
-    for name, wall, load, _ in told:
-        print(f"| {name} | {wall:.1f} s | {wall / ideal:.2f} of the ideal | load {load:.1f} |")
+    return ideal
+
+
+def recorded(store: Path, number: int | None) -> None:
+    from datetime import datetime
+
+    from crosswarp.matrix.results.store import Store
+
+    with Store(store) as opened:
+        run = opened.run(number)
+        wall = (
+            datetime.fromisoformat(run.finished) - datetime.fromisoformat(run.started)
+        ).total_seconds()
+        ideal = ideal_of(opened.records(run.id), len(os.sched_getaffinity(0)))
+    print(f"run {run.id}: {wall:.1f} s, {wall / ideal:.2f} of the ideal")
 
 
 def one(python: Path, item: str, spec: dict) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from crosswarp import compat
+from crosswarp.compat import guard
 from crosswarp.matrix.cell import virtual_gpu
 from crosswarp.matrix.cell.plain import attribute, text_of
 from crosswarp.matrix.cell.virtual_gpu import Target, contain, launching, reading
@@ -72,6 +73,8 @@ def _prepare_lane(item: Item, spec: Dict[str, Any]) -> None:
 def _of_case(kernel: Any, item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Verdict:
     import time
 
+    if spec.get("in_place"):
+        guard.compile_in_place()
     # For the guard, which watches over one compilation.
     os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec["time_limit"])
     began = time.monotonic()

@@ -4,7 +4,7 @@ import shutil
 from dataclasses import replace
 from typing import Any, Callable, Collection, Dict, List, Set, Tuple
 
-from crosswarp.compat.isolate import run_isolated
+from crosswarp.compat.isolate import Outcome, run_isolated
 
 from . import in_child, prepared, specification, turns
 from .plan import Item
@@ -69,7 +69,6 @@ def _isolated(
     """
     visiting: List[str] = []
     late = False
-    timed = {**spec, "time_limit": limit}
 
     def judged(config: str, verdict: Verdict, seconds: float) -> None:
         nonlocal late
@@ -87,16 +86,19 @@ def _isolated(
         if verdict is not None:
             judged(config, Verdict(**verdict), seconds)
 
-    outcome = prepared.run(item, spec, in_child.prepare, in_child.run_prepared, limit, on_message)
-    if outcome is None:
-        outcome = run_isolated(
-            lambda send: told(in_child.run(item, timed, send)),
-            time_limit=limit,
-            memory_limit_mb=spec.get("memory_limit_mb"),
-            on_message=on_message,
-            # The limit is for one configuration, and not for the whole tuning.
-            anew=True,
-        )
+    heard: List[Any] = []
+    outcome = None
+    if item.lane == "compile" and spec.get("time_limit_alone") != limit:
+        # Without the guard's own child for each kernel, which costs as much as a small kernel.
+        outcome = _run(item, spec, {"time_limit": limit, "in_place": True}, heard.append)
+        if outcome.kind == "timeout" and keep_back:
+            return of_death(outcome.kind, outcome.reason, outcome.output), outcome.seconds, True
+    if outcome is not None and _is_green(outcome, heard):
+        for message in heard:
+            on_message(message)
+    else:
+        # Whatever is not plainly green is told as the guard sees it, which knows the victim.
+        outcome = _run(item, spec, {"time_limit": limit}, on_message)
     if outcome.kind == "returned":
         verdict = Verdict(**outcome.value)
     elif outcome.raised is not None:
@@ -110,6 +112,32 @@ def _isolated(
         late = True
         _had_the_machine(verdict, spec, limit)
     return verdict, outcome.seconds, late
+
+
+def _run(
+    item: Item, spec: Dict[str, Any], limits: Dict[str, Any], on_message: Callable[[Any], None]
+) -> Outcome:
+    outcome = prepared.run(item, spec, in_child.prepare, in_child.run_prepared, limits, on_message)
+    if outcome is not None:
+        return outcome
+    return run_isolated(
+        lambda send: told(in_child.run(item, {**spec, **limits}, send)),
+        time_limit=limits["time_limit"],
+        memory_limit_mb=spec.get("memory_limit_mb"),
+        on_message=on_message,
+        # The limit is for one configuration, and not for the whole tuning.
+        anew=True,
+    )
+
+
+def _is_green(outcome: Outcome, heard: Collection[Any]) -> bool:
+    """Whether nothing of it needs another look: it passed, with all its configurations, or compiled nothing."""
+    if outcome.kind != "returned":
+        return False
+    verdicts = [outcome.value, *(verdict for _, verdict, _ in heard if verdict is not None)]
+    return outcome.value["outcome"] == "unsupported" or all(
+        verdict["outcome"] == "pass" and not verdict["reason"] for verdict in verdicts
+    )
 
 
 def _had_the_machine(verdict: Verdict, spec: Dict[str, Any], limit: float) -> None:

@@ -53,10 +53,13 @@ def run(
     spec: Dict[str, Any],
     prepare: Prepare,
     run_case: RunCase,
-    time_limit: float,
+    limits: Dict[str, Any],
     on_message: Callable[[Any], None],
 ) -> Optional[Outcome]:
     """Run a case in a fork of the child that has prepared for it.
+
+    Args:
+        limits: what this case alone has of its specification, its time limit among it.
 
     Returns:
         Its outcome as of `run_isolated`; None if there is no such child, or it came to grief. `on_message` may have
@@ -76,7 +79,7 @@ def run(
         return None
     outcome = None
     try:
-        outcome = prepared.run(item, time_limit, on_message)
+        outcome = prepared.run(item, limits, on_message)
     finally:
         if outcome is None:
             prepared.end()
@@ -115,11 +118,10 @@ class _Prepared:
                 work = header and _read(read, _LENGTH.unpack(header)[0])
                 if not work:
                     return
-                case, limit = pickle.loads(work)
-                timed = {**spec, "time_limit": limit}
+                case, limits = pickle.loads(work)
                 yield run_isolated(
-                    functools.partial(run_case, what, case, timed),
-                    time_limit=limit,
+                    functools.partial(run_case, what, case, {**spec, **limits}),
+                    time_limit=limits["time_limit"],
                     memory_limit_mb=spec.get("memory_limit_mb"),
                     on_message=send,
                     # The limit is for one configuration, and not for the whole tuning.
@@ -163,15 +165,17 @@ class _Prepared:
             time.monotonic(), limit, memory_limit_mb, on_message, until_result=True, anew=True
         )
 
-    def run(self, item: Item, limit: float, on_message: Callable[[Any], None]) -> Optional[Outcome]:
-        work = pickle.dumps((item, limit))
+    def run(
+        self, item: Item, limits: Dict[str, Any], on_message: Callable[[Any], None]
+    ) -> Optional[Outcome]:
+        work = pickle.dumps((item, limits))
         data = memoryview(_LENGTH.pack(len(work)) + work)
         try:
             while data:
                 data = data[os.write(self._write, data) :]
         except OSError:
             return None
-        told = self._next(limit + _GRACE, on_message)
+        told = self._next(limits["time_limit"] + _GRACE, on_message)
         if told.kind != "returned" or not isinstance(told.value, Outcome):
             return None
         outcome: Outcome = told.value
