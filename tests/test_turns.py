@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crosswarp.compat.isolate import run_isolated
-from crosswarp.matrix.cell.suite import in_child, turns
+from crosswarp.matrix.cell.suite import in_child, specification, turns
 from crosswarp.matrix.cell.suite import item as runner
 from crosswarp.matrix.cell.suite.plan import Item
 from crosswarp.matrix.cell.suite.verdict import Verdict, told
@@ -202,3 +202,59 @@ def test_a_lock_goes_with_the_process_that_holds_it(tmp_path):
     with turns.alone(path):
         pass
     assert Path(f"{path}.room").exists()
+
+
+def _working(path, log, seconds):
+    with turns.core(path, 2):
+        _note(log, "begins")
+        time.sleep(seconds)
+        _note(log, "ends")
+
+
+def test_no_more_run_than_there_are_cores(tmp_path):
+    path, log = str(tmp_path / "records"), tmp_path / "log"
+    others = [FORK.Process(target=_working, args=(path, log, 0.2)) for _ in range(5)]
+    for one in others:
+        one.start()
+    for one in others:
+        one.join()
+    running = most = 0
+    for line in log.read_text().splitlines():
+        running += 1 if line == "begins" else -1
+        most = max(most, running)
+    assert (most, running, log.read_text().count("ends")) == (2, 0, 5)
+
+
+def test_a_core_is_free_again_however_its_item_ends(tmp_path):
+    path = str(tmp_path / "records")
+    dies = FORK.Process(target=lambda: turns.core(path, 1).__enter__() or os.kill(os.getpid(), 9))
+    dies.start()
+    dies.join()
+    with pytest.raises(BlockingIOError), turns.core(path, 1):
+        # What an item raises is its own.
+        raise BlockingIOError
+    with turns.core(path, 1):
+        # Whoever was forked meanwhile does not keep it.
+        waits = FORK.Process(target=time.sleep, args=(60,))
+        waits.start()
+    try:
+        with turns.core(path, 1):
+            pass
+    finally:
+        waits.kill()
+        waits.join()
+
+
+def test_the_next_lane_is_called_when_few_items_are_left(tmp_path):
+    spec = {"records": str(tmp_path / "c.jsonl"), "jobs": 2}
+    assert not specification.few_left(spec, "compile")
+    specification.plan_of(spec, "compile").write_text('{"items": [1, 2, 3, 4, 5, 6]}')
+    assert not specification.few_left(spec, "compile")
+    for _ in range(2):
+        specification.one_more_done(spec, "interpret")
+    assert not specification.few_left(spec, "compile")
+    for _ in range(2):
+        specification.one_more_done(spec, "compile")
+    assert specification.few_left(spec, "compile")
+    specification.plan_of(spec, "device").write_text('{"items": []}')
+    assert specification.few_left(spec, "device")

@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import List
+from typing import Iterator, List, Optional, Tuple
 
 from crosswarp.matrix.errors import SUITE_DONE, SUITE_PYTEST
 
@@ -18,6 +19,7 @@ from .plugin import LANE_ENV, SPEC_ENV
 _NEEDED = {"column": str, "records": str, "lanes": list, "expect": dict}
 # pytest: 0 all passed, 1 some failed, 5 nothing collected (no kernel has a case in this lane).
 FINE = (0, 1, 5)
+_ASKS_AGAIN = 0.2
 
 
 def main(arguments: List[str]) -> int:
@@ -25,8 +27,7 @@ def main(arguments: List[str]) -> int:
     if isinstance(spec, int):
         return spec
     status = SUITE_DONE
-    for lane in spec["lanes"]:
-        code = _pytest(Path(arguments[0]).resolve(), spec, lane)
+    for lane, code in _lanes(Path(arguments[0]).resolve(), spec):
         if code not in FINE:
             print(f"the {lane} lane: pytest ended with status {code}", file=sys.stderr)
             status = SUITE_PYTEST
@@ -35,7 +36,28 @@ def main(arguments: List[str]) -> int:
     return status
 
 
-def _pytest(spec_path: Path, spec: dict, lane: str) -> int:
+def _lanes(spec_path: Path, spec: dict) -> Iterator[Tuple[str, int]]:
+    """Each lane with the status of its pytest. The next one imports while the last items of one run."""
+    before: Optional[Tuple[str, subprocess.Popen]] = None
+    try:
+        for lane in spec["lanes"]:
+            while before is not None and before[1].poll() is None:
+                # Nothing is measured beside another's imports.
+                if "device" not in (lane, before[0]) and specification.few_left(spec, before[0]):
+                    break
+                time.sleep(_ASKS_AGAIN)
+            started = lane, _pytest(spec_path, spec, lane)
+            if before is not None:
+                yield before[0], before[1].wait()
+            before = started
+        if before is not None:
+            yield before[0], before[1].wait()
+    finally:
+        if before is not None and before[1].poll() is None:
+            before[1].kill()
+
+
+def _pytest(spec_path: Path, spec: dict, lane: str) -> subprocess.Popen:
     folder = Path(spec["records"]).parent
     settings = folder / "pytest.ini"
     settings.write_text("[pytest]\n", "utf-8")
@@ -78,9 +100,7 @@ def _pytest(spec_path: Path, spec: dict, lane: str) -> int:
         "--max-worker-restart",
         "1000000",
     ]
-    return subprocess.run(
-        command, env=env, cwd=folder, stdin=subprocess.DEVNULL, check=False
-    ).returncode
+    return subprocess.Popen(command, env=env, cwd=folder, stdin=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import json
 import os
 import zlib
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from crosswarp.compat.isolate import run_isolated
@@ -18,7 +17,7 @@ from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.virtual_gpu import Target
 
-from . import kernel_check, kernels, preloading, probe, versions
+from . import kernel_check, kernels, preloading, probe, specification, versions
 from .stream import Stream, shortened
 from .verdict import Verdict, of_death
 
@@ -58,7 +57,7 @@ class Planned(NamedTuple):
 
 def shared_plan(spec: Dict[str, Any], lane: str) -> Planned:
     """The plan of `lane`, made by whichever worker comes first."""
-    path = Path(spec["records"]).with_suffix(f".plan-{lane}.json")
+    path = specification.plan_of(spec, lane)
     with open(path.with_suffix(".lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():

@@ -6,6 +6,7 @@ import pytest
 
 from crosswarp.compat.isolate import die_with_parent
 
+from . import specification, turns
 from .specification import read_spec
 from .stream import Stream
 from .telling import run_and_tell
@@ -50,4 +51,11 @@ def run_item(request):
     """Run an item and write its cells to the stream as they come; returns the verdict on the whole."""
     spec = request.config.crosswarp_spec
     stream = Stream(spec["records"])
-    return lambda item: run_and_tell(item, spec, stream)
+
+    def run(item):
+        with turns.core(spec["records"], spec["jobs"]):
+            verdict = run_and_tell(item, spec, stream)
+        specification.one_more_done(spec, os.environ[LANE_ENV])
+        return verdict
+
+    return run

@@ -1,5 +1,6 @@
 """What the host wants of a cell process: the file SPEC.json, and whether what is installed is what was planned."""
 
+import contextlib
 import hashlib
 import json
 import platform
@@ -59,6 +60,31 @@ def read_spec(path: Union[str, Path]) -> Dict[str, Any]:
 def launches(spec: Mapping[str, Any]) -> Path:
     """Where the lane emulate keeps launches as long as it runs: beside the records."""
     return Path(f"{spec['records']}.launches")
+
+
+def plan_of(spec: Mapping[str, Any], lane: str) -> Path:
+    """Where the plan of a lane is, as soon as one of its workers has made it."""
+    return Path(spec["records"]).with_suffix(f".plan-{lane}.json")
+
+
+def one_more_done(spec: Mapping[str, Any], lane: str) -> None:
+    """Called when an item of the lane has ended."""
+    with contextlib.suppress(OSError), open(_done(spec, lane), "ab") as file:
+        file.write(b".")
+
+
+def few_left(spec: Mapping[str, Any], lane: str) -> bool:
+    """Whether so few items of the lane are left that the next lane may make itself ready."""
+    try:
+        planned = len(json.loads(plan_of(spec, lane).read_text("utf-8"))["items"])
+        done = _done(spec, lane).stat().st_size if planned else 0
+    except OSError:
+        return False
+    return planned - done <= max(2 * spec["jobs"], planned // 10)
+
+
+def _done(spec: Mapping[str, Any], lane: str) -> Path:
+    return Path(spec["records"]).with_suffix(f".done-{lane}")
 
 
 def launches_of(spec: Mapping[str, Any], target: str, kernel: str, case: str) -> Path:
