@@ -28,6 +28,18 @@ def test_every_error_ends_the_command_with_one_of_them():
     assert {one.exit_code for one in classes} <= set(numbers("EXIT_").values())
 
 
+class Ended:
+    """A process that has ended."""
+
+    def __init__(self, code):
+        self._code = code
+
+    def poll(self):
+        return self._code
+
+    wait = poll
+
+
 def ended(tmp_path, monkeypatch, codes, expect=()):
     spec = tmp_path / "spec.json"
     records = tmp_path / "records.jsonl"
@@ -35,7 +47,7 @@ def ended(tmp_path, monkeypatch, codes, expect=()):
     spec.write_text(
         json.dumps({"column": "c", "lanes": lanes, "expect": dict(expect), "records": str(records)})
     )
-    monkeypatch.setattr(suite, "_pytest", lambda path, spec, lane: codes[lane])
+    monkeypatch.setattr(suite, "_pytest", lambda path, spec, lane: Ended(codes[lane]))
     return suite.main([str(spec)])
 
 
@@ -47,6 +59,35 @@ def test_the_suites_statuses(tmp_path, monkeypatch, capsys):
         assert f"the compile lane: pytest ended with status {code}" in capsys.readouterr().err
     wrong = {"python": "2.7"}
     assert ended(tmp_path, monkeypatch, {"compile": 0}, wrong) == errors.SUITE_WRONG_VERSIONS
+
+
+def test_the_next_lane_begins_before_the_last_items_have_ended_but_none_beside_a_gpu(monkeypatch):
+    """Which lanes have not ended when one begins."""
+    running, found = [], {}
+
+    class Running(Ended):
+        def __init__(self, lane):
+            super().__init__(0)
+            found[lane] = list(running)
+            running.append(lane)
+            self._left, self._lane = 3, lane
+
+        def poll(self):
+            self._left -= 1
+            return None if self._left > 0 else self.wait()
+
+        def wait(self):
+            self._left = 0
+            if self._lane in running:
+                running.remove(self._lane)
+            return 0
+
+    monkeypatch.setattr(suite, "_pytest", lambda path, spec, lane: Running(lane))
+    monkeypatch.setattr(suite, "_ASKS_AGAIN", 0)
+    monkeypatch.setattr(suite.specification, "few_left", lambda spec, lane: True)
+    lanes = ["compile", "emulate", "interpret", "device"]
+    assert list(suite._lanes(None, {"lanes": lanes})) == [(lane, 0) for lane in lanes]
+    assert found == {"compile": [], "emulate": ["compile"], "interpret": ["emulate"], "device": []}
 
 
 def test_a_specification_that_cannot_be_read(tmp_path, capsys):
