@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from crosswarp.compat import isolate
 from crosswarp.matrix.cell.suite import prepared
 from crosswarp.matrix.cell.suite.plan import Item
 
@@ -101,15 +102,17 @@ def test_a_case_may_die_hang_or_raise_and_the_next_one_runs(run):
         "timeout": lambda: time.sleep(60),
         "exit": lambda: os._exit(3),
         "raised": fail,
-        "memory": lambda: (bytearray(os.urandom(1 << 20) * 400), time.sleep(20)),
+        "memory": lambda: (bytearray(os.urandom(1 << 20) * 800), time.sleep(20)),
         "returned": lambda: "fine",
     }
+    # Beyond what the process has that runs all tests.
+    limit = int(isolate._resident_mb(os.getpid())) + 300
     kinds = [
         run(
             item,
             case=lambda what, send, item: list(ways.values())[int(item.case)](),
             limit=1 if kind == "timeout" else 20,
-            memory_limit_mb=300,
+            memory_limit_mb=limit,
         )[0].kind
         for item, kind in zip(every, ways, strict=True)
     ]
