@@ -202,7 +202,32 @@ def test_what_the_first_long_run_found_is_known_by_its_shape():
     text = "SIGABRT: LLVM ERROR: Failed to translate TritonGPU to LLVM IR."
     assert named("crash", text, "max-bfloat16", "2.3.1") == "triton-2677"
     assert named("crash", text, "max-bfloat16", "3.0.0") == ""
+    # the finding refusal_s902_207: a scan with tl.maximum
+    text = "CompilationError: MLIR error: 'tt.scan' op type mismatch on combine operation."
+    assert named("compile-error", text, "max-bfloat16", "3.8.0") == "triton-3220"
+    assert named("compile-error", text, "max-bfloat16", "3.9.0") == ""
+    assert named("compile-error", text, "loop", "3.8.0") == ""
+    # the finding crash_s902_221: tl.trans of a constant
+    text = (
+        "SIGABRT: UNREACHABLE in Dialect.cpp: getElemsPerThread is not supported for shared layout"
+    )
+    assert named("crash", text, "trans", "2.3.1") == "constant-transposed"
+    assert named("crash", text, "dot-trans", "2.3.1") == "constant-transposed"
+    assert named("crash", text, "loop", "2.3.1") == ""
+    # programs 178, 221 and 457 of seed 902
+    told = [
+        [named("mismatch", "", tag, one) for one in ("2.3.1", "3.0.0", "3.2.0", "3.4.0", "3.9.0")]
+        for tag in ("dot-trans-cast", "dot-int8-made", "atomic-result")
+    ]
+    assert told == [
+        ["", "transposed-product", "transposed-product", "", ""],
+        ["triton-3580"] * 3 + [""] * 2,
+        ["triton-7402"] * 4 + [""],
+    ]
     for tag, release in (
+        ("dot-trans-cast", "3.1.0"),
+        ("dot-int8-made", "2.3.1"),
+        ("atomic-result", "3.4.0"),
         ("scan-short", "3.1.0"),
         ("dot-int8-acc", "3.6.0"),
         ("max-bfloat16", "2.3.1"),

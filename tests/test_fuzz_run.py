@@ -99,7 +99,7 @@ def test_nothing_is_found_where_all_is_well(column, fuzz, tmp_path):
 def test_what_one_release_does_is_found_and_made_small(column, fuzz, tmp_path, does, kind, told):
     # One column is enough on each side, and programs until the first.
     pythons = column("3.1.0"), column("3.2.0", does), column("3.6.0")
-    count = {"slow": "30", "refusal": "30"}.get(kind, "8")
+    count = {"slow": "30", "refusal": "80"}.get(kind, "8")
     code, out, err = fuzz(*pythons, options=("--programs", count, "--targets", "sm_80"))
     assert code == EXIT_UNEXPECTED, err
     assert f"{told}" in out and "here-triton-3.2.0" in out and "; new; " in out
@@ -122,7 +122,7 @@ def test_two_findings_of_one_program_have_a_name_each(column, fuzz, tmp_path):
         column("3.2.0", "refuses scans otherwise"),
         column("3.6.0"),
     )
-    code, out, _ = fuzz(*pythons, options=("--programs", "30", "--targets", "sm_80"))
+    code, out, _ = fuzz(*pythons, options=("--programs", "80", "--targets", "sm_80"))
     made = [folder.name for folder in findings(tmp_path)]
     assert code == EXIT_UNEXPECTED and len(made) == 2
     assert made[1] == f"{made[0]}_2", out

@@ -34,6 +34,17 @@ def test_a_program_becomes_small(text, lines):
     assert generator.replayed("small", found.choices, NEW).kernel == found.kernel
 
 
+def test_two_runs_end_with_one_program():
+    programs = (generator.seeded(4, number, NEW) for number in range(300))
+    begun = next(one for one in programs if "tl.dot(" in one.kernel)
+
+    def small():
+        return shrinking.shrink(begun, make, lambda one: "tl.dot(" in one.kernel, 6000, most=25)
+
+    found = [meaning.digest(small()) for _ in range(3)]
+    assert len({*found}) == 1 and found[0] != meaning.digest(begun)
+
+
 def test_what_cannot_be_smaller_stays():
     begun = generator.seeded(4, 3, NEW)
     found = shrinking.shrink(begun, make, lambda program: False, seconds=600, most=40)

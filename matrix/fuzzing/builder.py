@@ -24,6 +24,7 @@ class Builder:
         pool: the variables in sight, oldest first.
         slots: turns of the loops around, as an expression, and how many there are at most.
         tags, needs: see Program.
+        widened: names of what was cast from eight bits.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Builder:
         self.slots: tuple[str, int] = ("0", 1)
         self.tags: set[str] = set()
         self.needs: set[str] = set()
+        self.widened: set[str] = set()
         self.inputs: list[Argument] = []
         self.outputs: list[Argument] = []
         self.claims: dict[str, Claim] = {}

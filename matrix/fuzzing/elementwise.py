@@ -27,10 +27,13 @@ def tame(builder: Builder, value: Value, most: int, dtype: str = "") -> Value:
 def cast(builder: Builder, value: Value, dtype: str) -> Value:
     """`value` as `dtype`, which holds it."""
     builder.tags.add(f"cast-{dtype}")
-    return builder.let(
+    made = builder.let(
         dtype, value.shape, (value.low, value.high), f"{value.name}.to(tl.{dtype})",
         f"{value.name}.astype(np.{CARRIED[dtype]})",
     )  # fmt: skip
+    if value.dtype in ("int8", "uint8", "float8e5"):
+        builder.widened.add(made.name)
+    return made
 
 
 def computable(value: Value) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -19,8 +20,14 @@ from .judging import Suspect
 from .places import Place, Workers
 from .program import IllDefined, Program
 
-# Programs that one column of a lane runs before the next: a worker takes seconds to begin.
+# Programs that one column of a lane runs before the next, where not all workers are kept: one takes seconds to begin.
 BATCH = 40
+# Batches that the lanes may begin while a finding of an earlier one is made small, which takes minutes.
+AHEAD = 8
+
+
+# A batch, and what becomes of each lane's share of it.
+_Running = tuple[Mapping[int, Program], list[Future[bool]]]
 
 
 @dataclass
@@ -119,13 +126,13 @@ class Exploration:
             threads = [stack.enter_context(ThreadPoolExecutor(1)) for _ in self.lanes]
             # However this ends, no lane begins another cell.
             stack.callback(self._end)
-            batches = self._batches(count)
-            running = self._begun(batches, ends, threads)
+            batches, running = self._batches(count), deque[_Running]()
+            self._go_on(running, batches, ends, threads)
             while running:
-                batch, shares = running
+                batch, shares = running.popleft()
                 done = all([share.result() for share in shares])
                 # The lanes go on while whoever is told looks into what this batch has shown.
-                running = self._begun(batches, ends, threads)
+                self._go_on(running, batches, ends, threads)
                 for number, program in batch.items():
                     suspects = self._judged(number)
                     if suspects:
@@ -141,19 +148,26 @@ class Exploration:
             first = numbers.stop
             yield dict(self._batch(numbers))
 
-    def _begun(
-        self, batches: Iterator[Mapping[int, Program]], ends: float, threads: Sequence[Executor]
-    ) -> tuple[Mapping[int, Program], list[Future[bool]]] | None:
-        """The next batch, shared among the lanes; None where there is none, or no time for it."""
-        batch = next(batches, None) if time.monotonic() < ends else None
-        if batch is None:
-            return None
-        numbers, every = list(batch), len(self.lanes)
-        shares = [{number: batch[number] for number in numbers[at::every]} for at in range(every)]
-        return batch, [
-            thread.submit(self._share, lane, share, ends)
-            for thread, lane, share in zip(threads, self.lanes, shares)
-        ]
+    def _go_on(
+        self,
+        running: deque[_Running],
+        batches: Iterator[Mapping[int, Program]],
+        ends: float,
+        threads: Sequence[Executor],
+    ) -> None:
+        """Share the next batches among the lanes, as long as there are some, and time for them."""
+        every = len(self.lanes)
+        while len(running) < AHEAD and time.monotonic() < ends:
+            batch = next(batches, None)
+            if batch is None:
+                return
+            numbers = list(batch)
+            shares = [{number: batch[number] for number in numbers[at::every]} for at in range(every)]  # fmt: skip
+            futures = [
+                thread.submit(self._share, lane, share, ends)
+                for thread, lane, share in zip(threads, self.lanes, shares)
+            ]
+            running.append((batch, futures))
 
     def _end(self) -> None:
         self._ended.set()
@@ -184,7 +198,7 @@ class Exploration:
         return True
 
     def _ran(self, lane: Workers, place: Place, number: int, program: Program, target: str) -> bool:
-        if not lane.compiles(place, target):
+        if not lane.compiles(place, target, program):
             return False
         try:
             cell = lane.run(place, program, target)

@@ -11,7 +11,7 @@ from .program import Program
 from .values import FLOATS, INTEGERS, Value
 
 # Raised when the same choices make another program: what was recorded before does not replay.
-VERSION = 2
+VERSION = 3
 _MOST_STATEMENTS = 9
 _CLUSTERS = "launch.num_ctas(num_ctas=2)"
 _MOST_STORED = 6
@@ -42,7 +42,7 @@ def generate(
         "num_stages": choices.one_of((2, 3, 1, 4, 5)),
     }
     if builder.has(_CLUSTERS) and choices.chance(1, 16):
-        # Blocks of a cluster, each with a part of every tensor; targets ahead of sm_90 have none and refuse it.
+        # Blocks of a cluster, each with a part of every tensor: for targets that have them (Workers.compiles).
         builder.use(_CLUSTERS)
         builder.tags.add("num-ctas")
         options["num_ctas"] = 2

@@ -28,7 +28,20 @@ SHAPES = (
     ("dot-3d", CRASH, "triton-4796"),
     ("scan-short", NUMBERS, "triton-5840"),
     ("dot-int8-acc", REFUSAL, "triton-10341"),
+    ("dot-trans-cast", NUMBERS, "transposed-product"),
+    ("dot-trans-cast", CRASH, "transposed-product-crash"),
+    ("dot-int8-made", NUMBERS, "triton-3580"),
+    ("atomic-result", NUMBERS, "triton-7402"),
     ("max-bfloat16", CRASH, "triton-2677"),
+    ("max-bfloat16", CRASH, "combined-bf16"),
+    ("max-bfloat16", REFUSAL, "triton-3220"),
+    ("trans", CRASH, "constant-transposed"),
+    ("dot-trans", CRASH, "constant-transposed"),
+    ("num-ctas", CRASH, "triton-11808"),
+    ("num-ctas", REFUSAL, "triton-11808"),
+    ("num-ctas", CRASH, "triton-9663"),
+    ("num-ctas", REFUSAL, "triton-9663"),
+    ("reduce-added", CRASH, "triton-3975"),
 )
 UNRESTRICTED = 8
 

@@ -41,6 +41,9 @@ def dot(builder: Builder, into: Value | None = None, most: int = 2**22) -> Value
         dtype = "int8" if into.dtype == "int32" else "float16"
     if dtype == "float8e5" and not builder.allowed("dot-float8"):
         dtype = "float16"
+    made = dtype == "int8" and first is not None and first.shape[1] >= 32
+    if made and not builder.allowed("dot-int8-made"):
+        first = None
     if first is not None:
         rows, inner = first.shape
     else:
@@ -112,6 +115,9 @@ def chained(builder: Builder) -> None:
     if max(rows, inner) * columns > LARGEST // 2:
         return
     right = small(builder, (inner, columns), "float16")
+    beside = name != narrow.name and right.name in builder.widened
+    if beside and not builder.allowed("dot-trans-cast"):
+        right = load(builder, "float16", (inner, columns), (-2, 2))
     bound = narrow.most * right.most * inner
     builder.let(
         "float32", (rows, columns), (-bound, bound), f"tl.dot({name}, {right.name})",

@@ -6,18 +6,17 @@ What Hypothesis is given to begin with is the recorded program, by way of its da
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
-from hypothesis import HealthCheck, Phase, find, reject, settings
+from hypothesis import HealthCheck, Phase, Verbosity, given, reject, seed, settings
 from hypothesis import strategies as st
 from hypothesis.database import InMemoryExampleDatabase, choices_to_bytes
-from hypothesis.errors import NoSuchExample
 
 from . import meaning
 from .choices import Choices
 from .program import IllDefined, Program
 
-_KEY = b"crosswarp"
 # Hypothesis draws more than one choice for a number of a larger range.
 MOST_OPTIONS = 128
 
@@ -31,7 +30,7 @@ def shrink(
 ) -> Program:
     """The smallest program found that still shows it; `begun` itself where none smaller does.
 
-    Hypothesis tries some at random: two runs may end with two programs.
+    Hypothesis tries some at random, the same ones for one program: two runs that end in time end with one program.
 
     Args:
         make: the generator, with the language and what is avoided as for `begun`.
@@ -57,20 +56,39 @@ def shrink(
             best[:] = [program]
         return known[place]
 
-    database = InMemoryExampleDatabase()
-    # One choice more than it takes: what it would replay exactly, Hypothesis holds to be small already.
-    database.save(_KEY, choices_to_bytes((*begun.choices, 0)))
-    try:
-        found = find(
-            _programs(make), holds, database_key=_KEY,
-            settings=settings(
-                database=database, phases=(Phase.reuse, Phase.shrink), deadline=None, max_examples=10 * most,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )  # fmt: skip
-    except (NoSuchExample, _Enough):
-        return best[0]
-    return min(found, best[0], key=lambda program: len(program.kernel))
+    # Not hypothesis.find: with a seed it takes nothing from a database.
+    @settings(
+        # One choice more than it takes: what it would replay exactly, Hypothesis holds to be small already.
+        database=_Begun(choices_to_bytes((*begun.choices, 0))), phases=(Phase.reuse, Phase.shrink), deadline=None,
+        max_examples=10 * most, suppress_health_check=list(HealthCheck), verbosity=Verbosity.quiet,
+    )  # fmt: skip
+    @seed(meaning.digest(begun))
+    @given(_programs(make))
+    def none_shows_it(program: Program) -> None:
+        if holds(program):
+            raise _Shown
+
+    with suppress(_Shown, _Enough):
+        none_shows_it()
+    return best[0]
+
+
+class _Begun(InMemoryExampleDatabase):
+    """What it was begun with is found under the first key that is asked for, whatever Hypothesis names it."""
+
+    def __init__(self, recorded: bytes) -> None:
+        super().__init__()
+        self._recorded: bytes | None = recorded
+
+    def fetch(self, key: bytes) -> Iterable[bytes]:
+        if self._recorded is not None:
+            self.save(key, self._recorded)
+            self._recorded = None
+        return super().fetch(key)
+
+
+class _Shown(Exception):
+    """The program shows it."""
 
 
 class _Enough(KeyboardInterrupt):

@@ -151,7 +151,7 @@ class Triage:
         cells = []
         for place in self.programs.where(program):
             for target in self.targets:
-                if self.workers.compiles(place, target):
+                if self.workers.compiles(place, target, program):
                     cells.append(self.workers.run(place, program, target))
         name = f"{suspect.kind}-{begun}"
         # One program may be refused for two reasons.

@@ -112,18 +112,22 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     programs = Programs(options.seed, found, language_table.load(), issues, options.everything)
     with ExitStack() as stack:
 
-        def lane(most: int = 2) -> Workers:
-            return stack.enter_context(Workers(on, options.time_limit, options.memory_limit, most))
+        def lane(most: int) -> Workers:
+            limits = options.time_limit, options.memory_limit
+            return stack.enter_context(Workers(on, *limits, max(2, most)))
 
         if options.replay is not None:
-            return _replay(programs, options.replay, lane(), list(on))
-        # Each finding runs in every column: the workers are kept, as far as they need no more than a quarter of memory.
-        kept = max(2, _memory_mb() // 4 // places.WORKER_MB)
+            return _replay(programs, options.replay, lane(2), list(on))
+        # A worker takes four seconds of a processor to begin, as long as twenty cells: all are kept, as far as those
+        # that look into a finding need no more than a quarter of memory, and those that look for one no more than half.
+        workers = _memory_mb() // places.WORKER_MB
         triage = Triage(
-            programs, lane(kept), sorted(on), issues, _say, options.shrink_seconds, options.shrink_programs,
+            programs, lane(workers // 4), sorted(on), issues, _say, options.shrink_seconds, options.shrink_programs,
         )  # fmt: skip
         jobs = options.jobs or default_jobs()
-        return _explore(options, programs, [lane() for _ in range(jobs)], triage)
+        return _explore(
+            options, programs, [lane(workers // 2 // jobs) for _ in range(jobs)], triage
+        )
 
 
 def _explore(
@@ -191,7 +195,7 @@ def _replay(programs: Programs, number: int, workers: Workers, on: Sequence[str]
     red = False
     for place in programs.where(program):
         for target in sorted(on):
-            if not workers.compiles(place, target):
+            if not workers.compiles(place, target, program):
                 continue
             cell = workers.run(place, program, target)
             red = red or cell.outcome not in ("pass", "unsupported")
