@@ -4,12 +4,14 @@ Triton's key for a compiled kernel covers its own sources and the kernel's. Wher
 else, the shim is part of the compiler, and `key_with_revision` part of the key.
 """
 
+import contextlib
 import hashlib
 import re
 import threading
+import weakref
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from .record import Patches
 
@@ -41,8 +43,34 @@ def before_first_trace(patches: Patches, heal: Callable[[Any], None]) -> None:
     patches.set(ASTSource, "make_ir", make_ir_healed)
 
 
+class _Keyed(NamedTuple):
+    """A shim that keeps kernels under a key of their own; see `key_with_revision`."""
+
+    concerns: Callable[[Iterable[Any]], bool]
+    parameters: Optional["re.Pattern[str]"]
+    changes: Optional[Callable[[str], bool]]
+
+    def concerned_by(self, src: Any, reached: Iterable[Any]) -> bool:
+        types = map(str, src.signature.values())
+        if self.parameters and any(map(self.parameters.search, types)):
+            return True
+        return self.concerns(reached)
+
+
+class _Asked(threading.local):
+    for_tritons_own = False
+
+
+_keyed: List[_Keyed] = []
+_asked = _Asked()
+
+
 def key_with_revision(
-    patches: Patches, concerns: Callable[[Iterable[Any]], bool], revision: Callable[[], str]
+    patches: Patches,
+    concerns: Callable[[Iterable[Any]], bool],
+    revision: Callable[[], str],
+    changes: Optional[Callable[[str], bool]] = None,
+    parameters: Optional["re.Pattern[str]"] = None,
 ) -> None:
     """Keep what is compiled from now on apart from what Triton compiles by itself.
 
@@ -51,18 +79,67 @@ def key_with_revision(
         concerns: whether the shim may change what the kernel becomes; gets all that `reachable` finds. Nothing is
             traced yet, so in doubt the answer is yes: a kernel in vain is compiled once more, one missed is wrong.
         revision: identifies what the shim does.
+        changes: whether the shim does change it, of the TTIR that Triton makes by itself; None if that does not tell.
+        parameters: kernels with a parameter of such a type are concerned too; signatures spell them ``*i8``, ``fp32``.
     """
     from triton.compiler.compiler import ASTSource
 
-    own_hash = ASTSource.hash
+    own_hash, keyed = ASTSource.hash, _Keyed(concerns, parameters, changes)
 
     def hash_with_revision(self):
         key = own_hash(self)
-        if not concerns(reachable([self.fn, *self.constants.values()])):
+        if _asked.for_tritons_own or not _is_concerned(keyed, self):
             return key
         return hashlib.sha256(f"{key} {revision()}".encode()).hexdigest()
 
     patches.set(ASTSource, "hash", hash_with_revision)
+    _keyed.append(keyed)
+    patches.on_undo(lambda: _keyed.remove(keyed))
+
+
+@contextlib.contextmanager
+def tritons_own_keys() -> Iterator[None]:
+    """In this thread a kernel has the key meanwhile under which bare Triton keeps it."""
+    _asked.for_tritons_own = True
+    try:
+        yield
+    finally:
+        _asked.for_tritons_own = False
+
+
+def who_keeps_apart(src: Any) -> Optional[List[Callable[[str], bool]]]:
+    """What each shim that concerns the kernel says of its TTIR; None if one of them cannot tell by that."""
+    told = [keyed.changes for keyed in _keyed if _is_concerned(keyed, src)]
+    return None if None in told else [changes for changes in told if changes is not None]
+
+
+def look_ahead(kernel: Any) -> None:
+    """Read the sources that the shims will ask about when this kernel is launched, here or in a fork."""
+    reached = list(reachable([kernel]))
+    for keyed in _keyed:
+        # The others say by asking that they have acted.
+        if keyed.changes is not None:
+            keyed.concerns(reached)
+
+
+class _Known(NamedTuple):
+    """Of one kernel that is about to be compiled: it is asked for its key several times, by each shim."""
+
+    reached: List[Any]
+    concerned: Dict[_Keyed, bool]
+
+
+_known: "weakref.WeakKeyDictionary[Any, _Known]" = weakref.WeakKeyDictionary()
+
+
+def _is_concerned(keyed: _Keyed, src: Any) -> bool:
+    known = _known.get(src)
+    if known is None:
+        reached = list(reachable([src.fn, *src.constants.values()]))
+        known = _known[src] = _Known(reached, {})
+    if keyed not in known.concerned:
+        known.concerned[keyed] = keyed.concerned_by(src, known.reached)
+    return known.concerned[keyed]
 
 
 def source_says(words: "re.Pattern[str]") -> Callable[[Iterable[Any]], bool]:
@@ -109,7 +186,7 @@ def reachable(values: Iterable[Any]) -> Iterator[Any]:
         yield item
         function = getattr(item, "fn", None) if isinstance(item, callable_) else None
         if function is not None:
-            names, scope = _names(function.__code__), _scope(item, function)
+            names, scope = _names(function.__code__), scope_of(item)
             left += [(scope[name], names) for name in names if name in scope]
             given = (function.__defaults__, *(function.__kwdefaults__ or {}).values())
             left += [(value, names) for value in given]
@@ -119,12 +196,12 @@ def reachable(values: Iterable[Any]) -> Iterator[Any]:
             left += [(value, names) for value in vars(item).values()]
 
 
-def _scope(item: Any, function: Any) -> Dict[str, Any]:
+def scope_of(item: Any) -> Dict[str, Any]:
     """What the names in a kernel stand for."""
     # Breakpoint: before Triton 3.5 a kernel sees the globals of its module alone.
     if hasattr(item, "get_capture_scope"):
         return item.get_capture_scope()
-    return function.__globals__
+    return getattr(getattr(item, "fn", None), "__globals__", {})
 
 
 def _names(code: CodeType) -> Tuple[str, ...]:

@@ -13,7 +13,7 @@ import time
 import weakref
 from typing import Any, Callable, Optional, Tuple
 
-from . import crash_memory, features, locks, worker
+from . import code_generator, crash_memory, features, locks, worker
 from .acts import acted, note_acted
 from .errors import CompilerCrashed, say_once
 from .isolate import Outcome
@@ -41,6 +41,7 @@ class _State(threading.local):
 _state = _State()
 _child = False
 _in_place = False
+_take_untouched = False
 # Ways to die that are the program's own. The others come from outside: from a person, or from a machine without memory.
 _OWN_SIGNALS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
 # What a process says that dies because it got no thread, no memory or no file.
@@ -67,6 +68,15 @@ def compile_in_place() -> None:
     """From now on compile in this process: it is a child itself, and whoever watches it tries again if it dies."""
     global _in_place
     _in_place = True
+
+
+def take_untouched() -> None:
+    """From now on take what bare Triton has compiled where its TTIR shows that no shim changes what becomes of it.
+
+    Without this a kernel that some shim concerns is compiled once more, and then found to be the same.
+    """
+    global _take_untouched
+    _take_untouched = True
 
 
 def in_child() -> bool:
@@ -179,6 +189,8 @@ def compile_guarded(
     if _child or _state.looking:
         return compile_(src, *args, **kwargs)
     found, kernel = _look(compile_, src, args, kwargs)
+    if not found and _take_untouched and not variant:
+        found, kernel = _look_for_untouched(compile_, src, args, kwargs)
     if found:
         return kernel
     try:
@@ -203,6 +215,21 @@ def _look(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Tuple[bool
         return False, None
     finally:
         _state.looking = False
+
+
+def _look_for_untouched(
+    compile_: Callable, src: Any, args: tuple, kwargs: dict
+) -> Tuple[bool, Any]:
+    """As `_look`, of what bare Triton has compiled, if no shim would have changed it."""
+    apart = code_generator.who_keeps_apart(src) if hasattr(src, "fn") else None
+    if not apart:
+        return False, None
+    with code_generator.tritons_own_keys():
+        found, kernel = _look(compile_, src, args, kwargs)
+    ir = getattr(kernel, "asm", {}).get("ttir")
+    if not found or not isinstance(ir, str) or any(changes(ir) for changes in apart):
+        return False, None
+    return True, kernel
 
 
 def _compile_in_child(

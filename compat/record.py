@@ -1,6 +1,6 @@
 """The record that each shim carries, and the patches that it makes and can take back."""
 
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from .errors import say_without_raising
 
@@ -94,6 +94,13 @@ class Patches:
         for step in self._undo:
             if isinstance(step, _Replaced):
                 yield step.owner, step.name, step.ours
+
+
+class Items:
+    """A dictionary seen as attributes, so that `Patches` can keep it as it keeps everything else."""
+
+    def __init__(self, items: Dict[str, Any]) -> None:
+        self.__dict__ = items
 
 
 def covered_by_others(stack: Iterable[Patches]) -> bool:

@@ -47,7 +47,7 @@ class Worker:
             first()
             # The kernel is in Triton's cache; the object cannot be sent. What its compilation went through can.
             yield acted(), processor_seconds() - began
-            while (work := _next_work(work_read)) is not None:
+            while (work := next_work(work_read, _LEAVES_AFTER)) is not None:
                 began = processor_seconds()
                 serve(work)
                 yield acted(), processor_seconds() - began
@@ -73,9 +73,7 @@ class Worker:
 
     def give(self, work: bytes) -> None:
         """Hand over work. Raises BrokenPipeError if the child is gone."""
-        data = memoryview(_LENGTH.pack(len(work)) + work)
-        while data:
-            data = data[os.write(self._work_fd, data) :]
+        write_work(self._work_fd, work)
 
     def outcome(self, time_limit: float, memory_limit_mb: Optional[int]) -> Outcome:
         """What became of the work given last."""
@@ -112,12 +110,19 @@ def processor_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def _next_work(fd: int) -> Optional[bytes]:
-    """The next piece of work, or None if there is none for a while or ever."""
+def write_work(fd: int, work: bytes) -> None:
+    """Hand over work to whoever calls `next_work`. Raises BrokenPipeError if nobody is there."""
+    data = memoryview(_LENGTH.pack(len(work)) + work)
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def next_work(fd: int, seconds: Optional[float] = None) -> Optional[bytes]:
+    """The next piece of work, or None if there is none within so many seconds (of no limit without), or ever."""
     # Not select(), which refuses descriptors from 1,024 on.
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
-    if not waiting.poll(_LEAVES_AFTER * 1000):
+    if not waiting.poll(None if seconds is None else seconds * 1000):
         return None
     header = _read_exactly(fd, _LENGTH.size)
     return None if header is None else _read_exactly(fd, _LENGTH.unpack(header)[0])

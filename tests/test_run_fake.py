@@ -276,7 +276,8 @@ def test_the_spec_is_what_the_contract_says(fake_run):
     spec = json.loads(path.read_text())
     assert spec.keys() == {
         "column", "expect", "records", "lanes", "modes", "targets", "kernels", "cases", "jobs", "time_limit",
-        "time_limit_alone", "memory_limit_mb", "cache", "suite", "shard", "emulated", "sanitize", "taken",
+        "time_limit_alone", "memory_limit_mb", "cache", "suite", "shard", "emulated", "sanitize", "taken", "turns",
+        "cores",
     }  # fmt: skip
     assert spec["expect"] == {"triton": "3.2.0"}
     assert spec["targets"]["sm_90"]["warp_size"] == 32

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -258,3 +259,27 @@ def test_the_next_lane_is_called_when_few_items_are_left(tmp_path):
     assert specification.few_left(spec, "compile")
     specification.plan_of(spec, "device").write_text('{"items": []}')
     assert specification.few_left(spec, "device")
+
+
+@pytest.mark.parametrize("guarded, ways", [(False, [True, None]), (True, [None])])
+def test_what_is_known_to_have_died_runs_as_the_guard_sees_it_at_once(
+    tmp_path, monkeypatch, guarded, ways
+):
+    """In place it would die first, and be no verdict."""
+    seen = tmp_path / "seen"
+
+    def child(item, spec, send):
+        with seen.open("a") as file:
+            file.write(f"{spec.get('in_place')}\n")
+        return Verdict("crash", reason="SIGABRT")
+
+    monkeypatch.setattr(in_child, "run", child)
+    spec = {"records": str(tmp_path / "records"), "time_limit": 5, "time_limit_alone": 0}
+    verdict = runner.run(replace(ITEM, guarded=guarded), spec, lambda *cell: None)
+    assert verdict.outcome == "crash" and seen.read_text().split() == list(map(str, ways))
+
+
+def test_columns_side_by_side_take_turns_with_each_other(tmp_path):
+    spec = {"records": str(tmp_path / "one.jsonl")}
+    assert specification.turns(spec) == spec["records"]
+    assert specification.turns({**spec, "turns": "both"}) == "both"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from crosswarp.compat.install import wanted_shims
 from crosswarp.matrix.environments import identity
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.environments.identity import Interpreter
+from crosswarp.matrix.errors import WorkError
 from crosswarp.matrix.facts import columns, targets
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import merge, unchanged
@@ -207,6 +210,128 @@ def test_chance_is_not_taken_unless_asked(go, fake_run, outcome):
     assert second.exit_code == 0 and taken == {"two/a": 1}
     go(script, fresh=True)
     assert go(NEVER, take="everything")[1] == {"one/a": 3, "two/a": 3}
+
+
+def specs(fake_run):
+    """What the suites were told, the newest first."""
+    paths = fake_run.work.glob("runs/*/*.spec.json")
+    newest = sorted(paths, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    return [json.loads(path.read_text()) for path in newest]
+
+
+CRASHES = [
+    TARGET, SESSION, cell("one", outcome="crash", fingerprint="x"), cell("two", lane="interpret", target="cpu"),
+    SESSION | {"lane": "interpret"}, cell("one", "b"), cell("two"),
+]  # fmt: skip
+
+
+def counted(script):
+    """The fake suite counts all cases of its script for each lane."""
+    items = [step["case"]["lane"] for step in script if "case" in step]
+    return [
+        {**step, "planned": items.count(step["lane"])} if step.get("event") == "session" else step
+        for step in script
+    ]
+
+
+def told(script):
+    """Without "case", whose number the fake suite would plan."""
+    for step in counted(script):
+        if "case" not in step:
+            yield step
+            continue
+        one = step["case"]
+        item = "/".join(one[name] for name in ("target", "lane", "mode", "kernel", "case"))
+        yield from (
+            {"event": "start", "item": item},
+            {"event": "cell", **one},
+            {"event": "end", "item": item},
+        )
+
+
+def test_what_crashed_runs_again_by_itself(go, fake_run):
+    """The suite is told which, and how many cases there are with those that are taken; no other lane begins."""
+    lanes = {"lanes": ("compile", "interpret"), "jobs": 8}
+    first, _ = go([*told(CRASHES)], **lanes)
+    assert first.exit_code == 1
+    again = [SESSION | {"planned": 3}, *told([cell("one", outcome="crash", fingerprint="x")])]
+    second, taken = go(again, **lanes)
+    assert set(taken) == {"one/b", "two/a"} and len(fake_run.records(2)) == 4
+    spec = specs(fake_run)[0]
+    assert spec["again"] == {"compile": ["sm_90/compile/bare/one/a"]}
+    assert spec["planned"] == {"compile": 3, "interpret": 1}
+    # What else there is of the column is as it was.
+    assert (spec["lanes"], spec["jobs"], spec["cores"]) == (["compile"], 1, 8)
+    with fake_run.store() as store:
+        assert store.planned(2) == store.planned(1) and store.targets(2) == store.targets(1)
+    assert fake_run.notes(2)[1:] == []
+    # It does not come to be believed: a third run asks for it once more.
+    assert go(again, **lanes)[0].exit_code == 1 and specs(fake_run)[0]["again"] == spec["again"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"shard": (1, 2)}, {"cases": ("a",)}, {"kernels": ("one",)}, {"fresh": True}]
+)
+def test_who_asks_for_something_else_asks_the_suite(go, fake_run, change):
+    script = [SESSION, cell("one", outcome="crash", fingerprint="x"), cell("two")]
+    go(script)
+    go(script, **change)
+    assert "again" not in specs(fake_run)[0]
+
+
+@pytest.mark.parametrize("case", ["*", "import"])
+def test_a_module_that_could_not_be_asked_for_its_cases_is_asked_again(go, fake_run, case):
+    script = [SESSION, cell("one", case, outcome="crash", fingerprint="x"), cell("two")]
+    go(script)
+    go(script)
+    assert "again" not in specs(fake_run)[0] and specs(fake_run)[0]["taken"]
+
+
+def test_columns_with_little_to_run_run_side_by_side(go, fake_run, tmp_path):
+    ids = ("triton-3.1.0", "triton-3.2.0")
+    crash = cell("one", outcome="crash", fingerprint="x")
+    scripts = {
+        one: [SESSION | {"versions": {"triton": one[7:]}}, crash, cell("two")] for one in ids
+    }
+    assert go(scripts, ids=ids)[0].exit_code == 1
+    # The first ends when the second has begun.
+    here, there = (str(tmp_path / name) for name in ("here", "there"))
+    meet = {ids[0]: ({"touch": here}, {"wait": there}), ids[1]: ({"wait": here}, {"touch": there})}
+    again = {one: [*meet[one], *scripts[one]] for one in ids}
+    limits = {"jobs": 2, "column_limit": 30}
+    result, _ = go(again, ids=ids, **limits)
+    assert len(fake_run.records(2)) == 4 and fake_run.notes(2)[2:] == []
+    assert {one.outcome for one in fake_run.records(2) if one.kernel == "one"} == {"crash"}
+    turns = {spec["turns"] for spec in specs(fake_run)[:2]}
+    assert len(turns) == 1
+
+
+def test_a_cancelled_run_ends_columns_that_go_on_by_themselves(go, fake_run, tmp_path, monkeypatch):
+    ids = ("triton-3.1.0", "triton-3.2.0")
+    crash = cell("one", outcome="crash", fingerprint="x")
+    scripts = {
+        one: [SESSION | {"versions": {"triton": one[7:]}}, crash, cell("two")] for one in ids
+    }
+    go(scripts, ids=ids)
+    pid = tmp_path / "pid"
+    hangs = [{"touch": str(pid)}, {"sleep": 60}]
+    # The second column cannot be run: what the first has begun ends with the run.
+    monkeypatch.setattr(Plan, "spec", failing_on(ids[1], pid, Plan.spec))
+    with pytest.raises(WorkError):
+        go({ids[0]: hangs, ids[1]: []}, ids=ids, jobs=2)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+def failing_on(column, pid, own):
+    def spec(self, one, *args, **kwargs):
+        if one != column:
+            return own(self, one, *args, **kwargs)
+        while not (pid.exists() and pid.read_text()):
+            time.sleep(0.01)
+        raise OSError(28, "No space left on device")
+
+    return spec
 
 
 def test_a_configuration_that_crashed_is_of_its_case(go):

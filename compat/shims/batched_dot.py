@@ -51,14 +51,20 @@ def apply(patches: Patches) -> None:
 
     @functools.wraps(make_ttgir)
     def make_ttgir_in_one_stage(mod: Any, metadata: Any, opt: Any, *args: Any) -> Any:
-        if opt.num_stages > 1 and _BATCHED.search(str(mod)):
+        if opt.num_stages > 1 and has_batched_dot(str(mod)):
             note_acted(SHIM.name)
             opt = dataclasses.replace(opt, num_stages=1)
         return make_ttgir(mod, metadata, opt, *args)
 
     patches.set(semantic, "dot", dot_that_compiles)
     patches.set(backend, "make_ttgir", staticmethod(make_ttgir_in_one_stage))
-    key_with_revision(patches, source_says(_DOT), functools.partial(revision_of, __file__))
+    revision = functools.partial(revision_of, __file__)
+    key_with_revision(patches, source_says(_DOT), revision, has_batched_dot)
+
+
+def has_batched_dot(ir: str) -> bool:
+    """Whether a kernel, as IR of Triton's, has a product of three dimensions."""
+    return _BATCHED.search(ir) is not None
 
 
 def _is_batch(operand: Any) -> bool:

@@ -11,15 +11,13 @@ below it.
 
 import functools
 import re
-from typing import Any, Dict, FrozenSet, Iterable, List, Set
+from typing import Dict, FrozenSet, List, Set
 
 from .. import pass_by_ir
 from ..code_generator import key_with_revision, revision_of
+from ..memory_order import may_store_above_a_load
 from ..record import Patches, Shim
 
-_STORE = re.compile(r"store|atomic_")
-_LOAD = re.compile(r"load")
-_LOOP = re.compile(r"^\s*(?:for|while)\b", re.M)
 _WRITES = re.compile(
     r"tt\.(?:store|atomic_rmw|atomic_cas|(?:experimental_)?descriptor_(?:store|reduce)) "
 )
@@ -42,7 +40,7 @@ def apply(patches: Patches) -> None:
     early = "add_assign_latencies" if hasattr(passes, "add_assign_latencies") else "add_pipeline"
     backends = [triton.backends.backends["nvidia"].compiler]
     pass_by_ir.leave_out(patches, SHIM.name, [(passes, early)], backends, loads_what_it_stored)
-    key_with_revision(patches, _may_concern, _revision)
+    key_with_revision(patches, may_store_above_a_load, _revision, loads_what_it_stored)
 
 
 def loads_what_it_stored(ir: str) -> bool:
@@ -80,27 +78,6 @@ def loads_what_it_stored(ir: str) -> bool:
             loops.pop()
             opened.pop()
     return False
-
-
-def _may_concern(reached: Iterable[Any]) -> bool:
-    """Whether a loop may store above a load.
-
-    The text tells it of one loop in one function alone: what is called or unrolled comes several times.
-    """
-    sources = [item.src for item in reached if isinstance(getattr(item, "src", None), str)]
-    stores, loads, loops = (
-        {source for source in sources if pattern.search(source)}
-        for pattern in (_STORE, _LOAD, _LOOP)
-    )
-    if not (stores and loads and loops):
-        return False
-    if len(stores | loads | loops) > 1:
-        return True
-    (text,) = loops
-    if len(_LOOP.findall(text)) > 1 or "unroll" in text:
-        return True
-    first = _STORE.search(text)
-    return first is not None and first.start() < text.rindex("load")
 
 
 @functools.lru_cache(maxsize=None)

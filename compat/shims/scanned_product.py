@@ -33,7 +33,7 @@ def apply(patches: Patches) -> None:
     adder = (module.passes.ttgpuir, "add_remove_layout_conversions")
     backends = [triton.backends.backends["nvidia"].compiler]
     pass_by_ir.leave_out(patches, SHIM.name, [adder], backends, scans_a_column)
-    key_with_revision(patches, source_says(_SCANS), _revision)
+    key_with_revision(patches, source_says(_SCANS), _revision, scans_a_column)
 
 
 def scans_a_column(ir: str) -> bool:

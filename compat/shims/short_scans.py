@@ -22,6 +22,11 @@ from ..record import Patches, Shim
 
 _SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
 _WARP = 32
+# The most that a warp has: of AMD's GPUs with CDNA.
+_WAVEFRONT = 64
+# In the IR: "tt.scan"(%x) <{axis = 0 …}> ({ … }) : (tensor<16xf32>) -> …
+_SCAN = re.compile(r'"tt\.scan"\(.*?\}\) : \(([^)]*)\)', re.DOTALL)
+_SHAPE = re.compile(r"tensor<((?:\d+x)+)")
 
 
 def apply(patches: Patches) -> None:
@@ -74,7 +79,20 @@ def apply(patches: Patches) -> None:
         return value
 
     patches.set(semantic, "associative_scan", scan_that_fills_a_warp)
-    key_with_revision(patches, source_says(_SCANS), functools.partial(revision_of, __file__))
+    revision = functools.partial(revision_of, __file__)
+    key_with_revision(patches, source_says(_SCANS), revision, has_short_scan)
+
+
+def has_short_scan(ir: str) -> bool:
+    """Whether a kernel, as IR of Triton's, has a scan of fewer elements than any GPU's warp has lanes."""
+    shapes = [_SHAPE.findall(types) for types in _SCAN.findall(ir)]
+    return len(shapes) != ir.count('"tt.scan"') or any(
+        not of_one or any(_elements(shape) < _WAVEFRONT for shape in of_one) for of_one in shapes
+    )
+
+
+def _elements(shape: str) -> int:
+    return functools.reduce(int.__mul__, map(int, shape.rstrip("x").split("x")))
 
 
 SHIM = Shim(

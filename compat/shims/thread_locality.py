@@ -32,14 +32,9 @@ def apply(patches: Patches) -> None:
     # Link: triton-lang/triton#11836, #11269, #11305. Breakpoint: none yet for -= and decay, mended on main by #11370.
     # Breakpoint: Triton 3.9 looks who uses a sum, and where (triton-lang/triton#11842, #11269).
     checks_uses = in_window(">=3.9", triton.__version__)
-    pass_by_ir.leave_out(
-        patches,
-        SHIM.name,
-        _passes(),
-        _backends(),
-        lambda ir: loop_sums.has_broken_sum(ir, checks_uses),
-    )
-    key_with_revision(patches, _may_concern, _revision)
+    has_broken_sum = functools.partial(loop_sums.has_broken_sum, checks_uses=checks_uses)
+    pass_by_ir.leave_out(patches, SHIM.name, _passes(), _backends(), has_broken_sum)
+    key_with_revision(patches, _may_concern, _revision, has_broken_sum)
 
 
 def _passes() -> Iterator[Tuple[Any, str]]:

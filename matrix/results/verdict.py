@@ -170,6 +170,7 @@ def _covers(case: ProvingCase, record: Record) -> bool:
         fnmatchcase(record.kernel, case.kernel)
         and fnmatchcase(record.case, case.case)
         and _any(record.target, case.targets)
+        and _any(record.lane, case.lanes)
         and _any(record.config, case.configs)
     )
 

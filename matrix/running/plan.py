@@ -23,6 +23,8 @@ DEFAULT_LANES = ("compile", "emulate", "interpret")
 # Of the targets of a run that names no lanes, the one that the lane emulate covers; else the first of NVIDIA's.
 _EMULATED_FIRST = ("sm_80",)
 
+_WORTH_A_WORKER = 12
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -72,21 +74,33 @@ class Plan:
         records: Path,
         cache: Path,
         taken: Sequence[str] = (),
+        again: Mapping[str, Sequence[str]] | None = None,
+        planned: Mapping[str, int] | None = None,
+        turns: Path | None = None,
     ) -> dict[str, Any]:
-        """What the cell side is told, see suite/. `taken`: items that need not run."""
+        """What the cell side is told, see suite/.
+
+        Args:
+            taken: items that need not run.
+            again: by lane, the items that run, where it is known that no others are left.
+            planned: for these lanes, how many cases they have with those that are taken.
+            turns: where columns that run side by side take turns.
+        """
         return {
             "column": column,
             "taken": list(taken),
+            "turns": str(turns or records),
+            "cores": self.jobs,
             "expect": dict(expect),
             "records": str(records),
-            "lanes": list(self.lanes),
+            "lanes": [lane for lane in self.lanes if not again or lane in again],
             "modes": list(self.modes),
             "targets": {
                 name: target.model_dump(mode="json") for name, target in self.targets.items()
             },
             "kernels": list(self.kernels),
             "cases": list(self.cases),
-            "jobs": self.jobs,
+            "jobs": self._jobs_for(sum(map(len, again.values()))) if again else self.jobs,
             "time_limit": self.time_limit,
             "time_limit_alone": self.time_limit_alone,
             "memory_limit_mb": self.memory_limit_mb,
@@ -95,12 +109,17 @@ class Plan:
             "shard": list(self.shard) if self.shard else None,
             "emulated": None if self.emulated is None else list(self.emulated),
             "sanitize": self.sanitize,
+            **({"again": dict(again), "planned": dict(planned or {})} if again else {}),
             **(self.libraries or {}),
             **({"beside": list(map(str, self.beside[column]))} if column in self.beside else {}),
             **({"tests": self.tests.spec(column)} if self.tests else {}),
             **({"check": self.check} if self.check else {}),
             **({"inductor": self.inductor} if self.inductor else {}),
         }
+
+    def _jobs_for(self, items: int) -> int:
+        """Workers for so few items: each imports torch first, which takes as long as to run some of them."""
+        return max(1, min(self.jobs, items // _WORTH_A_WORKER))
 
     def parts(self, lane: str) -> list[str]:
         """What a lane begins in: the whole, or, of a library's tests and of inductor, each target and mode."""

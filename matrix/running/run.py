@@ -1,7 +1,8 @@
 """One run: plan, environment, run, record, compare.
 
-Columns run one after the other, each in the suite process of its own environment; the next environments are prepared
-meanwhile. Whatever ends the run early, what had finished is in the store: cells are written as they come.
+Columns run one after the other, each in the suite process of its own environment, and side by side where hardly
+anything is left to run of them; the next environments are prepared meanwhile. Whatever ends the run early, what had
+finished is in the store: cells are written as they come.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +48,7 @@ from crosswarp.matrix.running.signals import StopRequested
 from crosswarp.matrix.running.stream import Tail
 
 _POLL = 0.2
+_ENDED = object()
 NOTHING_RAN = "No case ran: the chosen kernels have none for these lanes. Choose others."
 
 
@@ -125,6 +128,8 @@ class Runner:
         # What is expected of the records; anything with `as_expected` will do.
         self._judge = judge or (lambda records: verdict.judge(records, issues))
         self._stop = StopRequested()
+        # Columns that have begun and go on by themselves.
+        self._beside: deque[Generator[None, None, None]] = deque()
 
     def __call__(self) -> Result:
         for cut_off in self._store.mark_cut_off():
@@ -143,13 +148,13 @@ class Runner:
                 for column, future in prepared:
                     self._progress.preparing(column.id)
                     environment = self._environment(column, future)
-                    if environment:
-                        try:
-                            self._column(column, environment)
-                        finally:
-                            environment.release()
-                    if self._remove:
-                        self._removed(column)
+                    going = self._column(column, environment)
+                    # It has ended, or has so little to run that another may begin meanwhile.
+                    if next(going, _ENDED) is not _ENDED:
+                        self._beside.append(going)
+                    # Where environments are removed the disk holds one at a time.
+                    self._end_beside(0 if self._remove else self.plan.jobs - 1)
+                self._end_beside()
                 if self._stop:
                     self._store.finish(self._run, "cancelled", EXIT_CANCELLED)
         except WorkError:
@@ -163,6 +168,8 @@ class Runner:
             self._store.finish(self._run, "failed", None)
             raise
         finally:
+            for going in self._beside:
+                going.close()
             self._prepare.cancel()
             pool.shutdown(wait=False, cancel_futures=True)
         if self._stop:
@@ -247,13 +254,31 @@ class Runner:
             self._recording.note(column.id, note)
         return environment
 
-    def _column(self, column: Column, environment: Environment) -> None:
+    def _end_beside(self, left: int = 0) -> None:
+        """Wait for columns that go on by themselves, until no more than so many are left."""
+        while len(self._beside) > left:
+            for _ in self._beside.popleft():
+                pass
+
+    def _column(
+        self, column: Column, environment: Environment | None
+    ) -> Generator[None, None, None]:
+        """Run a column; where there is little to run it stops once in between, and waits when it goes on."""
+        if environment:
+            try:
+                yield from self._with_cache(column, environment)
+            finally:
+                environment.release()
+        if self._remove:
+            self._removed(column)
+
+    def _with_cache(self, column: Column, environment: Environment) -> Generator[None, None, None]:
         try:
             cache, hold = self._cache(column)
         except OSError as error:
             raise self._no_work(error) from error
         try:
-            self._suite_of(column, environment, cache)
+            yield from self._suite_of(column, environment, cache)
         finally:
             hold.release()
             if cache.parent != self._caches:
@@ -294,17 +319,24 @@ class Runner:
             f"What had finished is kept: crosswarp report --run {self._run}"
         )
 
-    def _suite_of(self, column: Column, environment: Environment, cache: Path) -> None:
+    def _suite_of(
+        self, column: Column, environment: Environment, cache: Path
+    ) -> Generator[None, None, None]:
         started = time.monotonic()
         folder = self._folder
         records, log = folder / f"{column.id}.jsonl", folder / f"{column.id}.log"
         spec = folder / f"{column.id}.spec.json"
         keys, taken = self._unchanged(column, environment)
+        again = None if taken.whole is None else taken.again_by_lane
+        if not again:
+            # With nothing beside it: it takes all cores.
+            self._end_beside()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             told = self.plan.spec(
-                column.id, environment.expect, records.resolve(), cache.resolve(), taken.items
-            )
+                column.id, environment.expect, records.resolve(), cache.resolve(), taken.items,
+                again, taken.planned, (folder / "turns").resolve(),
+            )  # fmt: skip
             spec.write_text(json.dumps(told, indent=1))
             # The suite writes its output there; no room for it is no fault of the suite's.
             log.touch()
@@ -318,11 +350,11 @@ class Runner:
             state.offer(taken)
         elif taken.cells:
             state.take_over(taken)
+        ended: tuple[int | None, bool] = (0, False)
         if taken.whole is not None:
-            state.take(unchanged.whole_column(self._store, taken.whole, column.id))
-            ended: tuple[int | None, bool] = (0, False)
-        else:
-            ended = self._watched(column, environment, state, spec, log, records)
+            state.take(unchanged.whole_column(self._store, taken.whole, column.id, taken.again))
+        if taken.whole is None or again:
+            ended = yield from self._watched(environment, state, spec, log, records, bool(again))
         if state.taken and (self.plan.shard and taken.whole is None):
             self._recording.note(column.id, unchanged.said(column.id, state.taken))
         if self._stop and ended[0] is None:
@@ -351,14 +383,17 @@ class Runner:
 
     def _watched(
         self,
-        column: Column,
         environment: Environment,
         state: ColumnRun,
         spec: Path,
         log: Path,
         records: Path,
-    ) -> tuple[int | None, bool]:
-        """How the suite of a column ended, None if we ended it, and whether it was out of time."""
+        beside: bool,
+    ) -> Generator[None, None, tuple[int | None, bool]]:
+        """How the suite of a column ended, None if we ended it, and whether it was out of time.
+
+        With `beside` it stops when the suite has been started.
+        """
         started = time.monotonic()
         folder = self._folder
         tail = Tail(records)
@@ -371,6 +406,8 @@ class Runner:
         )
         status, out_of_time = None, False
         try:
+            if beside:
+                yield
             while (status := suite.wait(_POLL)) is None and not state.wrong and not self._stop:
                 state.take(tail.poll())
                 if time.monotonic() - started > self.plan.column_limit:

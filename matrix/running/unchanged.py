@@ -58,11 +58,22 @@ class Taken:
 
     Attributes:
         cells: the records, and the run in which each of them ran.
-        whole: the run that had nothing else to run in the same lanes either, so that there is nothing left.
+        again: the items that run again by themselves, for what became of them may have been chance.
+        whole: the run that had nothing else to run in the same lanes either, so that there is nothing left but these.
     """
 
     cells: list[tuple[Record, int]] = field(default_factory=list)
+    again: list[str] = field(default_factory=list)
     whole: int | None = None
+    # Of that run, how many cases each lane has.
+    planned: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def again_by_lane(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for item in sorted(self.again):
+            found.setdefault(lane_of(item), []).append(item)
+        return found
 
     @property
     def items(self) -> list[str]:
@@ -160,27 +171,40 @@ def take(
             if crashes or not any(cell.outcome in CHANCE for cell in cells):
                 source = sources.get((column, item), run)
                 taken.cells += [(replace(cell, issue=""), source) for cell in cells]
+            else:
+                taken.again.append(item)
     if len(wanted) == 1 and runs.keys() == {tuple(one) for one in known}:
         (run,) = wanted
-        taken.whole = run if _nothing_left(store, plan, column, run, taken) else None
+        if _nothing_left(store, plan, column, run, taken):
+            taken.whole = run
+            planned = store.planned(run)
+            taken.planned = {lane: planned[column, lane] for lane in plan.lanes}
     return taken
 
 
 def _nothing_left(store: Store, plan: Plan, column: str, run: int, taken: Taken) -> bool:
-    """Whether the lanes of that run had planned just what is taken."""
+    """Whether the lanes of that run had planned just what is taken, and what can run again by its name alone."""
     then = store.run(run).plan
+    # Which cases there are of these is to be found out; which are of a share, the suite alone knows.
+    if taken.again and (plan.shard or any(item.endswith(_NO_CASES) for item in taken.again)):
+        return False
     if any(
         then.get(name, default) != plan.describe().get(name, default)
         for name, default in _SELECTION
     ):
         return False
-    count = {
-        lane: sum(item.split("/", 2)[1] == lane for item in taken.items) for lane in plan.lanes
-    }
+    known = [*taken.items, *taken.again]
+    count = {lane: sum(lane_of(item) == lane for item in known) for lane in plan.lanes}
     planned = store.planned(run)
     return all(planned.get((column, lane)) == number for lane, number in count.items())
 
 
+def lane_of(item: str) -> str:
+    return item.split("/", 2)[1]
+
+
+# What stands for the cases of a module that could not be asked for them.
+_NO_CASES = ("/*", "/import")
 # What decides on which cases a run has: of the same selection a kernel's text decides on the rest.
 _SELECTION: Sequence[tuple[str, Any]] = (
     ("targets", None), ("lanes", None), ("modes", None), ("kernels", None), ("suite", None),
@@ -188,11 +212,13 @@ _SELECTION: Sequence[tuple[str, Any]] = (
 )  # fmt: skip
 
 
-def whole_column(store: Store, run: int, column: str) -> Iterator[protocol.Event]:
-    """What the suite of a column had said in `run` beside its cells."""
-    versions = store.sessions(run)
+def whole_column(
+    store: Store, run: int, column: str, again: Iterable[str] = ()
+) -> Iterator[protocol.Event]:
+    """What the suite of a column had said in `run` beside its cells; of lanes in which it has to run again, nothing."""
+    versions, left = store.sessions(run), set(map(lane_of, again))
     for (one, lane), planned in store.planned(run).items():
-        if one == column:
+        if one == column and lane not in left:
             yield protocol.Session(lane, planned, versions[one, lane])
     for (one, target), (supported, message) in store.targets(run).items():
         if one == column:

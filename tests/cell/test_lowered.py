@@ -1,5 +1,6 @@
 """What bare Triton made of a TTGIR is taken over where the shims leave the TTGIR as it was, and only then."""
 
+import importlib
 import json
 import os
 import zlib
@@ -22,10 +23,12 @@ MARK = "// from memory"
 def compile_once(in_fork, tmp_path):
     """`compile_once("shimmed")`: what became of a loop that adds up sums of rows, which a shim may concern."""
 
-    def call(mode, kernel="plain", target=targets.SM_80, **options):
+    def call(mode, kernel="plain", target=targets.SM_80, build="", only=None, **options):
         def child():
+            if build:
+                of_another_build(build)
             if mode == "shimmed":
-                compat.install()
+                compat.install(only=only)
                 shimmed_cache.use()
             else:
                 assert mode == "bare"
@@ -39,6 +42,14 @@ def compile_once(in_fork, tmp_path):
         return in_fork(child)
 
     return call
+
+
+def of_another_build(build):
+    """Triton says so of itself where it keeps its kernels apart."""
+    for name in ("triton.runtime.cache", "triton.compiler.compiler"):
+        module = importlib.import_module(name)
+        if hasattr(module, "triton_key"):
+            module.triton_key = lambda: build
 
 
 def entries(folder):
@@ -87,7 +98,27 @@ def test_other_options_and_another_target_have_their_own(compile_once, tmp_path)
     compile_once("bare")
     mark(tmp_path / "lowered")
     assert not compile_once("shimmed", num_warps=8)[0]
+    # It is not in the text of the TTGIR.
+    assert not compile_once("shimmed", enable_fp_fusion=False)[0]
     assert not compile_once("shimmed", target=targets.SM_90)[0]
+
+
+@pytest.mark.triton(">=3.0")
+def test_another_build_of_the_same_version_has_its_own(compile_once, tmp_path):
+    compile_once("bare", build="of Monday")
+    mark(tmp_path / "lowered")
+    assert not compile_once("bare", build="of Tuesday")[0]
+    assert compile_once("shimmed", build="of Monday")[0]
+
+
+def test_a_loop_that_is_unrolled_is_no_loop_of_thread_locality(compile_once, tmp_path):
+    """Its key is bare Triton's, so that it is not even traced again; that of a loop is another."""
+    for kernel, found in (("unrolled", True), ("plain", False)):
+        compile_once("bare", kernel)
+        for path in (tmp_path / "lowered").iterdir():
+            path.unlink()
+        _, seconds, _ = compile_once("shimmed", kernel, only=["thread_locality"])
+        assert (seconds is None) == found, kernel
 
 
 def test_what_a_shim_made_is_not_taken_for_bare_tritons(compile_once, tmp_path):

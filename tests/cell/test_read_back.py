@@ -1,10 +1,13 @@
 """A loop that loads what it has just stored: recognised in the IR, and compiled without early loads."""
 
+import memory_order_kernels
 import pytest
 import targets
 import torch
 
 from crosswarp import compat
+from crosswarp.compat.code_generator import reachable
+from crosswarp.compat.memory_order import may_store_above_a_load
 from crosswarp.compat.shims import read_back as shim
 from crosswarp.kernels.known_issues import read_back
 from crosswarp.matrix.cell import virtual_gpu
@@ -76,10 +79,16 @@ LOAD, STORE = "a = tl.load(x + i)", "tl.store(x + i, 1)"
     [
         ([ONE.format(STORE, LOAD)], True),
         ([ONE.format(LOAD, STORE)], False),
+        # What is stored is loaded before.
+        ([ONE.format("tl.store(x + i, tl.load(x + i))", "pass")], False),
         ([ONE.format("desc.store([i], 1)", "tl._experimental_descriptor_load(x)")], True),
         # Unrolled, the store of one turn stands above the load of the next.
         ([ONE.format(LOAD, STORE).replace("9", "9, loop_unroll_factor=2")], True),
         ([ONE.format("for j in tl.static_range(2):", f"    {LOAD}\n            {STORE}")], True),
+        ([ONE.format("for j in other(2):", f"    {LOAD}\n            {STORE}")], True),
+        ([ONE.format("for j in tl.range(2):", f"    {LOAD}\n            {STORE}")], False),
+        ([ONE.format(f"y = [{LOAD[4:]} for i in y]", f"y = [{STORE} for i in y]")], False),
+        ([ONE.format("y = [(tl.load(x), tl.store(x, 1)) for i in y]", "pass")], True),
         # A function that is called twice in a turn.
         (
             [
@@ -88,12 +97,49 @@ LOAD, STORE = "a = tl.load(x + i)", "tl.store(x + i, 1)"
             ],
             True,
         ),
+        # One that nothing is known of.
+        ([ONE.format("x.g()", "x.h()"), f"def g(x):\n    {LOAD}\n    {STORE}\n"], True),
         (["def f(x):\n    tl.store(x, 1)\n    tl.load(x)\n"], False),
         ([ONE.format(LOAD, "pass")], False),
+        (["def f(x):\n    for i in tl.static_range(9):\n        tl.store(x, tl.load(x))\n"], False),
+        (["for this is not Python: load store"], True),
     ],
 )
 def test_whatever_may_be_compiled_otherwise_has_a_key_of_its_own(sources, concerned):
-    assert shim._may_concern(map(Source, sources)) == concerned
+    assert may_store_above_a_load(map(Source, sources)) == concerned
+
+
+def written_kernels():
+    found = vars(memory_order_kernels).items()
+    return {name: kernel for name, kernel in found if name.startswith(("above_", "below_"))}
+
+
+@pytest.mark.parametrize("name", written_kernels())
+def test_what_a_kernel_reaches_tells_whether_a_loop_stores_above_a_load(name):
+    reached = reachable([written_kernels()[name]])
+    assert may_store_above_a_load(reached) == name.startswith("above_")
+
+
+def test_no_kernel_is_passed_over_that_the_ir_gives_away(in_fork):
+    """Here "below" are those alone whose IR says so as well: the key must be another wherever the code is."""
+
+    def irs():
+        virtual_gpu.activate(targets.SM_80)
+        found = {}
+        for name, kernel in written_kernels().items():
+            if name == "below_a_sort":
+                # Some versions take seconds to trace it.
+                continue
+            compiled = kernel[(1,)](torch.zeros(256), 8)
+            found[name] = shim.loads_what_it_stored(compiled.asm["ttir"])
+        return found
+
+    told = in_fork(irs)
+    assert {name for name, wrong in told.items() if wrong} <= {
+        name for name in told if name.startswith("above_")
+    }
+    # The half of what is looked for is a line that is not there; without these the test above would be of nothing.
+    assert told["above_store_then_load"] and told["above_in_two_turns_of_an_unrolled_loop"]
 
 
 def copies(stages, shims):

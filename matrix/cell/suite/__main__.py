@@ -1,5 +1,7 @@
 """``python -m crosswarp.matrix.cell.suite SPEC.json``: run the lanes, each in a pytest of its own.
 
+A few items that the host names are run without (`again`).
+
 Exit status: one of the SUITE_ numbers of matrix/errors.py; done is done whatever the outcome of an item.
 """
 
@@ -9,7 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Tuple
 
 from crosswarp.matrix.errors import SUITE_DONE, SUITE_PYTEST
 
@@ -27,9 +29,11 @@ def main(arguments: List[str]) -> int:
     if isinstance(spec, int):
         return spec
     status = SUITE_DONE
-    for lane, code in _lanes(Path(arguments[0]).resolve(), spec):
-        if code not in FINE:
-            print(f"the {lane} lane: pytest ended with status {code}", file=sys.stderr)
+    path = Path(arguments[0]).resolve()
+    few = spec.get("again") and spec["jobs"] == 1
+    for lane, code in (_few if few else _lanes)(path, spec):
+        if code not in ((0,) if few else FINE):
+            print(f"the {lane} lane: its process ended with status {code}", file=sys.stderr)
             status = SUITE_PYTEST
     # What a case left whose modes did not run one after the other, or did not come to their end.
     shutil.rmtree(specification.launches(spec), ignore_errors=True)
@@ -38,29 +42,50 @@ def main(arguments: List[str]) -> int:
 
 def _lanes(spec_path: Path, spec: dict) -> Iterator[Tuple[str, int]]:
     """Each lane with the status of its pytest. The next one imports while the last items of one run."""
-    before: Optional[Tuple[str, subprocess.Popen]] = None
+    running: List[Tuple[str, subprocess.Popen]] = []
     try:
         for lane in spec["lanes"]:
-            while before is not None and before[1].poll() is None:
+            for before, process in running:
                 # Nothing is measured beside another's imports.
-                if "device" not in (lane, before[0]) and specification.few_left(spec, before[0]):
-                    break
-                time.sleep(_ASKS_AGAIN)
-            started = lane, _pytest(spec_path, spec, lane)
-            if before is not None:
-                yield before[0], before[1].wait()
-            before = started
-        if before is not None:
-            yield before[0], before[1].wait()
+                alone = "device" in (lane, before)
+                while process.poll() is None and (
+                    alone or not specification.few_left(spec, before)
+                ):
+                    time.sleep(_ASKS_AGAIN)
+            running.append((lane, _pytest(spec_path, spec, lane)))
+            # Two at a time.
+            while len(running) > 1:
+                yield running[0][0], running[0][1].wait()
+                del running[0]
+        for lane, process in running:
+            yield lane, process.wait()
     finally:
-        if before is not None and before[1].poll() is None:
-            before[1].kill()
+        for _, process in running:
+            if process.poll() is None:
+                process.kill()
 
 
-def _pytest(spec_path: Path, spec: dict, lane: str) -> subprocess.Popen:
-    folder = Path(spec["records"]).parent
-    settings = folder / "pytest.ini"
-    settings.write_text("[pytest]\n", "utf-8")
+def _few(spec_path: Path, spec: dict) -> Iterator[Tuple[str, int]]:
+    """The items that the host has named: those of all lanes that may share a process in one."""
+    apart = [lane for lane in spec["lanes"] if lane == "interpret"]
+    for lanes in ([lane for lane in spec["lanes"] if lane not in apart], apart):
+        before, code = -1, 1
+        while lanes and code and before < (begun := _begun(spec, lanes)):
+            before = begun
+            command = [sys.executable, "-m", f"{__package__}.again", str(spec_path), *lanes]
+            env = _environ(spec_path, spec, lanes[0])
+            folder = Path(spec["records"]).parent
+            code = subprocess.run(command, env=env, cwd=folder, stdin=subprocess.DEVNULL).returncode
+        if lanes:
+            yield ", ".join(lanes), code
+
+
+def _begun(spec: dict, lanes: List[str]) -> int:
+    return sum(specification.done(spec, lane) for lane in lanes)
+
+
+def _environ(spec_path: Path, spec: dict, lane: str) -> Dict[str, str]:
+    """The environment of a process that runs items of this lane."""
     env = dict(os.environ, **{SPEC_ENV: str(spec_path), LANE_ENV: lane})
     env.update(specification.limits(spec))
     beside = [*(spec.get("beside") or ()), *filter(None, [env.get("PYTHONPATH")])]
@@ -71,6 +96,14 @@ def _pytest(spec_path: Path, spec: dict, lane: str) -> subprocess.Popen:
     env.pop("TRITON_INTERPRET", None)
     if lane == "interpret":
         env["TRITON_INTERPRET"] = "1"
+    return env
+
+
+def _pytest(spec_path: Path, spec: dict, lane: str) -> subprocess.Popen:
+    folder = Path(spec["records"]).parent
+    settings = folder / "pytest.ini"
+    settings.write_text("[pytest]\n", "utf-8")
+    env = _environ(spec_path, spec, lane)
     command = [
         sys.executable,
         "-m",

@@ -31,9 +31,17 @@ def run(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Verdic
 
 
 def prepare(item: Item, spec: Dict[str, Any]) -> Any:
-    """What all cases of the kernel have in common; raises what its import raises."""
+    """What all cases of the kernel have in common; raises what its import raises, and where each has to be alone."""
     _install_mode(item)
-    return _load(item, spec)
+    kernel = _load(item, spec)
+    if item.lane != "interpret" and not spec.get("suite"):
+        # Of somebody else's module nobody knows whether a launch changes what this looks at.
+        before = compat.acted()
+        kernels.digest(kernel)
+        if compat.acted() != before:
+            msg = "a shim acts where a source is read, and each case is to say of itself whether one did"
+            raise RuntimeError(msg)
+    return kernel
 
 
 def run_prepared(kernel: Any, item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Any:
@@ -75,6 +83,8 @@ def _of_case(kernel: Any, item: Item, spec: Dict[str, Any], send: Callable[[Any]
 
     if spec.get("in_place"):
         guard.compile_in_place()
+    if item.lane in ("compile", "emulate") and not item.anew:
+        guard.take_untouched()
     # For the guard, which watches over one compilation.
     os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec["time_limit"])
     began = time.monotonic()

@@ -35,11 +35,11 @@ def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], 
     if not again:
         verdict, seconds, _ = _isolated(item, spec, limit, told_of, tell)
     else:
-        with turns.beside(spec["records"]):
+        with turns.beside(specification.turns(spec)):
             verdict, seconds, late = _isolated(item, spec, limit, told_of, tell, keep_back=True)
         if late:
             # Others on the same cores, or a limit that is too short: no verdict before it had both to itself.
-            with turns.alone(spec["records"]):
+            with turns.alone(specification.turns(spec)):
                 verdict, seconds, _ = _isolated(item, spec, again, told_of, tell)
             verdict.resources["late"] = f"longer than {limit:g} s beside others"
             # Nothing is tried again without a word.
@@ -88,7 +88,7 @@ def _isolated(
 
     heard: List[Any] = []
     outcome = None
-    if item.lane == "compile" and spec.get("time_limit_alone") != limit:
+    if item.lane == "compile" and not item.guarded and spec.get("time_limit_alone") != limit:
         # Without the guard's own child for each kernel, which costs as much as a small kernel.
         outcome = _run(item, spec, {"time_limit": limit, "in_place": True}, heard.append)
         if outcome.kind == "timeout" and keep_back:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, List, Mapping, Optional, Sequence
 
 from crosswarp import kernels as own
+from crosswarp.compat import code_generator
 
 from . import modules
 
@@ -54,3 +55,20 @@ def load(suite: Optional[str], name: str) -> Any:
     sys.modules[module_name] = module
     spec.loader.exec_module(module)
     return module.KERNEL
+
+
+def digest(kernel: Any) -> None:
+    """Have Triton, and the shims, read the source of the module's kernels, and of what they call, as for a launch.
+
+    Raises:
+        what Triton raises of one that it cannot digest, which is then half done: let nobody launch it after that.
+    """
+    from triton.runtime.jit import JITFunction
+
+    for thing in list(vars(sys.modules[kernel.launch.__module__]).values()):
+        while not isinstance(thing, JITFunction) and hasattr(thing, "fn"):
+            thing = thing.fn
+        if isinstance(thing, JITFunction):
+            # Kept by the kernel from now on.
+            thing.cache_key  # noqa: B018
+            code_generator.look_ahead(thing)

@@ -31,7 +31,7 @@ LACKS = (
     Lack("dot-3d", "<3.0", "tl.dot of three dimensions came with Triton 3.0"),
     Lack("dot-scaled", "<3.3", "tl.dot_scaled came with Triton 3.2, which takes no scale of the right-hand operand"),
     Lack("dot-scaled", "<3.8", "Triton before 3.8 cannot lower tl.dot_scaled for CDNA 3", target="gfx942"),
-    Lack("gather", "<3.3", "tl.gather came with Triton 3.3"),
+    Lack("gather", "<3.3", "tl.gather came with Triton 3.3", shim="gather"),
     Lack("histogram", "<3.0", "tl.histogram came with Triton 3.0"),
     Lack("reverse-scan", "<3.0", "reverse scans came with Triton 3.0", shim="dot_and_reduce_arguments"),
     Lack("scan-of-tuple", "<3.0", "associative_scan of a tuple of tensors came with Triton 3.0"),

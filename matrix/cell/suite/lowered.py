@@ -3,7 +3,7 @@
 Many shims keep kernels that they may concern under a key of their own, for what bare Triton has cached may be wrong.
 Most of those become what they were: no shim acts, the TTGIR is bare Triton's, and LLVM and the assembler, which take
 four fifths of the time, would do the same again. So what bare Triton made of a TTGIR is kept by all that the rest
-depends on (its text with its locations, options, target, back end, the settings that Triton knows), and a kernel that
+depends on (its text with its locations, options, target, Triton's files, the settings that it knows), and a kernel that
 the shims leave with the same TTGIR takes it over.
 
 It is never the reverse: bare Triton takes nothing that was compiled with shims. Shims act on the front end and on
@@ -13,14 +13,14 @@ passes that make TTGIR; `hopper_ptxas` chooses another assembler, which is in th
 import base64
 import contextlib
 import hashlib
+import importlib
 import json
 import os
 import zlib
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping
 
 from crosswarp.compat import features
-from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell.virtual_gpu.launching import TAKEN
 
 _LAST_OF_SHIMS = "ttgir"
@@ -41,17 +41,17 @@ _SETTINGS = (
 _PLACES = ("TRITON_CACHE_DIR", "TRITON_CACHE_MANAGER", "TRITON_HOME")
 
 
-def use(folder: Path, keep: bool, patches: Optional[Patches] = None) -> None:
+def use(folder: Path, keep: bool) -> None:
     """From now on a kernel takes what `folder` has of its TTGIR; with `keep` it also leaves there what it became.
+
+    There is no way back: only in a child.
 
     Args:
         keep: only for bare Triton.
-        patches: what is replaced is noted here.
     """
-    patches = Patches() if patches is None else patches
     for backend in _backends():
         if "add_stages" in vars(backend):
-            patches.set(backend, "add_stages", _with_memory(backend.add_stages, folder, keep))
+            backend.add_stages = _with_memory(backend.add_stages, folder, keep)
 
 
 def _backends() -> Iterator[Any]:
@@ -79,6 +79,7 @@ def _with_memory(add_stages: Callable[..., Any], folder: Path, keep: bool) -> Ca
                 # What cannot be told apart is compiled.
                 identity = [
                     type(self).__module__,
+                    _build(),
                     str(self.hash()),
                     _plain(vars(options)),
                     _settings(),
@@ -164,6 +165,20 @@ def _plain(value: Any) -> str:
 
 def _of_object(value: Any) -> Any:
     return [type(value).__name__, vars(value)]
+
+
+def _build() -> str:
+    """Triton's digest of all its own files. Two builds of one version may take turns in a folder, as main's do."""
+    # Breakpoint: before Triton 3.0 the back end's hash holds it.
+    if not features.has_backends():
+        return ""
+    # Breakpoint: it is in `compiler.compiler` before Triton 3.5.
+    for name in ("triton.runtime.cache", "triton.compiler.compiler"):
+        key = getattr(importlib.import_module(name), "triton_key", None)
+        if key is not None:
+            return str(key())
+    msg = "this Triton does not tell its builds apart"
+    raise LookupError(msg)
 
 
 def _settings() -> List[str]:

@@ -53,7 +53,7 @@ def run_item(request):
     stream = Stream(spec["records"])
 
     def run(item):
-        with turns.core(spec["records"], spec["jobs"]):
+        with turns.core(specification.turns(spec), spec.get("cores", spec["jobs"])):
             verdict = run_and_tell(item, spec, stream)
         specification.one_more_done(spec, os.environ[LANE_ENV])
         return verdict

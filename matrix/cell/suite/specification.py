@@ -1,6 +1,7 @@
 """What the host wants of a cell process: the file SPEC.json, and whether what is installed is what was planned."""
 
 import contextlib
+import functools
 import hashlib
 import json
 import platform
@@ -62,6 +63,11 @@ def launches(spec: Mapping[str, Any]) -> Path:
     return Path(f"{spec['records']}.launches")
 
 
+def turns(spec: Mapping[str, Any]) -> str:
+    """Where the locks are by which items take turns, with those of other columns too that run side by side."""
+    return str(spec.get("turns") or spec["records"])
+
+
 def plan_of(spec: Mapping[str, Any], lane: str) -> Path:
     """Where the plan of a lane is, as soon as one of its workers has made it."""
     return Path(spec["records"]).with_suffix(f".plan-{lane}.json")
@@ -73,14 +79,27 @@ def one_more_done(spec: Mapping[str, Any], lane: str) -> None:
         file.write(b".")
 
 
+def done(spec: Mapping[str, Any], lane: str) -> int:
+    """How many items of the lane have ended."""
+    try:
+        return _done(spec, lane).stat().st_size
+    except OSError:
+        return 0
+
+
 def few_left(spec: Mapping[str, Any], lane: str) -> bool:
     """Whether so few items of the lane are left that the next lane may make itself ready."""
     try:
-        planned = len(json.loads(plan_of(spec, lane).read_text("utf-8"))["items"])
-        done = _done(spec, lane).stat().st_size if planned else 0
+        planned = _planned(plan_of(spec, lane))
     except OSError:
         return False
-    return planned - done <= max(2 * spec["jobs"], planned // 10)
+    return planned - done(spec, lane) <= max(2 * spec["jobs"], planned // 10)
+
+
+@functools.lru_cache(maxsize=None)
+def _planned(plan: Path) -> int:
+    """How many items a plan has. It is asked for over and over, and does not change once it is there."""
+    return len(json.loads(plan.read_text("utf-8"))["items"])
 
 
 def _done(spec: Mapping[str, Any], lane: str) -> Path:

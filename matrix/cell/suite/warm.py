@@ -11,7 +11,7 @@ import sys
 from typing import Any, Dict, Iterable, Mapping, Optional
 
 from crosswarp import compat
-from crosswarp.compat import features
+from crosswarp.compat import features, launch
 
 from . import versions
 
@@ -53,6 +53,9 @@ def warm(
     with contextlib.suppress(Exception):
         # Reads the compiler's library and asks ptxas, for every item again.
         versions.found()
+    for name in ("sm_90", "sm_80", "gfx942"):
+        # The patterns of names that each kernel asks by.
+        launch.num_warps(1, name)
     for target in targets:
         with contextlib.suppress(Exception):
             _back_end(target)
