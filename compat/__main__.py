@@ -17,10 +17,11 @@ compiler crash; always does so on every version; off never.
 Exit status: run: the script's. Otherwise 0 nothing known is left unhealed,
 1 something is, 2 usage, or there is no Triton here.
 
-What `run` covers: the process it starts in and its forks (DataLoader workers,
-multiprocessing with fork). Not covered: new interpreters, which are
-multiprocessing's spawn and forkserver, subprocesses, and the workers of a
-launcher. Tell the launcher instead, or put the two lines into the script:
+What `run` covers: the process it starts in, its forks (DataLoader workers,
+multiprocessing with fork) and the compile workers of torch.compile. Not
+covered: other new interpreters, which are multiprocessing's spawn and
+forkserver, subprocesses, and the workers of a launcher. Tell the launcher
+instead, or put the two lines into the script:
   torchrun --nproc-per-node 8 -m crosswarp.compat run train.py
 """
 

@@ -244,5 +244,8 @@ def _about_torch(report: Dict[str, Any], say: Any) -> None:
     if found:
         told = "; ".join(need.what for need in found)
         names = ", ".join(dict.fromkeys(need.shim for need in found))
-        say("note", "torch", f"torch.compile of torch {torch['version']} needs of Triton {triton['version']}: {told}.",
-            f"python -m crosswarp.compat run SCRIPT, or compat.install() before torch.compile: {names}.")  # fmt: skip
+        what = f"torch.compile of torch {torch['version']} needs of Triton {triton['version']}: {told}."
+        todo = f"python -m crosswarp.compat run SCRIPT, or compat.install() before torch.compile: {names}."
+        if not all(need.shim for need in found):
+            todo = "No shim brings that: use the Triton that this torch asks for."
+        say("note", "torch", what, todo)

@@ -69,6 +69,21 @@ def has_config_all_kwargs() -> bool:
     return hasattr(Config, "all_kwargs")
 
 
+def has_cluster_dims() -> bool:
+    """Breakpoint: Triton 3.6 dropped the option, and a cluster is ``num_ctas`` blocks in a row."""
+    from triton.backends.nvidia.compiler import CUDAOptions
+
+    return "cluster_dims" in vars(CUDAOptions)["__dataclass_fields__"]
+
+
+def has_hash_lock() -> bool:
+    """Breakpoint: from Triton 3.5 on a kernel's function holds a lock, which cannot be pickled."""
+    from triton.runtime.jit import JITFunction
+
+    makers = (getattr(vars(one).get("__init__"), "__code__", None) for one in JITFunction.__mro__)
+    return any(code is not None and "_hash_lock" in code.co_names for code in makers)
+
+
 def knobs() -> Optional[Any]:
     """The module, if it is imported. Breakpoint: Triton 3.4 has settings in Python as well as in the environment."""
     return sys.modules.get("triton.knobs")

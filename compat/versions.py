@@ -84,3 +84,16 @@ def triton_version() -> Optional[str]:
         return None if version is None else str(Version(version))
     except InvalidVersion:
         return None
+
+
+def torch_version() -> Optional[str]:
+    """Of the torch that is imported, or else of the one that would be; None where there is none."""
+    found = getattr(sys.modules.get("torch"), "__version__", None)
+    if found is not None:
+        return str(found)
+    from importlib import metadata
+
+    try:
+        return metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        return None

@@ -8,17 +8,19 @@ from __future__ import annotations
 import base64
 import copy
 import hashlib
+import itertools
 import json
 import os
 import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from crosswarp.compat import doctor, doctor_text, pairs
-from crosswarp.compat.shims import all_shims, attrs_descriptor
+from crosswarp.compat.shims import all_shims, attrs_descriptor, common_backend
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.reports.findings import doctor as host
@@ -153,7 +155,10 @@ def test_a_library_that_was_exchanged_and_another_torch_are_notes(fakes):
     [
         ("2.6.0", "3.9.0", "attrs_descriptor, moved_internals"),
         ("2.6.0", "3.3.1", "attrs_descriptor"),
-        ("2.7.1", "3.9.0", "moved_internals"),
+        ("2.7.1", "3.9.0", "moved_internals, compile_workers"),
+        ("2.9.1", "3.6.0", "moved_internals, compile_workers"),
+        ("2.5.1", "3.2.0", "attrs_descriptor"),
+        ("2.3.1", "3.9.0", "common_backend, attrs_descriptor, moved_internals"),
         ("2.6.0", "3.2.0", None),
         ("2.15.0", "3.6.0", None),
     ],
@@ -169,16 +174,57 @@ def test_what_a_pair_needs_is_named_with_its_shims(fakes, torch, triton, shims):
         assert f"before torch.compile: {shims}." in told
 
 
+def test_what_no_shim_brings_is_said(fakes):
+    fakes.triton("2.3.1")
+    fakes.torch("2.6.0", pin="triton==3.2.0")
+    told = advice(fakes.report())["note", "torch"]
+    assert "needs of Triton 2.3.1: triton.backends and make_backend" in told
+    assert "No shim brings that" in told and "compat.install()" not in told
+
+
+TRITONS = tuple("2.3.1 3.0.0 3.1.0 3.2.0 3.3.1 3.4.0 3.5.1 3.6.0 3.7.1 3.8.0 3.9.0".split())
+
+
 def test_what_pairs_need_is_brought_by_shims_that_are_there():
     by_name = {shim.name: shim for shim in all_shims()}
     for need in pairs.NEEDS:
-        assert need.shim in by_name
+        assert need.shim in {*by_name, ""}
         # Whatever lacks it, the shim is for.
-        for version in ("3.3.1", "3.4.0", "3.5.1", "3.9.0"):
-            if in_window(need.triton, version):
+        for version in TRITONS:
+            if need.shim and in_window(need.triton, version):
                 assert in_window(by_name[need.shim].window, version)
-    (descriptor,) = (need for need in pairs.NEEDS if need.shim == "attrs_descriptor")
-    assert descriptor.torch == attrs_descriptor._TORCH
+    descriptor = {need.torch for need in pairs.NEEDS if need.shim == "attrs_descriptor"}
+    assert descriptor == {attrs_descriptor._TORCH, attrs_descriptor._TORCH_BEFORE_3_2}
+    common = {need.torch for need in pairs.NEEDS if need.shim == "common_backend"}
+    assert common == {common_backend._TORCH}
+
+
+def measured():
+    """Of docs/inductor.md: how each pair of torch and Triton works, and by which shims where it takes some."""
+    text = (Path(__file__).parents[1] / "docs" / "inductor.md").read_text("utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    head = next(place for place, row in enumerate(rows) if tuple(row[1:]) == TRITONS)
+    works = {}
+    for torch, *cells in itertools.takewhile(lambda row: len(row) > 1, rows[head + 2 :]):
+        works.update({(torch, triton): cell for triton, cell in zip(TRITONS, cells)})
+    head = next(place for place, row in enumerate(rows) if row[-1] == "in the way, shimmed")
+    healed = {}
+    for torch, found, _, shims, _ in itertools.takewhile(
+        lambda row: len(row) > 1, rows[head + 2 :]
+    ):
+        for triton in found.split(", "):
+            healed[torch, triton] = {one.strip("` ") for one in shims.split(",")}
+    return works, healed
+
+
+def test_of_every_pair_that_was_measured_the_doctor_says_what_it_needs():
+    works, healed = measured()
+    assert len(works) == 6 * len(TRITONS) and set(works.values()) == {"bare", "shimmed", "no"}
+    assert healed.keys() == {pair for pair, how in works.items() if how != "bare"}
+    for pair, how in works.items():
+        shims = {need.shim for need in pairs.needs(*pair)}
+        assert shims == healed.get(pair, set()), (pair, how)
+        assert ("" in shims) == (how == "no"), (pair, how)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +275,10 @@ def test_shims_that_do_not_install_are_a_problem(fakes):
     why = {shim["name"]: shim["why"] for shim in report["shims"] if shim["state"] == "failed"}
     assert why["wavefront_limit"].startswith("ModuleNotFoundError: No module named 'triton.")
     assert "No module named 'triton.runtime.autotuner'" in why["autotune_arguments"]
-    assert "compat.install() leaves out autotune_arguments" in advice(report)["problem", "shims"]
+    assert (
+        "compat.install() leaves out assumptions, autotune_arguments"
+        in advice(report)["problem", "shims"]
+    )
 
 
 @pytest.mark.parametrize(

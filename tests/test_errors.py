@@ -56,7 +56,7 @@ def test_the_suites_statuses(tmp_path, monkeypatch, capsys):
     for code in (2, 3, 4, -9):
         lanes = {"compile": code, "interpret": 0}
         assert ended(tmp_path, monkeypatch, lanes) == errors.SUITE_PYTEST
-        assert f"the compile lane: pytest ended with status {code}" in capsys.readouterr().err
+        assert f"the compile lane: its process ended with status {code}" in capsys.readouterr().err
     wrong = {"python": "2.7"}
     assert ended(tmp_path, monkeypatch, {"compile": 0}, wrong) == errors.SUITE_WRONG_VERSIONS
 

@@ -7,7 +7,7 @@ import pytest
 from crosswarp.matrix import versions
 from crosswarp.matrix.errors import ConfigError
 from crosswarp.matrix.facts import issues
-from crosswarp.matrix.results.verdict import classify, judge
+from crosswarp.matrix.results.verdict import classify, judge, proves
 
 WARPS = "BLOCK=64,num_warps={}"
 ABORT = "SIGABRT: LinearLayout reshapeOuts"
@@ -348,3 +348,14 @@ def test_one_record_for_a_cell(make_issue, changes, refused):
         assert refused and "triton-1 and triton-2 both say how chunk * on" in str(error)
     else:
         assert not refused
+
+
+def test_a_proving_case_may_be_of_one_lane(make_record):
+    """On a GPU such a cell may be green without saying anything of the issue, or red and known."""
+    (issue,) = [one for one in issues.load() if one.id == "triton-5840"]
+    cell = {"kernel": "short_scan", "case": "row-16", "column": "triton-3.2.0", "target": "sm_90"}
+    told = {"outcome": "mismatch", "fingerprint": "mismatch: largest wrong", "mode": "bare", **cell}
+    assert proves(issue, make_record(lane="emulate", **told))
+    on_gpu = make_record(lane="device", **told)
+    assert not proves(issue, on_gpu)
+    assert classify(on_gpu, [issue], "3.2.0") is issue

@@ -1,4 +1,8 @@
-"""`AttrsDescriptor`, by which torch before 2.7 tells Triton what it knows of arguments, where Triton has no such class.
+"""`AttrsDescriptor`, by which torch before 2.7 tells what it knows of arguments, where Triton has another or none.
+
+Triton 3.2 has a class of that name that is made otherwise, and wants parameters by their names. Torch before 2.6 asks
+for the fields of the dataclass that it was, and tells of parameters by their places: it gets the dataclass, and what it
+hands over is handed on in the words of 3.2.
 
 Triton 3.3 takes a mapping in its place, a signature of all parameters, and every argument at the launch. Inductor of
 torch before 2.7 hands over the class, the parameters that are no constants, and as many arguments. So the class is
@@ -9,15 +13,16 @@ A later torch looks for the class to tell which Triton it has: there nothing is 
 
 import functools
 import importlib
-import sys
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 from ..record import Patches, Shim
-from ..versions import in_window
+from ..versions import in_window, torch_version
 
 # The releases of torch that ask for it; ../pairs.py has them for the doctor.
 _TORCH = ">=2.3,<2.7"
+# Those that ask for a dataclass.
+_TORCH_BEFORE_3_2 = ">=2.3,<2.6"
 _HOMES = ("triton.backends.compiler", "triton.compiler.compiler")
 # Of a launch, what stands before the kernel's own arguments.
 _BEFORE = 9
@@ -64,32 +69,51 @@ class AttrsDescriptor:
 
 
 def apply(patches: Patches) -> None:
+    from triton.compiler import ASTSource, CompiledKernel
+
+    torch = torch_version() or "999"
+    theirs = vars(importlib.import_module(_HOMES[0])).get("AttrsDescriptor")
+    if theirs is not None:
+        # Symptom: TypeError: must be called with a dataclass type or instance, by import torch._inductor.
+        # Window: Triton 3.2 beside a torch before 2.6. Link: triton-lang/triton#5722, triton-lang/triton#5026.
+        # Breakpoint: Triton 3.3 has no such class; delete with the last torch before 2.6.
+        if in_window(_TORCH_BEFORE_3_2, torch):
+            # Torch looks here; Triton's own code looks where the class is at home.
+            patches.set(importlib.import_module(_HOMES[1]), "AttrsDescriptor", AttrsDescriptor)
+            patches.set(ASTSource, "__init__", _in_words_of_3_2(ASTSource.__init__, theirs))
+        return
     # Symptom: ImportError: cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler', by torch.compile.
     # Window: Triton 3.3 and later beside a torch before 2.7. Link: triton-lang/triton#5512.
     # Breakpoint: Triton 3.3 has no such class; delete with the last torch before 2.7.
-    if not in_window(_TORCH, _torch_version() or "999"):
+    if not in_window(_TORCH, torch):
         return
-    from triton.compiler import ASTSource, CompiledKernel
-
     for home in _HOMES:
         patches.set(importlib.import_module(home), "AttrsDescriptor", AttrsDescriptor)
     patches.set(ASTSource, "__init__", _of_all_parameters(ASTSource.__init__))
-    patches.set(CompiledKernel, "__init__", _with_cluster(CompiledKernel.__init__))
     patches.set(CompiledKernel, "_init_handles", _filled_up(CompiledKernel._init_handles))
 
 
-def _torch_version() -> Optional[str]:
-    """Of the torch that is imported, or else of the one that would be."""
-    torch = sys.modules.get("torch")
-    found = getattr(torch, "__version__", None)
-    if found is not None:
-        return str(found)
-    from importlib import metadata
+def _in_words_of_3_2(own: Callable, theirs: Any) -> Callable:
+    @functools.wraps(own)
+    def init(
+        source: Any, fn: Any, signature: Any, constants: Any = None, attrs: Any = None
+    ) -> None:
+        if isinstance(attrs, AttrsDescriptor):
+            signature, constants = (
+                {_named(fn, key): value for key, value in (given or {}).items()}
+                for given in (signature, constants)
+            )
+            attrs = theirs.from_dict({**attrs.to_dict(), "cls": theirs.__name__})
+        # Or else Triton makes one of its own, by the name that is ours now.
+        own(source, fn, signature, constants, theirs() if attrs is None else attrs)
 
-    try:
-        return metadata.version("torch")
-    except metadata.PackageNotFoundError:
-        return None
+    return init
+
+
+def _named(fn: Any, key: Any) -> str:
+    """A parameter's name: torch tells of it by its place, by a path to it, or by its name."""
+    key = key[0] if isinstance(key, tuple) else key
+    return fn.arg_names[key] if isinstance(key, int) else key
 
 
 def _of_all_parameters(own: Callable) -> Callable:
@@ -106,13 +130,8 @@ def _of_all_parameters(own: Callable) -> Callable:
             own(source, fn, signature, constexprs, attrs, **kwargs)
             return
         names = list(fn.arg_names)
-
-        def named(key: Any) -> str:
-            key = key[0] if isinstance(key, tuple) else key
-            return names[key] if isinstance(key, int) else key
-
-        constants = {named(key): value for key, value in (constexprs or {}).items()}
-        types = {named(key): kind for key, kind in signature.items()}
+        constants = {_named(fn, key): value for key, value in (constexprs or {}).items()}
+        types = {_named(fn, key): kind for key, kind in signature.items()}
         constants.update((names[place], 1) for place in attrs.equal_to_1)
         # What torch has left out of a signature is an argument that is None.
         constants.update(
@@ -143,18 +162,6 @@ def _left_out(fn: Any, types: Dict[str, Any], constants: Dict[str, Any]) -> List
         for place, name in enumerate(fn.arg_names)
         if name in by_name or name not in types and constants.get(name) is None
     ]
-
-
-def _with_cluster(own: Callable) -> Callable:
-    @functools.wraps(own)
-    def init(kernel: Any, *args: Any, **kwargs: Any) -> None:
-        own(kernel, *args, **kwargs)
-        # Breakpoint: Triton 3.6 has no clusters but those of num_ctas; torch hands their shape to a launcher.
-        if not hasattr(kernel.metadata, "cluster_dims"):
-            # A class of its own for each kernel.
-            type(kernel.metadata).cluster_dims = (kernel.metadata.num_ctas, 1, 1)
-
-    return init
 
 
 def _filled_up(own: Callable) -> Callable:
@@ -195,8 +202,9 @@ class _Filling:
 SHIM = Shim(
     name="attrs_descriptor",
     issue="triton-5512",
-    window=">=3.3",
-    symptom="cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler'",
+    window=">=3.2",
+    symptom="cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler'\n"
+    "must be called with a dataclass type or instance",
     link="https://github.com/triton-lang/triton/pull/5512",
     delete_when="no torch before 2.7 is left",
     apply=apply,

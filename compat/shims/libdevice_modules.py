@@ -2,7 +2,7 @@
 
 import sys
 
-from ..record import Patches, Shim
+from ..record import Items, Patches, Shim
 
 
 def apply(patches: Patches) -> None:
@@ -14,7 +14,7 @@ def apply(patches: Patches) -> None:
     # 'triton.language.extra.cuda' has no attribute 'libdevice'. Window: Triton < 3.0, every target.
     # Link: triton-lang/triton#3748.
     # Breakpoint: Triton 3.0 has these modules; delete with the last column before it.
-    modules = _Attributes(sys.modules)
+    modules = Items(sys.modules)
     for owner in (tl.extra, tl.extra.cuda):
         name = f"{owner.__name__}.libdevice"
         module = types.ModuleType(name, "libdevice, where Triton keeps it since 3.0.")
@@ -33,13 +33,6 @@ def functions() -> dict:
         # These two are no functions of libdevice, and are in no later module of that name.
         if tl.core.is_builtin(function) and name not in ("max", "min")
     }
-
-
-class _Attributes:
-    """A dictionary seen as attributes, so that `Patches` can keep it as it keeps everything else."""
-
-    def __init__(self, items: dict):
-        self.__dict__ = items
 
 
 SHIM = Shim(

@@ -2,7 +2,8 @@
 
 `triton_key` is in `compiler.compiler` from 3.0 to 3.4 and in `runtime.cache` from 3.5 on: here in both, everywhere.
 `default_cache_dir`, `default_dump_dir` and `default_override_dir` left `runtime.cache` in 3.4 for `knobs.cache`; so did
-the launch hooks of `CompiledKernel` for `knobs.runtime`, where a hook still has to be set.
+the launch hooks of `CompiledKernel` for `knobs.runtime`, where a hook still has to be set. `cluster_dims` of a kernel's
+metadata left in 3.6, where a cluster is as long as `num_ctas` says.
 
 Left out: what a name alone cannot bring. `AttrsDescriptor` and `specialize_impl` are arguments and results of compilers
 that are gone, `triton.ops` is kernels, and `JITFunction.cache_hook` is there to be set, which a class cannot hear of.
@@ -46,6 +47,12 @@ def apply(patches: Patches) -> None:
     for name in _LAUNCH_HOOKS:
         patches.set(CompiledKernel, name, _Hook(name))
 
+    # Symptom: AttributeError: 'KernelMetadata' object has no attribute 'cluster_dims', by torch.compile.
+    # Window: Triton 3.6 and later beside a torch before 2.10. Link: pytorch/pytorch#167187, unslothai/unsloth#4001.
+    # Breakpoint: Triton 3.6 has no clusters but those of num_ctas; delete with the last torch before 2.10.
+    if not features.has_cluster_dims():
+        patches.set(CompiledKernel, "metadata", _Metadata())
+
 
 def _key_before_3_0() -> Callable[[], str]:
     from triton.common.backend import compute_core_version_key
@@ -65,6 +72,23 @@ def _default_dir(folder: str) -> Callable[[], str]:
 
     default_dir.__name__ = f"default_{folder}_dir"
     return default_dir
+
+
+class _Metadata:
+    """A kernel's metadata, where they are, with `cluster_dims`. Torch makes kernels of its own, out of a worker's."""
+
+    def __get__(self, kernel: Any, owner: Any = None) -> Any:
+        try:
+            found = vars(kernel)["metadata"]
+        except (KeyError, TypeError):
+            raise AttributeError("metadata") from None
+        if not hasattr(found, "cluster_dims"):
+            # Of a class that kernels may share.
+            type(found).cluster_dims = property(lambda told: (told.num_ctas, 1, 1))
+        return found
+
+    def __set__(self, kernel: Any, value: Any) -> None:
+        vars(kernel)["metadata"] = value
 
 
 class _Hook:
@@ -90,7 +114,8 @@ SHIM = Shim(
     window=">=2.3",
     symptom="cannot import name 'triton_key' from 'triton.compiler.compiler'\n"
     "type object 'CompiledKernel' has no attribute 'launch_enter_hook'\n"
-    "cannot import name 'default_cache_dir' from 'triton.runtime.cache'",
+    "cannot import name 'default_cache_dir' from 'triton.runtime.cache'\n"
+    "'KernelMetadata' object has no attribute 'cluster_dims'",
     link="https://github.com/triton-lang/triton/issues/7835",
     delete_when="no library uses a name of another Triton",
     apply=apply,

@@ -16,9 +16,9 @@ def _product_kernel(a_ptr, b_ptr, c_ptr, SIZE: tl.constexpr):
     tl.store(c_ptr + at, c)
 
 
-def launch(a, b, c):
+def launch(a, b, c, num_warps=4):
     c = c.clone()
-    _product_kernel[(1,)](a, b, c, SIZE=SIZE, num_warps=4)
+    _product_kernel[(1,)](a, b, c, SIZE=SIZE, num_warps=num_warps)
     return {"c": c}
 
 
@@ -36,7 +36,12 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="dot_accumulator",
-    cases=(Case("int8", "int8", {}, targets=("sm_80", "sm_90", "gfx942")),),
+    cases=(
+        Case("int8", "int8", {}, targets=("sm_80", "sm_90", "gfx942")),
+        # As many threads as four warps of gfx942 have.
+        Case("int8-8-warps", "int8", {}, targets=("sm_80", "sm_90"), options={"num_warps": 8}),
+        Case("int8-2-warps", "int8", {}, targets=("gfx942",), options={"num_warps": 2}),
+    ),
     inputs=inputs,
     launch=launch,
     reference=reference,

@@ -34,8 +34,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="small_integer_literal",
-    # nothing is refused where nothing is computed, and the interpreter of 2.3 promotes in another way
-    cases=(Case("int8", "int8", {"N": BLOCK}, ("emulate", "device"), ("sm_80", "sm_90")),),
+    cases=(Case("int8", "int8", {"N": BLOCK}, targets=("sm_80", "sm_90")),),
     inputs=inputs,
     launch=launch,
     reference=reference,

@@ -41,13 +41,19 @@ def _day(text: str) -> str:
 
 
 class ProvingCase(BaseModel):
-    """The cells that must be red, bare and inside the window, for as long as the issue is real."""
+    """The cells that must be red, bare and inside the window, for as long as the issue is real.
+
+    Attributes:
+        lanes: all of the issue's unless said. A wrong number may depend on what a GPU is free to choose, which the lane
+            emulate always chooses alike.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kernel: str
     case: str = "*"
     targets: tuple[str, ...] = ("*",)
+    lanes: tuple[str, ...] = ("*",)
     configs: tuple[str, ...] = ("*",)
 
 

@@ -1,4 +1,4 @@
-"""For Hopper, and only for it, the other ptxas of the wheel assembles on Triton 3.6 and 3.7; who chose one keeps it."""
+"""For Hopper, and only for it, the other ptxas of the wheel assembles on Triton 3.6 to 3.8; who chose one keeps it."""
 
 import os
 from pathlib import Path
@@ -10,9 +10,13 @@ import torch
 
 from crosswarp import compat
 from crosswarp.compat.shims import hopper_ptxas
+from crosswarp.compat.versions import in_window, triton_version
 from crosswarp.matrix.cell import virtual_gpu
 
-pytestmark = pytest.mark.triton(">=3.6,<3.8")
+pytestmark = pytest.mark.triton(">=3.6,<3.9")
+
+OWN = "12.9" if in_window(">=3.8", triton_version()) else "12.8"
+HINT = "a driver of CUDA 13 loads it" if OWN == "12.9" else "set TRITON_PTXAS_PATH to a ptxas 12.9"
 
 
 def compile_small(target):
@@ -57,14 +61,14 @@ def tools():
 
 def test_hopper_gets_the_other_ptxas_and_the_rest_its_own(in_fork):
     own, other = tools()
-    assert own.version == "12.8" and other.version != "12.8"
+    assert own.version == OWN and other.version != OWN
     assert in_fork(lambda: assembled_by(targets.SM_80)) == own.version
     assert in_fork(lambda: assembled_by(targets.SM_90)) == other.version
 
 
 def test_a_chosen_ptxas_is_kept(in_fork, monkeypatch):
     monkeypatch.setenv("TRITON_PTXAS_PATH", tools()[0].path)
-    assert in_fork(lambda: assembled_by(targets.SM_90)) == "12.8"
+    assert in_fork(lambda: assembled_by(targets.SM_90)) == OWN
 
 
 def test_what_the_old_one_made_is_not_taken_from_the_cache(in_fork):
@@ -84,11 +88,11 @@ def test_a_driver_too_old_for_the_other_ptxas_is_told(in_fork, monkeypatch, newe
     def run():
         if newer:
             return assembled_by(targets.SM_90), compat.acted()
-        with pytest.warns(compat.CompatWarning, match="set TRITON_PTXAS_PATH to a ptxas 12.9"):
+        with pytest.warns(compat.CompatWarning, match=HINT):
             return assembled_by(targets.SM_90), compat.acted()
 
     version, acted = in_fork(run)
-    assert (version != "12.8") is newer and ("hopper_ptxas" in acted) is newer
+    assert (version != OWN) is newer and ("hopper_ptxas" in acted) is newer
 
 
 def test_without_the_other_ptxas_it_is_told(in_fork, monkeypatch):
@@ -102,4 +106,4 @@ def test_without_the_other_ptxas_it_is_told(in_fork, monkeypatch):
         with pytest.warns(compat.CompatWarning, match="no other to take its place"):
             return assembled_by(targets.SM_90)
 
-    assert in_fork(run) == "12.8"
+    assert in_fork(run) == OWN

@@ -1,5 +1,7 @@
 """Internals under the names that they have on another Triton, meaning the same."""
 
+import collections
+
 import pytest
 import targets
 import torch
@@ -65,11 +67,42 @@ def test_a_hook_is_the_one_that_is_called(in_fork):
     assert in_fork(run) == (None, 1)
 
 
+def test_a_kernels_metadata_says_how_long_its_clusters_are(in_fork):
+    def run():
+        compat.install()
+        virtual_gpu.activate(targets.SM_80)
+        case.launch(torch.ones(50), case._clusters)
+        compat.uninstall()
+        return True
+
+    assert in_fork(run)
+
+
+@pytest.mark.triton(">=3.6")
+def test_a_kernel_that_torch_makes_of_a_workers_has_them_too(in_fork):
+    def run():
+        from triton.compiler import CompiledKernel
+
+        compat.install()
+        # One class for several kernels, past their own way to be made.
+        metadata = collections.namedtuple("KernelMetadata", ["name", "num_ctas"])
+        made = []
+        for num_ctas in (1, 2):
+            kernel = CompiledKernel.__new__(CompiledKernel)
+            vars(kernel).update(metadata=metadata("k", num_ctas), module=None)
+            made.append(kernel)
+        found = [kernel.metadata.cluster_dims for kernel in made]
+        compat.uninstall()
+        return found, hasattr(CompiledKernel, "metadata"), made[0].metadata.name
+
+    assert in_fork(run) == ([(1, 1, 1), (2, 1, 1)], False, "k")
+
+
 def test_bare_they_are_where_the_records_say(in_fork):
     def run():
         virtual_gpu.activate(targets.SM_80)
         found = []
-        for ask in (case._key, case._folder, case._hooks):
+        for ask in (case._key, case._folder, case._hooks, case._clusters):
             try:
                 case.launch(torch.ones(50), ask)
                 found.append(True)
@@ -78,4 +111,6 @@ def test_bare_they_are_where_the_records_say(in_fork):
         return found
 
     has_key = in_window(">=3.0,<3.5", VERSION)
-    assert in_fork(run) == [has_key, *[in_window("<3.4", VERSION)] * 2]
+    assert in_fork(run) == [
+        has_key, *[in_window("<3.4", VERSION)] * 2, in_window("<3.6", VERSION),
+    ]  # fmt: skip

@@ -5,8 +5,8 @@
 
 A torch is an interpreter that has it, a Triton a folder that comes first on PYTHONPATH. Each pair has its own store,
 OUT/TORCH-TRITON.db: bare, and shimmed where that is red (--both: always). Called again it goes on with what has no
-verdict yet. `right` is what the lane emulate said of the same programs, written by that torch and compiled by that
-Triton: from the stores of inductor_replay.py.
+verdict yet. grid.md says the same as table.md, shorter, and docs/inductor.md has it. `right` is what the lane emulate
+said of the same programs, written by that torch and compiled by that Triton: from the stores of inductor_replay.py.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def main() -> int:
                 _try(options, store, mode, Path(torch[1]), triton[1])
     text = table(options.out, options.replayed, options.programs.split(","), issues.load())
     (options.out / "table.md").write_text(text, "utf-8")
+    (options.out / "grid.md").write_text(grid(options.out), "utf-8")
     print(text)
     return 0
 
@@ -144,6 +145,52 @@ def table(out: Path, replayed: Path | None, programs: Sequence[str], known: Sequ
     for key in sorted(told, key=lambda one: (versions.base(one[0]), versions.base(one[1]), one[2])):
         lines.append(f"| {' | '.join([*key, *told[key]])} |")
     return "\n".join(lines) + "\n"
+
+
+def grid(out: Path) -> str:
+    """Torch by Triton: how a pair works, then what is in the way of those that do not as they are."""
+    cells: dict[tuple[str, str], str] = {}
+    reasons: dict[tuple[str, str, str, str], list[str]] = {}
+    for path in sorted(out.glob("*.db"), key=lambda one: _release(one.stem.partition("-")[2])):
+        torch, _, triton = path.stem.partition("-")
+        found = records(path)
+        red = {mode: [one for one in found if one.mode == mode and one.red] for mode in MODES}
+        if not any(one.mode == "bare" for one in found):
+            continue
+        healed = not red["shimmed"] and any(one.mode == "shimmed" for one in found)
+        cells[torch, triton] = "no" if red["bare"] else "bare"
+        if red["bare"]:
+            cells[torch, triton] = "shimmed" if healed else "no"
+            shims = ", ".join(sorted({f"`{need.shim}`" for need in pairs.needs(torch, triton)}))
+            left = "; ".join(_causes(red["shimmed"]))
+            key = (torch, "; ".join(_causes(red["bare"])), shims if healed else "", left)
+            reasons.setdefault(key, []).append(triton)
+    tritons = sorted({triton for _, triton in cells}, key=_release)
+    torches = sorted({torch for torch, _ in cells}, key=_release)
+    lines = [f"| torch | {' | '.join(tritons)} |", "| --- |" + " --- |" * len(tritons)]
+    for torch in torches:
+        row = [cells.get((torch, triton), "") for triton in tritons]
+        lines.append(f"| {torch} | {' | '.join(row)} |")
+    lines += ["", "| torch | Triton | in the way, bare | healed by | in the way, shimmed |"]
+    lines += ["| --- | --- | --- | --- | --- |"]
+    in_order = sorted(reasons.items(), key=lambda one: (_release(one[0][0]), _release(one[1][0])))
+    for key, found in in_order:
+        torch, *told = key
+        lines.append(f"| {' | '.join([torch, ', '.join(found), *told])} |")
+    return "\n".join(lines) + "\n"
+
+
+def _release(text: str) -> versions.Version:
+    return versions.base(text)
+
+
+def _causes(red: Sequence[Record]) -> list[str]:
+    """The first sentence of each; torch's advice and the file of an import left out."""
+    found = set()
+    for one in red:
+        text = one.fingerprint.partition(". ")[0].partition(" (compiler")[0]
+        found.add(text.partition(": Set TORCH")[0].rstrip(":")[:100].replace("|", "\\|"))
+    return [f"`{one}`" for one in sorted(found)]
 
 
 def _right(found: Mapping[Cell, Record], torch: str, mode: str, programs: Sequence[str]) -> str:

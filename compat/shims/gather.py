@@ -1,0 +1,48 @@
+"""`tl.gather` and the method `gather` of a tensor, on Triton before 3.3, which have neither.
+
+It is built of a comparison with every place along the axis (`compat/gathering.py`).
+
+Cost: as many elements as the result has times the length of the axis, where Triton 3.3 moves each element once: little
+for a row of 16, much for a tile of 64 × 64. A library that asks `hasattr(tl, "gather")` takes its path with one;
+`install(exclude=["gather"])` leaves it the other.
+"""
+
+import functools
+import re
+
+from ..acts import note_acted
+from ..code_generator import key_with_revision, revision_of, source_says
+from ..record import Patches, Shim
+from ..tracing import builtin
+
+_SAID = re.compile(r"\bgather\b")
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: module 'triton.language' has no attribute 'gather'. Window: Triton < 3.3, every target.
+    # Link: triton-lang/triton#5479. Breakpoint: Triton 3.3 has it.
+    import triton.language as tl
+
+    from .. import gathering
+
+    @functools.wraps(gathering.gather)
+    def gather(src, index, axis, _builder=None, _generator=None):
+        note_acted(SHIM.name)
+        return gathering.gather(src, index, axis, _builder=_builder, _generator=_generator)
+
+    for owner in (tl, tl.core, tl.core.tensor):
+        patches.set(owner, "gather", builtin(gather))
+    key_with_revision(
+        patches, source_says(_SAID), functools.partial(revision_of, gathering.__file__)
+    )
+
+
+SHIM = Shim(
+    name="gather",
+    issue="triton-5479",
+    window="<3.3",
+    symptom="module 'triton.language' has no attribute 'gather'",
+    link="https://github.com/triton-lang/triton/pull/5479",
+    delete_when="no column before Triton 3.3 is left",
+    apply=apply,
+)
