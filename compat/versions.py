@@ -1,5 +1,6 @@
 """Which Triton is this, and is it inside a window? The one place where versions are compared."""
 
+import functools
 import sys
 from typing import TYPE_CHECKING, Optional, Tuple
 
@@ -20,6 +21,11 @@ DISTRIBUTIONS = (
 )
 
 
+# A matrix asks the same of ten thousands of cells.
+_asked = functools.lru_cache(maxsize=4096)
+
+
+@_asked
 def base_version(text: str) -> "Version":
     """The release that a version string belongs to: ``3.8.0a0+git1234`` and ``3.8.0.dev1`` are decided as 3.8.0."""
     from packaging.version import Version
@@ -27,6 +33,7 @@ def base_version(text: str) -> "Version":
     return Version(Version(text).base_version)
 
 
+@_asked
 def in_window(window: str, version: str) -> bool:
     """Whether `version` is inside the specifier `window` (``>=3.0,<3.3``). Nightlies count as their base version.
 

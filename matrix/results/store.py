@@ -275,11 +275,13 @@ class Store:
             raise UsageError(f"{self.path} has no run {run}. `crosswarp runs` lists what it holds.")
         raise StoreError(f"{self.path} holds no run yet. Run `crosswarp run` first.")
 
-    def records(self, run: int) -> list[Record]:
+    def records(self, run: int, column: str | None = None) -> list[Record]:
+        """The cells of a run, or of one column of it, in the order in which they were stored."""
         sessions = self.sessions(run)
         with self._plain_errors():
             found = self._db.execute(
-                "SELECT * FROM cells WHERE run = ? ORDER BY rowid", (run,)
+                'SELECT * FROM cells WHERE run = ? AND (? IS NULL OR "column" = ?) ORDER BY rowid',
+                (run, column, column),
             ).fetchall()
             return [_record(row, sessions) for row in found]
 

@@ -8,6 +8,7 @@ lies, and the code that judges. What happens by chance is never taken from there
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -160,8 +161,8 @@ def take(
     for run, coordinates in sorted(wanted.items()):
         sources = store.taken(run)
         by_item: dict[str, list[Record]] = {}
-        for cell in store.records(run):
-            if cell.column == column and Coordinate.of(cell) in coordinates:
+        for cell in store.records(run, column):
+            if Coordinate.of(cell) in coordinates:
                 by_item.setdefault(cell.item, []).append(cell)
         for item, cells in by_item.items():
             asked = any(fnmatchcase(cells[0].case, glob) for glob in plan.cases)
@@ -238,16 +239,22 @@ def reach(path: Path, suite: Path | None, sources: Sequence[Path] = ()) -> list[
         if one in found or not one.is_file():
             continue
         found[one] = None
-        try:
-            tree = ast.parse(one.read_bytes())
-        except (SyntaxError, ValueError, RecursionError):
-            continue
+        text = one.read_bytes()
         for root in roots:
-            for names in _imported(tree, one, root):
+            for names in _imports(text, one, root):
                 left += _files(root.joinpath(*names))
                 # What a package does on import it does for each module of it.
                 left += [root.joinpath(*names[:end], "__init__.py") for end in range(1, len(names))]
     return list(found)
+
+
+# Each column asks anew, of a text that may have changed since.
+@functools.lru_cache(maxsize=None)
+def _imports(text: bytes, path: Path, root: Path) -> Sequence[Sequence[str]]:
+    try:
+        return list(_imported(ast.parse(text), path, root))
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
 
 
 def _imported(tree: ast.AST, path: Path, root: Path) -> Iterator[Sequence[str]]:

@@ -13,10 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
-from crosswarp.compat import launch
 from crosswarp.compat.isolate import die_with_parent, run_isolated
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell import forking, protocol
 from crosswarp.matrix.cell.suite import preloading, probe, specification, versions, warm
 from crosswarp.matrix.cell.suite.item import Item
 from crosswarp.matrix.cell.suite.stream import Stream
@@ -47,7 +46,7 @@ def main(arguments: List[str]) -> int:
     units = _units(spec)
     warm.warm(targets=spec["targets"].values())
     _warm()
-    launch.ready_to_fork()
+    forking.ready()
     return _work(units, spec)
 
 

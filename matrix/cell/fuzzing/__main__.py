@@ -13,9 +13,9 @@ import sys
 import tempfile
 from typing import Any, Dict, List
 
-from crosswarp.compat import launch
 from crosswarp.compat.isolate import die_with_parent
 from crosswarp.compat.versions import in_window
+from crosswarp.matrix.cell import forking
 from crosswarp.matrix.cell.suite import specification, versions, warm
 from crosswarp.matrix.cell.suite.verdict import of_harness, told
 from crosswarp.matrix.errors import SUITE_DONE, SUITE_SPEC, SUITE_WRONG_VERSIONS
@@ -52,7 +52,7 @@ def main(arguments: List[str]) -> int:
         }
         warm.warm(targets=compiles.values())
         _warm(compiles, folder)
-        launch.ready_to_fork()
+        forking.ready()
         _tell(out, {"versions": found, "targets": sorted(compiles)})
         for line in sys.stdin:
             _tell(out, _answer(json.loads(line), targets, folder, spec))

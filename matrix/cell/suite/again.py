@@ -20,13 +20,13 @@ def main(arguments: List[str]) -> int:
     import torch
 
     torch.set_num_threads(1)
-    from crosswarp.compat import launch
+    from crosswarp.matrix.cell import forking
 
     from .plan import shared_plan
     from .warm import warm
 
     warm(targets=spec["targets"].values())
-    launch.ready_to_fork()
+    forking.ready()
     stream = Stream(spec["records"])
     for lane in arguments[1:]:
         for item in shared_plan(spec, lane).items[specification.done(spec, lane) :]:

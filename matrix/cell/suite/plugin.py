@@ -28,7 +28,7 @@ def pytest_generate_tests(metafunc):
     import torch
 
     torch.set_num_threads(1)
-    from crosswarp.compat import launch
+    from crosswarp.matrix.cell import forking
 
     from . import preloading, prepared
     from .plan import shared_plan
@@ -41,7 +41,7 @@ def pytest_generate_tests(metafunc):
 
     items, preload = shared_plan(spec, lane)
     preloading.load(preload)
-    launch.ready_to_fork()
+    forking.ready()
     prepared.expect(items)
     metafunc.parametrize("item", items, ids=[item.id for item in items])
 

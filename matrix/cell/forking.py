@@ -1,0 +1,57 @@
+"""What a process does once before it forks for each of many cells.
+
+A fork copies a table entry for each page that the process has written to, and the child's end drops them: with torch
+and Triton imported some 50,000 of 4 KiB. In huge pages there are a hundred; of those that the child writes to, the
+kernel makes small ones again. Fork and end of an empty child: 16.5 ms with small pages, 4.5 with huge ones (Triton
+3.2.0, torch 2.6.0, Linux 6.18, two busy cores, 2026-11-23).
+"""
+
+import ctypes
+import os
+import re
+import sys
+from typing import Iterator, Tuple
+
+from crosswarp.compat import launch
+
+HUGE = 1 << 21
+# From address to address, readable and writable, private, of no file.
+_WRITTEN = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw.p 0+ 00:00 0 *(\[heap\]|\[anon.*)?$")
+# Linux 6.1 and later; MADV_COLLAPSE in its include/uapi/asm-generic/mman-common.h.
+_COLLAPSE = 25
+
+
+def ready() -> None:
+    """Look around for the children, and put what they share into huge pages where the system can."""
+    launch.ready_to_fork()
+    if sys.platform == "linux":
+        huge_pages()
+
+
+def huge_pages() -> int:
+    """Put the memory of this process that no file is behind into huge pages, 2.7 ms a MB.
+
+    Returns:
+        How many bytes are in huge pages now; 0 where the kernel cannot, which is older than 6.1.
+    """
+    done = 0
+    try:
+        advise = ctypes.CDLL(None).madvise
+        for first, last in list(_written()):
+            whole = -(-first // HUGE) * HUGE, last // HUGE * HUGE
+            if whole[0] < whole[1]:
+                size = whole[1] - whole[0]
+                # What it says no to stays as it is.
+                failed = advise(ctypes.c_void_p(whole[0]), ctypes.c_size_t(size), _COLLAPSE)
+                done += 0 if failed else size
+    except (OSError, AttributeError, ValueError):
+        pass
+    return done
+
+
+def _written() -> Iterator[Tuple[int, int]]:
+    with open(f"/proc/{os.getpid()}/maps", encoding="ascii", errors="replace") as maps:
+        for line in maps:
+            found = _WRITTEN.match(line.rstrip("\n"))
+            if found is not None:
+                yield int(found[1], 16), int(found[2], 16)

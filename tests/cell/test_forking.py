@@ -1,0 +1,61 @@
+"""What a process shares with the many children that it forks is put into huge pages, and is what it was."""
+
+import ctypes
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from crosswarp.compat import launch
+from crosswarp.compat.isolate import run_isolated
+from crosswarp.matrix.cell import forking
+
+SIZE = 16 << 20
+
+
+def huge_kb():
+    return int(re.search(r"AnonHugePages: +(\d+) kB", Path("/proc/self/smaps_rollup").read_text())[1])  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pages are asked of Linux")
+def test_memory_is_what_it_was_and_a_child_has_its_own(in_fork):
+    def run():
+        mine = bytearray(os.urandom(1 << 10) * (SIZE >> 10))
+        before = bytes(mine), huge_kb()
+        done = forking.huge_pages()
+        same = bytes(mine) == before[0]
+
+        def child(send):
+            mine[:: 1 << 12] = b"\0" * (SIZE >> 12)
+            return mine.count(0)
+
+        zeros = run_isolated(child, time_limit=60).value
+        told = zeros >= SIZE >> 12, bytes(mine) == before[0]
+        return done, huge_kb() - before[1], same, told
+
+    done, kb, same, told = in_fork(run)
+    assert same and told == (True, True)
+    release = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
+    if release >= (6, 1):
+        assert done >= SIZE // 2 and kb >= SIZE // 2 >> 10
+
+
+def test_where_the_kernel_cannot_nothing_is_said(monkeypatch):
+    class Old:
+        def madvise(self, *arguments):
+            return -1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Old())
+    assert forking.huge_pages() == 0
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    assert forking.huge_pages() == 0
+
+
+def test_kernels_are_looked_for_before_the_fork_too(monkeypatch):
+    called = []
+    monkeypatch.setattr(launch, "ready_to_fork", lambda: called.append("kernels"))
+    monkeypatch.setattr(forking, "huge_pages", lambda: called.append("pages"))
+    forking.ready()
+    assert called == ["kernels", "pages"]
