@@ -41,6 +41,18 @@ def test_the_first_of_two_equal_cells_is_kept(path, make_record):
         assert [record.outcome for record in store.records(run)] == ["crash"]
 
 
+def test_the_cells_of_one_column(path, make_record):
+    with Store(path) as store:
+        run, other = store.begin([], {}), store.begin([], {})
+        columns = ("triton-3.2.0", "triton-3.1.0", "triton-3.2.0")
+        cells = [make_record(column=one, case=f"c{place}") for place, one in enumerate(columns)]
+        store.cells(run, cells)
+        store.cells(other, [make_record(column="triton-3.2.0", case="another run's")])
+        assert [one.case for one in store.records(run, "triton-3.2.0")] == ["c0", "c2"]
+        assert [one.case for one in store.records(run)] == ["c0", "c1", "c2"]
+        assert store.records(run, "none") == []
+
+
 def test_history(path):
     with Store(path) as store:
         first, second = store.begin(["a"], {}), store.begin(["b"], {})

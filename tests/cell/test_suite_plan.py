@@ -1,6 +1,7 @@
 """The plan of a suite that has bad modules beside good ones: each costs itself alone, and is told with its field."""
 
 import json
+import os
 import textwrap
 
 import pytest
@@ -122,3 +123,35 @@ def test_what_the_host_names_is_planned_and_no_module_asked(tmp_path, suite, mon
     )  # fmt: skip
     assert items == [plan.Item("sm_90", "compile", "bare", "good", "a/b", guarded=True)]
     assert [(event["event"], event["planned"]) for event in events] == [("session", 9)]
+
+
+@pytest.mark.parametrize("ill", ["leaves", "raises", "is malformed"])
+def test_of_our_own_kernels_asked_together_one_that_is_ill_costs_itself_alone(
+    tmp_path, monkeypatch, ill
+):
+    monkeypatch.setattr(plan, "targets", lambda *a: {"sm_90": ""})
+    load, alone = plan.kernels.load, []
+
+    def loaded(suite, name):
+        if name != "rope":
+            return load(suite, name)
+        if ill == "leaves":
+            os._exit(3)
+        if ill == "raises":
+            raise ValueError("at import")
+        return None
+
+    monkeypatch.setattr(plan.kernels, "load", loaded)
+    ask = plan._cases
+
+    def counted(spec, lane, name):
+        alone.append(name)
+        return ask(spec, lane, name)
+
+    monkeypatch.setattr(plan, "_cases", counted)
+    names = ["layer_norm", "rope", "softmax"]
+    items, _ = planned(tmp_path, None, "compile", kernels=names)
+    assert [item.case for item in items if item.kernel == "rope"] == ["import"]
+    assert {item.kernel for item in items if item.broken is None} == {"layer_norm", "softmax"}
+    # What came before it was told, and a child that has ended tells nothing of what comes after.
+    assert alone == (["rope", "softmax"] if ill == "leaves" else ["rope"])

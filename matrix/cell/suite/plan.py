@@ -4,6 +4,7 @@ Both questions run strangers' code (a kernel's module, the compiler), so both ar
 worker asks and writes the plan beside the records; the others wait for it.
 """
 
+import contextlib
 import fcntl
 import fnmatch
 import json
@@ -83,8 +84,10 @@ def _make(spec: Dict[str, Any], lane: str) -> Planned:
     on = targets(spec, lane, found["triton"], stream)
     items: List[Item] = []
     preload: List[str] = []
-    for name in kernels.names(spec.get("suite"), spec["kernels"]):
-        loaded, imported = _cases(spec, lane, name)
+    names = kernels.names(spec.get("suite"), spec["kernels"])
+    told_together = {} if spec.get("suite") else _together(spec, lane, names)
+    for name in names:
+        loaded, imported = told_together.get(name) or _cases(spec, lane, name)
         preload += imported
         if isinstance(loaded, Verdict) and lane == spec["lanes"][0]:
             # Told at once: its cells come when their turn does.
@@ -197,20 +200,49 @@ def _is_answer(value: Any) -> bool:
     )
 
 
-def _cases(spec: Dict[str, Any], lane: str, name: str) -> Tuple[Any, List[str]]:
-    """Ids and target globs of the module's cases in this lane, or the verdict on its import; and what of its imports
-    the workers may try to do before they fork."""
+def _answer(spec: Dict[str, Any], lane: str, name: str) -> Tuple[List[str], List[Any], List[str]]:
+    """What is wrong with a module, its cases with the globs of their targets, and what it imported."""
     # A GPU's driver does not survive a fork, and a library's ops have a list of their own.
     watched = spec.get("suite") and not spec.get("libraries") and lane != "device"
+    watch = preloading.Watch()
+    kernel = kernels.load(spec.get("suite"), name)
+    imported = watch.found([spec["suite"]]) if watched else []
+    library = bool(spec.get("libraries"))
+    wrong = kernel_check.problems(kernel, may_be_empty=library, name="" if library else name)
+    return (wrong, [], []) if wrong else ([], kernel_check.cases_in(kernel, lane), imported)
+
+
+def _together(
+    spec: Dict[str, Any], lane: str, names: Sequence[str]
+) -> Dict[str, Tuple[Any, List[str]]]:
+    """Of crosswarp's own modules, asked in one child, those of which nothing is wrong; the others are asked alone."""
+    found: Dict[str, Tuple[Any, List[str]]] = {}
 
     def ask(send):
         probe.prepare_import(lane, spec)
-        watch = preloading.Watch()
-        kernel = kernels.load(spec.get("suite"), name)
-        imported = watch.found([spec["suite"]]) if watched else []
-        library = bool(spec.get("libraries"))
-        wrong = kernel_check.problems(kernel, may_be_empty=library, name="" if library else name)
-        return (wrong, [], []) if wrong else ([], kernel_check.cases_in(kernel, lane), imported)
+        for name in names:
+            with contextlib.suppress(Exception):
+                send((name, _answer(spec, lane, name)))
+
+    def heard(message: Any) -> None:
+        name, told = message
+        if not told[0]:
+            found[name] = (told[1], told[2])
+
+    limit = min(IMPORT_SECONDS, spec["time_limit"])
+    run_isolated(
+        ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"), on_message=heard
+    )
+    return found
+
+
+def _cases(spec: Dict[str, Any], lane: str, name: str) -> Tuple[Any, List[str]]:
+    """Ids and target globs of the module's cases in this lane, or the verdict on its import; and what of its imports
+    the workers may try to do before they fork."""
+
+    def ask(send):
+        probe.prepare_import(lane, spec)
+        return _answer(spec, lane, name)
 
     limit = min(IMPORT_SECONDS, spec["time_limit"])
     outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"))

@@ -39,6 +39,8 @@ def pytest_generate_tests(metafunc):
     # The lane compile compares nothing.
     warm(spec.get("preload"), references=lane != "compile", targets=spec["targets"].values())
 
+    # To plan is to fork, too.
+    forking.huge_pages()
     items, preload = shared_plan(spec, lane)
     preloading.load(preload)
     forking.ready()
