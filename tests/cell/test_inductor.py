@@ -28,6 +28,8 @@ def test_a_program_is_written_undone_and_compiled(in_fork, tmp_path):
         pretending.pretend(targets.SM_80, patches)
         done = compiling.run(programs.load()["softmax"])
         record = writing.write(tmp_path / "a-torch", "softmax", "sm_80", done)
+        name = "rotary_embedding"
+        both = writing.write(tmp_path / "b-torch", name, "sm_80", compiling.run(programs.load()[name]))  # fmt: skip
         try:
             # What is computed by nobody's kernel.
             compiling.run(Program("nothing", lambda: (lambda x: x.view(-1), [torch.ones(4)])))
@@ -38,13 +40,16 @@ def test_a_program_is_written_undone_and_compiled(in_fork, tmp_path):
         after = (torch.cuda.is_available, torch.cuda.get_device_properties)
         told = {"torch": torch.__version__, "targets": {}, "digest": ""}
         (tmp_path / "a-torch" / writing.HARVEST).write_text(json.dumps(told))
-        return record, nothing, before == after
+        return record, both, nothing, before == after
 
-    record, nothing, undone = in_fork(run)
+    record, both, nothing, undone = in_fork(run)
     assert (nothing, undone) == ("inductor wrote no Triton kernel for nothing", True)
     # Forward and backward.
     assert [graph["lack"] for graph in record["graphs"]] == ["", ""]
     assert [len(graph["steps"]) for graph in record["graphs"]] == [1, 1]
+    # Its two kernels have one name (torch 2.3 to 2.8), and each graph launches its own.
+    steps = [step["kernel"] for graph in both["graphs"] for step in graph["steps"]]
+    assert steps == [kernel["id"] for kernel in both["kernels"]] and len(steps) == 2
     first = record["kernels"][0]
     assert first["signature"]["in_ptr0"] == "*bf16" and "in_ptr0" in first["divisible"]
     assert record["graphs"][0]["steps"][0]["grids"][0] == [6, 1, 1]

@@ -6,7 +6,7 @@ between cannot be repeated from a record; why is told, and the launches are kept
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import torch
 
@@ -29,7 +29,7 @@ class Recorded:
     Attributes:
         buffers: bytes of each; the first ones are the inputs that are tensors, in order.
         inputs: of the graph, by place: the buffer, or None.
-        steps: ``{"kernel", "arguments", "grids"}`` or ``{"product", "arguments", "named"}``.
+        steps: ``{"kernel", "arguments", "grids"}``, the kernel by its source, or ``{"product", "arguments", "named"}``.
         outputs: of the graph.
         lack: why it cannot be repeated as a whole; empty where it can.
     """
@@ -42,7 +42,11 @@ class Recorded:
 
 
 def record(graph: Graph, tuners: Dict[str, Any]) -> Recorded:
-    """Run the wrapper of `graph`; `tuners` are the kernels that it calls, by name. Never raises for what it does."""
+    """Run the wrapper of `graph`; never raises for what it does.
+
+    Args:
+        tuners: of the kernels that it calls, by their source: two graphs of a program may have kernels of one name.
+    """
     recorder = _Recorder(tuners)
     if not graph.code or not graph.inputs:
         recorder.found.lack = "its graph was not called"
@@ -83,7 +87,7 @@ class _Recorder:
         try:
             asynchronous = _asynchronous()
             patches.set(
-                asynchronous, "triton", lambda *args, **kwargs: _Kernel(self, _name(args, kwargs))
+                asynchronous, "triton", lambda *args, **kwargs: _Kernel(self, *_asked(args, kwargs))
             )
             space: Dict[str, Any] = {"__name__": "crosswarp_wrapper", "__file__": "wrapper.py"}
             exec(compile(code, "wrapper.py", "exec", dont_inherit=True), space)
@@ -122,15 +126,15 @@ class _Recorder:
             "offset": value.storage_offset(), "dtype": str(value.dtype).rpartition(".")[2],
         }  # fmt: skip
 
-    def launched(self, name: str, args: Sequence[Any], grid: Any) -> None:
-        tuner = self._tuners.get(name)
+    def launched(self, name: str, source: str, args: Sequence[Any], grid: Any) -> None:
+        tuner = self._tuners.get(source)
         if tuner is None:
             self.lacks(f"{name} is not known")
             return
         names = [one for one in tuner.fn.arg_names]
         grids = [_grid(tuner, config, names, args, grid) for config in tuner.configs]
         arguments = [self._argument(one) for one in args[: _own_arguments(tuner, len(args))]]
-        self.found.steps.append({"kernel": name, "arguments": arguments, "grids": grids})
+        self.found.steps.append({"kernel": source, "arguments": arguments, "grids": grids})
 
     def multiplied(self, name: str, args: Sequence[Any], named: Dict[str, Any]) -> None:
         self.found.steps.append(
@@ -148,11 +152,11 @@ class _Recorder:
 class _Kernel:
     """Stands for a kernel in a wrapper."""
 
-    def __init__(self, recorder: _Recorder, name: str) -> None:
-        self._recorder, self._name = recorder, name
+    def __init__(self, recorder: _Recorder, name: str, source: str) -> None:
+        self._recorder, self._name, self._source = recorder, name, source
 
     def run(self, *args: Any, grid: Any = None, stream: Any = None, **kwargs: Any) -> None:
-        self._recorder.launched(self._name, args, grid)
+        self._recorder.launched(self._name, self._source, args, grid)
 
 
 class _Products:
@@ -188,9 +192,11 @@ class _Lacking:
         return self._own(*args, **kwargs)
 
 
-def _name(args: Sequence[Any], kwargs: Dict[str, Any]) -> str:
+def _asked(args: Sequence[Any], kwargs: Dict[str, Any]) -> Tuple[str, str]:
+    """Name and source of a kernel."""
     # The method is called as a plain function: the first is the compiler itself.
-    return kwargs["kernel_name"] if "kernel_name" in kwargs else args[1]
+    given = {**dict(zip(("kernel_name", "source_code"), args[1:])), **kwargs}
+    return given["kernel_name"], given["source_code"]
 
 
 def _asynchronous() -> Any:

@@ -46,12 +46,13 @@ def write(folder: Path, program: str, target: str, done: Compiled) -> Dict[str, 
     named: Dict[str, str] = {}
     for place, written in enumerate(done.kernels):
         name = f"{_short(written.name)}_{place}"
-        named.setdefault(written.name, name)
+        # By its source: two graphs may have kernels of one name.
+        named.setdefault(written.source, name)
         (home / f"{name}.txt").write_text(written.source, "utf-8")
         (home / f"{name}.py").write_text(standalone.alone(written.source, package), "utf-8")
         kernels.append({"id": name, **described(written)})
     tuners = {
-        one.name: one.tuner for one in done.kernels if one.tuner is not None and not one.choice
+        one.source: one.tuner for one in done.kernels if one.tuner is not None and not one.choice
     }
     recorded = [launches.record(graph, tuners) for graph in done.graphs]
     graphs = []
