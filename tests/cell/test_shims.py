@@ -86,8 +86,11 @@ def test_warps_are_clamped_on_wavefronts_of_64_only(in_fork):
 
 
 def tritons_attributes():
-    """(owner, name) -> value, for every module of Triton and every class in one."""
+    """(owner, name) -> value, for every module of Triton and every class in one, and for its backends."""
     found = {}
+    # Their modules are registered nowhere else.
+    for backend in getattr(sys.modules.get("triton.backends"), "backends", {}).values():
+        found.update({(backend.compiler, name): v for name, v in vars(backend.compiler).items()})
     for title, module in list(sys.modules.items()):
         if title.partition(".")[0] != "triton":
             continue
