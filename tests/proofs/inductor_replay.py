@@ -8,7 +8,7 @@ WORK is a work folder of `crosswarp inductor`: what the torches wrote lies in WO
 what comes before everything else on PYTHONPATH for it (nothing, `native=`, is the Triton that is installed). Each runs
 through `crosswarp run --suite --here`: bare, and shimmed what is red there; the lane compile on all targets and the
 lane emulate on one. Its store is OUT/TRITON.db. Called again it goes on with what has no verdict yet, so that a
-deadline cuts off nothing but time.
+deadline cuts off nothing but time. One run at a time for a WORK: each makes WORK/inductor/suite anew.
 """
 
 from __future__ import annotations
