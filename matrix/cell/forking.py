@@ -9,7 +9,6 @@ kernel makes small ones again. Fork and end of an empty child: 16.5 ms with smal
 import ctypes
 import os
 import re
-import sys
 from typing import Iterator, Tuple
 
 from crosswarp.compat import launch
@@ -24,15 +23,14 @@ _COLLAPSE = 25
 def ready() -> None:
     """Look around for the children, and put what they share into huge pages where the system can."""
     launch.ready_to_fork()
-    if sys.platform == "linux":
-        huge_pages()
+    huge_pages()
 
 
 def huge_pages() -> int:
     """Put the memory of this process that no file is behind into huge pages, 2.7 ms a MB.
 
     Returns:
-        How many bytes are in huge pages now; 0 where the kernel cannot, which is older than 6.1.
+        How many bytes are in huge pages now; 0 where it cannot: another system, or Linux before 6.1.
     """
     done = 0
     try:

@@ -1,6 +1,9 @@
 """Each test runs in a forked child: a Triton that was patched, or a driver that was set, is gone with it."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +51,19 @@ def in_fork(tmp_path, monkeypatch):
         return outcome.value
 
     return call
+
+
+@pytest.fixture
+def interpreted():
+    """Run code in a process of its own, for TRITON_INTERPRET must be set before Triton is imported; its first line."""
+
+    def run(code):
+        found = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parent,
+            env=dict(os.environ, TRITON_INTERPRET="1"),
+        )  # fmt: skip
+        if found.returncode:
+            pytest.fail(found.stderr, pytrace=False)
+        return found.stdout.split("\n")[0]
+
+    return run

@@ -1,10 +1,5 @@
 """tl.gather where Triton has none: elements come out as they went in, and what does not fit says so."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import gather_kernels as kernels
 import pytest
 import targets
@@ -102,8 +97,7 @@ def test_what_gathers_nothing_keeps_its_key(in_fork):
     assert in_fork(lambda: key(True)) == in_fork(lambda: key(False))
 
 
-def test_the_interpreter_does_as_well():
-    """In a process of its own: TRITON_INTERPRET must be set before Triton is imported."""
+def test_the_interpreter_does_as_well(interpreted):
     code = (
         "import torch, gather_kernels as kernels\n"
         "from crosswarp import compat\n"
@@ -113,12 +107,5 @@ def test_the_interpreter_does_as_well():
         "kernels.of_one_dimension[(1,)](x, index, y, FROM=4, TO=8)\n"
         "print(y.tolist(), 'gather' in compat.acted())\n"
     )
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parent,
-        env=dict(os.environ, TRITON_INTERPRET="1", OMP_NUM_THREADS="1"),
-    )
     expected = "[9.0, -0.0, -0.0, 7.0, 5.0, 5.0, -0.0, 9.0] True"
-    assert found.stdout.split("\n")[0] == expected, found.stderr
+    assert interpreted(code) == expected

@@ -1,10 +1,5 @@
 """A number beside a small integer has its type, as in PyTorch; what it does not concern keeps its key."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import small_integer_kernels as kernels
 import targets
@@ -91,8 +86,7 @@ def test_only_kernels_of_small_integers_are_compiled_anew(in_fork):
 
 
 @pytest.mark.triton("<3.2")
-def test_the_interpreter_does_as_well():
-    """In a process of its own: TRITON_INTERPRET must be set before Triton is imported."""
+def test_the_interpreter_does_as_well(interpreted):
     code = (
         "import torch, small_integer_kernels as kernels\n"
         "from crosswarp import compat\n"
@@ -102,11 +96,4 @@ def test_the_interpreter_does_as_well():
         "kernels.increment[(1,)](x, y, BLOCK=4)\n"
         "print(y.tolist(), compat.acted())\n"
     )
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parent,
-        env=dict(os.environ, TRITON_INTERPRET="1", OMP_NUM_THREADS="1"),
-    )
-    assert found.stdout.split("\n")[0] == f"[-128, 2, 5, 6] ['{SHIM}']", found.stderr
+    assert interpreted(code) == f"[-128, 2, 5, 6] ['{SHIM}']"
