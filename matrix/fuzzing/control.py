@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from . import memory, products
 from .builder import MOST_TURNS, TRIPS, Builder
 from .elementwise import tame
-from .values import Value, holds, limits
+from .values import LARGEST, Value, holds, limits
 
 # What one turn may add to a carried value.
 _STEPS = {"int32": 2**12, "float32": 2**12, "float16": 64, "int64": 2**12}
@@ -143,10 +143,15 @@ def _carried(builder: Builder, turns: int) -> list[Value]:
     choices = builder.choices
     carried: list[Value] = []
     started: set[str] = set()
+    start: Value | None = None
     for number in range(3):
         if number and not choices.chance(1, 2):
             break
-        start = builder.some(lambda value: value.dtype in _STEPS and len(value.shape) in (0, 1, 2))
+        # Two names that begin as one value, of which one hands the other on.
+        if start is None or not (choices.chance(1, 3) and builder.allowed("alias-start")):
+            start = builder.some(
+                lambda value: value.dtype in _STEPS and len(value.shape) in (0, 1, 2)
+            )
         if start is None:
             break
         if start.name in started and not builder.allowed("alias-start"):
@@ -176,11 +181,16 @@ def _update(builder: Builder, value: Value, carried: list[Value]) -> None:
     choices = builder.choices
     step = _STEPS[value.dtype]
     matrix = len(value.shape) == 2 and min(value.shape) >= 16 and max(value.shape) <= 64
-    kinds = [("add", 5), ("set", 3), ("alias", 3), ("select", 2), ("keep", 1), ("if", 1)]
+    aliases = 9 if "alias-start" in builder.tags else 3
+    kinds = [("add", 5), ("set", 3), ("alias", aliases), ("select", 2), ("keep", 1), ("if", 1)]
     if matrix and value.dtype in ("float32", "int32"):
         kinds.append(("dot", 12))
+    if len(value.shape) == 1 and value.dtype in ("float32", "int32"):
+        kinds.append(("row-sum", 6))
     kind = choices.weighted(kinds)
     if kind == "dot" and products.dot(builder, into=value, most=step) is not None:
+        return
+    if kind == "row-sum" and _row_sum(builder, value, step):
         return
     if kind == "alias":
         others = [one for one in carried if one.name != value.name]
@@ -214,8 +224,26 @@ def _update(builder: Builder, value: Value, carried: list[Value]) -> None:
                 f"np.where({value.name} > {other.name}, {value.name}, {other.name})",
             )  # fmt: skip
         return
-    # "add", also where a product did not fit.
+    # "add", also where a product or the sum of rows did not fit.
     if other.most > step:
         other = tame(builder, other, 64)
     builder.assign(value, f"{value.name} + {other.name}")
     builder.tags.add("loop-add")
+
+
+def _row_sum(builder: Builder, value: Value, step: int) -> bool:
+    """The sum along a tile's rows, added: a sum of which each thread may keep a part until the loop ends."""
+    columns = builder.choices.one_of((16, 32, 64))
+    if value.size * columns > LARGEST or not builder.allowed("loop-row-sum"):
+        return False
+    tile = memory.load(builder, value.dtype, (*value.shape, columns))
+    if tile.most * columns > step:
+        tile = tame(builder, tile, step // columns)
+    builder.read(tile)
+    total = builder.let(
+        value.dtype, value.shape, (min(0, tile.low) * columns, max(0, tile.high) * columns),
+        f"tl.sum({tile.name}, 1)", f"np.sum({tile.name}, 1)", "reduce-sum",
+    )  # fmt: skip
+    builder.read(total)
+    builder.assign(value, f"{value.name} + {total.name}")
+    return True

@@ -18,6 +18,8 @@ from .judging import CRASH, NUMBERS, REFUSAL, RESOURCES, SLOW, Suspect
 # made, but for one program in UNRESTRICTED.
 SHAPES = (
     ("alias-start", NUMBERS, "triton-7200"),
+    ("loop-row-sum", NUMBERS, "triton-11836"),
+    ("loop-row-sum", CRASH, "triton-11682"),
     ("flip-outer", REFUSAL, "triton-6853"),
     ("dot-of-cast", CRASH, "triton-3435"),
     ("cast-float16", CRASH, "triton-3435"),
