@@ -62,6 +62,8 @@ class _Asked(threading.local):
 
 
 _keyed: List[_Keyed] = []
+# Of each shim that acts on what is made of TTGIR: whether it does, of TTIR or TTGIR as text.
+_behind_ttgir: List[Callable[[str], bool]] = []
 _asked = _Asked()
 
 
@@ -95,6 +97,17 @@ def key_with_revision(
     patches.set(ASTSource, "hash", hash_with_revision)
     _keyed.append(keyed)
     patches.on_undo(lambda: _keyed.remove(keyed))
+
+
+def acts_behind_ttgir(patches: Patches, changes: Callable[[str], bool]) -> None:
+    """Tell who keeps what a TTGIR becomes that the shim changes it still, of such IR as `changes` says."""
+    _behind_ttgir.append(changes)
+    patches.on_undo(lambda: _behind_ttgir.remove(changes))
+
+
+def changed_behind_ttgir(ir: str) -> bool:
+    """Whether a shim changes what is made of this TTGIR, which is then not what bare Triton makes of it."""
+    return any(changes(ir) for changes in _behind_ttgir)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,8 @@ depends on (its text with its locations, options, target, Triton's files, the se
 the shims leave with the same TTGIR takes it over.
 
 It is never the reverse: bare Triton takes nothing that was compiled with shims. Shims act on the front end and on
-passes that make TTGIR; `hopper_ptxas` chooses another assembler, which is in the back end's hash.
+passes that make TTGIR; `hopper_ptxas` chooses another assembler, which is in the back end's hash, and a shim that acts
+on what comes behind says of which kernels (`code_generator.acts_behind_ttgir`), which are compiled again.
 """
 
 import base64
@@ -20,7 +21,7 @@ import zlib
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping
 
-from crosswarp.compat import features
+from crosswarp.compat import code_generator, features
 from crosswarp.matrix.cell.virtual_gpu.launching import TAKEN
 
 _LAST_OF_SHIMS = "ttgir"
@@ -123,7 +124,10 @@ class _Remembered:
         with contextlib.suppress(Exception):
             self._before = {name: _plain(value) for name, value in metadata.items()}
             known = {name: text for name, text in self._before.items() if name not in _NOT_COMPARED}
-            key = json.dumps([self._identity, self._stages, known, str(module)], sort_keys=True)
+            text = str(module)
+            if code_generator.changed_behind_ttgir(text):
+                return
+            key = json.dumps([self._identity, self._stages, known, text], sort_keys=True)
             self._entry = self._folder / hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
             told = json.loads(zlib.decompress(self._entry.read_bytes()))
             found = {name: _read(value) for name, value in told["stages"].items()}

@@ -1,0 +1,71 @@
+"""Hand a kernel on with other IR than Triton made of it, where it is known to go wrong; every other is left as it was.
+
+The shims that do so say what to write instead. `pass_by_ir` leaves out a pass where that is enough.
+"""
+
+import functools
+import os
+import tempfile
+from typing import Any, Callable, Iterator, Optional
+
+from . import features
+from .acts import note_acted
+from .errors import say_once
+from .record import Patches
+
+
+def rewrite(patches: Patches, shim: str, rewritten: Callable[[str], Optional[str]]) -> None:
+    """Have NVIDIA's backend ask what to compile instead of a kernel's IR, as text before ``make_ttgir``.
+
+    Args:
+        patches: to be undone with the rest of the shim.
+        shim: its name, noted where a kernel is rewritten.
+        rewritten: the other text, or None to leave it.
+    """
+
+    def healed(make_ttgir: Callable) -> Callable:
+        @functools.wraps(make_ttgir)
+        def make_ttgir_of_another(mod: Any, *args: Any, **kwargs: Any) -> Any:
+            text = rewritten(str(mod))
+            if text is not None:
+                mod = _parsed(text, mod, shim)
+            return make_ttgir(mod, *args, **kwargs)
+
+        return make_ttgir_of_another
+
+    for backend in _nvidia():
+        patches.set(backend, "make_ttgir", staticmethod(healed(backend.make_ttgir)))
+
+
+def _nvidia() -> Iterator[Any]:
+    # Breakpoint: backends are plugins from Triton 3.0 on.
+    if features.has_backends():
+        import triton
+
+        yield triton.backends.backends["nvidia"].compiler
+    else:
+        from triton.compiler.backends.cuda import CUDABackend
+
+        yield CUDABackend
+
+
+def _parsed(text: str, mod: Any, shim: str) -> Any:
+    """`text` in the context of `mod`; `mod` itself, and a warning, where MLIR does not take it."""
+    import triton._C.libtriton as module
+
+    # Breakpoint: before Triton 3.0 `ir` is a part of `triton`.
+    ir = getattr(module, "ir", None) or module.triton.ir
+    with tempfile.TemporaryDirectory(prefix="crosswarp-") as folder:
+        path = os.path.join(folder, "kernel.mlir")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        try:
+            made = ir.parse_mlir_module(path, mod.context)
+        except RuntimeError as error:
+            say_once(
+                f"a kernel is compiled as it is, because what {shim} makes of it is refused: {error}"
+            )
+            return mod
+    made.context = mod.context
+    note_acted(shim)
+    return made

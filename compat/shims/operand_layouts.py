@@ -1,0 +1,164 @@
+"""Some matrix products of converted or computed operands are silently wrong on NVIDIA's GPUs before Triton 3.3.
+
+``tl.dot(tl.trans(x), w.to(tl.float16))`` with `w` of int8, the same in float32 with `w` of float16, and
+``tl.dot(tl.dot(a, b).to(tl.int8), v)``: the compiler lays both operands out by the narrowest type that one of them
+comes of, and what is transposed, or made by another product, is not read in that order.
+
+Such an operand is hidden behind an addition of zero, in float32; a product of int8 whose first operand another product
+made is computed in float16 and float32, which is exact for it, and made int32 again.
+
+Cost: a conversion and back for that operand, and for the product of int8 half of its speed. Every other kernel becomes
+what it was; those with a product are compiled once more, under a key of their own.
+"""
+
+import functools
+import re
+from typing import Dict, List, NamedTuple, Optional
+
+from .. import rewritten_ir
+from ..code_generator import key_with_revision, revision_of, source_says
+from ..record import Patches, Shim
+
+_DOTS = re.compile(r"\bdot\b")
+# In the IR: %9 = tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<64x32xf16> * tensor<32x16xf16> -> tensor<64x16xf32>
+_DOT = re.compile(
+    r"(?P<indent>\s*)(?P<made>%[\w]+) = tt\.dot (?P<a>%[\w#]+), (?P<b>%[\w#]+), (?P<c>%[\w#]+)(?P<options>.*?) : "
+    r"tensor<(?P<m>\d+)x(?P<k>\d+)x(?P<type>\w+)> \* tensor<\d+x(?P<n>\d+)x(?P<other>\w+)> -> "
+    r"tensor<\d+x\d+x(?P<sum>\w+)>"
+)
+_RESULT = re.compile(r"\s*(%\w+)(?::\d+)? = (?:\"?)([\w.]+)")
+_VALUE = re.compile(r"%[\w#]+")
+_TYPE = re.compile(r"tensor<(?:\d+x)+(?:!tt\.ptr<)?([a-z]\w*)")
+_ELEMENTWISE = re.compile(r"arith\.|math\.|tt\.(fp_to_fp|bitcast|extern_elementwise)\b")
+_BITS = re.compile(r"[a-z]+(\d+)")
+_FLOATS = ("f16", "bf16", "f32")
+# The longest sum of products of int8 that float32 holds exactly: 2 to the power of 24 by 127 times 127.
+_EXACT = 1024
+
+
+class _Origin(NamedTuple):
+    """What a value comes of, by operations on single elements."""
+
+    bits: int
+    turned: bool
+    product: bool
+
+
+_UNKNOWN = _Origin(64, False, False)
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: none; wrong numbers. Window: Triton < 3.3, NVIDIA's targets (of Hopper's: products under 64 rows).
+    # Link: triton-lang/triton#3580, #1949. Breakpoint: Triton 3.3 lays each operand out by itself.
+    rewritten_ir.rewrite(patches, SHIM.name, rewritten)
+    key_with_revision(patches, source_says(_DOTS), _revision, lambda ir: rewritten(ir) is not None)
+
+
+def rewritten(ir: str) -> Optional[str]:
+    """The IR of a kernel, as text, with such products written otherwise; None if it has none."""
+    origins: Dict[str, _Origin] = {}
+    lines: List[str] = []
+    count = 0
+    for line in ir.splitlines():
+        text = line.split(" loc(")[0]
+        dot = _DOT.match(text)
+        instead: List[str] = []
+        if dot:
+            instead = _instead(dot, origins, count)
+            count += bool(instead)
+        lines += instead or [line]
+        result = _RESULT.match(text)
+        if result:
+            origins[result[1]] = _origin(text, result[2], origins)
+    return "\n".join(lines) + "\n" if count else None
+
+
+def _origin(text: str, operation: str, origins: Dict[str, _Origin]) -> _Origin:
+    types = _TYPE.findall(text)
+    here = _bits(types[-1]) if types else 64
+    if operation == "tt.dot":
+        return _Origin(here, False, True)
+    before = [origins.get(name, _UNKNOWN) for name in _VALUE.findall(text)[1:]]
+    if operation == "tt.trans":
+        return _Origin(here, True, any(one.product for one in before))
+    if not _ELEMENTWISE.match(operation):
+        return _Origin(here, False, False)
+    return _Origin(
+        min([here, *(one.bits for one in before)]),
+        any(one.turned for one in before),
+        any(one.product for one in before),
+    )
+
+
+def _instead(dot: "re.Match[str]", origins: Dict[str, _Origin], count: int) -> List[str]:
+    """The lines of this product, written otherwise; none if it is right as it is."""
+    a, b = (origins.get(dot[name], _UNKNOWN) for name in "ab")
+    name, indent = f"%operand_layouts_{count}", dot["indent"]
+    if (dot["type"], dot["other"], dot["sum"]) == ("i8", "i8", "i32"):
+        return _by_halves(dot, name) if a.product and int(dot["k"]) <= _EXACT else []
+    bits = _bits(dot["type"])
+    if dot["type"] != dot["other"] or dot["type"] not in _FLOATS:
+        return []
+    for one, other, which in ((a, b, "b"), (b, a, "a")):
+        if one.turned and other.bits < bits:
+            shape = f"{dot['k']}x{dot['n']}" if which == "b" else f"{dot['m']}x{dot['k']}"
+            hidden = _hidden(dot[which], f"{name}_{which}", shape, dot["type"])
+            named = [f"{name}_{one}" if one == which else dot[one] for one in "ab"]
+            types = "tensor<" + dot[0].partition(" : tensor<")[2]
+            product = (
+                f"{dot['made']} = tt.dot {', '.join([*named, dot['c']])}{dot['options']} : {types}"
+            )
+            return [indent + line for line in (*hidden, product)]
+    return []
+
+
+def _hidden(value: str, name: str, shape: str, kind: str) -> List[str]:
+    """`value` plus zero, as `name`: exact but for the sign of a zero, and no conversion is seen behind it."""
+    wide, own = f"tensor<{shape}xf32>", f"tensor<{shape}x{kind}>"
+    zero = f"{name}_zero = arith.constant dense<0.000000e+00> : {wide}"
+    if kind == "f32":
+        return [zero, f"{name} = arith.addf {value}, {name}_zero : {wide}"]
+    return [
+        zero,
+        f"{name}_wide = arith.extf {value} : {own} to {wide}",
+        f"{name}_sum = arith.addf {name}_wide, {name}_zero : {wide}",
+        f"{name} = arith.truncf {name}_sum : {wide} to {own}",
+    ]
+
+
+def _by_halves(dot: "re.Match[str]", name: str) -> List[str]:
+    """A product of int8, in float16 with sums in float32."""
+    first, second = f"{dot['m']}x{dot['k']}", f"{dot['k']}x{dot['n']}"
+    made = f"{dot['m']}x{dot['n']}"
+    lines = [
+        f"{name}_a = arith.sitofp {dot['a']} : tensor<{first}xi8> to tensor<{first}xf16>",
+        f"{name}_h = arith.sitofp {dot['b']} : tensor<{second}xi8> to tensor<{second}xf16>",
+        *_hidden(f"{name}_h", f"{name}_b", second, "f16"),
+        f"{name}_c = arith.constant dense<0.000000e+00> : tensor<{made}xf32>",
+        f"{name}_d = tt.dot {name}_a, {name}_b, {name}_c{dot['options']} : "
+        f"tensor<{first}xf16> * tensor<{second}xf16> -> tensor<{made}xf32>",
+        f"{name}_i = arith.fptosi {name}_d : tensor<{made}xf32> to tensor<{made}xi32>",
+        f"{dot['made']} = arith.addi {name}_i, {dot['c']} : tensor<{made}xi32>",
+    ]
+    return [dot["indent"] + line for line in lines]
+
+
+def _bits(kind: str) -> int:
+    found = _BITS.match(kind)
+    return int(found[1]) if found else 64
+
+
+@functools.lru_cache(maxsize=None)
+def _revision() -> str:
+    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
+
+
+SHIM = Shim(
+    name="operand_layouts",
+    issue="triton-3580",
+    window="<3.3",
+    symptom="silent wrong numbers from a tl.dot of int8 that another made, or of a transposed and a converted operand",
+    link="https://github.com/triton-lang/triton/issues/3580",
+    delete_when="no column before Triton 3.3 is left",
+    apply=apply,
+)
