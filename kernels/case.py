@@ -9,6 +9,8 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Callable, Dict, FrozenSet, Mapping, Optional, Tuple
 
+from crosswarp.compat.features import backend_and_arch
+
 if TYPE_CHECKING:
     import torch
 
@@ -91,6 +93,16 @@ def max_shared_memory():
         return _shared_memory_of(getattr(driver, "active", driver).utils)
     except (AttributeError, RuntimeError):
         return 2**30
+
+
+def current_target():
+    """(backend, architecture) of what is launched on, such as ("cuda", 90); (None, None) in the interpreter."""
+    from triton.runtime import driver
+
+    try:
+        return backend_and_arch(getattr(driver, "active", driver).get_current_target())
+    except (AttributeError, RuntimeError):
+        return None, None
 
 
 @functools.lru_cache(maxsize=None)

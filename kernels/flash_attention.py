@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel, max_shared_memory
+from crosswarp.kernels.case import Case, Kernel, current_target, max_shared_memory
 
 LOG2_E = 1.4426950408889634
 
@@ -198,6 +198,9 @@ def _tile(dtype, descriptors):
     # products of fp32 are not for the matrix units: a larger tile is only more code
     if dtype == torch.float32:
         chosen = (32, 32, 4, 1)
+    elif max_shared_memory() < 100_000 and current_target()[0] == "cuda":
+        # Turing's 64 KB, which hold the queries as well
+        chosen = (64, 64, 4, 1)
     elif max_shared_memory() < 200_000:
         chosen = (128, 64, 8, 2)
     elif descriptors:

@@ -160,6 +160,13 @@ class _Arguments(tuple):
     arg_names: Sequence[str]
     named: Dict[str, Any]
 
+    @classmethod
+    def of(cls, tuner: Any, args: Sequence[Any], keywords: Dict[str, Any]) -> "_Arguments":
+        made = cls(args)
+        made.arg_names = tuner.arg_names
+        made.named = {**tuner.nargs, **keywords}
+        return made
+
     def __getitem__(self, key):
         if isinstance(key, int) and key >= len(self):
             key = self.arg_names[key]
@@ -182,7 +189,11 @@ class _Hook:
 
     def __call__(self, args, **how):
         held = vars(self.tuner)
-        args = held.get("_arguments", args)
+        if "_arguments" in held:
+            args = held["_arguments"]
+        elif how.get("reset_only"):
+            # The last configuration was dropped, and its arguments with it.
+            args = _Arguments.of(self.tuner, args, {})
         if how.get("reset_only"):
             # The last call after all configurations: keep no tensor alive.
             held.pop("_arguments", None)
@@ -201,9 +212,7 @@ def _bench_as_later(patches: Patches, autotuner: Any) -> None:
             setattr(tuner, name, _Hook(tuner, hook, {} if silent else {"exception": None}))
 
     def bench_as_later(self, *args, config, **meta):
-        self._arguments = _Arguments(args)
-        self._arguments.arg_names = self.arg_names
-        self._arguments.named = {**self.nargs, **meta, **config.kwargs}
+        self._arguments = _Arguments.of(self, args, {**meta, **config.kwargs})
         adapt(self, "pre_hook")
         adapt(self, "post_hook")
         own = vars(self).get("do_bench")

@@ -310,6 +310,21 @@ def test_a_failed_static_assert_drops_its_configuration(in_fork):
     assert in_fork(run) == 2
 
 
+def test_what_is_to_be_zeroed_is_where_the_last_configuration_was_dropped(in_fork):
+    """Once after tuning, with the arguments of a configuration that has ended in an error."""
+
+    def run():
+        compat.install()
+        virtual_gpu.activate(targets.SM_90)
+        tuner = tuned(small_kernels.asserts_a_small_block, (64, 128), reset_to_zero=["y"])
+        y = torch.ones(100)
+        launches.clear()
+        tuner[(1,)](torch.ones(100), y, 100)
+        return launches[-1].num_warps, float(y.sum())
+
+    assert in_fork(run) == (2, 0.0)
+
+
 def test_where_none_survives_the_error_is_tritons(in_fork):
     def run():
         compat.install()

@@ -12,6 +12,8 @@ import targets
 import torch
 
 from crosswarp import compat
+from crosswarp.compat import code_generator
+from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell import virtual_gpu
 from crosswarp.matrix.cell.suite import lowered, shimmed_cache
 from crosswarp.matrix.cell.virtual_gpu import launching
@@ -23,10 +25,14 @@ MARK = "// from memory"
 def compile_once(in_fork, tmp_path):
     """`compile_once("shimmed")`: what became of a loop that adds up sums of rows, which a shim may concern."""
 
-    def call(mode, kernel="plain", target=targets.SM_80, build="", only=None, **options):
+    def call(
+        mode, kernel="plain", target=targets.SM_80, build="", only=None, later=None, **options
+    ):
         def child():
             if build:
                 of_another_build(build)
+            if later is not None:
+                code_generator.acts_behind_ttgir(Patches(), later)
             if mode == "shimmed":
                 compat.install(only=only)
                 shimmed_cache.use()
@@ -92,6 +98,21 @@ def test_a_binary_that_was_taken_is_the_one_that_would_have_been_made(
         path.unlink() if path.is_file() else None
     compile_once("bare")
     assert compile_once("shimmed")[1] is None and binary() == own
+
+
+def test_what_a_shim_changes_behind_the_ttgir_is_not_taken(compile_once, tmp_path):
+    compile_once("bare")
+    mark(tmp_path / "lowered")
+    asked = []
+
+    def changes(ir):
+        asked.append("tt.reduce" in ir)
+        return all(asked)
+
+    assert not compile_once("shimmed", later=changes)[0]
+    for path in Path(os.environ["TRITON_CACHE_DIR"], "shimmed").glob("*/*.json"):
+        path.unlink()
+    assert compile_once("shimmed", later=lambda ir: False)[0]
 
 
 def test_other_options_and_another_target_have_their_own(compile_once, tmp_path):

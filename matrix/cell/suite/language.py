@@ -28,6 +28,7 @@ class Lack(NamedTuple):
 
 
 LACKS = (
+    Lack("bf16", "<3.3", "Turing has no bfloat16, whose instructions Triton before 3.4 writes", target="sm_75"),
     Lack("dot-3d", "<3.0", "tl.dot of three dimensions came with Triton 3.0"),
     Lack("dot-scaled", "<3.3", "tl.dot_scaled came with Triton 3.2, which takes no scale of the right-hand operand"),
     Lack("dot-scaled", "<3.8", "Triton before 3.8 cannot lower tl.dot_scaled for CDNA 3", target="gfx942"),

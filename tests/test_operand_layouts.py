@@ -1,0 +1,102 @@
+"""What `operand_layouts` writes instead of a product, as text: which products, and that the others stay."""
+
+from crosswarp.compat.shims.operand_layouts import rewritten
+
+HALVES = "tensor<64x32xf16> * tensor<32x16xf16> -> tensor<64x16xf32>"
+BYTES = "tensor<16x32xi8> * tensor<32x16xi8> -> tensor<16x16xi32>"
+
+
+def kernel(*lines):
+    return "\n".join(
+        ["tt.func public @kernel() {", *(f"    {line} loc(#loc1)" for line in lines), "}"]
+    )
+
+
+def converted(source="i8"):
+    return (
+        "%1 = tt.load %9 : tensor<32x64x!tt.ptr<f16>>",
+        "%2 = tt.trans %1 {order = array<i32: 1, 0>} : tensor<32x64xf16> -> tensor<64x32xf16>",
+        f"%3 = tt.load %8 : tensor<32x16x!tt.ptr<{source}>>",
+        f"%4 = arith.sitofp %3 : tensor<32x16x{source}> to tensor<32x16xf16>",
+    )
+
+
+def test_the_converted_operand_of_a_transposed_one_is_hidden():
+    ir = kernel(*converted(), f"%5 = tt.dot %2, %4, %cst, inputPrecision = tf32 : {HALVES}")
+    lines = [line.strip() for line in rewritten(ir).splitlines()]
+    assert lines[-2] == (
+        "%5 = tt.dot %2, %operand_layouts_0_b, %cst, inputPrecision = tf32 : " + HALVES
+    )
+    assert (
+        "%operand_layouts_0_b_sum = arith.addf %operand_layouts_0_b_wide, %operand_layouts_0_b_zero"
+        " : tensor<32x16xf32>"
+    ) in lines
+    # nothing else is touched
+    assert lines[1:5] == [line.strip() for line in ir.splitlines()[1:5]]
+
+
+def test_attributes_of_older_releases_stay_whole():
+    options = "{allowTF32 = true, maxNumImpreciseAcc = 0 : i32}"
+    ir = kernel(*converted(), f"%5 = tt.dot %2, %4, %cst {options} : {HALVES}")
+    assert f"%5 = tt.dot %2, %operand_layouts_0_b, %cst {options} : {HALVES}" in rewritten(ir)
+
+
+def test_as_the_first_operand():
+    ir = kernel(
+        "%1 = tt.load %9 : tensor<16x32x!tt.ptr<f32>>",
+        "%2 = tt.trans %1 {order = array<i32: 1, 0>} : tensor<16x32xf32> -> tensor<32x16xf32>",
+        "%3 = tt.load %8 : tensor<64x32x!tt.ptr<f16>>",
+        "%4 = arith.extf %3 : tensor<64x32xf16> to tensor<64x32xf32>",
+        "%5 = tt.dot %4, %2, %cst : tensor<64x32xf32> * tensor<32x16xf32> -> tensor<64x16xf32>",
+    )
+    text = rewritten(ir)
+    # float32 needs no widening
+    assert (
+        "%operand_layouts_0_a = arith.addf %4, %operand_layouts_0_a_zero : tensor<64x32xf32>"
+        in text
+    )
+    assert "%5 = tt.dot %operand_layouts_0_a, %2, %cst : tensor<64x32xf32>" in text
+
+
+def test_a_product_of_bytes_that_another_made_is_computed_in_halves():
+    ir = kernel(
+        "%1 = tt.load %9 : tensor<32x16x!tt.ptr<i8>>",
+        "%2 = tt.dot %7, %8, %cst : tensor<16x32xf16> * tensor<32x32xf16> -> tensor<16x32xf32>",
+        "%3 = arith.fptosi %2 : tensor<16x32xf32> to tensor<16x32xi8>",
+        f"%4 = tt.dot %3, %1, %sums : {BYTES}",
+    )
+    lines = [line.strip() for line in rewritten(ir).splitlines()]
+    assert lines[-2] == "%4 = arith.addi %operand_layouts_0_i, %sums : tensor<16x16xi32>"
+    assert "%operand_layouts_0_a = arith.sitofp %3 : tensor<16x32xi8> to tensor<16x32xf16>" in lines
+
+
+def test_what_is_right_is_left():
+    plain = "%5 = tt.dot %2, %1, %cst : " + HALVES
+    loaded = "%1 = tt.load %9 : tensor<32x16x!tt.ptr<i8>>"
+    first = "%3 = tt.load %8 : tensor<16x32x!tt.ptr<i8>>"
+    for ir in (
+        kernel(plain),
+        # transposed, and nothing is converted
+        kernel(*converted()[:2], plain),
+        # converted, and nothing is transposed
+        kernel(*converted()[2:], "%5 = tt.dot %7, %4, %cst : " + HALVES),
+        # from 16 bits to 16 bits
+        kernel(*converted("i16"), "%5 = tt.dot %2, %4, %cst : " + HALVES),
+        # bytes that were loaded
+        kernel(loaded, first, "%4 = tt.dot %3, %1, %sums : " + BYTES),
+        # more than float32 adds up exactly
+        kernel(
+            "%2 = tt.dot %7, %8, %cst : tensor<16x32xf16> * tensor<32x2048xf16> -> tensor<16x2048xf32>",
+            "%3 = arith.fptosi %2 : tensor<16x2048xf32> to tensor<16x2048xi8>",
+            "%4 = tt.dot %3, %1, %s : tensor<16x2048xi8> * tensor<2048x16xi8> -> tensor<16x16xi32>",
+        ),
+    ):
+        assert rewritten(ir) is None, ir
+
+
+def test_two_products_have_names_of_their_own():
+    ir = kernel(
+        *converted(), f"%5 = tt.dot %2, %4, %cst : {HALVES}", f"%6 = tt.dot %2, %4, %5 : {HALVES}"
+    )
+    text = rewritten(ir)
+    assert "%operand_layouts_0_b," in text and "%operand_layouts_1_b," in text
