@@ -14,11 +14,7 @@ _WORKS, _NO_DOT, _FAILS = "✓", "no dot", "–"
 _SUITE = """
 ## The suite on them
 
-The first case of softmax, matmul, layer_norm and cross_entropy, bare and compiled, for every target that a release
-compiles for, by `tests/bench/targets.py` on 2026-11-22: 3.9.0, 92 of 92 cells pass; 3.6.0, 88 of 88; 2.3.1, 18 of 24,
-and the other 6 are the known issue liger-215 (`missing a required argument: 'num_warps'`), which a shim heals; 3.2.0,
-33 of 68 pass and the others were not run. All kernels, cases and modes have been run on sm_80, sm_90 and gfx942 alone
-(the baseline).
+[The suite on every target](suite-on-targets.md): all cases of all kernels, compiled, by release and target.
 """
 _INTEL = """
 ## Intel XPU

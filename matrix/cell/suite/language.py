@@ -28,10 +28,16 @@ class Lack(NamedTuple):
 
 
 LACKS = (
-    Lack("bf16", "<3.3", "Turing has no bfloat16, whose instructions Triton before 3.4 writes", target="sm_75"),
+    Lack("bf16", "<3.3", "Turing has no bfloat16, which Triton before 3.4 writes all the same", target="sm_75"),
     Lack("dot-3d", "<3.0", "tl.dot of three dimensions came with Triton 3.0"),
     Lack("dot-scaled", "<3.3", "tl.dot_scaled came with Triton 3.2, which takes no scale of the right-hand operand"),
-    Lack("dot-scaled", "<3.8", "Triton before 3.8 cannot lower tl.dot_scaled for CDNA 3", target="gfx942"),
+    Lack("dot-scaled", "<3.5", "Triton before 3.5 cannot lower tl.dot_scaled for RDNA", target="gfx1[12]0?"),
+    Lack("dot-scaled", "<3.5", "Triton before 3.5 cannot lower tl.dot_scaled for RDNA 3.5", target="gfx115?"),
+    Lack("dot-scaled", "<3.8", "Triton before 3.8 cannot lower tl.dot_scaled for CDNA 1 to 3", target="gfx908"),
+    Lack("dot-scaled", "<3.8", "Triton before 3.8 cannot lower tl.dot_scaled for CDNA 1 to 3", target="gfx90a"),
+    Lack("dot-scaled", "<3.8", "Triton before 3.8 cannot lower tl.dot_scaled for CDNA 1 to 3", target="gfx942"),
+    Lack("dot-scaled", ">=3.3", "no Triton lowers tl.dot_scaled for GPUs without matrix units", target="gfx906"),
+    Lack("dot-scaled", ">=3.3", "no Triton lowers tl.dot_scaled for GPUs without matrix units", target="gfx1030"),
     Lack("gather", "<3.3", "tl.gather came with Triton 3.3", shim="gather"),
     Lack("histogram", "<3.0", "tl.histogram came with Triton 3.0"),
     Lack("reverse-scan", "<3.0", "reverse scans came with Triton 3.0", shim="dot_and_reduce_arguments"),
