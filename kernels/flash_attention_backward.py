@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel, max_shared_memory
+from crosswarp.kernels.case import Case, Kernel, current_target, max_shared_memory
 from crosswarp.kernels.flash_attention import LOG2_E, SHAPES, load_rows, store_rows
 from crosswarp.kernels.flash_attention import inputs as forward_inputs
 from crosswarp.kernels.flash_attention import launch as forward
@@ -253,6 +253,9 @@ def launch(
 def tiles_of(dtype):
     """Tiles by blocks of keys and by blocks of queries: one side is kept in registers, the other walked."""
     if dtype == torch.float32:
+        keys, queries = (32, 32, 4, 1), (32, 32, 4, 1)
+    elif max_shared_memory() < 100_000 and current_target()[0] == "cuda":
+        # Turing's 64 KB, which hold every operand
         keys, queries = (32, 32, 4, 1), (32, 32, 4, 1)
     elif max_shared_memory() < 100_000:
         # AMD's 64 KB, where some Tritons keep both long tiles in shared memory

@@ -45,17 +45,17 @@ def inputs(case, device, generator):
     return {"x": whole(), "v": whole(), "masked": case.id == "masked"}
 
 
-NVIDIA = {"targets": ("sm_80", "sm_90")}
+NVIDIA = ("sm_80", "sm_90")
 
 KERNEL = Kernel(
     name="atomic_result",
     cases=(
-        Case("one", "fp32", {"N": 1}, **NVIDIA),
-        Case("row-16", "fp32", {"N": 16}, **NVIDIA),
-        Case("masked", "fp32", {"N": 16}, **NVIDIA),
+        Case("one", "fp32", {"N": 1}, targets=NVIDIA),
+        Case("row-16", "fp32", {"N": 16}, targets=NVIDIA),
+        Case("masked", "fp32", {"N": 16}, targets=NVIDIA),
         # the interpreter of some releases adds no float16 atomically
-        Case("half", "fp16", {"N": 64}, lanes=("compile", "emulate", "device"), **NVIDIA),
-        Case("long", "fp32", {"N": 32}, **NVIDIA),
+        Case("half", "fp16", {"N": 64}, lanes=("compile", "emulate", "device"), targets=NVIDIA),
+        Case("long", "fp32", {"N": 32}, targets=NVIDIA),
     ),
     inputs=inputs,
     launch=launch,
