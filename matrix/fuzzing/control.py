@@ -87,6 +87,11 @@ def loop(builder: Builder, statement: Statement, nested: bool = True) -> None:
     with _head(builder, kind, index, turns):
         if choices.chance(3, 4):
             memory.load(builder, *_loadable(carried[0]))
+        for value in carried:
+            # What the turns before have made of it, ahead of what this one does.
+            if choices.chance(1, 4):
+                memory.store(builder, value)
+                builder.tags.add("loop-read")
         _statements(builder, statement, 3)
         if nested and choices.chance(1, 5):
             builder.tags.add("loop-nested")
