@@ -276,7 +276,7 @@ def test_shims_that_do_not_install_are_a_problem(fakes):
     assert why["wavefront_limit"].startswith("ModuleNotFoundError: No module named 'triton.")
     assert "No module named 'triton.runtime.autotuner'" in why["autotune_arguments"]
     assert (
-        "compat.install() leaves out assumptions, autotune_arguments"
+        "compat.install() leaves out assumptions, atomic_results, autotune_arguments"
         in advice(report)["problem", "shims"]
     )
 

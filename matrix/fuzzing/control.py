@@ -12,6 +12,8 @@ from .values import LARGEST, Value, holds, limits
 
 # What one turn may add to a carried value.
 _STEPS = {"int32": 2**12, "float32": 2**12, "float16": 64, "int64": 2**12}
+# Kinds of loop that may be left out, by the tags they have.
+_LEFT_OUT = {"while": "while", "flatten": "loop-flatten"}
 Statement = Callable[[Builder], None]
 
 
@@ -118,7 +120,7 @@ def _kind(builder: Builder, turns: int) -> tuple[str, int]:
     if builder.has("tl.range(flatten=True)"):
         kinds.append(("flatten", 1))
     kind = builder.choices.weighted(kinds)
-    if kind == "while" and not builder.allowed("while"):
+    if kind in _LEFT_OUT and not builder.allowed(_LEFT_OUT[kind]):
         kind = "run time"
     # At run time as many as `trips` says, which is at most that.
     return kind, TRIPS if kind not in ("constant", "static") else turns

@@ -43,6 +43,9 @@ SHAPES = (
     ("num-ctas", REFUSAL, "triton-11808"),
     ("num-ctas", CRASH, "triton-9663"),
     ("num-ctas", REFUSAL, "triton-9663"),
+    ("loop-flatten", REFUSAL, "triton-11620"),
+    ("loop-flatten", REFUSAL, "triton-11612"),
+    ("loop-flatten", CRASH, "triton-11612"),
     ("reduce-added", CRASH, "triton-3975"),
 )
 UNRESTRICTED = 8
