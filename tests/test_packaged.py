@@ -74,6 +74,22 @@ def test_what_a_ci_reads_is_of_a_run_or_nothing(command):
         assert command("report", "--format", form)[0] == 4
 
 
+def test_badges_are_of_it_where_they_are_asked_to_be(command, monkeypatch):
+    """A badge in somebody's README speaks of their run, or is red."""
+    assert command("badge")[0] == 4
+    assert command("badge", "--baseline")[0] == 0
+    assert json.loads(Path("badges/all.json").read_text("utf-8")) == json.loads(
+        (ROOT / "docs" / "badges" / "all.json").read_text("utf-8")
+    )
+    status, _, err = command("badge", "--baseline", "--run", "1")
+    assert status == 2 and err.rstrip().endswith("leave --run and --store out.")
+    monkeypatch.setattr(packaged, "path", lambda: None)
+    packaged.as_store.cache_clear()
+    status, _, err = command("badge", "--baseline")
+    assert status == 4 and err.rstrip().endswith("pip install -e .")
+    packaged.as_store.cache_clear()
+
+
 def test_two_baselines_need_no_store_and_nothing_is_said_of_one(command):
     file = str(ROOT / "baseline" / "all.json")
     status, _, err = command("diff", f"{file}:3.8.0", f"{file}:triton-3.8.0")

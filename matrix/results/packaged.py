@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from crosswarp import compat
+from crosswarp.matrix.errors import StoreError
 from crosswarp.matrix.results import baseline
 from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import DEFAULT, Environment, Store
@@ -41,12 +42,12 @@ def opened(store: Path) -> Store:
     Raises:
         StoreError: there is none, and the baseline does not stand in for it.
     """
-    return _as_store() if stands_in(store) else Store(store, must_exist=True)
+    return as_store() if stands_in(store) else Store(store, must_exist=True)
 
 
 def line() -> str:
     """What to say of it, before anything is shown."""
-    with _as_store() as store:
+    with as_store() as store:
         run = store.run()
     targets = ", ".join(run.plan["targets"])
     return (
@@ -63,9 +64,17 @@ class _Kept(Store):
 
 
 @lru_cache(maxsize=1)
-def _as_store() -> Store:
+def as_store() -> Store:
+    """The baseline, to be read.
+
+    Raises:
+        StoreError: crosswarp is not installed.
+    """
     found = path()
-    assert found is not None
+    if found is None:
+        raise StoreError(
+            "The baseline cannot be found: this crosswarp is not installed. Install it: pip install -e ."
+        )
     records = baseline.read(found)
     columns = by_column(records, [])
     made = _Kept(Path(":memory:"))

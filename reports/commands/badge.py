@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.results import packaged
+from crosswarp.matrix.results.store import DEFAULT, Store
 from crosswarp.reports.commands.options import add_files, add_run, add_store, known_issues
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.page import grid
@@ -30,6 +32,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--stale-before", type=_date, metavar="DATE",
         help="2026-11-21: what ran before that day is shown as stale (default: nothing is)",
     )  # fmt: skip
+    parser.add_argument(
+        "--baseline", action="store_true",
+        help="of the baseline that is installed with crosswarp, not of a run of one's own",
+    )  # fmt: skip
     add_run(parser)
     add_files(parser, "issues")
     add_store(parser)
@@ -37,7 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues(options)
-    with Store(options.store, must_exist=True) as store:
+    with _source(options) as store:
         shown = view(store, known, options.run)
     made = badges.badges(shown, options.stale_before)
     files = {**badges.files(made), "grid.svg": grid.svg(shown, Model(shown, known))}
@@ -46,6 +52,14 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     name = escape.terminal(str(options.out))
     print(f"{name}: {len(made)} badges and grid.svg ({whole.label} | {whole.message})")
     return 0
+
+
+def _source(options: argparse.Namespace) -> Store:
+    if not options.baseline:
+        return Store(options.store, must_exist=True)
+    if options.run or options.store != DEFAULT:
+        raise UsageError("--baseline is of no run and no store: leave --run and --store out.")
+    return packaged.as_store()
 
 
 def _date(text: str) -> date:
