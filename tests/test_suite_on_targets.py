@@ -91,9 +91,23 @@ def test_parts_come_one_after_the_other(told):
     assert status == 0 and "| `sm_75` | 2 |" in page and "| `sm_86` | 2 |" in page
     assert "2 of" in page
     # A part that was cut off, or of some kernels alone, takes nothing away.
-    for cells in ((softmax(),), (softmax(), {**INT8, "outcome": "not-run"})):
-        _, page, out = told(*cells)
-        assert "3.5.1 sm_75: not the whole suite; left out" in out and "| `sm_75` | 2 |" in page
+    _, page, out = told(softmax(), {**INT8, "outcome": "not-run"})
+    assert "3.5.1 sm_75: cut off, or not in both modes; left out" in out and "`sm_75` | 2 |" in page
+    _, page, out = told({**INT8, "mode": "bare"})
+    assert "cut off, or not in both modes" in out and "| `sm_75` | 2 |" in page
+    assert "| `sm_75` | 2 |" in told(softmax())[1]
+
+
+def test_kernels_come_one_after_the_other_too(told):
+    _, page, _ = told(softmax(), softmax(case="other"))
+    assert (
+        "| `sm_75` | 2\\* |" in page and "\\*: without `typed_matmul`, which were not run" in page
+    )
+    # The same kernels again replace what was there, and say what is still lacking.
+    _, page, out = told(softmax())
+    assert "| `sm_75` | 1\\* |" in page
+    _, page, out = told({**INT8, **REFUSED})
+    assert "| `sm_75` | 1 (1) |" in page and "without" not in page + out
 
 
 def test_the_committed_page_is_what_its_data_and_the_known_issues_say(script):

@@ -4,10 +4,11 @@
     python tests/proofs/suite_on_targets.py STORE..          take in what they hold, and write the page
     python tests/proofs/suite_on_targets.py                  write the page again, as issues.toml is now
 
-All releases and targets take hours on two cores, so they are run in parts: what each part found is kept in
-suite_on_targets.json, by release and target, and taken over by the next that runs the same. Red cells are kept with
-their fingerprints and judged when the page is written. The cases of kernels/known_issues are not counted: they are to
-be red. The exit status is 1 where a cell is neither green nor declared nor known.
+All releases and targets take hours on two cores, so they are run in parts, of targets or of kernels: what each part
+found is kept in suite_on_targets.json, by release and target, added to by the next that runs other kernels there, and
+replaced by one that runs the same. Red cells are kept with their fingerprints and judged when the page is written. The
+cases of kernels/known_issues are not counted: they are to be red. The exit status is 1 where a cell is neither green
+nor declared nor known.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Part:
     unsupported: Mapping[str, int] = field(default_factory=dict)
     # mode, kernel, case, configuration, outcome, fingerprint and acting shims of each cell that is red in either mode
     red: list[list[str]] = field(default_factory=list)
+    # kernels of the suite of that day that were not run
+    lacks: list[str] = field(default_factory=list)
 
     def records(self, triton: str, target: str) -> Iterator[Record]:
         for mode, kernel, case, config, outcome, fingerprint, shims in self.red:
@@ -74,7 +77,7 @@ def suite() -> set[str]:
 
 
 def taken(found: Found, day: str) -> Table:
-    """What the stores hold of whole release-and-target pairs: both modes, nothing cut off."""
+    """What the stores hold of release-and-target pairs: both modes, nothing cut off."""
     table: Table = {}
     wanted = suite()
     for lane, row in found:
@@ -82,18 +85,40 @@ def taken(found: Found, day: str) -> Table:
             continue
         both = {mode: found.get((LANE, row._replace(mode=mode)), {}).values() for mode in MODES}
         counted = {m: [r for r in those if r.kernel in wanted] for m, those in both.items()}
-        if {record.kernel for record in counted[MODES[0]]} != wanted or any(
-            record.outcome == "not-run" for those in counted.values() for record in those
+        ran = [{record.kernel for record in those} for those in counted.values()]
+        if (
+            not ran[0]
+            or ran[0] != ran[1]
+            or any(record.outcome == "not-run" for those in counted.values() for record in those)
         ):
-            print(f"{row.triton} {row.target}: not the whole suite; left out")
+            print(f"{row.triton} {row.target}: cut off, or not in both modes; left out")
             continue
         table.setdefault(row.triton, {})[row.target] = Part(
             day,
             {m: sum(r.outcome == "pass" for r in those) for m, those in counted.items()},
             {m: sum(r.outcome == "unsupported" for r in those) for m, those in counted.items()},
             _red(r for those in counted.values() for r in those),
+            sorted(wanted - ran[0]),
         )
     return table
+
+
+def merged(old: Part | None, new: Part, wanted: set[str]) -> Part:
+    """Both, where they are of different kernels; otherwise the new one, unless it says less than the old."""
+    if old is None:
+        return new
+    before, now = wanted - set(old.lacks), wanted - set(new.lacks)
+    if before <= now:
+        return new
+    if before & now:
+        return old
+    return Part(
+        max(old.day, new.day),
+        {mode: old.green[mode] + new.green[mode] for mode in MODES},
+        {mode: old.unsupported[mode] + new.unsupported[mode] for mode in MODES},
+        sorted([*old.red, *new.red]),
+        sorted(wanted - before - now),
+    )
 
 
 def _red(records: Iterable[Record]) -> list[list[str]]:
@@ -164,6 +189,7 @@ def page(table: Table) -> tuple[str, list[str]]:
         for those in table.values()
         for one in those.values()
     )
+    lacking = {name for those in table.values() for one in those.values() for name in one.lacks}
     parts = [
         "# The suite on every target",
         f"Every case of the {len(suite())} kernels of `kernels/`, compiled bare and with the shims, on "
@@ -172,7 +198,8 @@ def page(table: Table) -> tuple[str, list[str]]:
         f"GPU was used, and nothing was executed. {_verdict(wrong)}",
         "The number is how many cells are green bare; with an arrow, bare and then with the shims; in brackets, how "
         "many are red bare, each by a known issue. What a release or a target has no word for is `unsupported`, as "
-        "declared, and not counted. –: that release does not compile for it ([targets](targets.md)). Empty: not run.",
+        "declared, and not counted. –: that release does not compile for it ([targets](targets.md)). Empty: not run."
+        + (f" \\*: without {_listed(lacking)}, which were not run there." if lacking else ""),
         pipes(("target", *releases), rows),
         "## What is red, and why",
         pipes(
@@ -199,7 +226,14 @@ def _cell(part: Part, bad: int, known: int) -> str:
     text = f"{bare}" if bare == shimmed else f"{bare} → {shimmed}"
     if known:
         text += f" ({known})"
+    if part.lacks:
+        text += "\\*"
     return f"**{text}**" if bad else text
+
+
+def _listed(names: Iterable[str]) -> str:
+    *first, last = (f"`{name}`" for name in sorted(names))
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _where(where: Counter) -> str:
@@ -224,7 +258,11 @@ def main() -> int:
         for line in open_ended:
             print(line)
         for version, parts in taken(found, _day(path)).items():
-            table.setdefault(version, {}).update(parts)
+            there = table.setdefault(version, {})
+            for name, part in parts.items():
+                there[name] = merged(there.get(name), part, suite())
+                if there[name] is not part and there[name].lacks:
+                    print(f"{version} {name}: still without {', '.join(there[name].lacks)}")
     DATA.write_text(dumped(table), encoding="utf-8")
     text, wrong = page(table)
     PAGE.write_text(text, encoding="utf-8")
