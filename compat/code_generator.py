@@ -199,7 +199,7 @@ def reachable(values: Iterable[Any]) -> Iterator[Any]:
         yield item
         function = getattr(item, "fn", None) if isinstance(item, callable_) else None
         if function is not None:
-            names, scope = _names(function.__code__), scope_of(item)
+            names, scope = names_of(function.__code__), scope_of(item)
             left += [(scope[name], names) for name in names if name in scope]
             given = (function.__defaults__, *(function.__kwdefaults__ or {}).values())
             left += [(value, names) for value in given]
@@ -211,13 +211,13 @@ def reachable(values: Iterable[Any]) -> Iterator[Any]:
 
 def scope_of(item: Any) -> Dict[str, Any]:
     """What the names in a kernel stand for."""
-    # Breakpoint: before Triton 3.5 a kernel sees the globals of its module alone.
+    # Breakpoint: before Triton 3.4 a kernel sees the globals of its module alone (but see closure_names).
     if hasattr(item, "get_capture_scope"):
         return item.get_capture_scope()
     return getattr(getattr(item, "fn", None), "__globals__", {})
 
 
-def _names(code: CodeType) -> Tuple[str, ...]:
+def names_of(code: CodeType) -> Tuple[str, ...]:
     """What a function and the comprehensions in it look up."""
     inner = [const for const in code.co_consts if isinstance(const, CodeType)]
-    return code.co_names + code.co_freevars + sum(map(_names, inner), ())
+    return code.co_names + code.co_freevars + sum(map(names_of, inner), ())

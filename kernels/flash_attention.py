@@ -198,8 +198,12 @@ def _tile(dtype, descriptors):
     # products of fp32 are not for the matrix units: a larger tile is only more code
     if dtype == torch.float32:
         chosen = (32, 32, 4, 1)
-    elif max_shared_memory() < 100_000 and current_target()[0] == "cuda":
-        # Turing's 64 KB, which hold the queries as well
+    elif max_shared_memory() < 100_000 and current_target()[1] not in (
+        "gfx90a",
+        "gfx942",
+        "gfx950",
+    ):
+        # 64 KB, which hold the queries as well: Turing; RDNA and CDNA 1 (3.2)
         chosen = (64, 64, 4, 1)
     elif max_shared_memory() < 200_000:
         chosen = (128, 64, 8, 2)

@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from crosswarp.matrix.environments.uvtool import Answer
 from crosswarp.matrix.errors import EXIT_ENVIRONMENT, ConfigError, UsageError
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import libraries
@@ -57,6 +59,7 @@ def both(make_record):
 def test_our_own_file_is_valid_and_holds_what_the_table_promises():
     ids = {one.id for one in libraries.load().library}
     assert {"liger-kernel-0.3.0", "liger-kernel-0.5.10"} <= ids
+    assert len({one.name for one in libraries.load().library}) >= 7
     assert sum(name.startswith("flash-linear-attention-") for name in ids) >= 2
 
 
@@ -235,6 +238,31 @@ def test_settings_keep_what_is_preloaded_for_one_release_to_its_folder(library):
     made = libraries.settings({library: Path("/w/l"), other: Path("/w/o")}, ["*"], 2)
     assert made["preload"] == {"/w/l": ["transformers"]}
     assert made["libraries"]["releases"] == {"liger-kernel": {"0.5.10": "/w/l", "0.3.0": "/w/o"}}
+
+
+def test_a_release_of_sources_alone_is_built_with_what_its_setup_imports(library, tmp_path):
+    calls = []
+
+    def uv(arguments, environ):
+        calls.append((arguments, dict(environ)))
+        Path(arguments[arguments.index("--target") + 1]).mkdir(parents=True)
+        return Answer(0, "", "")
+
+    said = []
+    install = libraries.Installer(tmp_path, uv, said.append)
+    install(library)
+    sources = library.model_copy(
+        update={"name": "mamba-ssm", "build": ("torch==2.13.0",), "build_environment": ("SKIP=1",)}
+    )
+    home = install(sources)
+    (plain, none), (built, told) = calls
+    assert plain[:2] == ["pip", "install"] and not none
+    assert (
+        built[0] == "--config-file" and built[2:4] == ["pip", "install"] and told == {"SKIP": "1"}
+    )
+    config = tomllib.loads(Path(built[1]).read_text("utf-8"))
+    assert config == {"extra-build-dependencies": {"mamba-ssm": ["torch==2.13.0"]}}
+    assert home.parent == Path(built[1]).parent and len(said) == 2
 
 
 @pytest.mark.integration

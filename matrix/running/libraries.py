@@ -51,6 +51,9 @@ class Library(BaseModel):
     # What its own metadata asks for; columns outside are run all the same.
     triton: Annotated[str, AfterValidator(validators.specifier)] = ""
     torch: Annotated[str, AfterValidator(validators.specifier)] = ""
+    # Of one that is published as its sources alone: what its setup.py imports, and what it is told.
+    build: tuple[Annotated[str, AfterValidator(validators.requirement)], ...] = ()
+    build_environment: tuple[Annotated[str, Field(pattern=r"^[A-Z_]+=")], ...] = ()
     # Modules that it imports, that take seconds and hold none of its kernels: torch's and those of its dependencies.
     preload: tuple[str, ...] = ()
     source: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -154,7 +157,11 @@ class Installer:
         self._say(f"{library.id}: installing it")
         shutil.rmtree(home, ignore_errors=True)
         done = self._uv(
-            ["pip", "install", "--no-deps", "--target", str(home), "--python", python(), *library.requires]
+            [
+                *self._built(library), "pip", "install", "--no-deps", "--target", str(home), "--python", python(),
+                *library.requires,
+            ],
+            environ=dict(one.split("=", 1) for one in library.build_environment),
         )  # fmt: skip
         if not done.ok:
             raise EnvironmentFailed(
@@ -163,6 +170,16 @@ class Installer:
             )
         stamp.write_text(wanted, "utf-8")
         return home
+
+    def _built(self, library: Library) -> list[str]:
+        """What uv is told besides, of a release that is built: it builds in an environment of its own."""
+        if not library.build:
+            return []
+        config = self.folder / f"{library.id}.uv.toml"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        needs = f"{json.dumps(library.name)} = {json.dumps(list(library.build))}"
+        config.write_text(f"[extra-build-dependencies]\n{needs}\n", "utf-8")
+        return ["--config-file", str(config)]
 
 
 def python() -> str:
@@ -189,7 +206,13 @@ def settings(
 def identity() -> str:
     """A digest of all that a cell of the table depends on here: the shims, the virtual GPU, the ops' launchers."""
     digest = hashlib.sha256()
-    for folder in (Path(compat.__file__).parent, _CELL / "virtual_gpu", _CELL / "suite", SUITE):
+    for folder in (
+        Path(compat.__file__).parent,
+        _CELL / "virtual_gpu",
+        _CELL / "virtual_torch",
+        _CELL / "suite",
+        SUITE,
+    ):
         for path in sorted(folder.rglob("*.py")):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]

@@ -13,9 +13,9 @@ import triton.language as tl
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import virtual_gpu
 from crosswarp.matrix.cell.suite import warm
-from crosswarp.matrix.cell.virtual_gpu import launches, torch_device
+from crosswarp.matrix.cell.virtual_gpu import launches
 
-LIBRARY_OPS = Path(torch_device.__file__).parent.parent / "library_ops"
+LIBRARY_OPS = Path(virtual_gpu.__file__).parent.parent / "library_ops"
 AMD = targets.GFX942 if in_window(">=3.0", triton.__version__) else None
 
 
@@ -32,50 +32,45 @@ def ops(tmp_path, monkeypatch):
     return _library
 
 
-def test_torch_answers_for_the_target(in_fork):
+def test_torch_answers_for_the_target_and_tensors_stay_on_the_cpu(ops, in_fork, tmp_path):
     def run():
         virtual_gpu.activate(targets.SM_90)
-        torch_device.stand_in()
-        properties = torch.cuda.get_device_properties(0)
-        with torch.cuda.device(0):
-            here = torch.ones(2).is_cuda
-        return (
-            torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.get_device_capability(),
-            properties.multi_processor_count, properties.shared_memory_per_block_optin, here, torch.version.hip,
-        )  # fmt: skip
-
-    assert in_fork(run) == (True, 1, (9, 0), 132, 232448, True, None)
-
-
-def test_tensors_stay_on_the_cpu(in_fork):
-    def run():
-        virtual_gpu.activate(targets.SM_90)
-        torch_device.stand_in()
-        x = torch.ones(3).requires_grad_()
+        before = torch.cuda.is_available()
+        ops._use(str(tmp_path), 2)
+        x = torch.ones(3, device="cuda").requires_grad_()
         (x * 2).sum().backward()
-        return x.device.type, x.grad.tolist()
+        asked = torch.cuda.is_available(), torch.cuda.get_device_capability(), x.is_cuda
+        return before, asked, x.grad.tolist(), sys.path[-1] == str(tmp_path)
 
-    assert in_fork(run) == ("cpu", [2.0, 2.0, 2.0])
+    assert in_fork(run) == (False, (True, (9, 0), True), [2.0, 2.0, 2.0], True)
 
 
 @pytest.mark.triton(">=3.0")
-def test_torch_is_a_build_for_rocm_on_an_amd_target(in_fork):
+def test_torch_is_a_build_for_rocm_on_an_amd_target(ops, in_fork, tmp_path):
     def run():
         virtual_gpu.activate(AMD)
-        torch_device.stand_in()
-        properties = torch.cuda.get_device_properties(torch.device("cpu"))
+        ops._use(str(tmp_path), 2)
+        properties = torch.cuda.get_device_properties(torch.device("cuda"))
         return torch.version.hip is not None, properties.gcnArchName, properties.warp_size
 
     assert in_fork(run) == (True, "gfx942", 64)
 
 
-def test_nothing_is_replaced_before_it_is_asked_for(in_fork):
-    def run():
-        before = torch.cuda.is_available
-        virtual_gpu.activate(targets.SM_90)
-        return torch.cuda.is_available is before and not torch.ones(1).is_cuda
+def test_modules_of_a_package_are_imported_without_its_root(ops, in_fork, tmp_path):
+    package = tmp_path / "crosswarp_heavy"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise ImportError('models')\n")
+    (package / "kernels.py").write_text("value = 1\n")
 
-    assert in_fork(run)
+    def run():
+        sys.path.append(str(tmp_path))
+        ops.without_root("crosswarp_heavy")
+        ops.without_root("crosswarp_nowhere")
+        from crosswarp_heavy.kernels import value
+
+        return value, "crosswarp_nowhere" in sys.modules
+
+    assert in_fork(run) == (1, False)
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(1, [8]), (2, [1, 8]), (3, [1, 2, 8]), (0, None)])

@@ -8,6 +8,7 @@ and fits the target; nothing is executed, so no numbers are compared.
 """
 
 import fnmatch
+import importlib.util
 import json
 import os
 import sys
@@ -70,18 +71,30 @@ def labels(rows: int, classes: int) -> Any:
     return torch.arange(rows) % classes
 
 
+def without_root(package: str) -> None:
+    """Let modules below `package` be imported, and not the package itself.
+
+    For one whose root imports models, extensions in C++ and what they need, none of which its kernels use.
+    """
+    spec = importlib.util.find_spec(package)
+    if package not in sys.modules and spec is not None:
+        empty = importlib.util.module_from_spec(spec)
+        sys.modules[package] = empty
+
+
 def _settings() -> Dict[str, Any]:
     with open(os.environ["CROSSWARP_SPEC"], encoding="utf-8") as file:
         return json.load(file)["libraries"]
 
 
 def _use(folder: str, configurations: int) -> None:
+    from crosswarp.matrix.cell import virtual_torch
     from crosswarp.matrix.cell.suite import warm
-    from crosswarp.matrix.cell.virtual_gpu import torch_device
+    from crosswarp.matrix.cell.virtual_gpu.launching import active_target
 
     sys.path.append(folder)
     warm.bring_back(folder)
-    torch_device.stand_in()
+    virtual_torch.install(active_target())
     _limit_tuning(configurations)
 
 

@@ -1,16 +1,8 @@
-"""What a library asks torch about the GPU, answered for the virtual one.
+"""What torch says of a virtual GPU's properties, from the target's table; virtual_torch answers with it."""
 
-The kernels of our own suite ask torch nothing. A library does, before it launches: is there a device, how many
-multiprocessors, which capability, is this tensor on it. Its tensors stay on the CPU, so each question is answered from
-the target's table. Nothing here touches Triton, and nothing is computed: work that a library leaves to torch (a matrix
-product beside its kernels) runs on the CPU, as it is.
-"""
-
-import contextlib
 from types import SimpleNamespace
 from typing import Any
 
-from .launching import active_target
 from .limits import Target
 
 # What torch.version.hip holds in a build for ROCm; libraries only ask whether it is None.
@@ -19,37 +11,6 @@ HIP_VERSION = "6.4.0"
 _MEMORY = 64 << 30
 # Of an H100; libraries size the buffer that they clear between timings by it.
 _L2 = 50 << 20
-
-
-def stand_in() -> None:
-    """Let torch in this process speak for the active target. There is no way back: call it in a forked child.
-
-    Raises:
-        IndexError: no virtual GPU is active.
-    """
-    import torch
-
-    target = active_target()
-    properties = properties_of(target)
-    answers = {
-        "is_available": lambda: True,
-        "device_count": lambda: 1,
-        "current_device": lambda: 0,
-        "set_device": lambda device: None,
-        "get_device_name": lambda device=None: properties.name,
-        "get_device_capability": lambda device=None: (properties.major, properties.minor),
-        "get_device_properties": lambda device=None: properties,
-        "current_stream": lambda device=None: SimpleNamespace(cuda_stream=0),
-        "synchronize": lambda device=None: None,
-        "device": _on_device,
-        "device_of": _on_device,
-    }
-    for name, answer in answers.items():
-        setattr(torch.cuda, name, answer)
-    # Only the answer changes: storage, dispatch and `device` are those of the CPU.
-    torch.Tensor.is_cuda = property(lambda tensor: True)  # type: ignore[assignment,method-assign]
-    if target.backend == "hip":
-        torch.version.hip = HIP_VERSION  # type: ignore[assignment]
 
 
 def properties_of(target: Target) -> Any:
@@ -76,16 +37,3 @@ def properties_of(target: Target) -> Any:
         regs_per_multiprocessor=target.registers_per_block,
         gcnArchName="" if target.backend == "cuda" else str(target.arch),
     )
-
-
-class _on_device(contextlib.ContextDecorator):
-    """`torch.cuda.device(...)`: there is only one."""
-
-    def __init__(self, device: Any = None):
-        self.idx = 0
-
-    def __enter__(self) -> "_on_device":
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        pass
