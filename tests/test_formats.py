@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 import xmlschema
 
+from crosswarp.matrix.cell import plain
 from crosswarp.reports.findings.fates import fates
 from crosswarp.reports.text import comment as comment_module
 from crosswarp.reports.text import export as export_module
@@ -88,6 +89,13 @@ def test_the_schema_says_everything_that_is_written(mixed):
 
     fields(json.loads(export(mixed)), Report)
     assert json.loads(schema())["$id"] == "urn:crosswarp:report:1"
+
+
+def test_a_run_of_any_size_is_written_whole(mixed, monkeypatch):
+    whole = export(mixed)
+    # What one object may hold, and less than the nine cells together.
+    monkeypatch.setattr(plain, "MAX_ENTRIES", 200)
+    assert export(mixed) == whole
 
 
 def test_the_version_of_the_format_is_the_schemas():

@@ -183,10 +183,11 @@ def export(view: View) -> str:
                 for one in view.wrong_windows
             ],
         },
-        "cells": [_cell(record) for record in view.records],
     }
+    # One after the other: `clean` bounds what one object may hold, not what a run may.
+    cells = [clean(_cell(record)) for record in view.records]
     # Through the model, so that what is published is what is written.
-    report = Report.model_validate(clean(document))
+    report = Report.model_validate({**clean(document), "cells": cells})
     return escape.document(report.model_dump())
 
 
