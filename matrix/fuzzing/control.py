@@ -170,7 +170,7 @@ def _carried(builder: Builder, turns: int) -> list[Value]:
         most = step * 4 + step * turns
         if not holds(start.dtype, -most, most):
             continue
-        if start.shape and choices.chance(1, 3):
+        if start.shape and choices.chance(1, 2):
             carried.append(
                 builder.let(
                     start.dtype, start.shape, (-most, most),
@@ -252,5 +252,9 @@ def _row_sum(builder: Builder, value: Value, step: int) -> bool:
         f"tl.sum({tile.name}, 1)", f"np.sum({tile.name}, 1)", "reduce-sum",
     )  # fmt: skip
     builder.read(total)
+    if builder.choices.chance(1, 2):
+        # Read while it is added up: each thread's part is not what the turns before have made.
+        memory.store(builder, value)
+        builder.tags.add("loop-read")
     builder.assign(value, f"{value.name} + {total.name}")
     return True
