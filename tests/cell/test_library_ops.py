@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell import virtual_gpu, virtual_torch
 from crosswarp.matrix.cell.suite import warm
 from crosswarp.matrix.cell.virtual_gpu import launches
 
@@ -43,6 +43,20 @@ def test_torch_answers_for_the_target_and_tensors_stay_on_the_cpu(ops, in_fork, 
         return before, asked, x.grad.tolist(), sys.path[-1] == str(tmp_path)
 
     assert in_fork(run) == (False, (True, (9, 0), True), [2.0, 2.0, 2.0], True)
+
+
+def test_torch_looks_for_a_gpu_of_triton_again(in_fork):
+    def run():
+        from torch.utils._triton import has_triton
+
+        before = has_triton()
+        virtual_gpu.activate(targets.SM_90)
+        patches = virtual_torch.install(targets.SM_90)
+        found = has_triton()
+        patches.undo()
+        return before, found, has_triton()
+
+    assert in_fork(run) == (False, True, False)
 
 
 @pytest.mark.triton(">=3.0")
@@ -118,6 +132,19 @@ def test_what_one_release_imports_is_set_aside_for_it(tmp_path, in_fork):
         return (*before, sys.modules["crosswarp_only_here"].value)
 
     assert in_fork(run) == (False, False, 1)
+
+
+def test_what_an_extension_made_of_itself_is_set_aside_with_it(tmp_path, in_fork):
+    made = "import sys, types\nsys.modules[__name__ + '.part'] = types.ModuleType(__name__ + '.part')\n"
+    (tmp_path / "crosswarp_extension.py").write_text(made)
+
+    def run():
+        warm.warm({str(tmp_path): ["crosswarp_extension"]})
+        left = [name for name in sys.modules if name.startswith("crosswarp_extension")]
+        warm.bring_back(str(tmp_path))
+        return left, "crosswarp_extension.part" in sys.modules
+
+    assert in_fork(run) == ([], True)
 
 
 @triton.jit

@@ -101,10 +101,15 @@ def _preload(folder: str, modules: Any) -> None:
         with contextlib.suppress(Exception):
             importlib.import_module(module)
     sys.path.remove(folder)
-    _set_aside[folder] = {
-        name: sys.modules.pop(name)
-        for name in set(sys.modules) - before
+    found = set(sys.modules) - before
+    # By package: what an extension makes of itself has no file (tokenizers.decoders).
+    packages = {
+        name.partition(".")[0]
+        for name in found
         if str(getattr(sys.modules[name], "__file__", None)).startswith(folder)
+    }
+    _set_aside[folder] = {
+        name: sys.modules.pop(name) for name in found if name.partition(".")[0] in packages
     }
 
 

@@ -1,6 +1,7 @@
 """The one table of what is replaced in torch, each row with its reason; `apply` replaces, its `Patches` put back."""
 
 import importlib
+import sys
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, NamedTuple, Optional, Tuple
 
@@ -167,10 +168,20 @@ def apply(target: Target, zeroed: bool) -> Patches:
     try:
         autocast.cast_as_cuda(patches)
         replace(ROWS, gpu, patches)
+        _ask_anew()
+        patches.on_undo(_ask_anew)
     except BaseException:
         patches.undo()
         raise
     return patches
+
+
+def _ask_anew() -> None:
+    """Forget what torch keeps of its search for Triton (has_triton): the GPU was another, or none."""
+    module = sys.modules.get("torch.utils._triton")
+    for function in vars(module).values() if module is not None else ():
+        if hasattr(function, "cache_clear"):
+            function.cache_clear()
 
 
 def replace(rows: Iterable[Row], gpu: Gpu, patches: Patches) -> None:
