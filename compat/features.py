@@ -66,7 +66,8 @@ def has_config_all_kwargs() -> bool:
     meta-parameters."""
     from triton.runtime.autotuner import Config
 
-    return hasattr(Config, "all_kwargs")
+    # One change brought both; the method may be that of moved_internals.
+    return "maxnreg" in inspect.signature(Config.__init__).parameters
 
 
 def has_cluster_dims() -> bool:

@@ -1,8 +1,8 @@
 """Some compilers die of some products with many warps on Hopper, or many stages on CDNA 3.
 
 Up to 3.1 there is no way from one product's layout to another's; 3.2.0 cannot lay out an operand, and 3.3.1 fails
-another assertion of the same layout; the AMD pipeliner of 3.5 and 3.6 destroys what is still used. All but the last two
-abort the process; those raise, and an autotuner passes that on.
+another assertion of the same layout; the AMD pipeliner of 3.2 knows nothing of atomics, and that of 3.5 and 3.6
+destroys what is still used. All but 3.3.1's and the last abort the process; those raise, and an autotuner passes it on.
 
 Up to 3.2 a sum that a loop adds up and that is used twice kills them on every target, and up to 3.1 a store of what a
 loop carries does on AMD's.
@@ -26,7 +26,7 @@ from ..record import Patches, Shim
 # What the compiler says when it cannot lay out an operand: in Triton 3.2, and in 3.3.
 _OPERANDS = ("reshapeOuts", "instrN >= numColsPerChunk")
 # What it says where fewer stages help.
-_STAGES = ("operation destroyed but still has uses",)
+_STAGES = ("operation destroyed but still has uses", "know how to predicate this op")
 
 
 class _Tuning(threading.local):
@@ -52,6 +52,9 @@ def apply(patches: Patches) -> None:
     # Breakpoint: Triton 3.3 does not come to it with these layouts; its main has mended it.
     # Symptom: SIGSEGV in TritonAMDGPUOptimizeEpilogue, without a word.
     # Window: Triton 3.0 and 3.1, AMD. Link: none known. Breakpoint: Triton 3.2 compiles these kernels.
+    # Symptom: PipeliningUtility.cpp … Assertion `"don't know how to predicate this op" && false' failed, then SIGABRT.
+    # Window: Triton 3.2, AMD, atomics in a pipelined loop. Link: triton-lang/triton#4650.
+    # Breakpoint: Triton 3.3 compiles these kernels.
     # Symptom: LLVM ERROR: operation destroyed but still has uses, then RuntimeError: PassManager::run failed.
     # Window: Triton 3.5 and 3.6, gfx942, num_stages 4. Link: triton-lang/triton#9175.
     # Breakpoint: Triton 3.7 compiles these kernels; delete the shim with the columns of both.

@@ -3,14 +3,14 @@
 `triton_key` is in `compiler.compiler` from 3.0 to 3.4 and in `runtime.cache` from 3.5 on: here in both, everywhere.
 `default_cache_dir`, `default_dump_dir` and `default_override_dir` left `runtime.cache` in 3.4 for `knobs.cache`; so did
 the launch hooks of `CompiledKernel` for `knobs.runtime`, where a hook still has to be set. `cluster_dims` of a kernel's
-metadata left in 3.6, where a cluster is as long as `num_ctas` says.
+metadata left in 3.6, where a cluster is as long as `num_ctas` says. `Config.all_kwargs` came in 3.0.
 
 Left out: what a name alone cannot bring. `AttrsDescriptor` and `specialize_impl` are arguments and results of compilers
 that are gone, `triton.ops` is kernels, and `JITFunction.cache_hook` is there to be set, which a class cannot hear of.
 """
 
 import importlib
-from typing import Any, Callable
+from typing import Any, Callable, Dict
 
 from .. import features
 from ..record import Patches, Shim
@@ -25,6 +25,7 @@ _LAUNCH_HOOKS = ("launch_enter_hook", "launch_exit_hook")
 
 
 def apply(patches: Patches) -> None:
+    import triton
     from triton.compiler import CompiledKernel
 
     # Symptom: ImportError: cannot import name 'triton_key' from 'triton.compiler.compiler' (before 3.0, from 3.5 on).
@@ -35,6 +36,12 @@ def apply(patches: Patches) -> None:
     for module in modules:
         if "triton_key" not in vars(module):
             patches.set(module, "triton_key", key or _key_before_3_0())
+
+    # Symptom: AttributeError: 'Config' object has no attribute 'all_kwargs'.
+    # Window: Triton 2.3. Link: apple/ml-cross-entropy#13, flagos-ai/FlagGems#656.
+    # Breakpoint: Triton 3.0 has it. Delete with the last column before.
+    if not features.has_config_all_kwargs():
+        patches.set(triton.Config, "all_kwargs", _all_kwargs)
 
     # Symptom: ImportError: cannot import name 'default_cache_dir' from 'triton.runtime.cache'; AttributeError: type
     # object 'CompiledKernel' has no attribute 'launch_enter_hook'.
@@ -52,6 +59,15 @@ def apply(patches: Patches) -> None:
     # Breakpoint: Triton 3.6 has no clusters but those of num_ctas; delete with the last torch before 2.10.
     if not features.has_cluster_dims():
         patches.set(CompiledKernel, "metadata", _Metadata())
+
+
+def _all_kwargs(config: Any) -> Dict[str, Any]:
+    """The meta-parameters of an autotune configuration, and those options that its launch is given."""
+    options = {name: getattr(config, name) for name in ("num_warps", "num_ctas", "num_stages")}
+    return {
+        **config.kwargs,
+        **{name: value for name, value in options.items() if value is not None},
+    }
 
 
 def _key_before_3_0() -> Callable[[], str]:
@@ -115,7 +131,8 @@ SHIM = Shim(
     symptom="cannot import name 'triton_key' from 'triton.compiler.compiler'\n"
     "type object 'CompiledKernel' has no attribute 'launch_enter_hook'\n"
     "cannot import name 'default_cache_dir' from 'triton.runtime.cache'\n"
-    "'KernelMetadata' object has no attribute 'cluster_dims'",
+    "'KernelMetadata' object has no attribute 'cluster_dims'\n"
+    "'Config' object has no attribute 'all_kwargs'",
     link="https://github.com/triton-lang/triton/issues/7835",
     delete_when="no library uses a name of another Triton",
     apply=apply,

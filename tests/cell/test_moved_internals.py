@@ -114,3 +114,16 @@ def test_bare_they_are_where_the_records_say(in_fork):
     assert in_fork(run) == [
         has_key, *[in_window("<3.4", VERSION)] * 2, in_window("<3.6", VERSION),
     ]  # fmt: skip
+
+
+def test_a_configuration_tells_all_its_options(in_fork):
+    """Whatever `num_warps_parameter` makes of launches; None is no option."""
+
+    def run():
+        compat.install()
+        made = triton.Config({"BLOCK": 64}, num_warps=2, num_stages=None)
+        return made.all_kwargs()
+
+    found = in_fork(run)
+    assert found["BLOCK"] == 64 and found["num_warps"] == 2 and found["num_ctas"] == 1
+    assert None not in found.values()
