@@ -6,7 +6,7 @@ The shims that do so say what to write instead. `pass_by_ir` leaves out a pass w
 import functools
 import os
 import tempfile
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 from . import features
 from .acts import note_acted
@@ -14,13 +14,19 @@ from .errors import say_once
 from .record import Patches
 
 
-def rewrite(patches: Patches, shim: str, rewritten: Callable[[str], Optional[str]]) -> None:
-    """Have NVIDIA's backend ask what to compile instead of a kernel's IR, as text before ``make_ttgir``.
+def rewrite(
+    patches: Patches,
+    shim: str,
+    rewritten: Callable[[str], Optional[str]],
+    backends: Sequence[str] = ("nvidia",),
+) -> None:
+    """Have backends ask what to compile instead of a kernel's IR, as text before ``make_ttgir``.
 
     Args:
         patches: to be undone with the rest of the shim.
         shim: its name, noted where a kernel is rewritten.
         rewritten: the other text, or None to leave it.
+        backends: as Triton names their plugins; before Triton 3.0 there is NVIDIA's alone.
     """
 
     def healed(make_ttgir: Callable) -> Callable:
@@ -33,16 +39,17 @@ def rewrite(patches: Patches, shim: str, rewritten: Callable[[str], Optional[str
 
         return make_ttgir_of_another
 
-    for backend in _nvidia():
+    for backend in _named(backends):
         patches.set(backend, "make_ttgir", staticmethod(healed(backend.make_ttgir)))
 
 
-def _nvidia() -> Iterator[Any]:
+def _named(names: Sequence[str]) -> Iterator[Any]:
     # Breakpoint: backends are plugins from Triton 3.0 on.
     if features.has_backends():
         import triton
 
-        yield triton.backends.backends["nvidia"].compiler
+        found = triton.backends.backends
+        yield from (found[name].compiler for name in names if name in found)
     else:
         from triton.compiler.backends.cuda import CUDABackend
 

@@ -41,6 +41,8 @@ class Builder:
         self.outputs: list[Argument] = []
         self.claims: dict[str, Claim] = {}
         self._used: set[str] = set()
+        # By which statement a variable was made, where it has a tag.
+        self._made_by: dict[str, str] = {}
         self._kernel: list[str] = []
         self._meaning: list[str] = []
         self._indent = 1
@@ -114,7 +116,12 @@ class Builder:
         self.pool.append(value)
         if tag:
             self.tags.add(tag)
+            self._made_by[value.name] = tag
         return value
+
+    def made_by(self, value: Value) -> str:
+        """The tag of the statement that made `value`."""
+        return self._made_by.get(value.name, "")
 
     def assign(self, value: Value, kernel: str, meaning: str | None = None) -> None:
         """The line that gives `value` its name, new or once more."""

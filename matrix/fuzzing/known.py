@@ -34,6 +34,7 @@ SHAPES = (
     ("dot-trans-cast", CRASH, "transposed-product-crash"),
     ("dot-int8-made", NUMBERS, "triton-3580"),
     ("atomic-result", NUMBERS, "triton-7402"),
+    ("argmax-reshaped", NUMBERS, "flattened-argmax"),
     ("max-bfloat16", CRASH, "triton-2677"),
     ("max-bfloat16", CRASH, "combined-bf16"),
     ("max-bfloat16", REFUSAL, "triton-3220"),

@@ -44,6 +44,9 @@ def reduce(builder: Builder) -> None:
     kind = builder.choices.one_of(kinds + (["xor_sum"] if value.dtype == "int32" else []))
     if kind == "larger" and not extreme(builder, value):
         kind = "max"
+    flat = len(value.shape) == 1 and builder.made_by(value) in ("reshape", "interleave")
+    if kind in ("argmax", "argmin") and flat and not builder.allowed("argmax-reshaped"):
+        kind = "max"
     bounds = (value.low, value.high)
     if kind in ("sum", "added"):
         value, bounds = _summable(builder, value, axis)

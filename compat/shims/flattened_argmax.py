@@ -1,0 +1,58 @@
+"""Where the largest element of a tile lies, asked of the tile as one dimension, is silently another place.
+
+``tl.argmax(tl.reshape(x, [N]), 0)``: a reshape whose result is only reduced may put the elements in any order, says a
+pass; but the places beside them are counted in order. It is the same with every reduction of two tensors or more, of
+which one was reshaped (``tl.argmin``, ``return_indices=True``, ``tl.reduce`` of a tuple). What such a reduction reads
+keeps its order.
+
+Cost: such a kernel may move its elements between threads ahead of the reduction. Every other becomes what it was; one
+whose source has such a reduction is compiled once more, under a key of its own.
+"""
+
+import functools
+import re
+from typing import Optional
+
+from .. import rewritten_ir
+from ..code_generator import key_with_revision, revision_of, source_says
+from ..record import Patches, Shim
+
+_PLACES = re.compile(r"\b(argmax|argmin|reduce|return_indices)\b")
+_REDUCED = re.compile(r'"tt\.reduce"\(([^)]*)\)')
+_LOOSE = re.compile(r"^(\s*(%\w+) = tt\.reshape %\S+) allow_reorder\b", re.MULTILINE)
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: silent wrong numbers. Window: Triton 3.3 and later, every target.
+    # Link: none known; triton-lang/triton#5748 brought it. Breakpoint: none yet, 3.9.0 is wrong.
+    rewritten_ir.rewrite(patches, SHIM.name, in_order, ("nvidia", "amd"))
+    key_with_revision(patches, source_says(_PLACES), _revision, lambda ir: in_order(ir) is not None)
+
+
+def in_order(ir: str) -> Optional[str]:
+    """A kernel's IR with those reshapes in order that are reduced beside others; None where there are none."""
+    beside = {
+        name.strip()
+        for operands in _REDUCED.findall(ir)
+        if "," in operands
+        for name in operands.split(",")
+    }
+    if not any(found[2] in beside for found in _LOOSE.finditer(ir)):
+        return None
+    return _LOOSE.sub(lambda found: found[1] if found[2] in beside else found[0], ir)
+
+
+@functools.lru_cache(maxsize=None)
+def _revision() -> str:
+    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
+
+
+SHIM = Shim(
+    name="flattened_argmax",
+    issue="flattened-argmax",
+    window=">=3.3",
+    symptom="wrong numbers from tl.argmax or tl.argmin of a tile that tl.reshape made one dimension",
+    link="https://github.com/triton-lang/triton/pull/5748",
+    delete_when="every column has a Triton that keeps what such a reduction reads in order",
+    apply=apply,
+)
