@@ -2,7 +2,8 @@
 
 Up to 3.1 there is no way from one product's layout to another's; 3.2.0 cannot lay out an operand, and 3.3.1 fails
 another assertion of the same layout; the AMD pipeliner of 3.2 knows nothing of atomics, and that of 3.5 and 3.6
-destroys what is still used. All but 3.3.1's and the last abort the process; those raise, and an autotuner passes it on.
+destroys what is still used; 3.6 asks a pointer of AMD's for what it has not. All but 3.3.1's and the last two abort the
+process; those raise, and an autotuner passes it on.
 
 Up to 3.2 a sum that a loop adds up and that is used twice kills them on every target, and up to 3.1 a store of what a
 loop carries does on AMD's.
@@ -26,7 +27,11 @@ from ..record import Patches, Shim
 # What the compiler says when it cannot lay out an operand: in Triton 3.2, and in 3.3.
 _OPERANDS = ("reshapeOuts", "instrN >= numColsPerChunk")
 # What it says where fewer stages help.
-_STAGES = ("operation destroyed but still has uses", "know how to predicate this op")
+_STAGES = (
+    "operation destroyed but still has uses",
+    "know how to predicate this op",
+    "Pipeline failed while executing [`TritonAMDGPUConvertToBufferOps`",
+)
 
 
 class _Tuning(threading.local):
@@ -55,6 +60,9 @@ def apply(patches: Patches) -> None:
     # Symptom: PipeliningUtility.cpp … Assertion `"don't know how to predicate this op" && false' failed, then SIGABRT.
     # Window: Triton 3.2, AMD, atomics in a pipelined loop. Link: triton-lang/triton#4650.
     # Breakpoint: Triton 3.3 compiles these kernels.
+    # Symptom: ArrayRef.h … Assertion `Index < Length' … failed, in TritonAMDGPUConvertToBufferOps.
+    # Window: Triton 3.6, AMD, num_stages 3. Link: triton-lang/triton#10701.
+    # Breakpoint: Triton 3.7 compiles these kernels.
     # Symptom: LLVM ERROR: operation destroyed but still has uses, then RuntimeError: PassManager::run failed.
     # Window: Triton 3.5 and 3.6, gfx942, num_stages 4. Link: triton-lang/triton#9175.
     # Breakpoint: Triton 3.7 compiles these kernels; delete the shim with the columns of both.
