@@ -41,6 +41,13 @@ def _joined_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
     tl.store(out_ptr + 2 * at[:, :, None] + pair[None, None, :], tl.join(x, x + x))
 
 
+@triton.jit
+def _turned_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
+    rows = tl.arange(0, SIZE)
+    x = tl.load(x_ptr + rows[:, None] * SIZE + rows[None, :])
+    tl.store(out_ptr + rows[:, None] * SIZE + rows[None, :], tl.trans(x))
+
+
 def launch(x, way):
     square = SIZE * SIZE
     kernel, size, dtype = {
@@ -48,6 +55,7 @@ def launch(x, way):
         "sum": (_sum_kernel, 1, x.dtype),
         "chained": (_chained_kernel, square, torch.float32),
         "joined": (_joined_kernel, 2 * square, x.dtype),
+        "turned": (_turned_kernel, square, x.dtype),
     }[way]
     out = torch.empty(size, dtype=dtype, device=x.device)
     kernel[(1,)](x, out, SIZE=SIZE, num_ctas=2)
@@ -63,6 +71,8 @@ def reference(x, way):
     if way == "joined":
         return {"out": torch.stack([tile, tile + tile], -1).flatten()}
     tile = tile.view(SIZE, SIZE)
+    if way == "turned":
+        return {"out": tile.T.flatten()}
     return {"out": (tile @ tile @ tile).flatten()}
 
 
@@ -84,6 +94,7 @@ KERNEL = Kernel(
         Case("sum", "fp32", {}, LANES, TARGETS),
         Case("chained", "fp16", {}, LANES, TARGETS),
         Case("joined", "fp32", {}, LANES, TARGETS),
+        Case("turned", "fp32", {}, LANES, TARGETS),
     ),
     inputs=inputs,
     launch=launch,
