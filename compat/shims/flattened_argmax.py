@@ -2,11 +2,11 @@
 
 ``tl.argmax(tl.reshape(x, [N]), 0)``: a reshape whose result is only reduced may put the elements in any order, says a
 pass; but the places beside them are counted in order. It is the same with every reduction of two tensors or more, of
-which one was reshaped (``tl.argmin``, ``return_indices=True``, ``tl.reduce`` of a tuple). What such a reduction reads
-keeps its order.
+which one was reshaped (``tl.argmin``, ``return_indices=True``, ``tl.reduce`` of a tuple), and with a ``tl.histogram``
+that has a mask. What such an operation reads keeps its order.
 
-Cost: such a kernel may move its elements between threads ahead of the reduction. Every other becomes what it was; one
-whose source has such a reduction is compiled once more, under a key of its own.
+Cost: such a kernel may move its elements between threads ahead of it. Every other becomes what it was; one whose source
+has such an operation is compiled once more, under a key of its own.
 """
 
 import functools
@@ -17,8 +17,8 @@ from .. import rewritten_ir
 from ..code_generator import key_with_revision, revision_of, source_says
 from ..record import Patches, Shim
 
-_PLACES = re.compile(r"\b(argmax|argmin|reduce|return_indices)\b")
-_REDUCED = re.compile(r'"tt\.reduce"\(([^)]*)\)')
+_PLACES = re.compile(r"\b(argmax|argmin|reduce|return_indices|histogram)\b")
+_REDUCED = re.compile(r'(?:"tt\.reduce"\(|tt\.histogram )([^):]*)')
 _LOOSE = re.compile(r"^(\s*(%\w+) = tt\.reshape %\S+) allow_reorder\b", re.MULTILINE)
 
 
@@ -30,7 +30,7 @@ def apply(patches: Patches) -> None:
 
 
 def in_order(ir: str) -> Optional[str]:
-    """A kernel's IR with those reshapes in order that are reduced beside others; None where there are none."""
+    """A kernel's IR with those reshapes in order that are reduced beside something else; None where there are none."""
     beside = {
         name.strip()
         for operands in _REDUCED.findall(ir)
@@ -51,7 +51,8 @@ SHIM = Shim(
     name="flattened_argmax",
     issue="flattened-argmax",
     window=">=3.3",
-    symptom="wrong numbers from tl.argmax or tl.argmin of a tile that tl.reshape made one dimension",
+    symptom="wrong numbers from tl.argmax or tl.argmin of a tile that tl.reshape made one dimension\n"
+    "wrong numbers from tl.histogram, with a mask, of a tile that tl.reshape made one dimension",
     link="https://github.com/triton-lang/triton/pull/5748",
     delete_when="every column has a Triton that keeps what such a reduction reads in order",
     apply=apply,

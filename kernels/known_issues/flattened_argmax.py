@@ -1,4 +1,9 @@
-"""Where the largest element of a tile lies, asked of the tile as one dimension: the place is of another order."""
+"""Where the largest element of a tile lies, asked of the tile as one dimension: the place is of another order.
+
+And what of it is counted under a mask, for the same reason.
+"""
+
+import inspect
 
 import torch
 import triton
@@ -6,7 +11,7 @@ import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
 
-ROWS, COLUMNS = 16, 32
+ROWS, COLUMNS, BINS = 16, 32, 16
 
 
 @triton.jit
@@ -22,19 +27,37 @@ def _places_kernel(
         tl.store(smallest_ptr + tile, tl.argmin(tl.reshape(turned, [ROWS * COLUMNS]), 0))
 
 
-def launch(x, num_warps):
+@triton.jit
+def _counts_kernel(
+    x_ptr, y_ptr, TILES: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, BINS: tl.constexpr
+):
+    at = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    for tile in tl.static_range(TILES):
+        x = tl.load(x_ptr + tile * ROWS * COLUMNS + at).to(tl.int32) & (BINS - 1)
+        flat = tl.reshape(x, [ROWS * COLUMNS])
+        first = tl.arange(0, ROWS * COLUMNS) < ROWS * COLUMNS // 4
+        counts = tl.histogram(flat, BINS, mask=first)
+        tl.store(y_ptr + tile * BINS + tl.arange(0, BINS), counts)
+
+
+def launch(x, way):
+    options = {"TILES": len(x), "ROWS": ROWS, "COLUMNS": COLUMNS}
+    if way == "counted":
+        counts = torch.empty(len(x), BINS, dtype=torch.int32, device=x.device)
+        _counts_kernel[(1,)](x, counts, BINS=BINS, **options)
+        return {"counts": counts}
     largest, smallest = (torch.empty(len(x), dtype=torch.int32, device=x.device) for _ in range(2))
-    options = {"TILES": len(x), "ROWS": ROWS, "COLUMNS": COLUMNS, "num_warps": num_warps}
-    _places_kernel[(1,)](x, largest, smallest, **options)
+    _places_kernel[(1,)](x, largest, smallest, num_warps=1 if way == "one-warp" else 4, **options)
     return {"largest": largest, "smallest": smallest}
 
 
-def reference(x):
+def reference(x, way):
+    flat = x.reshape(len(x), -1)
+    if way == "counted":
+        first = flat[:, : flat.shape[1] // 4].long() % BINS
+        return {"counts": torch.stack([row.bincount(minlength=BINS) for row in first])}
     turned = x.transpose(1, 2)
-    return {
-        "largest": x.reshape(len(x), -1).argmax(1),
-        "smallest": turned.reshape(len(x), -1).argmin(1),
-    }
+    return {"largest": flat.argmax(1), "smallest": turned.reshape(len(x), -1).argmin(1)}
 
 
 def inputs(case, device, generator):
@@ -43,19 +66,29 @@ def inputs(case, device, generator):
         torch.randperm(ROWS * COLUMNS, generator=generator, device=generator.device)
         for _ in range(case.shape["TILES"])
     ]
-    x = torch.stack(tiles).reshape(-1, ROWS, COLUMNS) - 99
-    return {"x": x.to(device, torch.float32)}
+    x = torch.stack(tiles).reshape(-1, ROWS, COLUMNS)
+    return {"x": x.to(device, torch.float32), "way": case.id}
 
+
+def _no_mask():
+    histogram = getattr(tl, "histogram", None)
+    found = inspect.signature(histogram).parameters if histogram else ()
+    return None if "mask" in found else "this Triton's tl.histogram takes no mask"
+
+
+TARGETS = ("sm_80", "sm_90")
 
 KERNEL = Kernel(
     name="flattened_argmax",
-    cases=tuple(
-        Case(name, "fp32", {"TILES": 3}, targets=("sm_80", "sm_90"), options={"num_warps": warps})
-        for name, warps in (("one-warp", 1), ("four-warps", 4))
+    cases=(
+        Case("one-warp", "fp32", {"TILES": 3}, targets=TARGETS),
+        Case("four-warps", "fp32", {"TILES": 3}, targets=TARGETS),
+        Case("counted", "fp32", {"TILES": 3}, targets=TARGETS, requires=("histogram-mask",)),
     ),
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # places
+    # places and counts
     tolerance={"fp32": 0.0},
+    probes={"histogram-mask": _no_mask},
 )

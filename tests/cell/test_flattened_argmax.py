@@ -15,6 +15,8 @@ KEPT = "    %f = tt.reshape %a_8 : tensor<16x16xf32> -> tensor<256xf32> loc(#loc
 RANGE = "    %0 = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32> loc(#loc8)"
 PLACES = '    %1:2 = "tt.reduce"(%f, %0) <{axis = 0 : i32}> ({'
 SUM = '    %2 = "tt.reduce"(%f) <{axis = 0 : i32}> ({'
+MASKED = "    %h = tt.histogram %f, %m : tensor<256xi32> -> tensor<16xi32> loc(#loc9)"
+COUNTED = "    %h = tt.histogram %f : tensor<256xi32> -> tensor<16xi32> loc(#loc9)"
 SUM_OF_ANOTHER = '    %2 = "tt.reduce"(%g) <{axis = 0 : i32}> ({'
 OF_ANOTHER = LOOSE.replace("%f", "%g")
 
@@ -31,6 +33,8 @@ OF_ANOTHER = LOOSE.replace("%f", "%g")
         ([LOOSE, PLACES, OF_ANOTHER, SUM_OF_ANOTHER], [KEPT, PLACES, OF_ANOTHER, SUM_OF_ANOTHER]),
         ([LOOSE.replace("allow_reorder", "allow_reorder efficient_layout"), PLACES],
          [KEPT.replace("%a_8", "%a_8 efficient_layout"), PLACES]),
+        ([LOOSE, MASKED], [KEPT, MASKED]),
+        ([LOOSE, COUNTED], None),
         ([LOOSE, SUM], None),
         ([KEPT, RANGE, PLACES], None),
         # Another value whose name begins alike.
