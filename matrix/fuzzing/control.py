@@ -193,7 +193,8 @@ def _update(builder: Builder, value: Value, carried: list[Value]) -> None:
     if matrix and value.dtype in ("float32", "int32"):
         kinds.append(("dot", 12))
     if len(value.shape) == 1 and value.dtype in ("float32", "int32"):
-        kinds.append(("row-sum", 6))
+        # Of integers Triton leaves it as it is.
+        kinds.append(("row-sum", 14 if value.dtype == "float32" else 2))
     kind = choices.weighted(kinds)
     if kind == "dot" and products.dot(builder, into=value, most=step) is not None:
         return
