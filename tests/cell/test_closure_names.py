@@ -95,7 +95,7 @@ def test_a_constant_is_in_the_key_of_the_kernel_that_reads_it_and_of_its_caller(
 def test_two_values_of_one_constant_are_two_kernels(in_fork):
     def run():
         def keys():
-            return len({case.loaded(factor).scale_kernel.cache_key for factor in (3, 5)})
+            return len({case.compiled_with(factor).cache_key for factor in (3, 5)})
 
         virtual_gpu.activate(targets.SM_80)
         bare = keys()
