@@ -229,6 +229,7 @@ def test_the_measured_version_decides_not_the_name_of_the_column(crash, make_iss
         ({"outcome": "pass"}, "is none of"),
         ({"lanes": ["compiled"]}, "is none of"),
         ({"fingerprint": "("}, "regular expression"),
+        ({"fingerprint": "mismatch: y wrong", "kernels": ["*"]}, "name the kernels"),
         ({"triton": "3.2"}, "range of versions"),
         ({"case": []}, "names the case that proves it"),
         ({"links": []}, "links"),

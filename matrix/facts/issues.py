@@ -109,6 +109,11 @@ class Issue(BaseModel):
                 f'the fingerprint "{self.fingerprint}" would explain every failure of every kernel: write more of '
                 "the text, or name the kernels"
             )
+        if self.kernels == ("*",) and re.match(r"\^?mismatch:", self.fingerprint):
+            raise ValueError(
+                f'the fingerprint "{self.fingerprint}" is of a result, and results are named by a kernel: name the '
+                "kernels"
+            )
         return self
 
     @model_validator(mode="after")
