@@ -77,6 +77,11 @@ def has_cluster_dims() -> bool:
     return "cluster_dims" in vars(CUDAOptions)["__dataclass_fields__"]
 
 
+def has_sound_clusters() -> bool:
+    """Breakpoint: what compiles wrong with ``num_ctas`` before Triton 3.2 does not compile since then."""
+    return _at_least("3.2")
+
+
 def has_hash_lock() -> bool:
     """Breakpoint: from Triton 3.5 on a kernel's function holds a lock, which cannot be pickled."""
     from triton.runtime.jit import JITFunction

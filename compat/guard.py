@@ -36,6 +36,8 @@ class _CacheMiss(BaseException):
 
 class _State(threading.local):
     looking = False
+    # Under the lock of a kernel, for which whoever guards it as well would wait.
+    guarding = False
 
 
 _state = _State()
@@ -91,6 +93,22 @@ def install(patches: Patches, on_crash: Optional[CrashHandler] = None) -> None:
         patches: where the replaced attributes are kept.
         on_crash: what to do instead of raising `CompilerCrashed`.
     """
+    prepare(patches)
+
+    def guarded(compile_, src, args, kwargs):
+        try:
+            return compile_guarded(compile_, src, args, kwargs)
+        except Exception as error:
+            crash = None if on_crash is None else as_crash(error, getattr(src, "name", "a kernel"))
+            if crash is None or on_crash is None:
+                raise
+            return on_crash(crash, compile_, src, args, kwargs)
+
+    around_compile(patches, guarded)
+
+
+def prepare(patches: Patches) -> None:
+    """What `compile_guarded` needs; whoever guards some compilations alone calls that for them."""
     import triton.compiler.compiler as compiler
 
     # A worker that was forked before knows nothing of what is installed now.
@@ -105,17 +123,6 @@ def install(patches: Patches, on_crash: Optional[CrashHandler] = None) -> None:
     patches.set(compiler.ASTSource, "make_ir", miss_or_make_ir)
     _miss_before_the_context(patches)
     _one_launcher(patches)
-
-    def guarded(compile_, src, args, kwargs):
-        try:
-            return compile_guarded(compile_, src, args, kwargs)
-        except Exception as error:
-            crash = None if on_crash is None else as_crash(error, getattr(src, "name", "a kernel"))
-            if crash is None or on_crash is None:
-                raise
-            return on_crash(crash, compile_, src, args, kwargs)
-
-    around_compile(patches, guarded)
 
 
 def _miss_before_the_context(patches: Patches) -> None:
@@ -186,7 +193,7 @@ def compile_guarded(
         CompilerCrashed: the compiler died, now or (remembered) before. Whatever else the compiler raises is raised
             here as it is.
     """
-    if _child or _state.looking:
+    if _child or _state.looking or _state.guarding:
         return compile_(src, *args, **kwargs)
     found, kernel = _look(compile_, src, args, kwargs)
     if not found and _take_untouched and not variant:
@@ -203,7 +210,11 @@ def compile_guarded(
             found, kernel = _look(compile_, src, args, kwargs)
             if found:
                 return kernel
-        return _compile_in_child(compile_, src, args, kwargs, variant, memory)
+        _state.guarding = True
+        try:
+            return _compile_in_child(compile_, src, args, kwargs, variant, memory)
+        finally:
+            _state.guarding = False
 
 
 def _look(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Tuple[bool, Any]:

@@ -19,23 +19,28 @@ def rewrite(
     shim: str,
     rewritten: Callable[[str], Optional[str]],
     backends: Sequence[str] = ("nvidia",),
+    laid_out: bool = False,
 ) -> None:
-    """Have backends ask what to compile instead of a kernel's IR, as text before ``make_ttgir``.
+    """Have backends ask what to compile instead of a kernel's IR, as text before ``make_ttgir``; or behind it.
 
     Args:
         patches: to be undone with the rest of the shim.
         shim: its name, noted where a kernel is rewritten.
         rewritten: the other text, or None to leave it.
         backends: as Triton names their plugins; before Triton 3.0 there is NVIDIA's alone.
+        laid_out: ask of what has layouts, which comes out of ``make_ttgir``.
     """
+
+    def instead(mod: Any) -> Any:
+        text = rewritten(str(mod))
+        return mod if text is None else _parsed(text, mod, shim)
 
     def healed(make_ttgir: Callable) -> Callable:
         @functools.wraps(make_ttgir)
         def make_ttgir_of_another(mod: Any, *args: Any, **kwargs: Any) -> Any:
-            text = rewritten(str(mod))
-            if text is not None:
-                mod = _parsed(text, mod, shim)
-            return make_ttgir(mod, *args, **kwargs)
+            if laid_out:
+                return instead(make_ttgir(mod, *args, **kwargs))
+            return make_ttgir(instead(mod), *args, **kwargs)
 
         return make_ttgir_of_another
 

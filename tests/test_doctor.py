@@ -397,6 +397,7 @@ def issue(**changes):
         ({}, "unhealed"),
         ({"shim": "no_such_shim"}, "unhealed"),
         ({"status": "unverified", "case": ()}, "reported"),
+        ({"status": "by chance"}, "unhealed"),
         ({"status": "no longer reproduces", "case": ()}, None),
         ({"triton": ">=3.3", "fixed_in": None}, None),
         ({"torch": ">=2.7"}, None),

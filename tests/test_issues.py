@@ -213,6 +213,8 @@ def test_green_where_the_issue_claims_nothing(chunk, make_issue, changes):
 
 def test_an_issue_that_is_only_reported_claims_nothing(chunk, make_issue):
     assert judge([chunk()], [make_issue(status="unverified")]).as_expected
+    # Green in this process, red in another.
+    assert judge([chunk()], [make_issue(status="by chance")]).as_expected
 
 
 def test_the_measured_version_decides_not_the_name_of_the_column(crash, make_issue):
@@ -337,6 +339,7 @@ def test_what_a_record_must_not_say(make_issue, changes, named):
         ({"case": {"kernel": "matmul"}}, False),
         ({"case": {"kernel": "chunk", "configs": ["*num_warps=16*"]}, "configs": ["*"]}, False),
         ({"status": "unverified"}, False),
+        ({"status": "by chance"}, True),
     ],
 )
 def test_one_record_for_a_cell(make_issue, changes, refused):

@@ -1,5 +1,7 @@
 """What `operand_layouts` writes instead of a product, as text: which products, and that the others stay."""
 
+import pytest
+
 from crosswarp.compat.shims.operand_layouts import rewritten
 
 HALVES = "tensor<64x32xf16> * tensor<32x16xf16> -> tensor<64x16xf32>"
@@ -56,6 +58,30 @@ def test_as_the_first_operand():
         in text
     )
     assert "%5 = tt.dot %operand_layouts_0_a, %2, %cst : tensor<64x32xf32>" in text
+
+
+SINGLES = "tensor<64x32xf32> * tensor<32x16xf32> -> tensor<64x16xf32>"
+
+
+def bytes_as_float32(options, first="%2", second="%9"):
+    return kernel(
+        "%1 = tt.load %7 : tensor<64x32x!tt.ptr<i8>>",
+        "%2 = arith.sitofp %1 : tensor<64x32xi8> to tensor<64x32xf32>",
+        "%3 = tt.load %8 : tensor<32x16x!tt.ptr<f8E5M2>>",
+        "%4 = tt.fp_to_fp %3 : tensor<32x16xf8E5M2> -> tensor<32x16xf32>",
+        f"%5 = tt.dot {first}, {second}, %cst{options} : {SINGLES}",
+    )
+
+
+@pytest.mark.parametrize("options", (", inputPrecision = tf32", " {allowTF32 = true}"))
+def test_bytes_in_a_product_of_float32_are_hidden(options):
+    text = rewritten(bytes_as_float32(options))
+    assert f"%5 = tt.dot %operand_layouts_0_a, %9, %cst{options} : {SINGLES}" in text
+    both = rewritten(bytes_as_float32(options, second="%4"))
+    assert "tt.dot %operand_layouts_0_a, %operand_layouts_0_b, %cst" in both
+    # without tensor cores it is right
+    assert rewritten(bytes_as_float32("")) is None
+    assert rewritten(bytes_as_float32(" {allowTF32 = false}")) is None
 
 
 def test_a_product_of_bytes_that_another_made_is_computed_in_halves():

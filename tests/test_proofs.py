@@ -106,6 +106,20 @@ def test_records_that_claim_nothing(cells, known):
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("grggg", "shown"),
+        ("ggggg", "not this time"),
+        ("g??gg", "not run"),
+        ("grrrg", "contradicted"),
+    ],
+)
+def test_what_shows_in_some_processes_alone(cells, known, text, verdict):
+    (found,) = proofs(cells(text), [known(status="by chance")])
+    assert found.verdict == verdict
+
+
 @pytest.fixture
 def of_run(cells, stored, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

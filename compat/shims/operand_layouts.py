@@ -1,8 +1,9 @@
-"""Some matrix products of converted or computed operands are silently wrong on NVIDIA's GPUs before Triton 3.3.
+"""Matrix products of converted or computed operands are wrong on NVIDIA's GPUs before Triton 3.3, or kill the compiler.
 
 ``tl.dot(tl.trans(x), w.to(tl.float16))`` with `w` of int8, the same in float32 with `w` of float16, and
 ``tl.dot(tl.dot(a, b).to(tl.int8), v)``: the compiler lays both operands out by the narrowest type that one of them
-comes of, and what is transposed, or made by another product, is not read in that order.
+comes of, and what is transposed, or made by another product, is not read in that order. ``tl.dot(x.to(tl.float32), w)``
+with `x` of eight bits is laid out four to a register, as no float32 can be read: the compiler dies.
 
 Such an operand is hidden behind an addition of zero, in float32; a product of int8 whose first operand another product
 made is computed in float16 and float32, which is exact for it, and made int32 again.
@@ -49,7 +50,8 @@ _UNKNOWN = _Origin(64, False, False)
 
 def apply(patches: Patches) -> None:
     # Symptom: none; wrong numbers. Window: Triton < 3.3, NVIDIA's targets (of Hopper's: products under 64 rows).
-    # Link: triton-lang/triton#3580, #1949. Breakpoint: Triton 3.3 lays each operand out by itself.
+    # And a SIGSEGV, or "idx < size()", of a float32 product with an operand of eight bits.
+    # Link: triton-lang/triton#3580, #1949, #2853. Breakpoint: Triton 3.3 lays each operand out by itself.
     rewritten_ir.rewrite(patches, SHIM.name, rewritten)
     key_with_revision(patches, source_says(_DOTS), _revision, lambda ir: rewritten(ir) is not None)
 
@@ -99,17 +101,30 @@ def _instead(dot: "re.Match[str]", origins: Dict[str, _Origin], count: int) -> L
     bits = _bits(dot["type"])
     if dot["type"] != dot["other"] or dot["type"] not in _FLOATS:
         return []
-    for one, other, which in ((a, b, "b"), (b, a, "a")):
-        if one.turned and other.bits < bits:
-            shape = f"{dot['k']}x{dot['n']}" if which == "b" else f"{dot['m']}x{dot['k']}"
-            hidden = _hidden(dot[which], f"{name}_{which}", shape, dot["type"])
-            named = [f"{name}_{one}" if one == which else dot[one] for one in "ab"]
-            types = "tensor<" + dot[0].partition(" : tensor<")[2]
-            product = (
-                f"{dot['made']} = tt.dot {', '.join([*named, dot['c']])}{dot['options']} : {types}"
-            )
-            return [indent + line for line in (*hidden, product)]
-    return []
+    # Of eight bits no float32 product can be read; of fewer bits than its own none beside a transposed operand.
+    eight = bits == 32 and _in_tensor_cores(dot["options"])
+    hide = [
+        which
+        for which, one, other in (("a", a, b), ("b", b, a))
+        if (other.turned and one.bits < bits) or (eight and one.bits == 8)
+    ]
+    if not hide:
+        return []
+    shapes = {"a": f"{dot['m']}x{dot['k']}", "b": f"{dot['k']}x{dot['n']}"}
+    hidden = [
+        line
+        for which in hide
+        for line in _hidden(dot[which], f"{name}_{which}", shapes[which], dot["type"])
+    ]
+    named = [f"{name}_{one}" if one in hide else dot[one] for one in "ab"]
+    types = "tensor<" + dot[0].partition(" : tensor<")[2]
+    product = f"{dot['made']} = tt.dot {', '.join([*named, dot['c']])}{dot['options']} : {types}"
+    return [indent + line for line in (*hidden, product)]
+
+
+def _in_tensor_cores(options: str) -> bool:
+    """Whether a float32 product is made of TF32's: ``inputPrecision = tf32``, or ``allowTF32 = true`` of Triton 2.3."""
+    return "= tf32" in options or "allowTF32 = true" in options
 
 
 def _hidden(value: str, name: str, shape: str, kind: str) -> List[str]:
@@ -157,7 +172,8 @@ SHIM = Shim(
     name="operand_layouts",
     issue="triton-3580",
     window="<3.3",
-    symptom="silent wrong numbers from a tl.dot of int8 that another made, or of a transposed and a converted operand",
+    symptom="silent wrong numbers from a tl.dot of int8 that another made, or of a transposed and a converted operand; "
+    "SIGSEGV from a float32 one of an int8 operand",
     link="https://github.com/triton-lang/triton/issues/3580",
     delete_when="no column before Triton 3.3 is left",
     apply=apply,

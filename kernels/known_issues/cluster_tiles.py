@@ -48,6 +48,29 @@ def _turned_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
     tl.store(out_ptr + rows[:, None] * SIZE + rows[None, :], tl.trans(x))
 
 
+@triton.jit
+def _product_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
+    rows = tl.arange(0, SIZE // 2)
+    columns = tl.arange(0, SIZE)
+    x = tl.load(x_ptr + rows[:, None] * SIZE + rows[None, :])
+    y = tl.load(x_ptr + rows[:, None] * SIZE + columns[None, :])
+    tl.store(out_ptr + rows[:, None] * SIZE + columns[None, :], tl.dot(x, y))
+
+
+@triton.jit
+def _stored_kernel(
+    x_ptr, y_ptr, out_ptr, kept_x_ptr, kept_y_ptr, HALF: tl.constexpr, SIZE: tl.constexpr
+):
+    rows = tl.arange(0, HALF)
+    columns = tl.arange(0, SIZE)
+    # pointers, as they are added up here, decide on the layouts
+    x = tl.load(x_ptr + rows[:, None] * HALF + rows[None, :])
+    y = tl.load(y_ptr + rows[:, None] * SIZE + columns[None, :])
+    tl.store(out_ptr + rows[:, None] * SIZE + columns[None, :], tl.dot(x, y))
+    tl.store(kept_x_ptr + rows[:, None] * HALF + rows[None, :], x)
+    tl.store(kept_y_ptr + rows[:, None] * SIZE + columns[None, :], y)
+
+
 def launch(x, way):
     square = SIZE * SIZE
     kernel, size, dtype = {
@@ -56,8 +79,15 @@ def launch(x, way):
         "chained": (_chained_kernel, square, torch.float32),
         "joined": (_joined_kernel, 2 * square, x.dtype),
         "turned": (_turned_kernel, square, x.dtype),
+        "product": (_product_kernel, square // 2, torch.float32),
+        "stored": (_stored_kernel, square // 2, torch.float32),
     }[way]
     out = torch.empty(size, dtype=dtype, device=x.device)
+    if way == "stored":
+        kept = torch.empty(3 * square // 4, dtype=x.dtype, device=x.device)
+        rest, kept_rest = x[square // 4 :], kept[square // 4 :]
+        kernel[(1,)](x, rest, out, kept, kept_rest, HALF=SIZE // 2, SIZE=SIZE, num_ctas=2)
+        return {"out": out, "kept": kept}
     kernel[(1,)](x, out, SIZE=SIZE, num_ctas=2)
     return {"out": out}
 
@@ -73,6 +103,13 @@ def reference(x, way):
     tile = tile.view(SIZE, SIZE)
     if way == "turned":
         return {"out": tile.T.flatten()}
+    half = SIZE // 2
+    if way == "product":
+        return {"out": (tile[:half, :half] @ tile[:half]).flatten()}
+    if way == "stored":
+        kept = x[: 3 * half * half].double()
+        a, b = kept[: half * half].view(half, half), kept[half * half :].view(half, SIZE)
+        return {"out": (a @ b).flatten(), "kept": kept}
     return {"out": (tile @ tile @ tile).flatten()}
 
 
@@ -85,7 +122,7 @@ def inputs(case, device, generator):
     return {"x": made.to(device, case.torch_dtype), "way": case.id}
 
 
-LANES, TARGETS = ("compile", "device"), ("sm_90",)
+LANES, TARGETS = ("compile", "emulate", "device"), ("sm_90",)
 
 KERNEL = Kernel(
     name="cluster_tiles",
@@ -95,6 +132,9 @@ KERNEL = Kernel(
         Case("chained", "fp16", {}, LANES, TARGETS),
         Case("joined", "fp32", {}, LANES, TARGETS),
         Case("turned", "fp32", {}, LANES, TARGETS),
+        Case("product", "fp16", {}, LANES, TARGETS),
+        # and both of its operands
+        Case("stored", "fp16", {}, LANES, TARGETS),
     ),
     inputs=inputs,
     launch=launch,

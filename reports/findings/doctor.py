@@ -15,7 +15,7 @@ from crosswarp import compat
 from crosswarp.compat import doctor
 from crosswarp.matrix import versions
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.facts.issues import SEEN, Issue
 
 
 def ask(python: Path, guard: str, seconds: float) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _entry(issue: Issue, active: set[str]) -> dict[str, Any]:
         state = "healed"
     else:
         # Somebody's report that no case of ours reproduces is told, and not held against the environment.
-        state = "unhealed" if issue.status == "reproduced" else "reported"
+        state = "unhealed" if issue.status in SEEN else "reported"
     return {
         "id": issue.id,
         "title": issue.title,

@@ -16,7 +16,7 @@ from crosswarp.matrix.results import windows
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.verdict import describes, judge, proves, triton_of, within
 
-Verdict = Literal["shown", "in part", "contradicted", "not run", "no case"]
+Verdict = Literal["shown", "in part", "not this time", "contradicted", "not run", "no case"]
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,8 @@ def _proof(
         verdict = "contradicted"
     elif not ran:
         verdict = "not run"
+    elif issue.status == "by chance" and not (states["red"] or states["mixed"]):
+        verdict = "not this time"
     elif not_run:
         verdict = "in part"
     return Proof(

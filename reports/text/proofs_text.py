@@ -21,6 +21,7 @@ FORMAT = 1
 _MEANING = {
     "shown": "red on every column of the window that there is, and on no other",
     "in part": "likewise, but not run on all of the window",
+    "not this time": "it shows in some processes alone, and not in those of this run",
     "contradicted": "the cells say otherwise",
     "not run": "nothing of the case ran in the window",
     "no case": "reported upstream, and no case of ours shows it",

@@ -14,6 +14,7 @@ from triton.compiler import compiler
 
 from crosswarp import compat
 from crosswarp.compat import guard
+from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell import virtual_gpu
 from crosswarp.matrix.cell.suite.tuning import ConfigLog
 from crosswarp.matrix.cell.virtual_gpu import launches
@@ -290,3 +291,26 @@ def test_the_pass_of_amd_that_kills_the_compiler_is_left_out(in_fork):
         return [used.num_warps for used in launches], compat.acted()
 
     assert in_fork(run) == ([4, 4], ["compiler_crash"])
+
+
+def test_guards_around_each_other_wait_for_no_lock(in_fork):
+    """What raises in the child is compiled once more here, through the other guard, under the lock of the first."""
+
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        for _ in range(2):
+            guard.install(Patches())
+        held, real = [], guard.locks.held
+
+        @contextlib.contextmanager
+        def noted(folder, key, seconds):
+            held.append(key)
+            with real(folder, key, 0.0) as waited:
+                yield waited
+
+        guard.locks.held = noted
+        with pytest.raises(Exception, match="."):
+            small_kernels.scaled[(1,)](torch.ones(100), torch.zeros(100), 100, BLOCK=100)
+        return len(held)
+
+    assert in_fork(run) == 1

@@ -107,10 +107,18 @@ def _integers_to_floats():
     for bits in (16, 32, 64):
         for kind in "us":
             raw = columns(bits, 1, 3)[0]
+            if bits == 64:
+                # Around what float16 holds, of which most of them are far: ties, and the last before infinity.
+                near = [1, 2047, 2049, 2051, 4098, 4100, 65504, 65519, 65520, 65521, 2**53 + 1]
+                raw = np.concatenate(
+                    [raw, np.array([*near, *(2**64 - n for n in near)], raw.dtype)]
+                )
             values = [signed(int(v), bits) if kind == "s" else int(v) for v in raw]
-            forms = [(F32, ("rn", "rz", "rm", "rp") if bits == 32 else ("rn",)), (F64, ("rn",))]
-            if bits < 64:
-                forms.append((F16, ("rn",)))
+            forms = [
+                (F32, ("rn", "rz", "rm", "rp") if bits == 32 else ("rn",)),
+                (F64, ("rn",)),
+                (F16, ("rn",)),
+            ]
             for form, modes in forms:
                 for mode in modes:
                     found = [exact.rounded(Fraction(value), form, mode) for value in values]

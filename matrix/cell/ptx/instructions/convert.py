@@ -122,8 +122,8 @@ def _from_integer(low, instruction, destination, value, to, bits, rounding):
             return
         raise instruction.unsupported()
     if to_kind == "bf" or to_bits == 16:
-        # 64-bit integers are no float64 numbers.
-        if bits > 32:
+        # 64-bit integers are no float64 numbers; as float16 those that are none are infinite.
+        if bits > 32 and to_kind == "bf":
             raise instruction.unsupported()
         value = f"{value}.astype(f8)" + ("" if to_kind == "bf" else ".astype(f2)")
     else:

@@ -1,0 +1,87 @@
+"""``tl.arange(0, N) == 0`` is silently true in more than one place on Triton 2.3, and ``!=`` false.
+
+Of a range of consecutive numbers beside one that 2, 4, ... divide, the compiler takes 2, 4, ... neighbours to compare
+alike: so it is for ``<`` and ``>=``, and not for equality. Here three times the one is compared with three times the
+other, which is the same of integers that wrap around, and of which no neighbours are consecutive.
+
+Cost: one or two instructions for such a comparison. Kernels without one become what they were;
+those whose source has ``==`` or ``!=`` are compiled once more, under a key of their own.
+"""
+
+import functools
+import re
+from typing import List, Optional, Set
+
+from .. import rewritten_ir
+from ..code_generator import key_with_revision, revision_of, source_says
+from ..record import Patches, Shim
+
+# The last three ask so where they come from `language_names`.
+_EQUALITY = re.compile(r"[=!]=|\b(join|interleave|split)\b")
+_COMPARED = re.compile(
+    r"(\s*)(%\w+) = arith\.cmpi (eq|ne), (%[\w#]+), (%[\w#]+) : (tensor<(?:\d+x)+i(?:8|16|32|64)>)(.*)"
+)
+_RESULT = re.compile(r"\s*(%\w+)(?::\d+)? = \"?([\w.]+)")
+_VALUE = re.compile(r"%[\w#]+")
+# What they make has no consecutive numbers, whatever they are made of.
+_LOADED = ("tt.load", "tt.reduce", "tt.scan", "tt.dot", "tt.atomic_rmw", "tt.atomic_cas")
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: none; wrong numbers. Window: Triton < 3.0, every target. Link: triton-lang/triton#3214.
+    # Breakpoint: Triton 3.0 takes equality for what it is.
+    rewritten_ir.rewrite(patches, SHIM.name, rewritten)
+    key_with_revision(
+        patches, source_says(_EQUALITY), _revision, lambda ir: rewritten(ir) is not None
+    )
+
+
+def rewritten(ir: str) -> Optional[str]:
+    """The IR of a kernel, as text, with such comparisons written otherwise; None if it has none."""
+    plain: Set[str] = set()
+    lines: List[str] = []
+    count = 0
+    for line in ir.splitlines():
+        text = line.split(" loc(")[0]
+        found = _COMPARED.match(line)
+        if found and not {found[4], found[5]} <= plain:
+            indent, made, how, one, other, kind, rest = found.groups()
+            name = f"%range_equality_{count}"
+            count += 1
+            lines += [
+                f"{indent}{name} = arith.constant dense<3> : {kind}",
+                f"{indent}{name}_a = arith.muli {one}, {name} : {kind}{rest}",
+                f"{indent}{name}_b = arith.muli {other}, {name} : {kind}{rest}",
+                f"{indent}{made} = arith.cmpi {how}, {name}_a, {name}_b : {kind}{rest}",
+            ]
+        else:
+            lines.append(line)
+        result = _RESULT.match(text)
+        if result and _plain(text, result[2], plain):
+            plain.add(result[1])
+    return "\n".join(lines) + "\n" if count else None
+
+
+def _plain(text: str, operation: str, plain: Set[str]) -> bool:
+    """Whether what `operation` makes is known to come of no range: of numbers, of memory, or of what is plain."""
+    if operation == "tt.make_range":
+        return False
+    operands = _VALUE.findall(text)[1:]
+    # What an operation with a region is given besides stands elsewhere.
+    return operation in _LOADED or ("scf." not in operation and plain.issuperset(operands))
+
+
+@functools.lru_cache(maxsize=None)
+def _revision() -> str:
+    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
+
+
+SHIM = Shim(
+    name="range_equality",
+    issue="triton-3214",
+    window="<3.0",
+    symptom="wrong numbers from tl.arange(0, N) == 0: it is true in more than one place",
+    link="https://github.com/triton-lang/triton/issues/3214",
+    delete_when="no column before Triton 3.0 is left",
+    apply=apply,
+)

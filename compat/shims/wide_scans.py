@@ -1,0 +1,145 @@
+"""A scan along an axis that lies in single threads gives wrong numbers on Triton 2.3, without a word.
+
+``tl.cumsum(x, 0)`` of a wide tile: each thread holds whole columns, several of them, and the scan's lowering adds up
+across them. Here such a tile is laid out with its scanned axis in the lanes of a warp, as the last axis is, and back.
+
+Cost: two conversions of layout for such a scan. Every other becomes what it was; kernels with a scan are compiled once
+more, under a key of their own.
+"""
+
+import functools
+import re
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from .. import rewritten_ir
+from ..code_generator import key_with_revision, revision_of, source_says
+from ..record import Patches, Shim
+
+_SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
+_WARP = 32
+_LAYOUT = re.compile(r"^(#\w+) = #triton_gpu\.blocked<\{(.*)\}>", re.MULTILINE)
+_NUMBERS = re.compile(r"(\w+) = \[([\d, ]*)\]")
+# "%9:2 = "tt.scan"(%a, %b) <{axis = 0 : i32}> ({" … "}) : (tensor<8x512xf32, #blocked>, …) -> …"
+_BEGINS = re.compile(
+    r'(\s*)(%\w+)(?::\d+)? = "tt\.scan"\(([^)]*)\) (<\{axis = (\d+) : i32.*\}>) \(\{'
+)
+_ENDS = re.compile(r"\s*\}\) : \((.*)\) -> \(?(?:.*?)\)?( loc\(.*\))?$")
+_TYPE = re.compile(r"tensor<((?:\d+x)+)(\w+), (#\w+)>")
+_Layouts = Dict[str, Dict[str, List[int]]]
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: none; wrong numbers. Window: Triton < 3.0. Link: triton-lang/triton#3017, mended by #3283.
+    # Breakpoint: Triton 3.0 scans each column by itself.
+    rewritten_ir.rewrite(patches, SHIM.name, rewritten, laid_out=True)
+    key_with_revision(patches, source_says(_SCANS), _revision, lambda ir: '"tt.scan"' in ir)
+
+
+def rewritten(ir: str) -> Optional[str]:
+    """The IR of a kernel with layouts, as text, with such scans between two conversions; None if it has none."""
+    layouts: _Layouts = {
+        name: {key: _integers(numbers) for key, numbers in _NUMBERS.findall(said)}
+        for name, said in _LAYOUT.findall(ir)
+    }
+    lines: List[str] = []
+    renamed: Dict[str, str] = {}
+    found: Optional["re.Match[str]"] = None
+    begun, count = 0, 0
+    for line in ir.splitlines():
+        lines.append(line)
+        begins = _BEGINS.match(line)
+        if begins:
+            found, begun = begins, len(lines) - 1
+            continue
+        ends = _ENDS.match(line) if found else None
+        if not found or not ends:
+            continue
+        kinds = _TYPE.findall(ends[1])
+        other = _other(kinds, int(found[5]), layouts)
+        if other:
+            lines[begun:] = _between(
+                found, lines[begun + 1 : -1], kinds, other, count, ends[2] or ""
+            )
+            if len(kinds) > 1:
+                renamed.update(
+                    (f"{found[2]}#{at}", f"%wide_scans_{count}_{at}") for at in range(len(kinds))
+                )
+            count += 1
+        found = None
+    if not count:
+        return None
+    text = "\n".join(lines) + "\n"
+    for old, new in renamed.items():
+        text = re.sub(rf"{re.escape(old)}(?!\d)", new, text)
+    return text
+
+
+def _other(kinds: Sequence[Tuple[str, str, str]], axis: int, layouts: _Layouts) -> str:
+    """The layout in which it is right, if its own has the axis in single threads; else an empty text."""
+    names = {name for _, _, name in kinds}
+    if len(names) != 1 or not names <= set(layouts):
+        return ""
+    shape, layout = _integers(kinds[0][0].rstrip("x"), "x"), layouts[names.pop()]
+    lanes, warps = layout["threadsPerWarp"], layout["warpsPerCTA"]
+    if shape[axis] == 1 or lanes[axis] > 1 or warps[axis] > 1 or len(shape) == 1:
+        return ""
+    order = [axis, *(one for one in layout["order"] if one != axis)]
+    spread, left = [1] * len(shape), _WARP
+    for one in order:
+        spread[one] = min(left, shape[one])
+        left //= spread[one]
+    # What is left over where there are fewer elements than lanes.
+    spread[order[-1]] *= left
+    made = {**layout, "sizePerThread": [1] * len(shape), "threadsPerWarp": spread, "order": order}
+    return f"#triton_gpu.blocked<{{{', '.join(f'{key} = {numbers}' for key, numbers in made.items())}}}>"
+
+
+def _between(
+    found: "re.Match[str]",
+    body: Sequence[str],
+    kinds: Sequence[Tuple[str, str, str]],
+    other: str,
+    count: int,
+    place: str,
+) -> List[str]:
+    indent, made, operands, said = found[1], found[2], found[3].split(", "), found[4]
+    name = f"%wide_scans_{count}"
+    own = [f"tensor<{shape}{kind}, {layout}>" for shape, kind, layout in kinds]
+    new = [f"tensor<{shape}{kind}, {other}>" for shape, kind, _ in kinds]
+    several = len(kinds) > 1
+    back = f"({', '.join(new)})" if several else new[0]
+    given = ", ".join(f"{name}_in{at}" for at in range(len(kinds)))
+    return [
+        *(
+            f"{indent}{name}_in{at} = triton_gpu.convert_layout {operand} : ({own[at]}) -> {new[at]}{place}"
+            for at, operand in enumerate(operands)
+        ),
+        f'{indent}{name}{f":{len(kinds)}" if several else ""} = "tt.scan"({given}) {said} ({{',
+        *body,
+        f"{indent}}}) : ({', '.join(new)}) -> {back}{place}",
+        *(
+            f"{indent}{f'{name}_{at}' if several else made} = triton_gpu.convert_layout "
+            f"{name}{f'#{at}' if several else ''} : ({new[at]}) -> {own[at]}{place}"
+            for at in range(len(kinds))
+        ),
+    ]
+
+
+def _integers(text: str, between: str = ",") -> List[int]:
+    return [int(number) for number in text.split(between)]
+
+
+@functools.lru_cache(maxsize=None)
+def _revision() -> str:
+    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
+
+
+SHIM = Shim(
+    name="wide_scans",
+    issue="triton-3017",
+    window="<3.0",
+    symptom="wrong numbers from tl.cumsum(x, 0) or tl.associative_scan along an outer axis of a wide tile",
+    link="https://github.com/triton-lang/triton/issues/3017",
+    delete_when="no column before Triton 3.0 is left",
+    apply=apply,
+)

@@ -1,0 +1,71 @@
+"""A kernel that does not compile for a cluster of blocks is compiled for one; what compiles keeps its cluster."""
+
+import pytest
+import targets
+import torch
+import triton
+import triton.language as tl
+
+from crosswarp import compat
+from crosswarp.compat.acts import acted
+from crosswarp.compat.versions import in_window
+from crosswarp.matrix.cell import virtual_gpu
+
+
+@triton.jit
+def _copy(x_ptr, y_ptr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    tl.store(y_ptr + at, tl.load(x_ptr + at))
+
+
+@triton.jit
+def _products(x_ptr, y_ptr, SIZE: tl.constexpr):
+    rows = tl.arange(0, SIZE)
+    at = rows[:, None] * SIZE + rows[None, :]
+    x = tl.load(x_ptr + at)
+    tl.store(y_ptr + at, tl.dot(tl.dot(x, x).to(tl.float16), x))
+
+
+def _blocks(compiled):
+    """How many share a program, as the compiled kernel says."""
+    metadata = compiled.metadata
+    return metadata["num_ctas"] if isinstance(metadata, dict) else metadata.num_ctas
+
+
+def _launch(kernel, dtype, size):
+    x, y = torch.zeros(size * size, dtype=dtype), torch.zeros(size * size)
+    return _blocks(kernel[(1,)](x, y, SIZE=size, num_ctas=2))
+
+
+def test_what_does_not_compile_for_two_is_compiled_for_one(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        compat.install()
+        return _launch(_products, torch.float16, 32), "single_cta" in acted()
+
+    fails = in_window("<3.9", triton.__version__)
+    assert in_fork(run) == ((1, True) if fails else (2, False))
+
+
+def test_what_compiles_keeps_its_cluster(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        compat.install()
+        return _launch(_copy, torch.float32, 32)
+
+    assert in_fork(run) == (1 if in_window("<3.2", triton.__version__) else 2)
+
+
+def test_an_error_that_is_not_the_cluster_s_is_the_caller_s(in_fork):
+    @triton.jit
+    def wrong(x_ptr, y_ptr, SIZE: tl.constexpr):
+        tl.store(y_ptr + tl.arange(0, SIZE), tl.load(x_ptr + tl.arange(0, 2 * SIZE)))
+
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        compat.install()
+        with pytest.raises(Exception) as raised:
+            _launch(wrong, torch.float32, 32)
+        return type(raised.value).__name__
+
+    assert in_fork(run) in ("CompilationError", "ValueError")
