@@ -1,12 +1,14 @@
 """`crosswarp fuzz` from the command line to its findings, on stand-ins for columns that fail in known ways."""
 
 import ast
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -76,8 +78,8 @@ def fuzz(tmp_path, capsys):
     return run
 
 
-def findings(tmp_path, work="work"):
-    return sorted((tmp_path / work / "fuzz" / "seed-3" / "findings").glob("*"))
+def findings(tmp_path, work="work", on=""):
+    return sorted((tmp_path / work / "fuzz" / f"seed-3{on}" / "findings").glob("*"))
 
 
 def test_nothing_is_found_where_all_is_well(column, fuzz, tmp_path):
@@ -182,6 +184,59 @@ def test_what_an_earlier_run_found_is_not_new_again(column, fuzz):
     # The programs that were judged are not judged again, and the others die of the same.
     code, out, _ = fuzz(*pythons, options=("--programs", "12"))
     assert code == EXIT_EXPECTED and "crash-s3-" in out and "; new; " not in out
+
+
+def test_spread_programs_run_once_where_they_pass(column, fuzz, tmp_path):
+    pythons = column("3.1.0"), column("3.2.0"), column("3.6.0")
+    code, out, err = fuzz(*pythons, options=("--programs", "24", "--spread"))
+    assert code == EXIT_EXPECTED, err
+    # Each column and target has its share of them.
+    assert "24 programs, 24 cells" in out
+    cells = [json.loads(line) for line in _cells(tmp_path, "-spread").splitlines()]
+    ran = {(cell["column"], cell["target"]) for cell in cells}
+    assert len(ran) == 6 and {target for _, target in ran} == {"sm_80", "sm_90"}
+    # And it goes on as any.
+    assert "0 cells in" in fuzz(*pythons, options=("--programs", "24", "--spread"))[1]
+
+
+@pytest.mark.parametrize(
+    "does, kind",
+    [
+        ("dies of products", "crash"),
+        ("wrong loops", "numbers"),
+        ("refuses scans", "refusal"),
+        ("slow", "slow"),
+    ],
+)
+def test_a_spread_program_that_does_not_pass_runs_everywhere(column, fuzz, tmp_path, does, kind):
+    pythons = column("3.1.0"), column("3.2.0", does), column("3.6.0"), column("3.9.0")
+    options = ("--programs", "160", "--targets", "sm_80", "--spread")
+    code, out, err = fuzz(*pythons, options=options)
+    assert code == EXIT_UNEXPECTED, err
+    made = [path for path in findings(tmp_path, on="-spread") if path.name.startswith(kind)]
+    assert made, out
+    record = tomllib.loads((made[0] / "issue.toml").read_text())["issue"][0]
+    assert record["triton"] == "==3.2.0"
+    # Its number alone, with the option, makes the same program.
+    begun = made[0].name.split("_")[-1]
+    replayed = fuzz(*pythons, options=("--replay", begun, *options[2:]))
+    assert replayed[0] == (EXIT_EXPECTED if kind == "slow" else EXIT_UNEXPECTED)
+    by_number = Counter(json.loads(line)["number"] for line in _cells(tmp_path, "-spread").splitlines())  # fmt: skip
+    assert by_number[int(begun)] > 1 and 1 in by_number.values()
+
+
+def test_a_spread_program_that_shows_what_is_known_runs_once(column, fuzz, tmp_path):
+    options = ("--programs", "60", "--targets", "sm_90", "--spread")
+    pythons = column("3.1.0"), column("3.2.0", "a known one")
+    for fresh in ("60 cells in", "0 cells in"):
+        code, out, err = fuzz(*pythons, options=options)
+        assert code == EXIT_EXPECTED, err
+        assert "60 programs, 60 cells" in out and fresh in out
+        assert "fla-196: " in out and " 0 programs that no column compiles" in out
+
+
+def _cells(tmp_path, on=""):
+    return (tmp_path / f"work/fuzz/seed-3{on}/cells.jsonl").read_text()
 
 
 def test_other_columns_do_not_go_on_in_the_same_folder(column, fuzz):

@@ -126,6 +126,8 @@ class Builder:
     def assign(self, value: Value, kernel: str, meaning: str | None = None) -> None:
         """The line that gives `value` its name, new or once more."""
         said = kernel if meaning is None else meaning
+        # Nobody has read what it is now.
+        self._used.discard(value.name)
         self.line(
             f"{value.name} = {kernel}",
             f"{value.name} = np.asarray({said}, np.{CARRIED[value.dtype]})",
@@ -249,14 +251,11 @@ HELPERS = (
     "    return a + b",
     "",
     "",
-    "@triton.jit",
-    "def later(a, b):",
-    "    return b",
-    "",
-    "",
+    # Of pairs: the larger first ones, of equal ones the smaller second one.
     "@triton.jit",
     "def pairs(a, b, c, d):",
-    "    return tl.maximum(a, c), b + d",
+    "    other = (c > a) | ((c == a) & (d < b))",
+    "    return tl.where(other, c, a), tl.where(other, d, b)",
     "",
 )
 

@@ -28,6 +28,7 @@ class Settings:
     targets: tuple[str, ...]
     generator: int = generator.VERSION
     everything: bool = False
+    spread: bool = False
 
 
 class Corpus:

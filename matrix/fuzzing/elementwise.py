@@ -46,6 +46,11 @@ def extreme(builder: Builder, value: Value) -> bool:
     return value.dtype != "bfloat16" or builder.allowed("max-bfloat16")
 
 
+def comparable(builder: Builder, value: Value) -> bool:
+    """Whether such a value may be compared."""
+    return value.dtype != "int8" or builder.allowed("compare-int8")
+
+
 def binary(builder: Builder) -> None:
     left = builder.some(computable)
     if left is None:
@@ -132,7 +137,7 @@ def with_literal(builder: Builder) -> None:
 def compare(builder: Builder) -> Value | None:
     """A truth value for each element."""
     left = builder.some(computable)
-    if left is None:
+    if left is None or not comparable(builder, left):
         return None
     right = builder.like(left)
     sign = builder.choices.one_of(_COMPARED)
@@ -157,6 +162,8 @@ def select(builder: Builder) -> None:
     held = builder.some(lambda value: value.dtype == "int1" and value.shape == left.shape)
     if held is not None and builder.choices.chance(1, 2):
         condition = held.name
+    elif not comparable(builder, left):
+        return
     else:
         other = builder.like(left)
         condition = f"{left.name} {builder.choices.one_of(_COMPARED)} {other.name}"

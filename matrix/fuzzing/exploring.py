@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ from crosswarp.matrix.facts.language_table import Table
 from . import generator, judging, known, languages
 from .choices import Choices
 from .corpus import Corpus
-from .judging import Suspect
+from .judging import Cell, Suspect
 from .places import Place, Workers
 from .program import IllDefined, Program
 
@@ -24,6 +24,8 @@ from .program import IllDefined, Program
 BATCH = 40
 # Batches that the lanes may begin while a finding of an earlier one is made small, which takes minutes.
 AHEAD = 8
+# Cells of a program that is spread and shows something: where it began, another target, the columns before and after.
+_BESIDE = 4
 
 
 # A batch, and what becomes of each lane's share of it.
@@ -34,11 +36,13 @@ _Running = tuple[Mapping[int, Program], list[Future[bool]]]
 class Programs:
     """The programs of a seed, for these places.
 
-    Half of them use what every release has, the other half what the releases from one on have.
+    Half of them use what every release has, the other half what the releases from one on have; or, where they are
+    spread, what the one has that they begin in.
 
     Attributes:
         places: in the order of their releases.
         everything: nothing is left out because it is known.
+        spread: each begins in one place and on one target, and runs in the others if it shows something new there.
     """
 
     seed: int
@@ -46,18 +50,22 @@ class Programs:
     table: Table
     issues: Sequence[Issue]
     everything: bool = False
+    spread: bool = False
     _languages: dict[tuple[str, ...], frozenset[str]] = field(default_factory=dict)
 
     def __call__(self, number: int) -> Program:
-        places = self._meant(number)
-        names, avoided = self.language(places), self._avoided(number, places)
+        names, avoided = self.language(self._meant(number)), self._avoided(number)
         return generator.seeded(self.seed, number, names, avoided)
 
     def make(self, number: int, name: str, choices: Choices) -> Program:
         """A program of other choices, of the language of program `number`."""
-        places = self._meant(number)
-        names, avoided = self.language(places), self._avoided(number, places)
+        names, avoided = self.language(self._meant(number)), self._avoided(number)
         return generator.generate(choices, name, names, avoided)
+
+    def begins(self, number: int, targets: Collection[str]) -> tuple[Place, str]:
+        """Where a program that is spread runs first."""
+        every, sorted_targets = 2 * len(self.places), sorted(targets)
+        return self._first(number), sorted_targets[number // every % len(sorted_targets)]
 
     def where(self, program: Program) -> list[Place]:
         """Places whose language has what the program needs."""
@@ -69,14 +77,20 @@ class Programs:
             self._languages[releases] = languages.common(self.table, releases)
         return self._languages[releases]
 
-    def _meant(self, number: int) -> Sequence[Place]:
-        first = (number // 2) % len(self.places) if number % 2 else 0
-        return self.places[first:]
+    def _first(self, number: int) -> Place:
+        return self.places[number // 2 % len(self.places)]
 
-    def _avoided(self, number: int, places: Sequence[Place]) -> frozenset[str]:
+    def _meant(self, number: int) -> Sequence[Place]:
+        if number % 2 == 0:
+            return self.places
+        first = self._first(number)
+        return [first] if self.spread else self.places[self.places.index(first) :]
+
+    def _avoided(self, number: int) -> frozenset[str]:
         if self.everything:
             return frozenset()
-        return known.avoided(self.issues, {place.release for place in places}, number)
+        concerned = [self._first(number)] if self.spread else self._meant(number)
+        return known.avoided(self.issues, {place.release for place in concerned}, number)
 
 
 @dataclass
@@ -88,6 +102,7 @@ class Told:
         refused: programs that no column compiles, of those judged.
         unsupported: cells whose PTX cannot be executed here.
         ill_defined: programs that were none, and were not run.
+        explained: how many programs that are spread showed what is known, or was found before, by its name.
     """
 
     programs: int = 0
@@ -95,6 +110,7 @@ class Told:
     refused: int = 0
     unsupported: int = 0
     ill_defined: int = 0
+    explained: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
@@ -103,6 +119,7 @@ class Exploration:
 
     Attributes:
         lanes: each runs a share of the programs, beside the others.
+        explained: the name of what a cell of a program that is spread shows, if it is known, or an empty text.
     """
 
     programs: Programs
@@ -110,7 +127,9 @@ class Exploration:
     lanes: Sequence[Workers]
     targets: Collection[str]
     said: Callable[[str], None]
+    explained: Callable[[Program, Cell], str]
     told: Told = field(default_factory=Told)
+    _explained: dict[int, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
 
@@ -184,18 +203,64 @@ class Exploration:
     def _share(self, lane: Workers, share: Mapping[int, Program], ends: float) -> bool:
         """Each column runs all that it has not run of the share, before the next begins. Whether all of it ran."""
         for place in self.programs.places:
-            language = self.programs.language([place])
             began, done = time.monotonic(), 0
             for number, program in share.items():
-                for target in sorted(self.targets) if program.needs <= language else ():
-                    if self.corpus.has(number, place.column, target):
+                for target in sorted(self.targets):
+                    if self.programs.spread and (place, target) != self._begins(number):
                         continue
-                    if self._ended.is_set() or time.monotonic() >= ends:
+                    if not self._wanted(place, number, program, target):
+                        continue
+                    if self._over(ends):
                         return False
                     done += self._ran(lane, place, number, program, target)
             if done:
                 self.said(f"  {place.column}: {done} cells in {time.monotonic() - began:.0f} s")
+        if not self.programs.spread:
+            return True
+        remarkable = {n: program for n, program in share.items() if self._remarkable(n, program)}
+        return all(
+            self._beside(lane, number, program, ends) for number, program in remarkable.items()
+        )
+
+    def _begins(self, number: int) -> tuple[Place, str]:
+        return self.programs.begins(number, self.targets)
+
+    def _wanted(self, place: Place, number: int, program: Program, target: str) -> bool:
+        return program.needs <= self.programs.language([place]) and not self.corpus.has(
+            number, place.column, target
+        )
+
+    def _over(self, ends: float) -> bool:
+        return self._ended.is_set() or time.monotonic() >= ends
+
+    def _remarkable(self, number: int, program: Program) -> bool:
+        """Whether a program shows something new where it began."""
+        cells = [cell for cell in self._cells(number) if judging.kind(cell)]
+        if len(cells) == 1 and (name := self.explained(program, cells[0])):
+            self._explained[number] = name
+            return False
+        return bool(cells)
+
+    def _beside(self, lane: Workers, number: int, program: Program, ends: float) -> bool:
+        """Run it on the other targets, and in other columns, the nearest first, until some have nothing to show."""
+        places = list(self.programs.places)
+        first, on = self._begins(number)
+        near = sorted(places, key=lambda place: abs(places.index(place) - places.index(first)))
+        others = [(first, target) for target in sorted(self.targets)]
+        for place, target in (*others, *((place, on) for place in near)):
+            cells = self._cells(number)
+            well = [one for one in cells if one.outcome == "pass" and not judging.kind(one)]
+            if len(cells) >= _BESIDE and any(one.target == on for one in well):
+                break
+            if not self._wanted(place, number, program, target):
+                continue
+            if self._over(ends):
+                return False
+            self._ran(lane, place, number, program, target)
         return True
+
+    def _cells(self, number: int) -> list[Cell]:
+        return self.corpus.cells(number, [place.column for place in self.programs.places])
 
     def _ran(self, lane: Workers, place: Place, number: int, program: Program, target: str) -> bool:
         if not lane.compiles(place, target, program):
@@ -215,10 +280,13 @@ class Exploration:
 
     def _judged(self, number: int) -> list[Suspect]:
         """What the cells of a program show, unless an earlier run has judged it."""
-        cells = self.corpus.cells(number, [place.column for place in self.programs.places])
+        cells = self._cells(number)
         self.told.programs += bool(cells)
         self.told.cells += len(cells)
         self.told.unsupported += sum(cell.outcome == "unsupported" for cell in cells)
+        if number in self._explained:
+            self.told.explained[self._explained[number]] += 1
+            return []
         self.told.refused += bool(cells) and all(cell.refused for cell in cells)
         return [] if number in self.corpus.judged else judging.judge(cells)
 

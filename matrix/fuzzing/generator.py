@@ -11,7 +11,7 @@ from .program import Program
 from .values import FLOATS, INTEGERS, Value
 
 # Raised when the same choices make another program: what was recorded before does not replay.
-VERSION = 7
+VERSION = 11
 _MOST_STATEMENTS = 9
 _CLUSTERS = "launch.num_ctas(num_ctas=2)"
 _MOST_STORED = 6
@@ -19,7 +19,8 @@ _MOST_STORED = 6
 _FLAT: tuple[tuple[Callable[[Builder], object], int], ...] = (
     (elementwise.binary, 5), (elementwise.with_literal, 4), (elementwise.select, 3), (elementwise.convert, 2),
     (elementwise.there_and_back, 1), (elementwise.compare, 1), (elementwise.logic, 1), (elementwise.clamp, 1),
-    (reductions.reduce, 5), (reductions.scan, 3), (shapes.transpose, 3), (shapes.expand, 2), (shapes.reshape, 2),
+    (reductions.reduce, 5), (reductions.scan, 3), (reductions.paired, 2),
+    (shapes.transpose, 3), (shapes.expand, 2), (shapes.reshape, 2),
     (shapes.join, 2), (shapes.split, 2), (shapes.flip, 2), (shapes.sort, 2), (shapes.gather, 2),
     (shapes.histogram, 1), (memory.atomic, 2), (memory.fetched, 2), (products.dot, 4), (products.chained, 2),
     (products.batched, 1), (blocks.pointer_load, 3), (blocks.pointer_store, 2), (blocks.advancing, 2),

@@ -104,6 +104,18 @@ class Suspect:
         return self.kind, self.bad.column
 
 
+def kind(cell: Cell) -> str:
+    """Which kind of suspect a cell would be, if others do better; empty where it shows nothing."""
+    if cell.dead:
+        return CRASH
+    if cell.refused:
+        return REFUSAL
+    if cell.wrong:
+        return NUMBERS
+    slow = cell.outcome == "pass" and (cell.compile_seconds or 0) >= SLOW_SECONDS
+    return SLOW if slow else ""
+
+
 def judge(cells: Sequence[Cell]) -> list[Suspect]:
     """What is suspicious of a program's cells, oldest column first; `cells` in the order of the columns' releases."""
     found = [_dead(cell, cells) for cell in cells if cell.dead]

@@ -48,6 +48,9 @@ SHAPES = (
     ("loop-flatten", REFUSAL, "triton-11612"),
     ("loop-flatten", CRASH, "triton-11612"),
     ("reduce-added", CRASH, "triton-3975"),
+    ("dot-float32", CRASH, "triton-2853"),
+    ("scan-outer", NUMBERS, "triton-3017"),
+    ("compare-int8", NUMBERS, "compared-int8"),
 )
 UNRESTRICTED = 8
 

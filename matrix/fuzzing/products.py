@@ -16,6 +16,8 @@ _LENGTHS = (16, 32, 64)
 def small(builder: Builder, shape: tuple[int, int], dtype: str) -> Value:
     """A tensor fit to be an operand: one that is there, made small and cast, or one that is loaded."""
     held = builder.some(lambda value: computable(value) and value.shape == shape)
+    if held is not None and dtype == "int8" and not builder.allowed("dot-int8-made"):
+        held = None
     if held is not None and builder.choices.chance(2, 3):
         if dtype == "float8e5":
             return cast(builder, tame(builder, held, 4, "float32"), dtype)

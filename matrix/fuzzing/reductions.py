@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .builder import Builder
-from .elementwise import computable, extreme, tame
+from .elementwise import comparable, computable, extreme, tame
 from .values import Value, holds
 
 # Reduced and scanned as a wider type by some releases and not by others.
@@ -44,6 +44,8 @@ def reduce(builder: Builder) -> None:
     kind = builder.choices.one_of(kinds + (["xor_sum"] if value.dtype == "int32" else []))
     if kind == "larger" and not extreme(builder, value):
         kind = "max"
+    if kind in ("argmax", "argmin", "larger") and not comparable(builder, value):
+        kind = "max"
     flat = len(value.shape) == 1 and builder.made_by(value) in ("reshape", "interleave")
     if kind in ("argmax", "argmin") and flat and not builder.allowed("argmax-reshaped"):
         kind = "max"
@@ -79,6 +81,12 @@ def reduce(builder: Builder) -> None:
     builder.let(value.dtype, shape, bounds, _typed(kernel, value), meaning, f"reduce-{kind}")
 
 
+def _scannable(builder: Builder, value: Value, axis: int) -> int:
+    """An axis that `value` may be scanned along: its last one, where no other may be."""
+    last = len(value.shape) - 1
+    return axis if axis == last or builder.allowed("scan-outer") else last
+
+
 def scan(builder: Builder) -> Value | None:
     found = _shaped(builder)
     if found is None:
@@ -90,8 +98,9 @@ def scan(builder: Builder) -> Value | None:
     # Of fewer elements than a warp has lanes.
     if value.size < 32 and not builder.allowed("scan-short"):
         return None
+    axis = _scannable(builder, value, axis)
     kind = builder.choices.one_of(("cumsum", "larger", "added"))
-    if kind == "larger" and not extreme(builder, value):
+    if kind == "larger" and not (extreme(builder, value) and comparable(builder, value)):
         kind = "cumsum"
     bounds = (value.low, value.high)
     if kind != "larger":
@@ -115,3 +124,46 @@ def scan(builder: Builder) -> Value | None:
     return builder.let(
         value.dtype, value.shape, bounds, _typed(kernel, value), meaning, f"scan-{kind}"
     )
+
+
+def paired(builder: Builder) -> None:
+    """A reduction or a scan of two tensors at once: what stays with a value is what stood beside it."""
+    found = _shaped(builder)
+    if found is None or "bfloat16" == found[0].dtype:
+        return
+    value, axis = found
+    if not comparable(builder, value):
+        return
+    other = builder.some(
+        lambda one: computable(one) and one.shape == value.shape and one.dtype != "bfloat16"
+    )
+    # Of what is compared, and of what is only handed on.
+    value, other = tame(builder, value, 2**20), tame(builder, other or value, 2**20)
+    flat = len(value.shape) == 1 and bool(
+        {builder.made_by(one) for one in (value, other)} & {"reshape", "interleave"}
+    )
+    scanned = builder.choices.chance(1, 3) and "num-ctas" not in builder.tags
+    if scanned and value.size < 32 and not builder.allowed("scan-short"):
+        return
+    if not scanned and flat and not builder.allowed("argmax-reshaped"):
+        return
+    if scanned:
+        axis = _scannable(builder, value, axis)
+    names = f"({value.name}, {other.name}), {axis}, pairs"
+    both, every = builder.fresh("both"), other.high - other.low + 1
+    key = f"({value.name}.astype(np.int64) * {every} + ({other.high} - {other.name}.astype(np.int64)))"
+    if scanned:
+        kernel, shape = f"tl.associative_scan({names})", value.shape
+        builder.meant(f"{both} = np.maximum.accumulate({key}, {axis})")
+    else:
+        kernel, shape = f"tl.reduce({names})", (*value.shape[:axis], *value.shape[axis + 1 :])
+        builder.meant(f"{both} = np.max({key}, {axis})")
+    builder.tags.add("scan-pairs" if scanned else "reduce-pairs")
+    made = [Value(builder.fresh(), one.dtype, shape, one.low, one.high) for one in (value, other)]
+    builder.line(
+        f"{made[0].name}, {made[1].name} = {kernel}",
+        f"{made[0].name}, {made[1].name} = {both} // {every}, {other.high} - {both} % {every}",
+    )
+    for one in made:
+        builder.assign(one, one.name)
+    builder.pool += made

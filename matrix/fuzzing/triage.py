@@ -89,6 +89,18 @@ class Triage:
                 new += found
         return new
 
+    def explained(self, program: Program, cell: Cell) -> str:
+        """The known issue, or the finding of this seed, that `cell` is of, without a look at the other columns."""
+        suspect = Suspect(judging.kind(cell), cell, None)
+        issue = self._known(program, suspect)
+        if issue or not suspect.kind:
+            return issue
+        alike = self.keys.get(suspect.key, [])
+        return alike[0] if self._enough(suspect, alike) else ""
+
+    def _enough(self, suspect: Suspect, alike: Sequence[str]) -> bool:
+        return len(alike) >= (_ALIKE if suspect.kind in (NUMBERS, SLOW) else 1)
+
     def _one(self, number: int, program: Program, suspect: Suspect) -> list[Finding] | None:
         """None where the next suspect may still say something."""
         place = self._place(suspect.bad.column)
@@ -97,7 +109,7 @@ class Triage:
             self.seen[issue] += 1
             return []
         alike = self.keys.setdefault(suspect.key, [])
-        if len(alike) >= (_ALIKE if suspect.kind in (NUMBERS, SLOW) else 1):
+        if self._enough(suspect, alike):
             self.seen[alike[0]] += 1
             return []
         suspect = exploring.confirmed(suspect, program, place, self.workers)

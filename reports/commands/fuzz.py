@@ -47,6 +47,7 @@ DESCRIPTION = (
 EXAMPLES = (
     "crosswarp fuzz --columns all --minutes 30 --seed 7",
     "crosswarp fuzz --here ../old/bin/python ../new/bin/python --minutes 10",
+    "crosswarp fuzz --columns all --spread --minutes 480 --seed 7",
     "crosswarp fuzz --columns triton-3.2.0,triton-3.6.0 --seed 7 --replay 123",
     "crosswarp fuzz --columns all --suite my_kernels",
 )
@@ -79,6 +80,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--everything", action="store_true",
         help="leave out nothing that is known, and tell of it as if it were new",
     )  # fmt: skip
+    what.add_argument(
+        "--spread", action="store_true",
+        help="run each program in one column on one target, and in the others only if it shows something new there: "
+        "many times the programs, of which none is compared in what it costs",
+    )  # fmt: skip
     edited.add_edited(parser.add_argument_group("a suite's own kernels"))
     limits = parser.add_argument_group("limits")
     add_numbers(
@@ -109,7 +115,9 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             f"{found[0].column} alone has no other to be compared with. Name a second with --columns or --here."
         )
     issues = known_issues(options)
-    programs = Programs(options.seed, found, language_table.load(), issues, options.everything)
+    programs = Programs(
+        options.seed, found, language_table.load(), issues, options.everything, options.spread
+    )
     with ExitStack() as stack:
 
         def lane(most: int) -> Workers:
@@ -133,14 +141,14 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 def _explore(
     options: argparse.Namespace, programs: Programs, lanes: Sequence[Workers], triage: Triage
 ) -> int:
-    name = f"seed-{options.seed}{'-everything' if options.everything else ''}"
+    name = f"seed-{options.seed}{'-everything' * options.everything}{'-spread' * options.spread}"
     folder = options.work / "fuzz" / name
     settings = Settings(
         options.seed, tuple(place.column for place in programs.places), tuple(triage.targets),
         everything=options.everything,
     )  # fmt: skip
     corpus, began = Corpus(folder, settings), time.monotonic()
-    exploration = Exploration(programs, corpus, lanes, triage.targets, _say)
+    exploration = Exploration(programs, corpus, lanes, triage.targets, _say, triage.explained)
     before = corpus.count
     triage.keys.update(corpus.causes())
     if before:
@@ -178,7 +186,7 @@ def _ended(told: Told, triage: Triage, fresh: int, seconds: float) -> None:
     )
     for why, count in sorted(triage.doubted.items()):
         print(f"not believed, {escape.terminal(why)}: {count}")
-    for name, count in sorted(triage.seen.items()):
+    for name, count in sorted((triage.seen + told.explained).items()):
         print(f"{name}: {count} programs")
     sys.stdout.flush()
 
