@@ -242,3 +242,30 @@ def test_a_file_that_cannot_be_read(path):
     path.write_bytes(b"\xff\xfe{}")
     with pytest.raises(ConfigError, match="cannot be read"):
         baseline.read(path)
+
+
+def test_a_run_of_some_kernels_is_written_onto_a_baseline(
+    command, stored, make_record, path, tmp_path
+):
+    """Of what it ran it says all, cases that are gone included; of the rest nothing."""
+    at = {"column": "triton-3.2.0", "target": "sm_90"}
+    old = [
+        make_record(**at, kernel="softmax", case="a"),
+        make_record(**at, kernel="softmax", case="gone"),
+        make_record(**at, kernel="softmax", case="a", mode="shimmed"),
+        make_record(**at, kernel="rope", case="a"),
+        make_record(**{**at, "target": "sm_80"}, kernel="softmax", case="a"),
+    ]
+    baseline.write(path, old)
+    new = make_record(
+        **at, kernel="softmax", case="a", outcome="crash", fingerprint="SIGABRT: again"
+    )
+    stored([new])
+    store = str(tmp_path / "store.db")
+    status, out, _ = command("baseline", "write", str(path), "--onto", str(path), "--store", store)
+    assert status == 0 and "4 cells of 1 columns" in out
+    found = {record.id: record.outcome for record in baseline.read(path)}
+    kept = {record.id: "pass" for record in old if record.case != "gone"}
+    assert found == {**kept, new.id: "crash"}
+    status, _, said = command("baseline", "write", str(path), "--onto", "none", "--store", store)
+    assert status == 2 and "there is no such baseline" in said

@@ -96,6 +96,16 @@ def write(path: Path, records: Sequence[Record]) -> None:
         ) from None
 
 
+def onto(old: Sequence[Record], new: Sequence[Record]) -> list[Record]:
+    """What `old` says, with what `new` says of each kernel that it ran in a column, on a target and in a lane."""
+
+    def place(record: Record) -> tuple[str, ...]:
+        return record.column, record.target, record.lane, record.mode, record.kernel
+
+    again = {place(record) for record in new}
+    return [*(record for record in old if place(record) not in again), *new]
+
+
 def dumped(records: Sequence[Record]) -> str:
     """The text of the file."""
     versions: dict[str, Mapping[str, Any]] = {}

@@ -16,13 +16,20 @@ HELP = "write a run as a file to compare with"
 DESCRIPTION = (
     "Write a run as a small, sorted text file, to be committed and given to `crosswarp diff`."
 )
-EXAMPLES = ("crosswarp baseline write baseline/all.json",)
+EXAMPLES = (
+    "crosswarp baseline write baseline/all.json",
+    "crosswarp baseline write baseline/all.json --onto baseline/all.json",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     write = actions.add_parser("write", help="write it", description=DESCRIPTION)
     write.add_argument("file", type=Path, metavar="FILE")
+    write.add_argument(
+        "--onto", type=Path, metavar="BASELINE",
+        help="keep what this file says of the kernels, columns, targets and lanes that the run did not run",
+    )  # fmt: skip
     add_run(write)
     add_store(write)
 
@@ -33,6 +40,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         records = store.records(one.id)
     if not records:
         raise UsageError(f"run {one.id} holds no cell. `crosswarp runs` lists others: --run ID.")
+    if options.onto is not None:
+        records = baseline.onto(baseline.read(options.onto), records)
     baseline.write(options.file, records)
     columns = len({record.column for record in records})
     name = escape.terminal(str(options.file))

@@ -36,6 +36,12 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(__file__).with_suffix(".json")
 PAGE = ROOT / "docs" / "suite-on-targets.md"
 LANE = "compile"
+# The kernels that the suite began with, which take seconds where the whole takes an hour.
+FOUNDING = frozenset(
+    "chunk_gated_delta_rule fused_linear_cross_entropy layer_norm matmul rms_norm softmax".split()
+)
+# Of what was not run, behind the number of a pair.
+MARKS = ("\\*", "†", "‡", "§", "¶", "‖")
 # The text of a fingerprint that a record of issues.toml may ask for.
 LONGEST = 300
 
@@ -158,6 +164,7 @@ def dumped(table: Table) -> str:
 def page(table: Table) -> tuple[str, list[str]]:
     """The page, and a line for each cell that is neither green nor declared nor known."""
     known = issues.load()
+    marks = _marks(table)
     wrong: list[str] = []
     causes: dict[str, Counter] = {}
     releases = sorted(table, key=Version)
@@ -175,10 +182,17 @@ def page(table: Table) -> tuple[str, list[str]]:
             wrong += [f"{one.id}: {one.outcome} {one.fingerprint[:160]}" for one in bad]
             for _, issue in judged.known:
                 causes.setdefault(issue.id, Counter())[version, name] += 1
-            row.append(_cell(part, len(bad), sum(r.mode == MODES[0] for r, _ in judged.known)))
+            of_bare = sum(r.mode == MODES[0] for r, _ in judged.known)
+            row.append(_cell(part, len(bad), of_bare, marks.get(tuple(part.lacks), "")))
         rows.append(row)
     days = sorted({one.day for those in table.values() for one in those.values()})
-    measured = sum(map(len, table.values()))
+    compiled = [
+        one
+        for version, those in table.items()
+        for name, one in those.items()
+        if versions.within(version, listed[name].triton)
+    ]
+    whole = sum(not one.lacks for one in compiled)
     possible = sum(
         versions.within(version, target.triton)
         for target in listed.values()
@@ -189,17 +203,17 @@ def page(table: Table) -> tuple[str, list[str]]:
         for those in table.values()
         for one in those.values()
     )
-    lacking = {name for those in table.values() for one in those.values() for name in one.lacks}
     parts = [
         "# The suite on every target",
         f"Every case of the {len(suite())} kernels of `kernels/`, compiled bare and with the shims, on "
-        f"{measured} of {possible} pairs of a release and a target that it compiles for: {cells:,} cells. Made by "
+        f"{whole} of {possible} pairs of a release and a target that it compiles for, and of some of them on "
+        f"{len(compiled) - whole} more: {cells:,} cells. Made by "
         f"`python tests/proofs/suite_on_targets.py STORE..`, of {' to '.join(dict.fromkeys((days[0], days[-1])))}. No "
         f"GPU was used, and nothing was executed. {_verdict(wrong)}",
         "The number is how many cells are green bare; with an arrow, bare and then with the shims; in brackets, how "
         "many are red bare, each by a known issue. What a release or a target has no word for is `unsupported`, as "
         "declared, and not counted. –: that release does not compile for it ([targets](targets.md)). Empty: not run."
-        + (f" \\*: without {_listed(lacking)}, which were not run there." if lacking else ""),
+        + "".join(f" {mark}: {_told(lacks)}." for lacks, mark in marks.items()),
         pipes(("target", *releases), rows),
         "## What is red, and why",
         pipes(
@@ -221,14 +235,28 @@ def _verdict(wrong: list[str]) -> str:
     return "Every red cell is a known issue inside its window."
 
 
-def _cell(part: Part, bad: int, known: int) -> str:
+def _marks(table: Table) -> dict[tuple[str, ...], str]:
+    """By what was not run, a mark: the shortest first."""
+    found = {tuple(one.lacks) for those in table.values() for one in those.values() if one.lacks}
+    ordered = sorted(found, key=lambda lacks: (len(lacks), lacks))
+    if len(ordered) > len(MARKS):
+        sys.exit(f"{len(ordered)} kinds of lack: run what is missing, or add to MARKS.")
+    return dict(zip(ordered, MARKS))
+
+
+def _told(lacks: tuple[str, ...]) -> str:
+    ran = suite() - set(lacks)
+    if ran <= FOUNDING and len(ran) < len(lacks):
+        return f"{_listed(ran)} alone, of the {len(FOUNDING)} kernels that the suite began with"
+    return f"without {_listed(lacks)}, which were not run there"
+
+
+def _cell(part: Part, bad: int, known: int, mark: str) -> str:
     bare, shimmed = (part.green[mode] for mode in MODES)
     text = f"{bare}" if bare == shimmed else f"{bare} → {shimmed}"
     if known:
         text += f" ({known})"
-    if part.lacks:
-        text += "\\*"
-    return f"**{text}**" if bad else text
+    return f"**{text}{mark}**" if bad else text + mark
 
 
 def _listed(names: Iterable[str]) -> str:
