@@ -1,6 +1,6 @@
 """What Triton's interpreter gets wrong and a shim mends, a case each. The compiled kernels are right.
 
-No case says in `requires` what it uses: the suite would not trust a bare interpreter with it.
+No case says in `requires` what it uses of FEATURES: the suite would not trust a bare interpreter with it.
 """
 
 import torch
@@ -199,6 +199,33 @@ def mask_reference(x, y):
     return {"masked": torch.cat([x[: SIZE // 2], torch.zeros_like(x[SIZE // 2 :])])}
 
 
+@triton.jit
+def _condition_kernel(x_ptr, y_ptr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    total = tl.load(x_ptr + at)
+    left = tl.program_id(0)
+    while tl.condition(left > 0):
+        # without it a hang
+        assert left > 0, "a turn too many of a while loop"
+        total += tl.load(x_ptr + left * SIZE + at)
+        left -= 1
+    tl.store(y_ptr + tl.program_id(0) * SIZE + at, total)
+
+
+def condition(x, y):
+    out = torch.empty_like(x)
+    _condition_kernel[(SIZE,)](x, out, SIZE)
+    return {"summed": out}
+
+
+def condition_reference(x, y):
+    return {"summed": x.double().cumsum(0)}
+
+
+def _no_condition():
+    return None if hasattr(tl, "condition") else "this Triton has no tl.condition"
+
+
 SHOWS = {
     "bf16": (bf16, bf16_reference),
     "fp8": (fp8, fp8_reference),
@@ -210,6 +237,7 @@ SHOWS = {
     "config-options": (config, config_reference),
     "reserved-option": (option, option_reference),
     "scalar-mask": (mask, mask_reference),
+    "condition": (condition, condition_reference),
 }
 
 
@@ -229,7 +257,8 @@ def inputs(case, device, generator):
 def case(shows):
     # one of them is compiled as well, which the suite asks of every kernel
     lanes = ("compile", "interpret") if shows == "bf16" else ("interpret",)
-    return Case(shows, "fp32", {"N": SIZE}, lanes=lanes, targets=("sm_90",))
+    requires = ("while-condition",) if shows == "condition" else ()
+    return Case(shows, "fp32", {"N": SIZE}, lanes, targets=("sm_90",), requires=requires)
 
 
 KERNEL = Kernel(
@@ -240,4 +269,5 @@ KERNEL = Kernel(
     reference=reference,
     # measured: 0 but for the dot and tanh, 1e-7
     tolerance={"fp32": 1e-6},
+    probes={"while-condition": _no_condition},
 )

@@ -14,7 +14,7 @@ import interpreter_small_float_cases  # noqa: F401
 import numpy as np
 import torch
 import triton
-from interpreter_kernels import atomics, looped, masked, methods, scaled, warps
+from interpreter_kernels import atomics, counted, looped, masked, methods, scaled, warps
 from interpreter_support import CASES, VERSION, N, case, reduced, run, same, values
 from triton.language.extra import libdevice
 
@@ -80,6 +80,18 @@ def mask_of_a_scalar():
     out = torch.zeros(2 * N)
     masked[(2,)](x, out, 1, N=N)
     return same(out, torch.cat([x, torch.zeros(N)]))
+
+
+@case
+def while_condition():
+    if not hasattr(triton.language, "condition"):  # before Triton 3.5
+        return "ok"
+    for turns in (0, 5):
+        out = torch.full((1,), -1)
+        counted[(1,)](out, turns)
+        if out.item() != turns:
+            return f"{out.item()} turns of {turns}"
+    return "ok"
 
 
 @case

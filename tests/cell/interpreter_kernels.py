@@ -132,6 +132,18 @@ def constants(out, N: tl.constexpr):
 
 
 @triton.jit
+def counted(out, turns):
+    left = turns
+    done = 0
+    while tl.condition(left > 0):
+        # without it a hang
+        assert left > 0, "a turn too many"
+        left -= 1
+        done += 1
+    tl.store(out, done)
+
+
+@triton.jit
 def atomics(x, out, at, n, N: tl.constexpr):
     i = tl.arange(0, N)
     tl.atomic_add(out + tl.load(at + i), tl.load(x + i), mask=i < n)

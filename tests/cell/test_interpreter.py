@@ -67,6 +67,7 @@ WRONG = {
     "float_argument": ">=3.2",
     "sum_of_bool": ">=3.0,<3.3",
     "mask_of_a_scalar": ">=3.9",
+    "while_condition": ">=3.5,<3.9",
     "sum_of_int8": NEVER,
     "float_modulo": NEVER,
     "libdevice_tanh": EVER,
