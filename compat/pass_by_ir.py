@@ -1,12 +1,12 @@
 """Compile those kernels without a pass whose IR it is known to get wrong; every other kernel becomes what it was.
 
-The shims that do so say which pass, and what in the IR gives such a kernel away. `left_out_pass` is for passes that
-kill the compiler, which only the crash tells.
+The shims that do so say which pass, and what in the IR gives such a kernel away; or how to add the pass otherwise.
+`left_out_pass` is for passes that kill the compiler, which only the crash tells.
 """
 
 import functools
 import threading
-from typing import Any, Callable, Iterable, Tuple
+from typing import Any, Callable, Iterable, Optional, Tuple
 
 from .acts import note_acted
 from .record import Patches
@@ -22,6 +22,7 @@ def leave_out(
     adders: Iterable[Tuple[Any, str]],
     backends: Iterable[Any],
     gets_it_wrong: Callable[[str], bool],
+    instead: Optional[Callable[[Tuple[Any, ...]], Tuple[Any, ...]]] = None,
 ) -> None:
     """Have each adder ask whether its pass is wanted.
 
@@ -31,6 +32,7 @@ def leave_out(
         adders: what adds the pass to a pass manager, as owner and name.
         backends: classes whose ``make_ttgir`` runs the pass.
         gets_it_wrong: whether the pass does, of a kernel's IR as text before ``make_ttgir``.
+        instead: of an adder's arguments those that make it right; without it the pass is left out.
     """
     state = _State()
 
@@ -39,6 +41,8 @@ def leave_out(
         def add_if_wanted(*args: Any) -> None:
             if not state.leave_out:
                 add(*args)
+            elif instead is not None:
+                add(*instead(args))
 
         return add_if_wanted
 

@@ -1,0 +1,79 @@
+"""``tl.atomic_xchg`` of a tile does not compile for AMD's newer targets from Triton 3.6 on.
+
+Atomics of a tile become instructions of a buffer there, and up to 3.8 this one by a name that LLVM does not know:
+"failed to translate module to LLVM IR". Triton 3.9 has the name, but of float64 there is no such instruction, and the
+compiler dies. A kernel with such an exchange keeps to global atomics, as every kernel did before 3.6.
+
+Cost: all atomics of such a kernel are global ones. Every other kernel becomes what it was; those that name
+tl.atomic_xchg are compiled once more, under a key of their own.
+"""
+
+import functools
+import re
+from typing import Any, Tuple
+
+from .. import pass_by_ir
+from ..code_generator import key_with_revision, revision_of, source_says
+from ..record import Patches, Shim
+from ..versions import in_window
+
+_EXCHANGES = re.compile(r"\batomic_xchg\b")
+# In the IR: %5 = tt.atomic_rmw exch, acq_rel, gpu, %3, %4, %cst : (tensor<256x!tt.ptr<i32>>, tensor<256xi32>, …
+# What is of the scope of the system, and what is of one element, becomes no instruction of a buffer.
+_EXCHANGE = re.compile(
+    r"\btt\.atomic_rmw exch, \w+, (?!sys\b)[^\n]*? : \(tensor<(?:\d+x)+!tt\.ptr<(\w+)"
+)
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: could not find LLVM intrinsic: "llvm.amdgcn.raw.ptr.buffer.atomic.exch" (3.6 to 3.8); of float64
+    # LLVM ERROR: Cannot select: … BUFFER_ATOMIC_SWAP (3.9).
+    # Window: Triton 3.6 and later; gfx942 and gfx950, from 3.7 on RDNA 4, from 3.8 on gfx1250, from 3.9 on RDNA 3.
+    # Link: triton-lang/triton#11019, #11904.
+    # Breakpoint: Triton 3.9 for all but float64; for that none yet, #11904 is open.
+    import triton
+    import triton._C.libtriton as module
+
+    if "amd" not in triton.backends.backends:  # a build for NVIDIA alone
+        return
+    concerned = functools.partial(exchanges, double_alone=in_window(">=3.9", triton.__version__))
+    pass_by_ir.leave_out(
+        patches,
+        SHIM.name,
+        [(module.amd.passes.ttgpuir, "add_convert_to_buffer_ops")],
+        [triton.backends.backends["amd"].compiler],
+        concerned,
+        instead=_without_atomics,
+    )
+    key_with_revision(patches, source_says(_EXCHANGES), _revision, concerned)
+
+
+def exchanges(ir: str, double_alone: bool = False) -> bool:
+    """Whether a kernel, as IR of Triton's, has an exchange that may become an instruction of a buffer.
+
+    Args:
+        double_alone: only those of float64 count.
+    """
+    return any(kind == "f64" or not double_alone for kind in _EXCHANGE.findall(ir))
+
+
+def _without_atomics(args: Tuple[Any, ...]) -> Tuple[Any, ...]:
+    manager, arch, _, *rest = args
+    return (manager, arch, False, *rest)
+
+
+@functools.lru_cache(maxsize=None)
+def _revision() -> str:
+    return revision_of(__file__) + revision_of(pass_by_ir.__file__)
+
+
+SHIM = Shim(
+    name="buffer_exchange",
+    issue="triton-11019",
+    window=">=3.6",
+    symptom="RuntimeError: failed to translate module to LLVM IR, from tl.atomic_xchg on AMD\n"
+    "LLVM ERROR: Cannot select: BUFFER_ATOMIC_SWAP, from tl.atomic_xchg of float64 on AMD",
+    link="https://github.com/triton-lang/triton/pull/11019",
+    delete_when="Triton exchanges float64 as well, and no column before that is left",
+    apply=apply,
+)
