@@ -61,7 +61,7 @@ def test_what_was_recorded_makes_the_same_program():
 def test_a_seed_is_the_same_on_every_machine():
     """The first of them, by the digest of its text: a change is meant, and raises generator.VERSION."""
     found = meaning.digest(generator.seeded(1, 0, frozenset()))
-    assert (generator.VERSION, found) == (11, "2f9dcd2641f816d5")
+    assert (generator.VERSION, found) == (12, "2f9dcd2641f816d5")
 
 
 def test_the_plainest_program_is_small():
@@ -131,6 +131,24 @@ def test_a_product_of_three_dimensions_is_for_releases_that_have_it():
     assert batched
     assert all("tl.permute" in program.needs for program in batched)
     assert "tl.permute" not in languages.common(TABLE, ["2.3.1"])
+
+
+def test_two_tensors_are_scanned_at_once_where_the_release_can():
+    old = languages.common(TABLE, ["2.3.1"])
+    assert "scan-pairs" in {tag for n in range(300) for tag in generator.seeded(5, n, NEW).tags}
+    assert "scan-pairs" not in {tag for n in range(300) for tag in generator.seeded(5, n, old).tags}
+
+
+def test_large_tiles_get_more_warps_in_three_of_four_programs():
+    """A thread of what is left holds more than 32 elements, which compiles slowly."""
+    counted = []
+    for number in range(400):
+        program = generator.seeded(5, number, NEW)
+        largest = max(math.prod(one.shape) for one in program.claims.values())
+        if largest >= 64 * 32:
+            counted.append(largest > 32 * 32 * program.options["num_warps"])
+    assert len(counted) > 50
+    assert 0 < sum(counted) < len(counted) / 4, "some are left as they are"
 
 
 def test_every_kind_of_statement_comes_up():

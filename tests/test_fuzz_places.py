@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from crosswarp.matrix.facts import targets
-from crosswarp.matrix.fuzzing import places
+from crosswarp.matrix.fuzzing import generator, places
 from crosswarp.matrix.fuzzing.places import Place, Workers
 
 
@@ -47,3 +47,43 @@ def test_clusters_are_for_targets_that_have_them(monkeypatch, clusters, expected
     with Workers(asked, 60, 1000) as workers:
         place = Place("here", "3.4.0", Path("python"))
         assert {name for name in asked if workers.compiles(place, name, program)} == expected
+
+
+def _told(outcome, phase="compile", seconds=0.1):
+    verdict = dict(outcome=outcome, reason="", fingerprint=outcome, message="", phase=phase)
+    return {"verdict": verdict, "compile_seconds": seconds}
+
+
+@pytest.mark.parametrize(
+    "first, asked",
+    [
+        (_told("pass"), [True]),
+        (_told("unsupported", "execute"), [True]),
+        # What others left behind in the process must not count.
+        (_told("mismatch", "compare"), [True, False]),
+        (_told("crash"), [True, False]),
+        (_told("api-error"), [True, False]),
+        # Slow beside others, or slow by itself?
+        (_told("pass", seconds=60.0), [True, False]),
+    ],
+)
+def test_what_shows_something_among_others_runs_by_itself(monkeypatch, first, asked):
+    runs = []
+
+    class Worker(Pretended):
+        def run(self, program, expected, target, options, quick=False):
+            runs.append(quick)
+            return first if quick else _told("pass", seconds=0.5)
+
+    monkeypatch.setattr(places, "Worker", Worker)
+    program = generator.replayed("plainest", [], frozenset())
+    place = Place("here", "3.4.0", Path("python"))
+    with Workers({}, 60, 1000) as workers:
+        cell = workers.run(place, program, "sm_80", quick=True)
+        assert runs == asked
+        assert cell.outcome == (
+            "unsupported" if first["verdict"]["outcome"] == "unsupported" else "pass"
+        )
+        assert len(asked) == 1 or cell.compile_seconds == 0.5
+        workers.run(place, program, "sm_80")
+        assert runs[-1] is False

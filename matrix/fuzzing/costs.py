@@ -24,6 +24,9 @@ def more(bad: Cell, good: Cell) -> tuple[Change, ...]:
     """What of `bad` is worse than what `good` has, of the same program on the same target; nothing that is a trade."""
     if not (bad.outcome == good.outcome == "pass" and bad.target == good.target):
         return ()
+    # What was not assembled has none.
+    if not (bad.resources and good.resources):
+        return ()
     changes = resources.grown(_record(good), _record(bad))
     return tuple(change for change in changes if not change.told)
 

@@ -22,8 +22,12 @@ from .program import IllDefined, Program
 
 # Programs that one column of a lane runs before the next, where not all workers are kept: one takes seconds to begin.
 BATCH = 40
+# And on one target, where they are spread: as many as share a child there.
+SPREAD_BATCH = 16
 # Batches that the lanes may begin while a finding of an earlier one is made small, which takes minutes.
 AHEAD = 8
+# Of programs that are spread, one in so many runs as others do: by itself, and through ptxas.
+_THOROUGH = 8
 # Cells of a program that is spread and shows something: where it began, another target, the columns before and after.
 _BESIDE = 4
 
@@ -161,7 +165,9 @@ class Exploration:
                 self.said(f"{self.told.programs} programs, {self.told.cells} cells")
 
     def _batches(self, count: int | None) -> Iterator[Mapping[int, Program]]:
-        size, first = BATCH * len(self.lanes), 0
+        begin = len(self.programs.places) * len(self.targets)
+        size = (SPREAD_BATCH * begin if self.programs.spread else BATCH) * len(self.lanes)
+        first = 0
         while count is None or first < count:
             numbers = range(first, first + size if count is None else min(first + size, count))
             first = numbers.stop
@@ -204,15 +210,17 @@ class Exploration:
         """Each column runs all that it has not run of the share, before the next begins. Whether all of it ran."""
         for place in self.programs.places:
             began, done = time.monotonic(), 0
-            for number, program in share.items():
-                for target in sorted(self.targets):
+            # A target after the other: those that share a child are for one.
+            for target in sorted(self.targets):
+                for number, program in share.items():
                     if self.programs.spread and (place, target) != self._begins(number):
                         continue
                     if not self._wanted(place, number, program, target):
                         continue
                     if self._over(ends):
                         return False
-                    done += self._ran(lane, place, number, program, target)
+                    quick = self.programs.spread and number % _THOROUGH != 0
+                    done += self._ran(lane, place, number, program, target, quick)
             if done:
                 self.said(f"  {place.column}: {done} cells in {time.monotonic() - began:.0f} s")
         if not self.programs.spread:
@@ -262,11 +270,19 @@ class Exploration:
     def _cells(self, number: int) -> list[Cell]:
         return self.corpus.cells(number, [place.column for place in self.programs.places])
 
-    def _ran(self, lane: Workers, place: Place, number: int, program: Program, target: str) -> bool:
+    def _ran(
+        self,
+        lane: Workers,
+        place: Place,
+        number: int,
+        program: Program,
+        target: str,
+        quick: bool = False,
+    ) -> bool:
         if not lane.compiles(place, target, program):
             return False
         try:
-            cell = lane.run(place, program, target)
+            cell = lane.run(place, program, target, quick=quick)
         except IllDefined:
             with self._lock:
                 self.told.ill_defined += 1

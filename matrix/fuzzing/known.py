@@ -44,6 +44,8 @@ SHAPES = (
     ("num-ctas", REFUSAL, "triton-11808"),
     ("num-ctas", CRASH, "triton-9663"),
     ("num-ctas", REFUSAL, "triton-9663"),
+    ("num-ctas", NUMBERS, "cluster-product"),
+    ("num-ctas", NUMBERS, "cluster-product-chance"),
     ("loop-flatten", REFUSAL, "triton-11620"),
     ("loop-flatten", REFUSAL, "triton-11612"),
     ("loop-flatten", CRASH, "triton-11612"),

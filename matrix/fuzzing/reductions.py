@@ -8,6 +8,7 @@ from .values import Value, holds
 
 # Reduced and scanned as a wider type by some releases and not by others.
 _NARROW = ("int8", "int16", "float16", "bfloat16")
+_REVERSED = "tl.associative_scan(reverse=True)"
 
 
 def _shaped(builder: Builder) -> tuple[Value, int] | None:
@@ -142,7 +143,9 @@ def paired(builder: Builder) -> None:
     flat = len(value.shape) == 1 and bool(
         {builder.made_by(one) for one in (value, other)} & {"reshape", "interleave"}
     )
-    scanned = builder.choices.chance(1, 3) and "num-ctas" not in builder.tags
+    # Triton 2.3 scans one tensor at a time; several came with the other direction.
+    several = builder.has(_REVERSED) and "num-ctas" not in builder.tags
+    scanned = builder.choices.chance(1, 3) and several
     if scanned and value.size < 32 and not builder.allowed("scan-short"):
         return
     if not scanned and flat and not builder.allowed("argmax-reshaped"):
@@ -153,6 +156,7 @@ def paired(builder: Builder) -> None:
     both, every = builder.fresh("both"), other.high - other.low + 1
     key = f"({value.name}.astype(np.int64) * {every} + ({other.high} - {other.name}.astype(np.int64)))"
     if scanned:
+        builder.use(_REVERSED)
         kernel, shape = f"tl.associative_scan({names})", value.shape
         builder.meant(f"{both} = np.maximum.accumulate({key}, {axis})")
     else:

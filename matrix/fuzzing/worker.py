@@ -104,14 +104,19 @@ class Worker:
         expected: Mapping[str, str],
         target: str,
         options: Mapping[str, int] = {},
+        quick: bool = False,
     ) -> dict[str, Any]:
-        """What the process says of a program: see `crosswarp.matrix.cell.fuzzing.executing.run`.
+        """What the process says of a program: see `crosswarp.matrix.cell.fuzzing.executing.Children`.
+
+        Args:
+            quick: it may share a child with others, and ends with its PTX.
 
         Raises:
             Lost: it ended, or took longer than its limits allow.
         """
         asked = {
-            "program": program, "expected": dict(expected), "target": target, "options": dict(options)
+            "program": program, "expected": dict(expected), "target": target, "options": dict(options),
+            "together": quick, "assembled": not quick,
         }  # fmt: skip
         assert self._process.stdin is not None
         try:

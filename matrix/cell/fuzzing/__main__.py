@@ -53,10 +53,14 @@ def main(arguments: List[str]) -> int:
         warm.warm(targets=compiles.values())
         _warm(compiles, folder)
         forking.ready()
+        from . import executing
+
+        children = executing.Children(folder, spec)
         _tell(out, {"versions": found, "targets": sorted(compiles)})
         for line in sys.stdin:
-            _tell(out, _answer(json.loads(line), targets, folder, spec))
+            _tell(out, _answer(json.loads(line), targets, children))
             shutil.rmtree(cache, ignore_errors=True)
+        children.end()
     return SUITE_DONE
 
 
@@ -79,16 +83,11 @@ def _warm(targets: Dict[str, Any], folder: str) -> None:
             patches.undo()
 
 
-def _answer(
-    asked: Dict[str, Any], targets: Dict[str, Any], folder: str, spec: Dict[str, Any]
-) -> Dict[str, Any]:
+def _answer(asked: Dict[str, Any], targets: Dict[str, Any], children: Any) -> Dict[str, Any]:
     from crosswarp.matrix.cell.virtual_gpu import Target
 
-    from . import executing
-
     try:
-        target = Target.from_table(asked["target"], targets[asked["target"]])
-        return executing.run(asked, target, folder, spec)
+        return children.run(asked, Target.from_table(asked["target"], targets[asked["target"]]))
     except Exception as error:
         # A bug of ours; it must not be taken for Triton's.
         return {"verdict": told(of_harness(error)), "seconds": 0.0}

@@ -5,8 +5,10 @@ signature binding, specialisation, autotuning, MLIR, LLVM, ptxas. A launch meets
 in `launches`.
 """
 
-from .activate import activate, contain
+from .activate import activate, contain, stop_before_assembling
 from .launching import Launch, launches
 from .limits import LaunchRefused, Target
 
-__all__ = ["Launch", "LaunchRefused", "Target", "activate", "contain", "launches"]
+__all__ = [
+    "Launch", "LaunchRefused", "Target", "activate", "contain", "launches", "stop_before_assembling"
+]  # fmt: skip
