@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 
 from crosswarp.matrix.cell.fuzzing import data
 from crosswarp.matrix.facts import language_table
-from crosswarp.matrix.fuzzing import generator, languages, meaning
+from crosswarp.matrix.fuzzing import elementwise, generator, languages, meaning
+from crosswarp.matrix.fuzzing.builder import Builder
+from crosswarp.matrix.fuzzing.choices import Seeded
 from crosswarp.matrix.fuzzing.program import Argument, Claim, IllDefined, Program
+from crosswarp.matrix.fuzzing.values import INTEGERS
 
 TABLE = language_table.load()
 EVERY = languages.common(TABLE, list(TABLE))
@@ -61,7 +64,7 @@ def test_what_was_recorded_makes_the_same_program():
 def test_a_seed_is_the_same_on_every_machine():
     """The first of them, by the digest of its text: a change is meant, and raises generator.VERSION."""
     found = meaning.digest(generator.seeded(1, 0, frozenset()))
-    assert (generator.VERSION, found) == (12, "2f9dcd2641f816d5")
+    assert (generator.VERSION, found) == (13, "2f9dcd2641f816d5")
 
 
 def test_the_plainest_program_is_small():
@@ -149,6 +152,16 @@ def test_large_tiles_get_more_warps_in_three_of_four_programs():
             counted.append(largest > 32 * 32 * program.options["num_warps"])
     assert len(counted) > 50
     assert 0 < sum(counted) < len(counted) / 4, "some are left as they are"
+
+
+def test_floats_of_eight_bits_are_made_floats_alone():
+    made = set()
+    for number in range(60):
+        builder = Builder(Seeded(5, number), NEW, ())
+        builder.let("float8e5", (16,), (0, 7), "v.to(tl.float8e5)")
+        elementwise.convert(builder)
+        made.add(builder.pool[-1].dtype)
+    assert {"float16", "float32"} <= made and made.isdisjoint(INTEGERS)
 
 
 def test_every_kind_of_statement_comes_up():

@@ -66,7 +66,7 @@ def test_a_sum_that_is_silently_wrong_is_right_with_the_shims(run):
 
 
 def test_what_takes_too_long_says_nothing(run):
-    limit = ("--virtual-gpu-way", "emulate", "--crosswarp-time-limit", "3")
+    limit = ("--virtual-gpu-way", "emulate", "--crosswarp-time-limit", "8")
     done = run(NUMBERS, *limit, "-k", "hours")
     assert done.outcomes() == {
         "test_takes_hours": "timeout",
