@@ -1,0 +1,96 @@
+"""A histogram of what a reduction made counts some elements several times and others never, before Triton 3.5.
+
+``tl.histogram(tl.argmin(x, 1), BINS)``: several lanes of a warp hold each element of such a tile. The lowering knows
+how many lanes have elements of their own, and takes the first ones; but along a tile's last axis the copies of one
+element lie side by side. So it is with what is computed of a reduced tile. Here what is counted is laid out first as a
+loaded tile is, whose copies come last; so is its mask.
+
+Cost: a conversion of layout, of one dimension, ahead of such a histogram. Every other becomes what it was; kernels with
+a histogram are compiled once more, under a key of their own.
+"""
+
+import functools
+import re
+from typing import Dict, List, Optional, Set
+
+from .. import rewritten_ir
+from ..code_generator import key_with_revision, revision_of, source_says
+from ..record import Patches, Shim
+
+_COUNTS = re.compile(r"\bhistogram\b")
+# The dialect is called ttg from Triton 3.3 on.
+_BLOCKED = re.compile(r"^(#\w+) = #(?:ttg|triton_gpu)\.blocked<", re.MULTILINE)
+_MODULE = re.compile(r'"(ttg|triton_gpu)\.(num-ctas|num-warps|threads-per-warp)" = (\d+)')
+# "%5 = tt.histogram %2#1, %m : tensor<128xi32, #ttg.slice<{dim = 1, parent = #blocked}>> -> tensor<16xi32, #blocked1>"
+_HISTOGRAM = re.compile(
+    r"(?P<indent>\s*)(?P<made>%\w+) = tt\.histogram (?P<operands>[^:]*?) : "
+    r"tensor<(?P<length>\d+)x(?P<kind>\w+), (?P<layout>#.*)> -> (?P<result>tensor<.*?>)(?P<place> loc\(.*\))?$"
+)
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: none; wrong numbers. Window: Triton 3.0 to 3.4, every target.
+    # Link: triton-lang/triton#6987, mended by #7938.
+    # Breakpoint: Triton 3.5 asks the layout which lanes and warps hold copies.
+    rewritten_ir.rewrite(patches, SHIM.name, rewritten, ("nvidia", "amd"), laid_out=True)
+    key_with_revision(patches, source_says(_COUNTS), _revision, lambda ir: "tt.histogram" in ir)
+
+
+def rewritten(ir: str) -> Optional[str]:
+    """The IR of a kernel with layouts, as text, with conversions ahead of such histograms; None if it has none."""
+    blocked = set(_BLOCKED.findall(ir))
+    said = _MODULE.findall(ir)
+    module = {name: int(number) for _, name, number in said}
+    lines: List[str] = []
+    count = 0
+    for line in ir.splitlines():
+        found = _HISTOGRAM.match(line)
+        if found and not _is_plain(found["layout"], blocked):
+            lines += _converted(found, module, said[0][0], f"%reduced_histogram_{count}")
+            count += 1
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n" if count else None
+
+
+def _is_plain(layout: str, blocked: Set[str]) -> bool:
+    """Whether it is of one dimension by itself, no slice of another: its copies come last."""
+    return layout in blocked or layout.startswith(("#ttg.blocked<", "#triton_gpu.blocked<"))
+
+
+def _converted(
+    found: "re.Match[str]", module: Dict[str, int], dialect: str, name: str
+) -> List[str]:
+    ctas, lanes = module["num-ctas"], module["threads-per-warp"]
+    layout = f"sizePerThread = [1], threadsPerWarp = [{lanes}], warpsPerCTA = [{module['num-warps']}], order = [0]"
+    if ctas > 1:
+        layout += f", CTAsPerCGA = [{ctas}], CTASplitNum = [{ctas}], CTAOrder = [0]"
+    indent, place = found["indent"], found["place"] or ""
+    lines, given = [], []
+    plain = f"#{dialect}.blocked<{{{layout}}}>"
+    # What is counted, and its mask.
+    for at, (operand, kind) in enumerate(zip(found["operands"].split(", "), (found["kind"], "i1"))):
+        own, made = (f"tensor<{found['length']}x{kind}, {one}>" for one in (found["layout"], plain))
+        given.append(f"{name}_{at}")
+        lines.append(
+            f"{indent}{given[-1]} = {dialect}.convert_layout {operand} : {own} -> {made}{place}"
+        )
+    counted = f"tensor<{found['length']}x{found['kind']}, {plain}> -> {found['result']}{place}"
+    lines.append(f"{indent}{found['made']} = tt.histogram {', '.join(given)} : {counted}")
+    return lines
+
+
+@functools.lru_cache(maxsize=None)
+def _revision() -> str:
+    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
+
+
+SHIM = Shim(
+    name="reduced_histogram",
+    issue="triton-6987",
+    window=">=3.0,<3.5",
+    symptom="wrong numbers from tl.histogram of what tl.argmin, tl.min or another reduction made",
+    link="https://github.com/triton-lang/triton/issues/6987",
+    delete_when="no column before Triton 3.5 is left",
+    apply=apply,
+)
