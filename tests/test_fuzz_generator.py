@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from crosswarp.matrix.cell.fuzzing import data
 from crosswarp.matrix.facts import language_table
-from crosswarp.matrix.fuzzing import elementwise, generator, languages, meaning
+from crosswarp.matrix.fuzzing import elementwise, generator, languages, meaning, reductions, shapes
 from crosswarp.matrix.fuzzing.builder import Builder
-from crosswarp.matrix.fuzzing.choices import Seeded
+from crosswarp.matrix.fuzzing.choices import Replayed, Seeded
 from crosswarp.matrix.fuzzing.program import Argument, Claim, IllDefined, Program
 from crosswarp.matrix.fuzzing.values import INTEGERS
 
@@ -121,6 +121,39 @@ def test_shapes_of_the_silent_findings_are_made_and_left_out():
             )
             assert made is None or types[made[1]].dtype != "int8", program.kernel
             assert not one or not types[one].shape or math.prod(types[one].shape) >= 512
+
+
+def test_a_histogram_of_what_a_reduction_made_is_made_and_left_out():
+    tag = "histogram-reduced"
+    told = [number for number in range(1000) if tag in generator.seeded(5, number, NEW).tags]
+    assert told
+    for number in told:
+        assert "tl.histogram(" in generator.seeded(5, number, NEW).kernel
+        assert tag not in generator.seeded(5, number, NEW, {tag}).tags
+
+
+@pytest.mark.parametrize(
+    "then, concerned",
+    [
+        ([], True),
+        ([elementwise.with_literal, elementwise.binary], True),
+        ([elementwise.clamp, elementwise.select], True),
+        ([shapes.reshape], False),
+        ([elementwise.with_literal, shapes.flip], False),
+    ],
+)
+def test_what_is_computed_of_a_reduced_tile_is_no_other_for_a_histogram(then, concerned):
+    def walked(avoided=()):
+        builder = Builder(Replayed([]), NEW, avoided)
+        builder.let("int32", (64, 64), (0, 15), "tl.load(x0)")
+        for statement in (reductions.reduce, *then, shapes.histogram):
+            statement(builder)
+        return builder
+
+    free, left_out = walked(), walked({"histogram-reduced"})
+    assert "tl.sum(" in free.texts()[0] and "tl.histogram(" in free.texts()[0]
+    assert ("histogram-reduced" in free.tags) == concerned
+    assert ("tl.histogram(" in left_out.texts()[0]) != concerned
 
 
 def test_a_product_of_three_dimensions_is_for_releases_that_have_it():

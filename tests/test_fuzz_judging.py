@@ -229,6 +229,7 @@ def test_what_the_first_long_run_found_is_known_by_its_shape():
         ("dot-int8-made", "2.3.1"),
         ("atomic-result", "3.4.0"),
         ("scan-short", "3.1.0"),
+        ("histogram-reduced", "3.4.0"),
         ("dot-int8-acc", "3.6.0"),
         ("max-bfloat16", "2.3.1"),
     ):

@@ -25,6 +25,7 @@ class Builder:
         slots: turns of the loops around, as an expression, and how many there are at most.
         tags, needs: see Program.
         widened: names of what was cast from eight bits.
+        reduced: names of what a reduction made one dimension, and of what is computed of that element by element.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Builder:
         self.tags: set[str] = set()
         self.needs: set[str] = set()
         self.widened: set[str] = set()
+        self.reduced: set[str] = set()
         self.inputs: list[Argument] = []
         self.outputs: list[Argument] = []
         self.claims: dict[str, Claim] = {}
@@ -117,6 +119,9 @@ class Builder:
         if tag:
             self.tags.add(tag)
             self._made_by[value.name] = tag
+            if tag != "clamp":
+                # What moves elements lays them out anew.
+                self.reduced.discard(value.name)
         return value
 
     def made_by(self, value: Value) -> str:
@@ -133,6 +138,11 @@ class Builder:
             f"{value.name} = np.asarray({said}, np.{CARRIED[value.dtype]})",
         )
         self.claims[value.name] = Claim(value.dtype, value.shape, value.low, value.high)
+        if any(self.claims[name].shape == value.shape for name in self._reduced_in(kernel)):
+            self.reduced.add(value.name)
+
+    def _reduced_in(self, kernel: str) -> set[str]:
+        return self.reduced.intersection(re.findall(r"\bv\d+\b", kernel)) if self.reduced else set()
 
     # Choices among what is there.
 

@@ -35,6 +35,7 @@ SHAPES = (
     ("dot-int8-made", NUMBERS, "triton-3580"),
     ("atomic-result", NUMBERS, "triton-7402"),
     ("argmax-reshaped", NUMBERS, "flattened-argmax"),
+    ("histogram-reduced", NUMBERS, "triton-6987"),
     ("max-bfloat16", CRASH, "triton-2677"),
     ("max-bfloat16", CRASH, "combined-bf16"),
     ("max-bfloat16", REFUSAL, "triton-3220"),

@@ -63,10 +63,10 @@ def reduce(builder: Builder) -> None:
     name = value.name
     if kind in ("argmax", "argmin"):
         # The first of equal ones, in numpy as in Triton.
-        builder.let(
+        _reduced(builder, builder.let(
             "int32", shape, (0, value.shape[axis] - 1), f"tl.{kind}({name}, {axis}{keep})",
             f"np.{kind}({name}, {axis}{kept})", kind,
-        )  # fmt: skip
+        ))  # fmt: skip
         return
     if kind == "xor_sum":
         bits = value.most.bit_length()
@@ -79,7 +79,12 @@ def reduce(builder: Builder) -> None:
     kernel = f"tl.{kind}({name}, {axis}{keep})"
     if kind in ("larger", "added"):
         kernel = f"tl.reduce({name}, {axis}, {kind}{keep})"
-    builder.let(value.dtype, shape, bounds, _typed(kernel, value), meaning, f"reduce-{kind}")
+    made = builder.let(value.dtype, shape, bounds, _typed(kernel, value), meaning, f"reduce-{kind}")
+    _reduced(builder, made)
+
+
+def _reduced(builder: Builder, *made: Value) -> None:
+    builder.reduced.update(one.name for one in made if len(one.shape) == 1)
 
 
 def _scannable(builder: Builder, value: Value, axis: int) -> int:
@@ -170,4 +175,6 @@ def paired(builder: Builder) -> None:
     )
     for one in made:
         builder.assign(one, one.name)
+    if not scanned:
+        _reduced(builder, *made)
     builder.pool += made

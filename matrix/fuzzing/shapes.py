@@ -186,6 +186,8 @@ def histogram(builder: Builder) -> None:
     value = builder.some(lambda one: one.dtype == "int32" and len(one.shape) == 1)
     if value is None or value.size < 32 or not builder.has("tl.histogram"):
         return
+    if value.name in builder.reduced and not builder.allowed("histogram-reduced"):
+        return
     builder.use("tl.histogram")
     if value.low < 0 or value.high > 15:
         # Not made small by magnitude: a bin has no sign.
