@@ -48,6 +48,35 @@ def rewrite(
         patches.set(backend, "make_ttgir", staticmethod(healed(backend.make_ttgir)))
 
 
+def rewrite_ptx(patches: Patches, shim: str, rewritten: Callable[[str], Optional[str]]) -> None:
+    """Have ptxas get other PTX than ``make_ptx`` wrote.
+
+    Args:
+        patches: to be undone with the rest of the shim.
+        shim: its name, noted where a kernel is rewritten.
+        rewritten: the other text, or None to leave it.
+    """
+
+    def healed(make_ptx: Callable) -> Callable:
+        @functools.wraps(make_ptx)
+        def make_other_ptx(*args: Any, **kwargs: Any) -> Any:
+            ptx = make_ptx(*args, **kwargs)
+            other = rewritten(ptx)
+            if other is None:
+                return ptx
+            note_acted(shim)
+            return other
+
+        return make_other_ptx
+
+    for backend in _named(("nvidia",)):
+        own = vars(backend)["make_ptx"]
+        # Breakpoint: Triton 3.3 made a method of it.
+        is_static = isinstance(own, staticmethod)
+        ours = staticmethod(healed(own.__func__)) if is_static else healed(own)
+        patches.set(backend, "make_ptx", ours)
+
+
 def _named(names: Sequence[str]) -> Iterator[Any]:
     # Breakpoint: backends are plugins from Triton 3.0 on.
     if features.has_backends():

@@ -296,3 +296,15 @@ def test_a_digest_tells_numbers_apart_and_not_zeros():
     assert data.digest(np.float32([0.0, 1])) != data.digest(np.float32([0.0, 2]))
     assert data.digest(np.int32([1])) != data.digest(np.float32([1]))
     assert data.digest(np.float32([np.nan])) == data.digest(-np.float32([np.nan]))
+
+
+def test_an_atomic_operation_that_is_read_is_left_out_of_loops_and_branches():
+    def inside(avoided):
+        programs = [generator.seeded(5, number, NEW, avoided) for number in range(400)]
+        assert not any(program.tags & set(avoided) for program in programs)
+        lines = [line for program in programs for line in program.kernel.splitlines()]
+        # Scalars stay: one thread makes their operation, and hands the result on through shared memory.
+        return any(re.match(r" {8,}v\d+ = tl\.atomic_\w+\(.*\[", line) for line in lines)
+
+    assert inside(())
+    assert not inside(("fetched-inside",))

@@ -34,6 +34,7 @@ SHAPES = (
     ("dot-trans-cast", CRASH, "transposed-product-crash"),
     ("dot-int8-made", NUMBERS, "triton-3580"),
     ("atomic-result", NUMBERS, "triton-7402"),
+    ("fetched-inside", NUMBERS, "overwritten-operand"),
     ("argmax-reshaped", NUMBERS, "flattened-argmax"),
     ("histogram-reduced", NUMBERS, "triton-6987"),
     ("max-bfloat16", CRASH, "triton-2677"),

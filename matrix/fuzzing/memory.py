@@ -87,6 +87,9 @@ def fetched(builder: Builder) -> None:
     # Where there are fewer elements than threads, some hold copies.
     if value.shape and value.size < MOST_THREADS and not builder.allowed("atomic-result"):
         return
+    # In a loop or a branch what was there before may take the place of what is brought.
+    if value.shape and builder.depth and not builder.allowed("fetched-inside"):
+        return
     choices = builder.choices
     kind = choices.one_of(("add", "max", "min", "xchg", "cas", "and", "or", "xor"))
     held = choices.one_of((0, -7, 5))
