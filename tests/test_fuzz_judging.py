@@ -238,6 +238,36 @@ def test_what_the_first_long_run_found_is_known_by_its_shape():
         assert tag not in known.avoided(table, ["3.9.0"], 0)
 
 
+def test_what_a_cluster_gets_wrong_is_known_of_programs_with_one():
+    table = issues.load()
+
+    def named(outcome, text, tag, release):
+        cells = [
+            cell(MID, outcome, target="sm_90", fingerprint=text),
+            cell(OLD, outcome, target="sm_90"),
+            cell(NEW, target="sm_90"),
+        ]
+        return known.explains(judge(cells)[0], {tag}, release, table)
+
+    # program 5147 of seed 1002, 23973 of the same, 2375 and 15835 of seed 1001
+    wrong = [
+        named("mismatch", "", tag, "3.9.0") for tag in ("cluster-gather", "gather", "num-ctas")
+    ]
+    assert wrong == ["cluster-gather", "", ""]
+    for text, tag, release, name in (
+        ("setOptimizedGatherLayout: Assertion `GatherLoweringHelper(op).isWarpLocal()' failed",
+         "cluster-gather", "3.3.1", "cluster-gather-refused"),
+        ("RuntimeError: MLIR error: 'nvvm.mapa' op result #0 must be LLVM pointer in address space 0",
+         "num-ctas", "3.6.0", "cluster-trans"),
+        ("RuntimeError: LLVM ERROR: Invalid bases passed to LinearLayout. Expect all bases",
+         "num-ctas", "3.7.1", "cluster-join"),
+        ("RuntimeError: MLIR error: failed to legalize operation 'ttg.local_alloc' that was explicitly marked illegal",
+         "num-ctas", "3.5.1", "cluster-product-turned"),
+    ):  # fmt: skip
+        assert named("compile-error", text, tag, release) == name
+        assert named("compile-error", text, "loop", release) == ""
+
+
 def test_the_numbers_of_variables_are_no_cause():
     said = "CompilationError: v{} = tl.dot(v{}, v3.to(tl.float16)) of 16"
     found = [

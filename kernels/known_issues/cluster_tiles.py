@@ -71,6 +71,66 @@ def _stored_kernel(
     tl.store(kept_y_ptr + rows[:, None] * SIZE + columns[None, :], y)
 
 
+@triton.jit
+def _gathered_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
+    rows = tl.arange(0, SIZE)
+    tl.store(out_ptr + rows, tl.gather(tl.load(x_ptr + rows), SIZE - 1 - rows, 0))
+
+
+@triton.jit
+def _gathered_rows_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
+    rows = tl.arange(0, SIZE)
+    at = rows[:, None] * SIZE + rows[None, :]
+    # each column from its end
+    turned = (SIZE - 1 - rows)[:, None] + tl.zeros([SIZE, SIZE], tl.int32)
+    tl.store(out_ptr + at, tl.gather(tl.load(x_ptr + at), turned, 0))
+
+
+@triton.jit
+def _while_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
+    rows = tl.arange(0, SIZE)
+    x = tl.load(x_ptr + rows)
+    total = x
+    done = 0
+    while done < 3:
+        total += x
+        done += 1
+    tl.store(out_ptr + rows, total)
+
+
+@triton.jit
+def _split_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
+    rows, columns = tl.arange(0, SIZE), tl.arange(0, SIZE // 2)
+    x = tl.load(x_ptr + rows[:, None] * SIZE + rows[None, :])
+    first, second = tl.split(tl.reshape(x, [SIZE, SIZE // 2, 2]))
+    at = rows[:, None] * (SIZE // 2) + columns[None, :]
+    tl.store(out_ptr + at, first)
+    tl.store(out_ptr + SIZE * (SIZE // 2) + at, second)
+
+
+@triton.jit
+def _turned_sum_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
+    rows = tl.arange(0, SIZE)
+    x = tl.load(x_ptr + rows[:, None] * SIZE + rows[None, :])
+    tl.store(out_ptr + rows, tl.sum(tl.trans(x), 1))
+
+
+@triton.jit
+def _square_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
+    rows = tl.arange(0, SIZE)
+    at = rows[:, None] * SIZE + rows[None, :]
+    x = tl.load(x_ptr + at)
+    tl.store(out_ptr + at, tl.dot(x, x))
+
+
+@triton.jit
+def _by_turned_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
+    rows = tl.arange(0, SIZE)
+    at = rows[:, None] * SIZE + rows[None, :]
+    x = tl.load(x_ptr + at)
+    tl.store(out_ptr + at, tl.dot(x, tl.trans(x), allow_tf32=False))
+
+
 def launch(x, way):
     square = SIZE * SIZE
     kernel, size, dtype = {
@@ -79,10 +139,22 @@ def launch(x, way):
         "chained": (_chained_kernel, square, torch.float32),
         "joined": (_joined_kernel, 2 * square, x.dtype),
         "turned": (_turned_kernel, square, x.dtype),
+        "gathered": (_gathered_kernel, SIZE, x.dtype),
+        "gathered-rows": (_gathered_rows_kernel, square, x.dtype),
+        "while": (_while_kernel, SIZE, x.dtype),
+        "split": (_split_kernel, square, x.dtype),
+        "turned-sum": (_turned_sum_kernel, SIZE, x.dtype),
+        "square": (_square_kernel, square, torch.float32),
+        # by the instruction for four warps together
+        "square-64": (_square_kernel, 4 * square, torch.float32),
+        "by-turned": (_by_turned_kernel, square, torch.float32),
         "product": (_product_kernel, square // 2, torch.float32),
         "stored": (_stored_kernel, square // 2, torch.float32),
     }[way]
     out = torch.empty(size, dtype=dtype, device=x.device)
+    if way == "square-64":
+        kernel[(1,)](x, out, SIZE=2 * SIZE, num_ctas=2)
+        return {"out": out}
     if way == "stored":
         kept = torch.empty(3 * square // 4, dtype=x.dtype, device=x.device)
         rest, kept_rest = x[square // 4 :], kept[square // 4 :]
@@ -93,16 +165,33 @@ def launch(x, way):
 
 
 def reference(x, way):
+    if way == "square-64":
+        wide = x.double().view(2 * SIZE, 2 * SIZE)
+        return {"out": (wide @ wide).flatten()}
     tile = x[: SIZE * SIZE].double()
     if way == "ranks":
         return {"out": x}
     if way == "sum":
         return {"out": tile.sum()[None]}
+    if way == "while":
+        return {"out": 4 * tile[:SIZE]}
+    if way == "split":
+        return {"out": torch.cat([tile[::2], tile[1::2]])}
+    if way == "gathered":
+        return {"out": tile[:SIZE].flip(0)}
     if way == "joined":
         return {"out": torch.stack([tile, tile + tile], -1).flatten()}
     tile = tile.view(SIZE, SIZE)
     if way == "turned":
         return {"out": tile.T.flatten()}
+    if way == "turned-sum":
+        return {"out": tile.sum(0)}
+    if way == "square":
+        return {"out": (tile @ tile).flatten()}
+    if way == "by-turned":
+        return {"out": (tile @ tile.T).flatten()}
+    if way == "gathered-rows":
+        return {"out": tile.flip(0).flatten()}
     half = SIZE // 2
     if way == "product":
         return {"out": (tile[:half, :half] @ tile[:half]).flatten()}
@@ -116,9 +205,8 @@ def reference(x, way):
 def inputs(case, device, generator):
     # of the products sums below 2,048, which float16 holds
     most = 4 if case.id == "chained" else 10
-    made = torch.randint(
-        1 - most, most, (SIZE * (SIZE + 1),), generator=generator, device=generator.device
-    )
+    size = 4 * SIZE * SIZE if case.id == "square-64" else SIZE * (SIZE + 1)
+    made = torch.randint(1 - most, most, (size,), generator=generator, device=generator.device)
     return {"x": made.to(device, case.torch_dtype), "way": case.id}
 
 
@@ -135,6 +223,14 @@ KERNEL = Kernel(
         Case("product", "fp16", {}, LANES, TARGETS),
         # and both of its operands
         Case("stored", "fp16", {}, LANES, TARGETS),
+        Case("while", "fp32", {}, LANES, TARGETS),
+        Case("split", "fp32", {}, LANES, TARGETS),
+        Case("turned-sum", "fp32", {}, LANES, TARGETS),
+        Case("square", "fp16", {}, LANES, TARGETS),
+        Case("square-64", "fp16", {}, LANES, TARGETS),
+        Case("by-turned", "fp32", {}, LANES, TARGETS),
+        Case("gathered", "fp32", {}, LANES, TARGETS, requires=("gather",)),
+        Case("gathered-rows", "fp32", {}, LANES, TARGETS, requires=("gather",)),
     ),
     inputs=inputs,
     launch=launch,

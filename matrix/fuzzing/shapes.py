@@ -172,6 +172,8 @@ def gather(builder: Builder) -> None:
     index = builder.some(lambda one: one.dtype == "int32" and one.shape == value.shape)
     if index is None:
         return
+    if "num-ctas" in builder.tags and not builder.allowed("cluster-gather"):
+        return
     builder.use("tl.gather")
     axis = builder.choices.below(len(value.shape))
     # Lengths are powers of two, so this lies on the axis.

@@ -26,6 +26,20 @@ def _products(x_ptr, y_ptr, SIZE: tl.constexpr):
     tl.store(y_ptr + at, tl.dot(tl.dot(x, x).to(tl.float16), x))
 
 
+@triton.jit
+def _gathered(x_ptr, y_ptr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    tl.store(y_ptr + at, tl.gather(tl.load(x_ptr + at), SIZE - 1 - at, 0))
+
+
+@triton.jit
+def _gathered_in_rows(x_ptr, y_ptr, SIZE: tl.constexpr):
+    rows = tl.arange(0, SIZE)
+    at = rows[:, None] * SIZE + rows[None, :]
+    places = (SIZE - 1 - rows)[None, :] + tl.zeros([SIZE, SIZE], tl.int32)
+    tl.store(y_ptr + at, tl.gather(tl.load(x_ptr + at), places, 1))
+
+
 def _blocks(compiled):
     """How many share a program, as the compiled kernel says."""
     metadata = compiled.metadata
@@ -54,6 +68,17 @@ def test_what_compiles_keeps_its_cluster(in_fork):
         return _launch(_copy, torch.float32, 32)
 
     assert in_fork(run) == (1 if in_window("<3.2", triton.__version__) else 2)
+
+
+@pytest.mark.skipif(in_window("<3.3", triton.__version__), reason="compat's own tl.gather, there")
+@pytest.mark.parametrize(("kernel", "blocks"), [(_gathered, 1), (_gathered_in_rows, 2)])
+def test_what_gathers_across_blocks_is_compiled_for_one(in_fork, kernel, blocks):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        compat.install()
+        return _launch(kernel, torch.float32, 32)
+
+    assert in_fork(run) == blocks
 
 
 def test_an_error_that_is_not_the_cluster_s_is_the_caller_s(in_fork):
