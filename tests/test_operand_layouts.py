@@ -96,6 +96,38 @@ def test_a_product_of_bytes_that_another_made_is_computed_in_halves():
     assert "%operand_layouts_0_a = arith.sitofp %3 : tensor<16x32xi8> to tensor<16x32xf16>" in lines
 
 
+def made_and_converted(source="i8", kind="f16"):
+    made = f"tensor<64x32x{kind}> * tensor<32x16x{kind}> -> tensor<64x16xf32>"
+    return kernel(
+        "%1 = tt.dot %7, %8, %cst : tensor<64x32xf16> * tensor<32x32xf16> -> tensor<64x32xf32>",
+        f"%2 = arith.truncf %1 : tensor<64x32xf32> to tensor<64x32x{kind}>",
+        f"%3 = tt.load %9 : tensor<32x16x!tt.ptr<{source}>>",
+        f"%4 = arith.sitofp %3 : tensor<32x16x{source}> to tensor<32x16x{kind}>",
+        f"%5 = tt.dot %2, %4, %cst : {made}",
+    )
+
+
+@pytest.mark.parametrize("kind", ("f16", "bf16"))
+def test_the_converted_operand_beside_a_made_one_is_hidden(kind):
+    text = rewritten(made_and_converted(kind=kind))
+    assert f"%5 = tt.dot %2, %operand_layouts_0_b, %cst : tensor<64x32x{kind}>" in text
+    assert "%operand_layouts_0_a" not in text
+    # from 16 bits to 16 bits
+    assert rewritten(made_and_converted("i16", kind)) is None
+
+
+def test_a_made_operand_is_read_right_where_it_is_of_32_bits_or_the_second():
+    assert rewritten(made_and_converted("f16", "f32")) is None
+    ir = kernel(
+        "%1 = tt.dot %7, %8, %cst : tensor<32x32xf16> * tensor<32x16xf16> -> tensor<32x16xf32>",
+        "%2 = arith.truncf %1 : tensor<32x16xf32> to tensor<32x16xf16>",
+        "%3 = tt.load %9 : tensor<64x32x!tt.ptr<i8>>",
+        "%4 = arith.sitofp %3 : tensor<64x32xi8> to tensor<64x32xf16>",
+        f"%5 = tt.dot %4, %2, %cst : {HALVES}",
+    )
+    assert rewritten(ir) is None
+
+
 def test_what_is_right_is_left():
     plain = "%5 = tt.dot %2, %1, %cst : " + HALVES
     loaded = "%1 = tt.load %9 : tensor<32x16x!tt.ptr<i8>>"

@@ -1,8 +1,9 @@
 """Matrix products of converted or computed operands are wrong on NVIDIA's GPUs before Triton 3.3, or kill the compiler.
 
 ``tl.dot(tl.trans(x), w.to(tl.float16))`` with `w` of int8, the same in float32 with `w` of float16, and
-``tl.dot(tl.dot(a, b).to(tl.int8), v)``: the compiler lays both operands out by the narrowest type that one of them
-comes of, and what is transposed, or made by another product, is not read in that order. ``tl.dot(x.to(tl.float32), w)``
+``tl.dot(tl.dot(a, b).to(tl.int8), v)``, ``tl.dot(tl.dot(a, b).to(tl.float16), v.to(tl.float16))`` with `v` of int8: the
+compiler lays both operands out by the narrowest type that one of them comes of, and what is transposed, or made by
+another product, is not read in that order. ``tl.dot(x.to(tl.float32), w)``
 with `x` of eight bits is laid out four to a register, as no float32 can be read: the compiler dies.
 
 Such an operand is hidden behind an addition of zero, in float32; a product of int8 whose first operand another product
@@ -101,12 +102,14 @@ def _instead(dot: "re.Match[str]", origins: Dict[str, _Origin], count: int) -> L
     bits = _bits(dot["type"])
     if dot["type"] != dot["other"] or dot["type"] not in _FLOATS:
         return []
-    # Of eight bits no float32 product can be read; of fewer bits than its own none beside a transposed operand.
+    # Of eight bits no float32 product can be read; of fewer bits than its own none beside a transposed operand, nor a
+    # second one beside what another product made in 16 bits, which stays in its threads' registers.
     eight = bits == 32 and _in_tensor_cores(dot["options"])
+    kept = a.product and bits == 16
     hide = [
         which
-        for which, one, other in (("a", a, b), ("b", b, a))
-        if (other.turned and one.bits < bits) or (eight and one.bits == 8)
+        for which, one, beside in (("a", a, b.turned), ("b", b, a.turned or kept))
+        if (beside and one.bits < bits) or (eight and one.bits == 8)
     ]
     if not hide:
         return []
@@ -172,8 +175,8 @@ SHIM = Shim(
     name="operand_layouts",
     issue="triton-3580",
     window="<3.3",
-    symptom="silent wrong numbers from a tl.dot of int8 that another made, or of a transposed and a converted operand; "
-    "SIGSEGV from a float32 one of an int8 operand",
+    symptom="silent wrong numbers from a tl.dot of int8 that another made, or of a transposed or made operand and a "
+    "converted one; SIGSEGV from a float32 one of an int8 operand",
     link="https://github.com/triton-lang/triton/issues/3580",
     delete_when="no column before Triton 3.3 is left",
     apply=apply,
