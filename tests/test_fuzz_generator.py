@@ -107,7 +107,7 @@ def test_shapes_of_the_first_long_run_are_left_out():
 
 
 def test_shapes_of_the_silent_findings_are_made_and_left_out():
-    shapes = {"dot-trans-cast", "dot-int8-made", "atomic-result"}
+    shapes = {"dot-trans-cast", "dot-int8-made", "dot-made-cast", "loop-mask", "atomic-result"}
     assert shapes <= {tag for number in range(600) for tag in generator.seeded(5, number, NEW).tags}
     for number in range(200):
         program = generator.seeded(5, number, NEW, shapes)

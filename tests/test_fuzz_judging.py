@@ -217,17 +217,28 @@ def test_what_the_first_long_run_found_is_known_by_its_shape():
     # programs 178, 221 and 457 of seed 902, and 24894 of seed 1002
     told = [
         [named("mismatch", "", tag, one) for one in ("2.3.1", "3.0.0", "3.2.0", "3.4.0", "3.9.0")]
-        for tag in ("dot-trans-cast", "dot-int8-made", "atomic-result", "fetched-inside")
+        for tag in (
+            "dot-trans-cast",
+            "dot-int8-made",
+            "dot-made-cast",
+            "loop-mask",
+            "atomic-result",
+            "fetched-inside",
+        )  # fmt: skip
     ]
     assert told == [
         ["", "transposed-product", "transposed-product", "", ""],
         ["triton-3580"] * 3 + [""] * 2,
+        ["triton-3580-converted"] * 3 + [""] * 2,
+        ["ragged-mask"] * 2 + [""] * 3,
         ["triton-7402"] * 4 + [""],
         ["overwritten-operand"] * 5,
     ]
     for tag, release in (
         ("dot-trans-cast", "3.1.0"),
         ("dot-int8-made", "2.3.1"),
+        ("dot-made-cast", "3.2.0"),
+        ("loop-mask", "3.1.0"),
         ("atomic-result", "3.4.0"),
         ("scan-short", "3.1.0"),
         ("histogram-reduced", "3.4.0"),

@@ -12,7 +12,7 @@ from .program import Program
 from .values import FLOATS, INTEGERS, Value
 
 # Raised when the same choices make another program: what was recorded before does not replay.
-VERSION = 13
+VERSION = 14
 _MOST_STATEMENTS = 9
 _CLUSTERS = "launch.num_ctas(num_ctas=2)"
 _MOST_STORED = 6

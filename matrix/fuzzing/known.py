@@ -33,6 +33,8 @@ SHAPES = (
     ("dot-trans-cast", NUMBERS, "transposed-product"),
     ("dot-trans-cast", CRASH, "transposed-product-crash"),
     ("dot-int8-made", NUMBERS, "triton-3580"),
+    ("dot-made-cast", NUMBERS, "triton-3580-converted"),
+    ("loop-mask", NUMBERS, "ragged-mask"),
     ("atomic-result", NUMBERS, "triton-7402"),
     ("fetched-inside", NUMBERS, "overwritten-operand"),
     ("argmax-reshaped", NUMBERS, "flattened-argmax"),

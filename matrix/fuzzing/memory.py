@@ -11,6 +11,7 @@ LOADED = {
     "int16": (-40, 40), "int64": (-50, 50), "float64": (-9, 9),
 }  # fmt: skip
 _STORED = (*LOADED,)
+_WORDS = ("int32", "float32", "int64", "float64")
 # Of sixteen warps.
 MOST_THREADS = 512
 
@@ -26,13 +27,16 @@ def load(
         axis = builder.choices.below(len(shape))
         limit = builder.choices.one_of(("lim", str(max(1, shape[axis] - 3))))
         mask = f"{builder.along(shape, axis)} < {limit}"
-        if len(shape) > 1:
-            mask = f"({mask}) & ({builder.offsets(shape)} >= 0)"
-        kernel = f"tl.load({name} + {place}, mask={mask}, other=0)"
-        return builder.let(
-            dtype, shape, (min(0, low), max(0, high)), kernel,
-            f"np.where({mask}, {name}[{place}], 0)", "mask",
-        )  # fmt: skip
+        # A mask that ends within the 16 bytes that a pipelined loop copies at a time; fewer than 4 it leaves alone.
+        ragged = builder.slots[1] > 1 and axis == len(shape) - 1 and dtype in _WORDS
+        if not ragged or builder.allowed("loop-mask"):
+            if len(shape) > 1:
+                mask = f"({mask}) & ({builder.offsets(shape)} >= 0)"
+            kernel = f"tl.load({name} + {place}, mask={mask}, other=0)"
+            return builder.let(
+                dtype, shape, (min(0, low), max(0, high)), kernel,
+                f"np.where({mask}, {name}[{place}], 0)", "mask",
+            )  # fmt: skip
     return builder.let(dtype, shape, (low, high), f"tl.load({name} + {place})", f"{name}[{place}]")
 
 

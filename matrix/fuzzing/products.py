@@ -71,6 +71,10 @@ def dot(builder: Builder, into: Value | None = None, most: int = 2**22) -> Value
     else:
         right = small(builder, (inner, columns), dtype)
         other, meant = right.name, right.name
+    if dtype in ("float16", "bfloat16") and first is not None and right.name in builder.widened:
+        # What is left of `first` may be another product, in the registers of its threads.
+        if not builder.allowed("dot-made-cast"):
+            return None
     out = "int32" if dtype == "int8" else "float32"
     bound = left.most * right.most * inner
     if bound > most:
@@ -118,7 +122,10 @@ def chained(builder: Builder) -> None:
         return
     right = small(builder, (inner, columns), "float16")
     beside = name != narrow.name and right.name in builder.widened
-    if beside and not builder.allowed("dot-trans-cast"):
+    made = name == narrow.name and right.name in builder.widened
+    if (beside and not builder.allowed("dot-trans-cast")) or (
+        made and not builder.allowed("dot-made-cast")
+    ):
         right = load(builder, "float16", (inner, columns), (-2, 2))
     bound = narrow.most * right.most * inner
     builder.let(
