@@ -70,7 +70,8 @@ def test_what_compiles_keeps_its_cluster(in_fork):
     assert in_fork(run) == (1 if in_window("<3.2", triton.__version__) else 2)
 
 
-@pytest.mark.skipif(in_window("<3.3", triton.__version__), reason="compat's own tl.gather, there")
+# Before 3.3 tl.gather is compat's own, which knows nothing of clusters.
+@pytest.mark.triton(">=3.3")
 @pytest.mark.parametrize(("kernel", "blocks"), [(_gathered, 1), (_gathered_in_rows, 2)])
 def test_what_gathers_across_blocks_is_compiled_for_one(in_fork, kernel, blocks):
     def run():
