@@ -35,6 +35,52 @@ def test_both_sides_of_a_branch_meet_again():
     assert y.tolist() == [10 * n if n % 2 else n + 1000 for n in range(64)]
 
 
+def test_lanes_meet_before_a_block_that_stands_ahead_of_where_they_went():
+    # As LLVM writes a loop that it has split by a condition of each thread: behind the block that all of them come to.
+    body = (
+        "setp.lt.u32 %p0, %r0, 16; mov.u32 %r6, 0;\n@%p0 bra behind;\n"
+        "join:\nvote.sync.ballot.b32 %r5, 1, -1;\nmad.wide.u32 %d3, %r0, 4, %d1;\nst.global.u32 [%d3], %r5;\nret;\n"
+        "behind:\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p0, %r6, %r0;\n@%p0 bra behind;\nbra join;"
+    )
+    y = _numbers(32)
+    execute(kernel(body), (1,), [y, y])
+    assert (y == 0xFFFFFFFF).all()
+
+
+@on_machine_only
+class TestRanks:
+    @staticmethod
+    def _order(body):
+        program = ptx.Program(kernel(body))
+        ranks = program.entry().ranks
+        assert sorted(ranks) == list(range(len(ranks)))
+        return sorted(range(len(ranks)), key=ranks.__getitem__)
+
+    def test_are_those_of_the_text_where_it_is_in_order(self):
+        branch = "@%p0 bra two;\nmov.u32 %r5, 1;\nbra join;\ntwo:\nmov.u32 %r5, 2;\njoin:\nmov.u32 %r6, 3;"
+        assert self._order(branch) == [0, 1, 2, 3]
+
+    def test_a_loop_comes_with_its_body_ahead_of_what_follows_it(self):
+        # 0 enters; 1 follows the loops; 2 begins the outer one, 3 is the inner one, 4 goes back; 5 is what `kernel` ends with.
+        text = (
+            "bra outer;\nafter:\nmov.u32 %r5, 1;\nret;\nouter:\n@%p0 bra after;\n"
+            "inner:\n@%p0 bra inner;\nbra outer;"
+        )
+        assert self._order(text) == [0, 2, 3, 4, 1, 5]
+
+    def test_a_loop_that_is_entered_in_two_places(self):
+        text = "@%p0 bra b;\na:\nmov.u32 %r5, 1;\nb:\n@%p0 bra a;"
+        assert self._order(text)[0] == 0
+        assert self._order(text)[-1] == 3
+
+    def test_what_nothing_comes_to_is_last(self):
+        assert self._order("bra end;\nmov.u32 %r5, 1;\nbra end;\nend:") == [0, 2, 1]
+
+    def test_of_thousands_of_blocks(self):
+        text = "".join(f"@%p0 bra l{n};\nl{n}:\n" for n in range(3000))
+        assert self._order(text) == list(range(len(self._order(text))))
+
+
 def test_labels_belong_to_their_scopes():
     loop = (
         "{\n.reg .pred %q;\nmov.u32 %r6, 0;\nagain:\nadd.u32 %r6, %r6, 1; add.u32 %r5, %r5, 1;\n"

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import numpy as np
 
 from . import instructions as _families  # noqa: F401  (they register themselves)
+from . import meeting
 from .errors import Deadlock, Unsupported
 from .lowering import Lowering
 from .machine import Machine, special
@@ -60,6 +61,7 @@ class Entry:
         self._lowering = Lowering(kernel, special)
         self._functions: Dict[Tuple[int, bool], Callable[..., Any]] = {}
         self.sizes = [end - first for first, end in kernel.blocks]
+        self.ranks = meeting.ranks(kernel)
         self.barriers: Dict[int, Barrier] = {}
         for number, (first, _) in enumerate(kernel.blocks):
             barrier = _barrier(kernel.instructions[first])

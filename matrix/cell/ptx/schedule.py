@@ -1,7 +1,7 @@
 """Which block runs next, and for which lanes.
 
-All lanes begin together. Where they part, the block that stands first in the text goes first, so that those behind
-catch up where paths meet again. Lanes at a barrier wait until enough of their CTA have come. Blocks that only ask
+All lanes begin together. Where they part, those furthest behind go first (`meeting`), so that all have come where
+paths meet again. Lanes at a barrier wait until enough of their CTA have come. Blocks that only ask
 (a try_wait, an atomic, a volatile load) let all others go first.
 """
 
@@ -136,11 +136,11 @@ class Chunk:
                 return block, mask, False
             block, mask = passed.popitem()
             return block, mask, True
-        asked = self._asked
+        asked, ranks = self._asked, self.program.ranks
         if asked:
-            block = min((*ready, *passed), key=lambda number: (asked.get(number, 0), number))
+            block = min((*ready, *passed), key=lambda number: (asked.get(number, 0), ranks[number]))
         else:
-            block = min((*ready, *passed))
+            block = min((*ready, *passed), key=ranks.__getitem__)
         if block in passed:
             return block, passed.pop(block), True
         return block, ready.pop(block), False

@@ -1,0 +1,96 @@
+"""The order in which lanes that parted are executed, so that they meet again where a GPU lets them.
+
+A warp's lanes part at a branch and meet at its post-dominator: ptxas puts a barrier of the warp there. In a topological
+order of the blocks, in which a loop is one with all of its body, whoever is furthest behind goes first, and no block
+runs before all that can come to it have come (Diamos et al., SIMD Re-Convergence at Thread Frontiers, MICRO 2011). The
+text is no such order: LLVM writes the loops of threads that parted behind the block in which they meet.
+"""
+
+from typing import Dict, Iterable, List, Set
+
+from .syntax import Kernel
+
+_STOPS = ("ret", "exit", "trap")
+
+
+def ranks(kernel: Kernel) -> List[int]:
+    """Of each block its place in that order."""
+    count = len(kernel.blocks)
+    after = [_successors(kernel, number) for number in range(count)]
+    found = _ordered(0, set(range(count)), after) if count else []
+    # What nothing comes to.
+    found += sorted(set(range(count)) - set(found))
+    places = [0] * count
+    for place, number in enumerate(found):
+        places[number] = place
+    return places
+
+
+def _successors(kernel: Kernel, number: int) -> List[int]:
+    last = kernel.instructions[kernel.blocks[number][1] - 1]
+    found = []
+    if last.name == "bra":
+        found.append(kernel.label(last, last.operands[0]))
+    if last.guard or last.name not in ("bra", *_STOPS):
+        found.append(number + 1)
+    # The number of blocks is the end.
+    return [one for one in found if one < len(kernel.blocks)]
+
+
+def _ordered(entry: int, inside: Set[int], after: List[List[int]]) -> List[int]:
+    """The blocks of `inside` that `entry` leads to: those ahead first, a loop's first block ahead of its body."""
+    found: List[int] = []
+    for component in _components([entry], inside, after):
+        head, rest = component[0], set(component[1:])
+        found.append(head)
+        if rest:
+            # What is left without the way back to `head`, from wherever it is entered.
+            begun = sorted(one for one in after[head] if one in rest)
+            for inner in _components(begun, rest, after):
+                found += _ordered(inner[0], set(inner), after) if len(inner) > 1 else inner
+    return found
+
+
+def _components(
+    entries: Iterable[int], inside: Set[int], after: List[List[int]]
+) -> List[List[int]]:
+    """Strongly connected components in topological order, each with the block it is entered at ahead (Tarjan 1972)."""
+    number: Dict[int, int] = {}
+    lowest: Dict[int, int] = {}
+    held: List[int] = []
+    on: Set[int] = set()
+    found: List[List[int]] = []
+    for entry in sorted(entries, reverse=True):
+        if entry in number:
+            continue
+        # A stack of our own: a kernel may have thousands of blocks.
+        work = [(entry, iter(()))]
+        begun = False
+        while work:
+            block, rest = work[-1]
+            if block not in number:
+                number[block] = lowest[block] = len(number)
+                held.append(block)
+                on.add(block)
+                # Those that stand first in the text are to come first, of paths that do not follow one another.
+                rest = iter(sorted((one for one in after[block] if one in inside), reverse=True))
+                work[-1] = (block, rest)
+            for one in rest:
+                if one not in number:
+                    work.append((one, iter(())))
+                    begun = True
+                    break
+                if one in on:
+                    lowest[block] = min(lowest[block], number[one])
+            if begun:
+                begun = False
+                continue
+            work.pop()
+            if work:
+                lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[block])
+            if lowest[block] == number[block]:
+                at = held.index(block)
+                found.append(held[at:])
+                on.difference_update(held[at:])
+                del held[at:]
+    return found[::-1]
