@@ -3,11 +3,13 @@
 The pass takes a reduction of rows that were loaded, whose result updates what a loop carries, keeps a part of that
 update in each thread, and puts the parts together after the loop. That is right for one form only: the loop itself, in
 every turn, adds the reduced value to what it carries (or takes the greater: whichever operation reduces), and nothing
-else looks at what is carried. The pass does not ask for that form. The last of these it was made for:
+else looks at what is carried. The pass does not ask for that form, and dies where what the loop
+leaves is used more than once. The last of these it was made for:
 
     total -= sum(x)                 wrong sign: parts are subtracted, and then subtracted from the start again
     if wanted: total += sum(x)      added in every turn
     store(total); total += sum(x)   what is stored is not the sum so far
+    total += sum(x); …; two uses    an assertion
     total += sum(x)                 right, and faster
 """
 
@@ -48,7 +50,8 @@ def has_broken_sum(ttir: str, checks_uses: bool = False) -> bool:
 
     Args:
         ttir: the text of a module of Triton's IR, inlined, as it is before it gets layouts.
-        checks_uses: whether the pass leaves alone by itself what is read in the loop, or added in another block of it.
+        checks_uses: whether the pass leaves alone by itself what is read in the loop, or added in another block of it,
+            and takes what is used twice behind it.
     """
     if '"tt.reduce"' not in ttir or "scf.for" not in ttir:
         return False
@@ -95,11 +98,21 @@ def _is_broken(lines: List[_Line], reduce: _Line, checks_uses: bool) -> bool:
         and _parent(lines, update) is loop
         and place < len(carried)
         and len(_uses(lines, loop, carried[place], inside=True)) == 1
+        and _survives(lines, loop, place)
     )
     if not used_well:
         return not checks_uses
     return update.operation != region[0].operation or sorted(update.operands) != sorted(
         [carried[place], result]
+    )
+
+
+def _survives(lines: List[_Line], loop: _Line, place: int) -> bool:
+    """Whether the pass takes what the loop leaves at `place`: it is used once, or stored, for which it is laid out once."""
+    left, several, _ = loop.made.partition(":")
+    uses = _uses(lines, loop, f"{left}#{place}" if several else left)
+    return len(uses) < 2 or all(
+        use.text.startswith("tt.store ") and use.indent == loop.indent for use in uses
     )
 
 

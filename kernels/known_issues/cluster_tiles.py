@@ -131,6 +131,32 @@ def _by_turned_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
     tl.store(out_ptr + at, tl.dot(x, tl.trans(x), allow_tf32=False))
 
 
+@triton.jit
+def _handed_on_kernel(x_ptr, out_ptr, halves_ptr, turns, SIZE: tl.constexpr):
+    rows = tl.arange(0, SIZE)
+    at = rows[:, None] * SIZE + rows[None, :]
+    x = tl.load(x_ptr + at).to(tl.int64)
+    # a tile of another type, which is planned for by itself
+    halves = tl.load(halves_ptr + at)
+    total = tl.zeros([SIZE, SIZE], tl.int64)
+    last = x
+    for _ in range(0, turns):
+        last = total
+        total += x
+    tl.store(out_ptr + at, last)
+    tl.store(halves_ptr + at, halves)
+
+
+@triton.jit
+def _turned_stored_kernel(x_ptr, out_ptr, kept_ptr, SIZE: tl.constexpr):
+    rows, columns = tl.arange(0, SIZE), tl.arange(0, 2 * SIZE)
+    x = tl.load(x_ptr + rows[:, None] * 2 * SIZE + columns[None, :])
+    at = columns[:, None] * 2 * SIZE + columns[None, :]
+    y = tl.load(x_ptr + at)
+    tl.store(kept_ptr + at, y)
+    tl.store(out_ptr + rows[:, None] * 2 * SIZE + columns[None, :], tl.dot(x, tl.trans(y)))
+
+
 def launch(x, way):
     square = SIZE * SIZE
     kernel, size, dtype = {
@@ -150,11 +176,21 @@ def launch(x, way):
         "by-turned": (_by_turned_kernel, square, torch.float32),
         "product": (_product_kernel, square // 2, torch.float32),
         "stored": (_stored_kernel, square // 2, torch.float32),
+        "handed-on": (_handed_on_kernel, square, torch.int64),
+        "turned-stored": (_turned_stored_kernel, 2 * square, torch.float32),
     }[way]
     out = torch.empty(size, dtype=dtype, device=x.device)
     if way == "square-64":
         kernel[(1,)](x, out, SIZE=2 * SIZE, num_ctas=2)
         return {"out": out}
+    if way == "handed-on":
+        halves = torch.zeros(square, dtype=torch.int16, device=x.device)
+        kernel[(1,)](x, out, halves, 3, SIZE=SIZE, num_ctas=2)
+        return {"out": out}
+    if way == "turned-stored":
+        kept = torch.empty_like(x)
+        kernel[(1,)](x, out, kept, SIZE=SIZE, num_ctas=2)
+        return {"out": out, "kept": kept}
     if way == "stored":
         kept = torch.empty(3 * square // 4, dtype=x.dtype, device=x.device)
         rest, kept_rest = x[square // 4 :], kept[square // 4 :]
@@ -165,12 +201,17 @@ def launch(x, way):
 
 
 def reference(x, way):
+    if way == "turned-stored":
+        wide = x.double().view(2 * SIZE, 2 * SIZE)
+        return {"out": (wide[:SIZE] @ wide.T).flatten(), "kept": x}
     if way == "square-64":
         wide = x.double().view(2 * SIZE, 2 * SIZE)
         return {"out": (wide @ wide).flatten()}
     tile = x[: SIZE * SIZE].double()
     if way == "ranks":
         return {"out": x}
+    if way == "handed-on":
+        return {"out": 2 * tile}
     if way == "sum":
         return {"out": tile.sum()[None]}
     if way == "while":
@@ -205,7 +246,8 @@ def reference(x, way):
 def inputs(case, device, generator):
     # of the products sums below 2,048, which float16 holds
     most = 4 if case.id == "chained" else 10
-    size = 4 * SIZE * SIZE if case.id == "square-64" else SIZE * (SIZE + 1)
+    wide = case.id in ("square-64", "turned-stored")
+    size = 4 * SIZE * SIZE if wide else SIZE * (SIZE + 1)
     made = torch.randint(1 - most, most, (size,), generator=generator, device=generator.device)
     return {"x": made.to(device, case.torch_dtype), "way": case.id}
 
@@ -229,6 +271,8 @@ KERNEL = Kernel(
         Case("square", "fp16", {}, LANES, TARGETS),
         Case("square-64", "fp16", {}, LANES, TARGETS),
         Case("by-turned", "fp32", {}, LANES, TARGETS),
+        Case("handed-on", "fp32", {}, LANES, TARGETS),
+        Case("turned-stored", "fp16", {}, LANES, TARGETS),
         Case("gathered", "fp32", {}, LANES, TARGETS, requires=("gather",)),
         Case("gathered-rows", "fp32", {}, LANES, TARGETS, requires=("gather",)),
     ),

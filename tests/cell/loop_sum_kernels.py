@@ -153,3 +153,11 @@ def unrolled(x, y, steps, L):
     for start in tl.static_range(0, 256, 64):
         total += _row_sum(x, start, L)
     tl.store(y + tl.arange(0, 8), total)
+
+
+@triton.jit
+def used_twice(x, y, steps, L):
+    total = tl.zeros([8], dtype=tl.float32)
+    for start in range(0, L, 64):
+        total += _row_sum(x, start, L)
+    tl.store(y + tl.arange(0, 8), total + total)

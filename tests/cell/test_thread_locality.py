@@ -26,7 +26,7 @@ WRONG = (
     "branch",
 )
 # … and the compiler's end.
-DIES = ("nested", "decay", "last_negated")
+DIES = ("nested", "decay", "last_negated", "used_twice")
 # Mended in Triton 3.9, which leaves these alone; the last is then wrong instead.
 MENDED = (
     "read",
@@ -35,6 +35,7 @@ MENDED = (
     "branch",
     "nested",
     "last_negated",
+    "used_twice",
 )
 HAS_MENDED = in_window(">=3.9", triton.__version__)
 
@@ -100,7 +101,7 @@ def check(names, bare, shimmed):
         if name in PLAIN + UNTOUCHED or left_alone(name):
             # Of two sums the pass takes either first, from one process to the next.
             assert name == "two_sums" or bare[name][1] == ptx, name
-            kept = name in PLAIN or name == "read_in_the_second_of_two_loops"
+            kept = name in PLAIN or name in ("read_in_the_second_of_two_loops", "used_twice")
             assert (bare[name][0], stays, acted) == (kept, kept, []), name
         else:
             assert (stays, acted) == (False, ["thread_locality"]), name
@@ -162,6 +163,22 @@ def test_a_pass_that_checks_uses_is_trusted_with_what_is_read():
         "%8 = arith.addf %total, %6", "tt.store %q, %total\n      %8 = arith.addf %total, %6"
     )
     assert loop_sums.has_broken_sum(read) and not loop_sums.has_broken_sum(read, checks_uses=True)
+
+
+def test_what_is_used_twice_behind_the_loop_is_broken_unless_it_is_stored():
+    once = NAMES_COME_AGAIN.replace("arith.addf %total, %1", "arith.mulf %total, %cst")
+    for uses, broken in (
+        (["%9 = arith.addf %1, %1 : tensor<8xf32>"], True),
+        (["%9 = arith.mulf %1, %cst : tensor<8xf32>"], False),
+        (["tt.store %q, %1 : tensor<8x!tt.ptr<f32>>"] * 2, False),
+        (
+            ["tt.store %q, %1 : tensor<8x!tt.ptr<f32>>", "scf.if %c {", "  tt.store %q, %1", "}"],
+            True,
+        ),
+    ):
+        ir = once + "".join(f"    {use}\n" for use in uses)
+        assert loop_sums.has_broken_sum(ir) == broken, uses
+        assert not loop_sums.has_broken_sum(ir, checks_uses=True), uses
 
 
 def test_a_loop_of_another_kernel_goes_on_as_it_is(in_fork):

@@ -1,0 +1,122 @@
+"""``tl.dot(tl.where(tl.trans(tl.dot(a, b)) > 0, x, 0.0).to(tl.float16), w)`` is silently wrong, or refused, since 3.3.
+
+The gradient of a ReLU inside of one kernel, for example: what one product decides, transposed, chooses the elements of
+another product's operand, and `x` is loaded behind the first. The compiler brings the condition, one bit an element,
+into the layout of that operand by way of shared memory, where no element is smaller than eight bits: 3.3 and 3.4 read
+other elements' bits, and from 3.5 on a pass dies of it.
+
+Such a choice is made of whole numbers: a mask of all bits or none, by way of float32, so that what is laid out anew is
+no single bit. Exact for every number, NaN too.
+
+Cost: four operations an element, in such a kernel. Those with two products, a choice and a transposition are compiled
+once more, under a key of their own; all others become what they were.
+"""
+
+import functools
+import re
+from typing import List, Optional, Set
+
+from .. import rewritten_ir
+from ..code_generator import key_with_revision, revision_of, source_says
+from ..record import Patches, Shim
+
+_DOTS = re.compile(r"\bdot\b")
+# In the IR: %12 = arith.select %10, %11, %cst : tensor<16x64xi1>, tensor<16x64xf32>
+_SELECT = re.compile(
+    r"(?P<indent>\s*)(?P<made>%\w+) = arith\.select (?P<mask>%[\w#]+), (?P<yes>%[\w#]+), (?P<no>%[\w#]+) : "
+    r"tensor<(?P<shape>(?:\d+x)+)i1>, tensor<(?:\d+x)+(?P<type>\w+)>$"
+)
+_RESULT = re.compile(r"\s*(%\w+)(?::\d+)? = \"?([\w.]+)")
+_VALUE = re.compile(r"%[\w#]+")
+_ELEMENTWISE = re.compile(r"arith\.|math\.|tt\.(fp_to_fp|bitcast|clampf|extern_elementwise)\b")
+_BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i64": 64, "i32": 32, "i16": 16, "i8": 8}
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: silent wrong numbers (3.3, 3.4), or "PassManager::run failed" at TritonGPUReduceDataDuplication (3.5 and
+    # later). Window: Triton >= 3.3, NVIDIA's targets. Link: triton-lang/triton#10285 is of the second.
+    # Breakpoint: none yet, 3.9.0 refuses it.
+    rewritten_ir.rewrite(patches, SHIM.name, rewritten)
+    key_with_revision(patches, source_says(_DOTS), _revision, lambda ir: rewritten(ir) is not None)
+
+
+def rewritten(ir: str) -> Optional[str]:
+    """The IR of a kernel, as text, with such choices written otherwise; None if it has none."""
+    if ir.count(" = tt.dot ") < 2:
+        return None
+    products: Set[str] = set()
+    turned: Set[str] = set()
+    lines: List[str] = []
+    count = 0
+    for line in ir.splitlines():
+        text = line.split(" loc(")[0].rstrip()
+        select = _SELECT.match(text)
+        if select and select["mask"] in turned and select["type"] in _BITS:
+            lines += _instead(select, f"%selected_operands_{count}")
+            count += 1
+        else:
+            lines.append(line)
+        result = _RESULT.match(text)
+        if not result:
+            continue
+        name, operation = result.groups()
+        read = _VALUE.findall(text)[1:]
+        if operation == "tt.dot":
+            products.add(name)
+        elif operation == "tt.trans" and products.intersection(read):
+            turned.add(name)
+        elif _ELEMENTWISE.match(operation):
+            for those in (products, turned):
+                if those.intersection(read):
+                    those.add(name)
+    return "\n".join(lines) + "\n" if count else None
+
+
+def _instead(select: "re.Match[str]", name: str) -> List[str]:
+    """The lines of this choice, bit by bit."""
+    shape, own = select["shape"], select["type"]
+    bits = _BITS[own]
+    kind, wide = f"tensor<{shape}{own}>", f"tensor<{shape}i{bits}>"
+    flag = f"tensor<{shape}f32>"
+    made = [
+        f"{name}_flag = arith.uitofp {select['mask']} : tensor<{shape}i1> to {flag}",
+        f"{name}_one = arith.fptosi {name}_flag : {flag} to {wide}",
+        f"{name}_zero = arith.constant dense<0> : {wide}",
+        f"{name}_mask = arith.subi {name}_zero, {name}_one : {wide}",
+    ]
+    yes, no = select["yes"], select["no"]
+    if kind != wide:
+        made += [
+            f"{name}_yes = tt.bitcast {yes} : {kind} -> {wide}",
+            f"{name}_no = tt.bitcast {no} : {kind} -> {wide}",
+        ]
+        yes, no = f"{name}_yes", f"{name}_no"
+    made += [
+        f"{name}_both = arith.xori {yes}, {no} : {wide}",
+        f"{name}_part = arith.andi {name}_both, {name}_mask : {wide}",
+    ]
+    chosen = f"arith.xori {name}_part, {no} : {wide}"
+    if kind == wide:
+        made.append(f"{select['made']} = {chosen}")
+    else:
+        made += [
+            f"{name}_bits = {chosen}",
+            f"{select['made']} = tt.bitcast {name}_bits : {wide} -> {kind}",
+        ]
+    return [select["indent"] + line for line in made]
+
+
+@functools.lru_cache(maxsize=None)
+def _revision() -> str:
+    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
+
+
+SHIM = Shim(
+    name="selected_operands",
+    issue="selected-operand",
+    window=">=3.3",
+    symptom="tl.dot of what tl.where chooses by a transposed product is silently wrong, or refused",
+    link="https://github.com/triton-lang/triton/pull/10285",
+    delete_when="every column has a Triton that keeps conditions of one bit out of shared memory",
+    apply=apply,
+)
