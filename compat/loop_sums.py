@@ -108,7 +108,7 @@ def _is_broken(lines: List[_Line], reduce: _Line, checks_uses: bool) -> bool:
 
 
 def _survives(lines: List[_Line], loop: _Line, place: int) -> bool:
-    """Whether the pass takes what the loop leaves at `place`: it is used once, or stored, for which it is laid out once."""
+    """Whether the pass takes what the loop leaves at `place`: used once, or stored, for which it is laid out once."""
     left, several, _ = loop.made.partition(":")
     uses = _uses(lines, loop, f"{left}#{place}" if several else left)
     return len(uses) < 2 or all(

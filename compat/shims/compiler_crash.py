@@ -5,7 +5,7 @@ another assertion of the same layout; the AMD pipeliner of 3.2 knows nothing of 
 destroys what is still used; 3.6 asks a pointer of AMD's for what it has not. All but 3.3.1's and the last two abort the
 process; those raise, and an autotuner passes it on.
 
-Up to 3.2 a sum that a loop adds up and that is used twice kills them on every target, and up to 3.1 a store of what a
+Up to 3.2 a sum that a loop adds up and that is stored twice kills them on every target, and up to 3.1 a store of what a
 loop carries does on AMD's.
 
 Compilation goes through the guard. What dies of an operand's layout is compiled again with the operands of its dots
@@ -54,7 +54,7 @@ def apply(patches: Patches) -> None:
     # Breakpoint: Triton 3.4 compiles these kernels.
     # Symptom: OptimizeThreadLocality.cpp … Assertion `loopResult.hasOneUse()' failed, then SIGABRT.
     # Window: Triton < 3.3, every target. Link: triton-lang/triton#11682.
-    # Breakpoint: Triton 3.3 does not come to it with these layouts; its main has mended it.
+    # Breakpoint: Triton 3.3 takes two stores of such a sum; all else is `thread_locality`'s.
     # Symptom: SIGSEGV in TritonAMDGPUOptimizeEpilogue, without a word.
     # Window: Triton 3.0 and 3.1, AMD. Link: none known. Breakpoint: Triton 3.2 compiles these kernels.
     # Symptom: PipeliningUtility.cpp … Assertion `"don't know how to predicate this op" && false' failed, then SIGABRT.

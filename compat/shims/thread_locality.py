@@ -2,7 +2,8 @@
 
 With rows that come straight from a `tl.load`, it makes `total -= tl.sum(x, 1)` add, adds in every turn what
 `if wanted: total += tl.sum(x, 1)` adds in some, and lets whoever reads `total` inside the loop see what it was at the
-start (both mended in Triton 3.9): wrong numbers, without a word. It dies of `total = total * decay + tl.sum(x, 1)`.
+start (both mended in Triton 3.9): wrong numbers, without a word. It dies of `total = total * decay + tl.sum(x, 1)`, and
+before 3.9 of a `total` that is used twice behind the loop (`total + total`; of two stores only before 3.3).
 
 A kernel with such a loop is compiled without the pass (`compat/loop_sums.py` finds it in the IR); every other kernel
 becomes what it was. What was compiled without the shim may be wrong, and is not taken from Triton's cache: kernels with
@@ -27,9 +28,10 @@ _REDUCES = re.compile(r"\b(sum|max|min|reduce)\b")
 def apply(patches: Patches) -> None:
     import triton
 
-    # Symptom: wrong numbers from a loop that adds up, or OptimizeThreadLocality.cpp … isa<BlockArgument>(accumOperand).
-    # Window: every Triton to 3.9, every target; read inside the loop, in a branch and in an inner loop: before 3.9.
-    # Link: triton-lang/triton#11836, #11269, #11305. Breakpoint: none yet for -= and decay, mended on main by #11370.
+    # Symptom: wrong numbers from a loop that adds up, or OptimizeThreadLocality.cpp … isa<BlockArgument>(accumOperand),
+    # or … loopResult.hasOneUse(). Window: every Triton to 3.9, every target; read inside the loop, in a branch and in
+    # an inner loop, used twice: before 3.9. Link: triton-lang/triton#11836, #11269, #11305, #11682.
+    # Breakpoint: none yet for -= and decay, mended on main by #11370.
     # Breakpoint: Triton 3.9 looks who uses a sum, and where (triton-lang/triton#11842, #11269).
     checks_uses = in_window(">=3.9", triton.__version__)
     has_broken_sum = functools.partial(loop_sums.has_broken_sum, checks_uses=checks_uses)
@@ -91,7 +93,8 @@ SHIM = Shim(
     name="thread_locality",
     issue="triton-11836",
     window=">=2.3",
-    symptom="wrong numbers from a sum of rows that a loop adds up and reads, subtracts, or adds in a branch",
+    symptom="wrong numbers from a sum of rows that a loop adds up and reads, subtracts, or adds in a branch; "
+    "or an assertion, loopResult.hasOneUse(), where it is used twice",
     link="https://github.com/triton-lang/triton/issues/11836",
     delete_when="Triton rewrites only loops that add in every turn, and no column before that is left",
     apply=apply,

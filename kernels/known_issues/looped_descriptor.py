@@ -1,4 +1,4 @@
-"""A tensor descriptor that is made in a loop, of which a product takes what it loads: each expert's weights, for one."""
+"""A tensor descriptor that is made in a loop, with a product of what it loads: each expert's weights, for one."""
 
 import torch
 import triton

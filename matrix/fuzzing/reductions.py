@@ -143,6 +143,9 @@ def paired(builder: Builder) -> None:
     other = builder.some(
         lambda one: computable(one) and one.shape == value.shape and one.dtype != "bfloat16"
     )
+    # Equal ones are told apart by what stands beside them.
+    if other is not None and not comparable(builder, other):
+        other = None
     # Of what is compared, and of what is only handed on.
     value, other = tame(builder, value, 2**20), tame(builder, other or value, 2**20)
     flat = len(value.shape) == 1 and bool(

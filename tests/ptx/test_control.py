@@ -61,7 +61,7 @@ class TestRanks:
         assert self._order(branch) == [0, 1, 2, 3]
 
     def test_a_loop_comes_with_its_body_ahead_of_what_follows_it(self):
-        # 0 enters; 1 follows the loops; 2 begins the outer one, 3 is the inner one, 4 goes back; 5 is what `kernel` ends with.
+        # 0 enters; 1 follows the loops; 2 begins the outer one, 3 is the inner one, 4 goes back; 5 is `kernel`'s end.
         text = (
             "bra outer;\nafter:\nmov.u32 %r5, 1;\nret;\nouter:\n@%p0 bra after;\n"
             "inner:\n@%p0 bra inner;\nbra outer;"

@@ -1,0 +1,37 @@
+"""`tl.sort` of floats by their bits, as whole numbers in the same order. Imported only where Triton's own is wrong."""
+
+import triton
+import triton.language as tl
+from triton.language.standard import sort as _sort
+
+
+@triton.jit
+def _bits(x, width: tl.constexpr):
+    """`x`, of `width` bits, as the integer of these bits."""
+    if width == 16:
+        return x.to(tl.int16, bitcast=True)
+    elif width == 32:
+        return x.to(tl.int32, bitcast=True)
+    else:
+        return x.to(tl.int64, bitcast=True)
+
+
+@triton.jit
+def _ordered(bits, width: tl.constexpr, most: tl.constexpr):
+    """Bits of floats as integers of their order, and back: of those with a sign all bits but it are turned."""
+    return bits ^ ((bits >> (width - 1)) & most)
+
+
+@triton.jit
+def sort_by_bits(
+    x, dim: tl.constexpr, descending: tl.constexpr, width: tl.constexpr, most: tl.constexpr
+):
+    """`x`, floats of `width` bits, sorted; `most` is the greatest integer of as many bits."""
+    bits = _bits(x, width)
+    if width == 16:
+        # Sums of 16 bits are of 32, and what is sorted comes to be.
+        key = _sort(_ordered(bits.to(tl.int32), 32, most), dim, descending)
+        bits = _ordered(key, 32, most).to(tl.int16)
+    else:
+        bits = _ordered(_sort(_ordered(bits, width, most), dim, descending), width, most)
+    return bits.to(x.dtype, bitcast=True)
