@@ -15,6 +15,7 @@ METHODS = (
 
 
 def methods() -> dict:
-    """Name to function, for every name of `METHODS` that is no attribute of a tensor yet."""
+    """Name to function, for every name of `METHODS` that is a function here, and no attribute of a tensor yet."""
     functions = {**vars(tl), **old_language.NAMES, **old_arguments.NAMES}
-    return {name: method_of(functions[name]) for name in METHODS if not hasattr(tl.tensor, name)}
+    wanted = (name for name in METHODS if name in functions and not hasattr(tl.tensor, name))
+    return {name: method_of(functions[name]) for name in wanted}

@@ -70,7 +70,7 @@ def column(tmp_path):
 def fuzz(tmp_path, capsys):
     def run(*pythons, options=("--programs", "12"), work="work"):
         words = ["fuzz", "--here", *pythons, "--work", str(tmp_path / work), "--seed", "3"]
-        words += ["--shrink-seconds", "600", "--shrink-programs", "25"]
+        words += ["--shrink-seconds", "600", "--shrink-programs", "60"]
         code = cli.main([*words, *options])
         said = capsys.readouterr()
         return code, said.out, said.err

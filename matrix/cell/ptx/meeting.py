@@ -6,7 +6,7 @@ runs before all that can come to it have come (Diamos et al., SIMD Re-Convergenc
 text is no such order: LLVM writes the loops of threads that parted behind the block in which they meet.
 """
 
-from typing import Dict, Iterable, List, Set
+from typing import Dict, Iterable, Iterator, List, Set, Tuple
 
 from .syntax import Kernel
 
@@ -64,7 +64,7 @@ def _components(
         if entry in number:
             continue
         # A stack of our own: a kernel may have thousands of blocks.
-        work = [(entry, iter(()))]
+        work: List[Tuple[int, Iterator[int]]] = [(entry, iter(()))]
         begun = False
         while work:
             block, rest = work[-1]
