@@ -15,10 +15,11 @@ what it was; those with a product are compiled once more, under a key of their o
 
 import functools
 import re
-from typing import Dict, List, NamedTuple, Optional
+from typing import List, Optional
 
-from .. import rewritten_ir
+from .. import origins, rewritten_ir
 from ..code_generator import key_with_revision, revision_of, source_says
+from ..origins import Origins, bits_of
 from ..record import Patches, Shim
 
 _DOTS = re.compile(r"\bdot\b")
@@ -28,25 +29,9 @@ _DOT = re.compile(
     r"tensor<(?P<m>\d+)x(?P<k>\d+)x(?P<type>\w+)> \* tensor<\d+x(?P<n>\d+)x(?P<other>\w+)> -> "
     r"tensor<\d+x\d+x(?P<sum>\w+)>"
 )
-_RESULT = re.compile(r"\s*(%\w+)(?::\d+)? = (?:\"?)([\w.]+)")
-_VALUE = re.compile(r"%[\w#]+")
-_TYPE = re.compile(r"tensor<(?:\d+x)+(?:!tt\.ptr<)?([a-z]\w*)")
-_ELEMENTWISE = re.compile(r"arith\.|math\.|tt\.(fp_to_fp|bitcast|extern_elementwise)\b")
-_BITS = re.compile(r"[a-z]+(\d+)")
 _FLOATS = ("f16", "bf16", "f32")
 # The longest sum of products of int8 that float32 holds exactly: 2 to the power of 24 by 127 times 127.
 _EXACT = 1024
-
-
-class _Origin(NamedTuple):
-    """What a value comes of, by operations on single elements."""
-
-    bits: int
-    turned: bool
-    product: bool
-
-
-_UNKNOWN = _Origin(64, False, False)
 
 
 def apply(patches: Patches) -> None:
@@ -59,7 +44,7 @@ def apply(patches: Patches) -> None:
 
 def rewritten(ir: str) -> Optional[str]:
     """The IR of a kernel, as text, with such products written otherwise; None if it has none."""
-    origins: Dict[str, _Origin] = {}
+    values = Origins()
     lines: List[str] = []
     count = 0
     for line in ir.splitlines():
@@ -67,39 +52,20 @@ def rewritten(ir: str) -> Optional[str]:
         dot = _DOT.match(text)
         instead: List[str] = []
         if dot:
-            instead = _instead(dot, origins, count)
+            instead = _instead(dot, values, count)
             count += bool(instead)
         lines += instead or [line]
-        result = _RESULT.match(text)
-        if result:
-            origins[result[1]] = _origin(text, result[2], origins)
+        values.add(text)
     return "\n".join(lines) + "\n" if count else None
 
 
-def _origin(text: str, operation: str, origins: Dict[str, _Origin]) -> _Origin:
-    types = _TYPE.findall(text)
-    here = _bits(types[-1]) if types else 64
-    if operation == "tt.dot":
-        return _Origin(here, False, True)
-    before = [origins.get(name, _UNKNOWN) for name in _VALUE.findall(text)[1:]]
-    if operation == "tt.trans":
-        return _Origin(here, True, any(one.product for one in before))
-    if not _ELEMENTWISE.match(operation):
-        return _Origin(here, False, False)
-    return _Origin(
-        min([here, *(one.bits for one in before)]),
-        any(one.turned for one in before),
-        any(one.product for one in before),
-    )
-
-
-def _instead(dot: "re.Match[str]", origins: Dict[str, _Origin], count: int) -> List[str]:
+def _instead(dot: "re.Match[str]", values: Origins, count: int) -> List[str]:
     """The lines of this product, written otherwise; none if it is right as it is."""
-    a, b = (origins.get(dot[name], _UNKNOWN) for name in "ab")
+    a, b = (values.of(dot[name]) for name in "ab")
     name, indent = f"%operand_layouts_{count}", dot["indent"]
     if (dot["type"], dot["other"], dot["sum"]) == ("i8", "i8", "i32"):
         return _by_halves(dot, name) if a.product and int(dot["k"]) <= _EXACT else []
-    bits = _bits(dot["type"])
+    bits = bits_of(dot["type"])
     if dot["type"] != dot["other"] or dot["type"] not in _FLOATS:
         return []
     # Of eight bits no float32 product can be read; of fewer bits than its own none beside a transposed operand, nor a
@@ -161,14 +127,9 @@ def _by_halves(dot: "re.Match[str]", name: str) -> List[str]:
     return [dot["indent"] + line for line in lines]
 
 
-def _bits(kind: str) -> int:
-    found = _BITS.match(kind)
-    return int(found[1]) if found else 64
-
-
 @functools.lru_cache(maxsize=None)
 def _revision() -> str:
-    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
+    return "".join(map(revision_of, (__file__, origins.__file__, rewritten_ir.__file__)))
 
 
 SHIM = Shim(

@@ -14,22 +14,19 @@ once more, under a key of their own; all others become what they were.
 
 import functools
 import re
-from typing import List, Optional, Set
+from typing import List, Optional
 
-from .. import rewritten_ir
+from .. import origins, rewritten_ir
 from ..code_generator import key_with_revision, revision_of, source_says
+from ..origins import UNKNOWN, Origins, bits_of
 from ..record import Patches, Shim
 
 _DOTS = re.compile(r"\bdot\b")
 # In the IR: %12 = arith.select %10, %11, %cst : tensor<16x64xi1>, tensor<16x64xf32>
 _SELECT = re.compile(
     r"(?P<indent>\s*)(?P<made>%\w+) = arith\.select (?P<mask>%[\w#]+), (?P<yes>%[\w#]+), (?P<no>%[\w#]+) : "
-    r"tensor<(?P<shape>(?:\d+x)+)i1>, tensor<(?:\d+x)+(?P<type>\w+)>$"
+    r"tensor<(?P<shape>(?:\d+x)+)i1>, tensor<(?:\d+x)+(?P<type>b?f(?:16|32|64)|i(?:8|16|32|64))>$"
 )
-_RESULT = re.compile(r"\s*(%\w+)(?::\d+)? = \"?([\w.]+)")
-_VALUE = re.compile(r"%[\w#]+")
-_ELEMENTWISE = re.compile(r"arith\.|math\.|tt\.(fp_to_fp|bitcast|clampf|extern_elementwise)\b")
-_BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i64": 64, "i32": 32, "i16": 16, "i8": 8}
 
 
 def apply(patches: Patches) -> None:
@@ -44,39 +41,26 @@ def rewritten(ir: str) -> Optional[str]:
     """The IR of a kernel, as text, with such choices written otherwise; None if it has none."""
     if ir.count(" = tt.dot ") < 2:
         return None
-    products: Set[str] = set()
-    turned: Set[str] = set()
+    values = Origins()
     lines: List[str] = []
     count = 0
     for line in ir.splitlines():
         text = line.split(" loc(")[0].rstrip()
         select = _SELECT.match(text)
-        if select and select["mask"] in turned and select["type"] in _BITS:
+        mask = values.of(select["mask"]) if select else UNKNOWN
+        if select and mask.turned and mask.product:
             lines += _instead(select, f"%selected_operands_{count}")
             count += 1
         else:
             lines.append(line)
-        result = _RESULT.match(text)
-        if not result:
-            continue
-        name, operation = result.groups()
-        read = _VALUE.findall(text)[1:]
-        if operation == "tt.dot":
-            products.add(name)
-        elif operation == "tt.trans" and products.intersection(read):
-            turned.add(name)
-        elif _ELEMENTWISE.match(operation):
-            for those in (products, turned):
-                if those.intersection(read):
-                    those.add(name)
+        values.add(text)
     return "\n".join(lines) + "\n" if count else None
 
 
 def _instead(select: "re.Match[str]", name: str) -> List[str]:
     """The lines of this choice, bit by bit."""
     shape, own = select["shape"], select["type"]
-    bits = _BITS[own]
-    kind, wide = f"tensor<{shape}{own}>", f"tensor<{shape}i{bits}>"
+    kind, wide = f"tensor<{shape}{own}>", f"tensor<{shape}i{bits_of(own)}>"
     flag = f"tensor<{shape}f32>"
     made = [
         f"{name}_flag = arith.uitofp {select['mask']} : tensor<{shape}i1> to {flag}",
@@ -108,7 +92,7 @@ def _instead(select: "re.Match[str]", name: str) -> List[str]:
 
 @functools.lru_cache(maxsize=None)
 def _revision() -> str:
-    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
+    return "".join(map(revision_of, (__file__, origins.__file__, rewritten_ir.__file__)))
 
 
 SHIM = Shim(

@@ -22,7 +22,7 @@ _SORTS = re.compile(r"\bsort\b")
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: none; wrong numbers, or NaN. Window: Triton < 3.4, every target. Link: none known.
+    # Symptom: none; wrong numbers, or NaN. Window: Triton < 3.4, every target. Link: triton-lang/triton#5999.
     # Breakpoint: Triton 3.4 exchanges bits without adding floats up.
     import triton.language as tl
 
@@ -50,10 +50,10 @@ def apply(patches: Patches) -> None:
 
 SHIM = Shim(
     name="sorted_floats",
-    issue="sorted-floats",
+    issue="triton-5999",
     window=">=2.3,<3.4",
     symptom="tl.sort gives NaN where an element is infinite, or turns a sign beside a negative zero",
-    link="https://github.com/triton-lang/triton/blob/release/3.3.x/python/triton/language/standard.py",
+    link="https://github.com/triton-lang/triton/issues/5999",
     delete_when="no column before Triton 3.4 is left",
     apply=apply,
 )

@@ -5,6 +5,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.known_issues.chained_int8 import inputs, reference
 
 
 @triton.jit
@@ -22,20 +23,6 @@ def launch(a, b, v, num_warps):
     y = torch.empty(M, N, device=a.device)
     _chained_kernel[(1,)](a, b, v, y, M=M, K=K, N=N, num_warps=num_warps)
     return {"y": y}
-
-
-def reference(a, b, v):
-    return {"y": a.double() @ b.double() @ v.double()}
-
-
-def inputs(case, device, generator):
-    def whole(rows, columns, dtype):
-        drawn = torch.randint(-1, 2, (rows, columns), generator=generator, device=generator.device)
-        return drawn.to(device, dtype)
-
-    M, K, N = (case.shape[one] for one in "MKN")
-    first = case.torch_dtype
-    return {"a": whole(M, K, first), "b": whole(K, K, first), "v": whole(K, N, torch.int8)}
 
 
 KERNEL = Kernel(

@@ -65,7 +65,6 @@ def _components(
             continue
         # A stack of our own: a kernel may have thousands of blocks.
         work: List[Tuple[int, Iterator[int]]] = [(entry, iter(()))]
-        begun = False
         while work:
             block, rest = work[-1]
             if block not in number:
@@ -78,19 +77,16 @@ def _components(
             for one in rest:
                 if one not in number:
                     work.append((one, iter(())))
-                    begun = True
                     break
                 if one in on:
                     lowest[block] = min(lowest[block], number[one])
-            if begun:
-                begun = False
-                continue
-            work.pop()
-            if work:
-                lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[block])
-            if lowest[block] == number[block]:
-                at = held.index(block)
-                found.append(held[at:])
-                on.difference_update(held[at:])
-                del held[at:]
+            else:
+                work.pop()
+                if work:
+                    lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[block])
+                if lowest[block] == number[block]:
+                    at = held.index(block)
+                    found.append(held[at:])
+                    on.difference_update(held[at:])
+                    del held[at:]
     return found[::-1]
