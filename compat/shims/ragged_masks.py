@@ -1,0 +1,125 @@
+"""A pipelined load reads what its mask leaves out on NVIDIA's GPUs before Triton 3.2, without a word.
+
+``tl.load(p + at, mask=at < 61, other=0.0)`` in a loop with a product, or in ``tl.range(…, num_stages=2)``: the copy
+to shared memory takes 16 bytes a thread where pointers allow it, and asks the mask of the first element alone. Here
+copies whose masks are not known to be the same for all of those bytes are told that their pointers lie beside each
+other for four bytes and no more, which is what the pipeline asks of every load: each four bytes ask for their own.
+
+Cost: such a copy takes four instructions where it took one. Loads whose masks are the same along 16 bytes (an outer
+axis, or a length that divides by 16, as arguments do that Triton specializes) become what they were; kernels with a
+loop that loads under any other mask are compiled once more, under a key of their own.
+"""
+
+import functools
+import re
+from typing import Dict, List, Optional
+
+from .. import alignment, rewritten_ir
+from ..alignment import Alignment
+from ..code_generator import key_with_revision, revision_of, source_says
+from ..origins import bits_of
+from ..record import Patches, Shim
+
+_LOOPS = re.compile(r"\b(for|while)\b")
+# What one instruction copies at most, and at least, in bits.
+_MOST, _LEAST = 128, 32
+_ORDER = re.compile(r"^(#\w+) = #triton_gpu\.blocked<\{.*?\border = \[(\d+)", re.MULTILINE)
+_POINTERS = (
+    r"(?P<type>tensor<(?P<shape>(?:\d+x)+)!tt\.ptr<(?P<of>\w+)(?:, \d+)?>(?:, (?P<layout>#.*?))?>)"
+)
+# Triton 3: %9 = triton_gpu.async_copy_global_to_local %p, %to mask %m other %o : tensor<…> -> …
+# Triton 2: %9 = triton_gpu.insert_slice_async %p, %to, %at, %m, %o {axis = …} : tensor<…> -> …
+_COPY = re.compile(
+    r"(?P<indent>\s*)%[\w:]+ = triton_gpu\.(?:async_copy_global_to_local|insert_slice_async) (?P<pointer>%[\w#]+), "
+    r"(?:%[\w#]+ mask |%[\w#]+, %[\w#]+, )(?P<mask>%[\w#]+).*? : " + _POINTERS + r" -> "
+)
+_LOAD = re.compile(r"tt\.load %[\w#]+, (?P<mask>%[\w#]+).*? : " + _POINTERS)
+# Before Triton 3 a load has the type of what it loads.
+_OLD_LOAD = re.compile(
+    r"tt\.load %[\w#]+, (?P<mask>%[\w#]+).*? : (?P<type>tensor<(?P<shape>(?:\d+x)+)(?P<of>\w+)>)"
+)
+
+
+def apply(patches: Patches) -> None:
+    # Symptom: none; wrong numbers. Window: Triton < 3.2, NVIDIA's targets. Link: triton-lang/triton#1289, which has the
+    # pipeline ask whether a mask allows four bytes; how many it allows the copy's lowering did not ask.
+    # Breakpoint: Triton 3.2 splits a copy by its mask.
+    rewritten_ir.rewrite(patches, SHIM.name, rewritten, laid_out=True)
+    key_with_revision(patches, source_says(_LOOPS), _revision, may_be_ragged)
+
+
+def may_be_ragged(ir: str) -> bool:
+    """Whether a loop loads under a mask that is not known to be the same along every axis, in IR without layouts."""
+    if "scf." not in ir or "tt.load" not in ir:
+        return False
+    known = Alignment(ir)
+    for line in ir.splitlines():
+        load = _LOAD.search(line) or _OLD_LOAD.search(line)
+        if load and any(
+            known.equal_along(load["mask"], axis) < _together(load["of"])
+            for axis in range(load["shape"].count("x"))
+        ):
+            return True
+    return False
+
+
+def rewritten(ir: str) -> Optional[str]:
+    """The IR of a kernel with layouts, as text, with such copies of four bytes each; None if it has none."""
+    if "triton_gpu.async_copy_global_to_local" not in ir and "insert_slice_async" not in ir:
+        return None
+    known = Alignment(ir)
+    orders: Dict[str, int] = {name: int(first) for name, first in _ORDER.findall(ir)}
+    lines: List[str] = []
+    count = 0
+    for line in ir.splitlines():
+        copy = _COPY.match(line)
+        if copy and _is_ragged(copy, known, orders):
+            name = f"%ragged_masks_{count}"
+            lines += _told(copy, name)
+            line = line.replace(f"{copy['pointer']},", f"{name},", 1)
+            count += 1
+        lines.append(line)
+    return "\n".join(lines) + "\n" if count else None
+
+
+def _is_ragged(copy: "re.Match[str]", known: Alignment, orders: Dict[str, int]) -> bool:
+    rank = copy["shape"].count("x")
+    # Of a layout without an order of its own, whichever axis is worst.
+    inner = orders.get(copy["layout"])
+    axes = range(rank) if inner is None else [inner]
+    return any(known.equal_along(copy["mask"], axis) < _together(copy["of"]) for axis in axes)
+
+
+def _together(kind: str) -> int:
+    """How many elements one instruction copies at most."""
+    return max(1, _MOST // bits_of(kind))
+
+
+def _told(copy: "re.Match[str]", name: str) -> List[str]:
+    rank, indent, pointers = copy["shape"].count("x"), copy["indent"], copy["type"]
+    beside = max(1, _LEAST // bits_of(copy["of"]))
+    layout = f", {copy['layout']}" if copy["layout"] else ""
+    offsets = f"tensor<{copy['shape']}i32{layout}>"
+    told = f"{{tt.contiguity = dense<{beside}> : tensor<{rank}xi32>}}"
+    return [
+        f"{indent}{name}_0 = arith.constant dense<0> : {offsets}",
+        f"{indent}{name} = tt.addptr {copy['pointer']}, {name}_0 {told} : {pointers}, {offsets}",
+    ]
+
+
+@functools.lru_cache(maxsize=None)
+def _revision() -> str:
+    return (
+        revision_of(__file__) + revision_of(rewritten_ir.__file__) + revision_of(alignment.__file__)
+    )
+
+
+SHIM = Shim(
+    name="ragged_masks",
+    issue="ragged-mask",
+    window="<3.2",
+    symptom="wrong numbers from a pipelined load under a mask that ends within 16 bytes",
+    link="https://github.com/triton-lang/triton/pull/1289",
+    delete_when="no column before Triton 3.2 is left",
+    apply=apply,
+)
