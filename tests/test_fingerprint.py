@@ -69,6 +69,17 @@ def test_an_exception_is_its_type_and_its_telling_line():
     assert fingerprint.of_exception("CompilationError", text).endswith("has no attribute 'foo'\")")
 
 
+@pytest.mark.parametrize("type_name", ["RuntimeError", "AcceleratorError"])
+def test_an_error_of_the_gpu_is_what_cuda_says_and_no_advice(type_name):
+    text = (
+        "CUDA error: an illegal instruction was encountered\n"
+        "CUDA kernel errors might be asynchronously reported at some other API call.\n"
+        "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+    )
+    found = fingerprint.of_exception(type_name, text)
+    assert found == "CUDA error: an illegal instruction was encountered"
+
+
 def test_paths_and_addresses_are_left_out():
     one = fingerprint.of_exception("KeyError", "object at 0x7f01 in /home/a/b/kernel.py:12")
     two = fingerprint.of_exception("KeyError", "object at 0x9abc in /srv/x/kernel.py:99")

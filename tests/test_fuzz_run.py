@@ -195,6 +195,8 @@ def test_spread_programs_run_once_where_they_pass(column, fuzz, tmp_path):
     cells = [json.loads(line) for line in _cells(tmp_path, "-spread").splitlines()]
     ran = {(cell["column"], cell["target"]) for cell in cells}
     assert len(ran) == 6 and {target for _, target in ran} == {"sm_80", "sm_90"}
+    settings = tmp_path / "work/fuzz/seed-3-spread/settings.json"
+    assert json.loads(settings.read_text("utf-8"))["spread"] is True
     # And it goes on as any.
     assert "0 cells in" in fuzz(*pythons, options=("--programs", "24", "--spread"))[1]
 

@@ -4,14 +4,16 @@ The pass that plans the blocks of a cluster gives all tiles the layout of one, a
 compiler or is refused: tiles of one and of two dimensions, sums of a whole tile, products of products, tl.join,
 tl.trans, while loops that hand on a tile. How many blocks share a program's work changes nothing of what it computes:
 a kernel that does not compile with several is compiled with one. Before Triton 3.2 each is: what compiles there may
-compute something else. From 3.3 on, 3.9 included, each is that gathers by way of shared memory, in which a block has
-its own part of the tile alone.
+compute something else. Later each is in which a block needs of a tile what lies in another block's shared memory and
+is not fetched from there: a product whose operand is laid out by what else is done with it (before 3.7), a gather
+(from 3.3 on, 3.9 included), and what 3.3 fetches by an instruction for a block's own memory; and each that fetches
+before the other block has met it, as products do on 3.8 and 3.9.
 
 A compilation for several goes through the guard. Cost: none for a launch without `num_ctas`.
 """
 
 import re
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 from .. import features, guard
 from ..acts import note_acted
@@ -21,13 +23,27 @@ from ..record import Patches, Shim
 
 # What the pass that lays a gather out marks it with, where each column lies in one warp.
 _WITHIN_A_WARP = re.compile(r"\befficient_layout\b")
+# How blocks share a tile: along each axis how many have a part of their own; from Triton 3.6 on as bases of a layout.
+_SPLIT = re.compile(r"^(#\w+) = .*\bCTASplitNum = \[(\d+), (\d+)\]", re.MULTILINE)
+_BASES = re.compile(r"^(#\w+) = .*\bCGALayout = \[((?:\[\d+, \d+\](?:, )?)*)\]", re.MULTILINE)
+_BASIS = re.compile(r"\[(\d+), (\d+)\]")
+# A product of what lies in shared memory, its first operand perhaps in registers.
+_PRODUCT = re.compile(
+    r"\bwarp_group_dot .* : (?:\S*memdesc<\w+, (#\w+)[^>]*>|tensor<.*?>) \* \S*memdesc<\w+, (#\w+)[^>]*> -> "
+    r"tensor<\w+, (#\w+)>"
+)
+# In PTX: what a block writes to its own memory, what it fetches from another's, and where all of them have come to.
+_WRITTEN, _MET = re.compile(r"\b(?:st\.shared(?!::cluster)|stmatrix\b)"), "barrier.cluster.wait"
+_MAPPED, _FETCHED = re.compile(r"\bmapa\."), re.compile(r"\b(?:ld|st)\.\S*shared::cluster\b")
+_Split = Tuple[int, ...]
 
 
 def apply(patches: Patches) -> None:
     # Symptom: PlanCTA.cpp, ReduceOpToLLVM.cpp, ArrayRef.h, StorageUniquerSupport.h, SmallVector.h … Assertion … failed;
     # LLVM ERROR: Invalid bases passed to LinearLayout; 'nvvm.mapa' op result; failed to legalize 'ttg.local_load'.
-    # Before 3.2 wrong products (3.0, 3.1), and a tile transposed out of bounds (2.3); from 3.3 on gathers that are
-    # refused or wrong, and on 3.9 products of a tile with itself that are refused.
+    # Before 3.2 wrong products (3.0, 3.1), and a tile transposed out of bounds (2.3); before 3.7 wrong products of what
+    # is stored as well; on 3.3 an illegal instruction; from 3.3 on gathers that are refused or wrong; on 3.8 and 3.9
+    # products that race with the other block, and on 3.9 such of a tile with itself that are refused.
     # Window: every release, sm_90, num_ctas 2 and more. Link: triton-lang/triton#11808, and PR 11877 of gathers.
     # Breakpoint: Triton 3.9 plans clusters anew; no release reads what another block gathers from.
     guard.prepare(patches)
@@ -46,7 +62,7 @@ def _compile(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Any:
         except Exception as found:
             error = found
         else:
-            if not _gathers_across_warps(kernel):
+            if not _reaches_into_others(getattr(kernel, "asm", None) or {}):
                 return kernel
     one = dict(kwargs, options=dict(options, num_ctas=1))
     try:
@@ -63,12 +79,55 @@ def _compile(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Any:
     return kernel
 
 
-def _gathers_across_warps(kernel: Any) -> bool:
-    """Whether it has a gather that is not made of one warp's registers, and so may reach into another block."""
-    laid_out = (getattr(kernel, "asm", None) or {}).get("ttgir") or ""
+def _reaches_into_others(asm: Mapping[str, Any]) -> bool:
+    """Whether a block of it needs what lies in another's shared memory, and takes what lies in its own."""
+    laid_out, ptx = str(asm.get("ttgir") or ""), str(asm.get("ptx") or "")
+    if any(
+        # What is not made of one warp's registers goes by way of shared memory.
+        "tt.gather" in line and not _WITHIN_A_WARP.search(line)
+        for line in laid_out.splitlines()
+    ):
+        return True
+    if _MAPPED.search(ptx) and not _FETCHED.search(ptx):
+        return True
+    if _fetches_early(ptx):
+        return True
+    splits = _splits(laid_out)
     return any(
-        "tt.gather" in line and not _WITHIN_A_WARP.search(line) for line in laid_out.splitlines()
+        _shares_wrongly(first, second, made, splits)
+        for first, second, made in _PRODUCT.findall(laid_out)
     )
+
+
+def _fetches_early(ptx: str) -> bool:
+    """Whether a block reads of another's memory while that may not have written yet: only its own threads waited."""
+    written = False
+    for line in ptx.splitlines():
+        if _MET in line:
+            written = False
+        elif _WRITTEN.search(line):
+            written = True
+        elif written and "ld.shared::cluster" in line:
+            return True
+    return False
+
+
+def _shares_wrongly(first: str, second: str, made: str, splits: Mapping[str, _Split]) -> bool:
+    """Whether a block has less of an operand than its part of the product needs: whole rows, whole columns."""
+    if made not in splits:
+        return False
+    rows, columns = splits[made]
+    return splits.get(first, (rows, 1)) != (rows, 1) or splits.get(second, (1, columns)) != (1, columns)  # fmt: skip
+
+
+def _splits(laid_out: str) -> Dict[str, _Split]:
+    found: Dict[str, _Split] = {
+        name: (int(rows), int(columns)) for name, rows, columns in _SPLIT.findall(laid_out)
+    }
+    for name, bases in _BASES.findall(laid_out):
+        along = [[int(one) for one in basis] for basis in _BASIS.findall(bases)]
+        found[name] = tuple(2 ** sum(basis[axis] > 0 for basis in along) for axis in (0, 1))
+    return found
 
 
 def _first_line(error: Exception) -> str:

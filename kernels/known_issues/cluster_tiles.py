@@ -157,6 +157,16 @@ def _turned_stored_kernel(x_ptr, out_ptr, kept_ptr, SIZE: tl.constexpr):
     tl.store(out_ptr + rows[:, None] * 2 * SIZE + columns[None, :], tl.dot(x, tl.trans(y)))
 
 
+@triton.jit
+def _kept_kernel(x_ptr, out_ptr, kept_ptr, SIZE: tl.constexpr):
+    rows, inner = tl.arange(0, 4 * SIZE), tl.arange(0, 2 * SIZE)
+    at = rows[:, None] * 2 * SIZE + inner[None, :]
+    x = tl.load(x_ptr + at)
+    y = tl.load(x_ptr + inner[:, None] * 4 * SIZE + rows[None, :])
+    tl.store(kept_ptr + at, x)
+    tl.store(out_ptr + rows[:, None] * 4 * SIZE + rows[None, :], tl.dot(x, y))
+
+
 def launch(x, way):
     square = SIZE * SIZE
     kernel, size, dtype = {
@@ -178,6 +188,7 @@ def launch(x, way):
         "stored": (_stored_kernel, square // 2, torch.float32),
         "handed-on": (_handed_on_kernel, square, torch.int64),
         "turned-stored": (_turned_stored_kernel, 2 * square, torch.float32),
+        "kept": (_kept_kernel, 16 * square, torch.float32),
     }[way]
     out = torch.empty(size, dtype=dtype, device=x.device)
     if way == "square-64":
@@ -187,10 +198,10 @@ def launch(x, way):
         halves = torch.zeros(square, dtype=torch.int16, device=x.device)
         kernel[(1,)](x, out, halves, 3, SIZE=SIZE, num_ctas=2)
         return {"out": out}
-    if way == "turned-stored":
+    if way in ("turned-stored", "kept"):
         kept = torch.empty_like(x)
         kernel[(1,)](x, out, kept, SIZE=SIZE, num_ctas=2)
-        return {"out": out, "kept": kept}
+        return {"product" if way == "kept" else "out": out, "kept": kept}
     if way == "stored":
         kept = torch.empty(3 * square // 4, dtype=x.dtype, device=x.device)
         rest, kept_rest = x[square // 4 :], kept[square // 4 :]
@@ -201,6 +212,10 @@ def launch(x, way):
 
 
 def reference(x, way):
+    if way == "kept":
+        wide = x.double()
+        product = wide.view(4 * SIZE, 2 * SIZE) @ wide.view(2 * SIZE, 4 * SIZE)
+        return {"product": product.flatten(), "kept": x}
     if way == "turned-stored":
         wide = x.double().view(2 * SIZE, 2 * SIZE)
         return {"out": (wide[:SIZE] @ wide.T).flatten(), "kept": x}
@@ -246,8 +261,9 @@ def reference(x, way):
 def inputs(case, device, generator):
     # of the products sums below 2,048, which float16 holds
     most = 4 if case.id == "chained" else 10
-    wide = case.id in ("square-64", "turned-stored")
-    size = 4 * SIZE * SIZE if wide else SIZE * (SIZE + 1)
+    square = SIZE * SIZE
+    more = {"square-64": 4 * square, "turned-stored": 4 * square, "kept": 8 * square}
+    size = more.get(case.id, SIZE * (SIZE + 1))
     made = torch.randint(1 - most, most, (size,), generator=generator, device=generator.device)
     return {"x": made.to(device, case.torch_dtype), "way": case.id}
 
@@ -273,6 +289,8 @@ KERNEL = Kernel(
         Case("by-turned", "fp32", {}, LANES, TARGETS),
         Case("handed-on", "fp32", {}, LANES, TARGETS),
         Case("turned-stored", "fp16", {}, LANES, TARGETS),
+        # one of its operands
+        Case("kept", "fp16", {}, LANES, TARGETS),
         Case("gathered", "fp32", {}, LANES, TARGETS, requires=("gather",)),
         Case("gathered-rows", "fp32", {}, LANES, TARGETS, requires=("gather",)),
     ),

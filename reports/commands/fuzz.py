@@ -145,7 +145,7 @@ def _explore(
     folder = options.work / "fuzz" / name
     settings = Settings(
         options.seed, tuple(place.column for place in programs.places), tuple(triage.targets),
-        everything=options.everything,
+        everything=options.everything, spread=options.spread,
     )  # fmt: skip
     corpus, began = Corpus(folder, settings), time.monotonic()
     exploration = Exploration(programs, corpus, lanes, triage.targets, _say, triage.explained)

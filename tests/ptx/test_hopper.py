@@ -383,6 +383,29 @@ def test_a_cluster_reads_its_neighbour_s_memory():
     assert np.array_equal(got, (np.arange(6)[:, None] ^ 1) * 1000 + np.arange(128))
 
 
+@on_machine_only
+@pytest.mark.parametrize(
+    "access", ["ld.shared.b32 %r8, [%r7];", "st.shared.b32 [%r7], %r8;", "atom.shared.add.u32 %r8, [%r7], 1;"]
+)  # fmt: skip
+def test_shared_alone_is_the_block_s_own(access):
+    body = (
+        "mad.lo.u32 %r5, %r0, 4, %r2; mov.u32 %r3, %cluster_ctarank; {rank}\n"
+        f"mapa.shared::cluster.u32 %r7, %r5, %r6; mov.u32 %r8, 1; {access}"
+    )
+    got = np.zeros((2, 128), np.uint32)
+
+    def run(rank):
+        text = kernel(body.replace("{rank}", rank), cluster="\n.reqnctapercluster 2, 1, 1")
+        execute(text, (2,), [got, got, got], shared=512)
+
+    # mapped onto itself it stays where it is
+    run("mov.u32 %r6, %r3;")
+    with pytest.raises(
+        ptx.Fault, match="out-of-window.* by 256 threads, first, at shared address 0x1000000"
+    ):
+        run("xor.b32 %r6, %r3, 1;")
+
+
 def test_a_copy_is_multicast_to_a_cluster():
     body = (
         "ld.param.u64 %d1, [p1]; mov.b64 %d0, p0; cvta.param.u64 %d0, %d0; add.u32 %r3, %r2, 1024;\n"

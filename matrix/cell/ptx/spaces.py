@@ -218,6 +218,17 @@ class SharedSpace(_OwnSpace):
         low = address.dtype.type(0xFFFFFF)
         return (address & low) | (rank.astype(address.dtype) << address.dtype.type(24))
 
+    def stay(self, at: int, what: str, address: Any, condition: Any, nbytes: int) -> None:
+        """Of ``.shared`` alone, which means the CTA's own memory: a GPU has no other there.
+
+        Raises:
+            Fault: a lane's address is of another CTA.
+        """
+        if self.cluster > 1:
+            away = (address >> u4(24)) != self.rank
+            if (away if condition is None else away & condition).any():
+                self._fault("out-of-window", what, at, address, condition, away, nbytes, None)
+
     def outside(self, address, nbytes):
         if self.cluster == 1:
             return super().outside(address, nbytes)

@@ -34,6 +34,8 @@ _MLIR_ERROR = re.compile(
 # What every pass manager says of every failure; from 3.4 a note below it names the pass.
 _PIPELINE = "Failures have been detected while processing an MLIR pass pipeline"
 _PASS = re.compile(r"Pipeline failed while executing (?:\[`|`)?(?P<name>\w+)")
+# torch's, of which the last line is advice; "AcceleratorError" as RuntimeError before torch 2.8.
+_DEVICE_ERROR = re.compile(r"\b(?:CUDA|HIP) error: [^\n]{1,200}")
 _RAISED = re.compile(r"^(?:[A-Z]\w*(?:Error|Failure)): (?=.)")
 _NOISE = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
@@ -59,6 +61,9 @@ def of_text(text: str) -> str:
 
 def of_exception(type_name: str, text: str, output: str = "") -> str:
     """Of a Python exception: its type and the line that says most, which a compiler may have printed."""
+    on_device = _DEVICE_ERROR.search(text[:_LOOKED_AT])
+    if on_device:
+        return of_text(on_device[0])
     known = of_output(text) or of_output(output)
     if known.startswith("ptxas "):
         # A RuntimeError up to Triton 3.2.

@@ -26,6 +26,16 @@ def _space_and_count(instruction):
     return space, count
 
 
+def _stays(low, instruction, what, space, address, nbytes):
+    """An address that `mapa` made is not of the CTA's own memory, which ``.shared`` without ``::cluster`` means."""
+    if space != "shared" or "shared::cluster" in instruction.modifiers:
+        return
+    if any(one.name == "mapa" for one in low.kernel.instructions):
+        low.emit(
+            f"S.shared.stay({instruction.index}, '{what}', {address}, {low.condition}, {nbytes})"
+        )
+
+
 def _polls(instruction):
     return any(part in ("volatile", "relaxed", "acquire") for part in instruction.modifiers)
 
@@ -69,6 +79,7 @@ def ld(low, instruction):
             low.write(destination, value, bare)
         return
     address = low.address(instruction.operands[1], 32 if space in ("shared", "local") else 64)
+    _stays(low, instruction, "load", space, address, count * bits // 8)
     if _polls(instruction):
         low.emit("S.polled = True")
     name = "global_" if space in ("global", "const") else space
@@ -93,11 +104,12 @@ def _parameter(low, instruction):
 @lowers("st")
 def st(low, instruction):
     type_name = instruction.modifiers[-1]
-    space, _ = _space_and_count(instruction)
+    space, count = _space_and_count(instruction)
     if space in ("param", "const"):
         raise instruction.unsupported()
     bits = type_of(type_name).bits
     address = low.address(instruction.operands[0], 32 if space in ("shared", "local") else 64)
+    _stays(low, instruction, "store", space, address, count * bits // 8)
     values = low.values(instruction.operands[1], f"b{bits}")
     name = "global_" if space == "global" else space
     low.emit(
@@ -117,6 +129,7 @@ def atom(low, instruction):
     returns = instruction.name == "atom"
     operands = instruction.operands[1:] if returns else instruction.operands
     address = low.address(operands[0], 32 if space == "shared" else 64)
+    _stays(low, instruction, "atomic", space, address, count * bits // 8)
     values, compare = operands[1], "None"
     if operation == "cas":
         # What is compared stands before what is stored.
