@@ -6,12 +6,45 @@ The shims that do so say what to write instead. `pass_by_ir` leaves out a pass w
 import functools
 import os
 import tempfile
-from typing import Any, Callable, Iterator, Optional, Sequence
+import threading
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
 from . import features
 from .acts import note_acted
 from .errors import say_once
 from .record import Patches
+
+
+class Meant(NamedTuple):
+    """What a kernel's IR is compiled for.
+
+    Attributes:
+        capability: of NVIDIA's GPU, such as 90; 0 where that is not known.
+        num_warps: 0 where that is not known.
+    """
+
+    capability: int
+    num_warps: int
+
+    @property
+    def by_warp_groups(self) -> bool:
+        """Whether Hopper's instructions for four warps together can be had."""
+        return self.capability // 10 == 9 and self.num_warps >= 4
+
+
+_UNKNOWN = Meant(0, 0)
+
+
+class _Asking(threading.local):
+    meant = _UNKNOWN
+
+
+_asking = _Asking()
+
+
+def meant() -> Meant:
+    """For what the IR is compiled that `rewritten` of `rewrite` is asked about, in this thread."""
+    return _asking.meant
 
 
 def rewrite(
@@ -40,12 +73,25 @@ def rewrite(
         def make_ttgir_of_another(mod: Any, *args: Any, **kwargs: Any) -> Any:
             if laid_out:
                 return instead(make_ttgir(mod, *args, **kwargs))
-            return make_ttgir(instead(mod), *args, **kwargs)
+            _asking.meant = _of_arguments(*args, **kwargs)
+            try:
+                other = instead(mod)
+            finally:
+                _asking.meant = _UNKNOWN
+            return make_ttgir(other, *args, **kwargs)
 
         return make_ttgir_of_another
 
     for backend in _named(backends):
         patches.set(backend, "make_ttgir", staticmethod(healed(backend.make_ttgir)))
+
+
+def _of_arguments(*args: Any, **kwargs: Any) -> Meant:
+    """From those of make_ttgir behind the module: metadata, options, and NVIDIA's capability."""
+    _, options, capability, *_ = (*args, *kwargs.values(), None, None, None)
+    return Meant(
+        capability if isinstance(capability, int) else 0, getattr(options, "num_warps", 0) or 0
+    )
 
 
 def rewrite_ptx(patches: Patches, shim: str, rewritten: Callable[[str], Optional[str]]) -> None:

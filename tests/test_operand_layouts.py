@@ -2,6 +2,7 @@
 
 import pytest
 
+from crosswarp.compat import rewritten_ir
 from crosswarp.compat.shims.operand_layouts import rewritten
 
 HALVES = "tensor<64x32xf16> * tensor<32x16xf16> -> tensor<64x16xf32>"
@@ -114,6 +115,52 @@ def test_the_converted_operand_beside_a_made_one_is_hidden(kind):
     assert "%operand_layouts_0_a" not in text
     # from 16 bits to 16 bits
     assert rewritten(made_and_converted("i16", kind)) is None
+
+
+def eighths(rows=64, made="%2", second="%4"):
+    """A product of float8, of what a product made and what was loaded."""
+    return kernel(
+        f"%1 = tt.dot %7, %8, %cst : tensor<{rows}x32xf16> * tensor<32x32xf16> -> tensor<{rows}x32xf32>",
+        f"%2 = tt.fp_to_fp %1, rounding = rtne : tensor<{rows}x32xf32> -> tensor<{rows}x32xf8E5M2>",
+        "%3 = tt.load %9 : tensor<32x16x!tt.ptr<f16>>",
+        "%4 = tt.fp_to_fp %3, rounding = rtne : tensor<32x16xf16> -> tensor<32x16xf8E5M2>",
+        f"%5 = tt.dot {made}, {second}, %cst, inputPrecision = tf32 : tensor<{rows}x32xf8E5M2> * "
+        f"tensor<32x16xf8E5M2> -> tensor<{rows}x16xf32>",
+    )
+
+
+def compiled_for(monkeypatch, capability, num_warps):
+    meant = rewritten_ir.Meant(capability, num_warps)
+    monkeypatch.setattr(rewritten_ir._asking, "meant", meant)
+
+
+def test_a_product_of_float8_that_another_made_is_computed_in_halves():
+    lines = [line.strip() for line in rewritten(eighths()).splitlines()]
+    assert (
+        "%operand_layouts_0_ah = tt.fp_to_fp %2 : tensor<64x32xf8E5M2> -> tensor<64x32xf16>"
+        in lines
+    )
+    assert lines[-2] == (
+        "%5 = tt.dot %operand_layouts_0_a, %operand_layouts_0_b, %cst, inputPrecision = tf32 : "
+        "tensor<64x32xf16> * tensor<32x16xf16> -> tensor<64x16xf32>"
+    )
+    # what nothing made but a load is right
+    assert rewritten(eighths(made="%x")) is None
+
+
+@pytest.mark.parametrize(
+    "capability, num_warps, rows, right",
+    [
+        (90, 4, 64, True),
+        (90, 4, 32, False),
+        (90, 2, 64, False),
+        (80, 4, 64, False),
+        (0, 0, 64, False),
+    ],
+)
+def test_by_warp_groups_it_is_right(monkeypatch, capability, num_warps, rows, right):
+    compiled_for(monkeypatch, capability, num_warps)
+    assert (rewritten(eighths(rows)) is None) is right
 
 
 def test_a_made_operand_is_read_right_where_it_is_of_32_bits_or_the_second():

@@ -1,7 +1,11 @@
 """What the shims of Triton 2.3 that write IR otherwise make of it, as text; that it is right then, real columns say."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from crosswarp.compat import rewritten_ir
+from crosswarp.compat.record import Patches
 from crosswarp.compat.shims import byte_comparisons, range_equality, wide_scans
 
 RANGE = "    %0 = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc(#loc2)"
@@ -138,3 +142,31 @@ def test_a_scan_of_two_tensors_is_read_by_its_parts():
 )  # fmt: skip
 def test_other_scans_are_left(lines):
     assert wide_scans.rewritten("\n".join(lines)) is None
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_what_a_kernel_is_compiled_for_is_known_while_it_is_rewritten(monkeypatch, named):
+    seen = []
+
+    class Backend:
+        @staticmethod
+        def make_ttgir(mod, metadata, opt, capability):
+            seen.append(rewritten_ir.meant())
+            return mod
+
+    def rewritten(text):
+        seen.append(rewritten_ir.meant())
+        return None
+
+    monkeypatch.setattr(rewritten_ir, "_named", lambda names: [Backend])
+    patches = Patches()
+    rewritten_ir.rewrite(patches, "a shim", rewritten)
+    options = SimpleNamespace(num_warps=8)
+    if named:
+        Backend.make_ttgir("module", {}, opt=options, capability=90)
+    else:
+        Backend.make_ttgir("module", {}, options, 90)
+    patches.undo()
+    # and only then
+    assert seen == [rewritten_ir.Meant(90, 8), rewritten_ir.Meant(0, 0)]
+    assert seen[0].by_warp_groups and not seen[1].by_warp_groups

@@ -64,6 +64,15 @@ def test_a_product_whose_layouts_are_not_there_is_left_alone():
     assert not reaches({"ttgir": line}) and not reaches({}) and not reaches({"ttgir": None})
 
 
+def test_a_product_of_eight_columns_a_block_is_not_read_as_it_was_written():
+    asm = product((1, 1), (1, 2), (1, 2))
+    narrow = "#shared1 = #ttg.nvmma_shared<{swizzlingByteWidth = 0, "
+    assert reaches({"ttgir": asm["ttgir"].replace("#shared1 = #ttg.nvmma_shared<{", narrow)})
+    # of the first operand it says nothing
+    first = narrow.replace("#shared1", "#shared")
+    assert not reaches({"ttgir": asm["ttgir"].replace("#shared = #ttg.nvmma_shared<{", first)})
+
+
 WRITES, WAITS = "\tst.shared.v2.b32 \t[%r48], {%r1, %r2};", "\tbar.sync \t0;"
 MEETS = "\tbarrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;"
 MAPS, FETCHES = (

@@ -3,21 +3,23 @@
 ``tl.dot(tl.trans(x), w.to(tl.float16))`` with `w` of int8, the same in float32 with `w` of float16, and
 ``tl.dot(tl.dot(a, b).to(tl.int8), v)``, ``tl.dot(tl.dot(a, b).to(tl.float16), v.to(tl.float16))`` with `v` of int8: the
 compiler lays both operands out by the narrowest type that one of them comes of, and what is transposed, or made by
-another product, is not read in that order. ``tl.dot(x.to(tl.float32), w)``
-with `x` of eight bits is laid out four to a register, as no float32 can be read: the compiler dies.
+another product, is not read in that order. So is a product of float8 whose first operand another product made, but by
+warp groups. ``tl.dot(x.to(tl.float32), w)`` with `x` of eight bits is laid out four to a register, as no float32 can be
+read: the compiler dies.
 
-Such an operand is hidden behind an addition of zero, in float32; a product of int8 whose first operand another product
-made is computed in float16 and float32, which is exact for it, and made int32 again.
+Such an operand is hidden behind an addition of zero, in float32; a product of int8 or float8 whose first operand
+another product made is computed in float16 and float32, which is exact for it (but on Triton 2.3 not of float8 beside a
+transposed operand, whose conversion its compiler does not survive).
 
-Cost: a conversion and back for that operand, and for the product of int8 half of its speed. Every other kernel becomes
-what it was; those with a product are compiled once more, under a key of their own.
+Cost: a conversion and back for that operand, and for the product of eight bits half of its speed. Every other kernel
+becomes what it was; those with a product are compiled once more, under a key of their own.
 """
 
 import functools
 import re
 from typing import List, Optional
 
-from .. import origins, rewritten_ir
+from .. import features, origins, rewritten_ir
 from ..code_generator import key_with_revision, revision_of, source_says
 from ..origins import Origins, bits_of
 from ..record import Patches, Shim
@@ -65,6 +67,12 @@ def _instead(dot: "re.Match[str]", values: Origins, count: int) -> List[str]:
     name, indent = f"%operand_layouts_{count}", dot["indent"]
     if (dot["type"], dot["other"], dot["sum"]) == ("i8", "i8", "i32"):
         return _by_halves(dot, name) if a.product and int(dot["k"]) <= _EXACT else []
+    if dot["type"] == dot["other"] == "f8E5M2" and dot["sum"] == "f32":
+        # Of the others no release before 3.3 makes products elsewhere than on Hopper.
+        sound = rewritten_ir.meant().by_warp_groups and int(dot["m"]) >= 64
+        # Breakpoint: before Triton 3.0 no transposed float8 is converted.
+        refused = b.turned and not features.has_backends()
+        return _in_halves(dot, name) if a.product and not (sound or refused) else []
     bits = bits_of(dot["type"])
     if dot["type"] != dot["other"] or dot["type"] not in _FLOATS:
         return []
@@ -108,6 +116,23 @@ def _hidden(value: str, name: str, shape: str, kind: str) -> List[str]:
         f"{name}_sum = arith.addf {name}_wide, {name}_zero : {wide}",
         f"{name} = arith.truncf {name}_sum : {wide} to {own}",
     ]
+
+
+def _in_halves(dot: "re.Match[str]", name: str) -> List[str]:
+    """A product of float8, in float16."""
+    first, second = f"{dot['m']}x{dot['k']}", f"{dot['k']}x{dot['n']}"
+    lines = []
+    for which, shape in (("a", first), ("b", second)):
+        own, half = f"tensor<{shape}x{dot['type']}>", f"tensor<{shape}xf16>"
+        lines += [
+            f"{name}_{which}h = tt.fp_to_fp {dot[which]} : {own} -> {half}",
+            *_hidden(f"{name}_{which}h", f"{name}_{which}", shape, "f16"),
+        ]
+    product = (
+        f"{dot['made']} = tt.dot {name}_a, {name}_b, {dot['c']}{dot['options']} : "
+        f"tensor<{first}xf16> * tensor<{second}xf16> -> tensor<{dot['m']}x{dot['n']}xf32>"
+    )
+    return [dot["indent"] + line for line in (*lines, product)]
 
 
 def _by_halves(dot: "re.Match[str]", name: str) -> List[str]:

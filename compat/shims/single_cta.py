@@ -6,8 +6,8 @@ tl.trans, while loops that hand on a tile. How many blocks share a program's wor
 a kernel that does not compile with several is compiled with one. Before Triton 3.2 each is: what compiles there may
 compute something else. Later each is in which a block needs of a tile what lies in another block's shared memory and
 is not fetched from there: a product whose operand is laid out by what else is done with it (before 3.7), a gather
-(from 3.3 on, 3.9 included), and what 3.3 fetches by an instruction for a block's own memory; and each that fetches
-before the other block has met it, as products do on 3.8 and 3.9.
+(from 3.3 on, 3.9 included), and what 3.3 fetches by an instruction for a block's own memory; each that fetches
+before the other block has met it, as products do on 3.8 and 3.9; and a product with eight columns a block (3.4).
 
 A compilation for several goes through the guard. Cost: none for a launch without `num_ctas`.
 """
@@ -32,6 +32,8 @@ _PRODUCT = re.compile(
     r"\bwarp_group_dot .* : (?:\S*memdesc<\w+, (#\w+)[^>]*>|tensor<.*?>) \* \S*memdesc<\w+, (#\w+)[^>]*> -> "
     r"tensor<\w+, (#\w+)>"
 )
+# An operand of so few columns in each block that its rows have 16 bytes.
+_NARROW = re.compile(r"^(#\w+) = #\w+\.nvmma_shared<\{swizzlingByteWidth = 0\b", re.MULTILINE)
 # In PTX: what a block writes to its own memory, what it fetches from another's, and where all of them have come to.
 _WRITTEN, _MET = re.compile(r"\b(?:st\.shared(?!::cluster)|stmatrix\b)"), "barrier.cluster.wait"
 _MAPPED, _FETCHED = re.compile(r"\bmapa\."), re.compile(r"\b(?:ld|st)\.\S*shared::cluster\b")
@@ -92,9 +94,9 @@ def _reaches_into_others(asm: Mapping[str, Any]) -> bool:
         return True
     if _fetches_early(ptx):
         return True
-    splits = _splits(laid_out)
+    splits, narrow = _splits(laid_out), _NARROW.findall(laid_out)
     return any(
-        _shares_wrongly(first, second, made, splits)
+        second in narrow or _shares_wrongly(first, second, made, splits)
         for first, second, made in _PRODUCT.findall(laid_out)
     )
 

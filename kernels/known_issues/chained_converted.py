@@ -1,28 +1,46 @@
-"""A product in 16 bits whose first operand another product made, and whose second is converted from eight."""
+"""A product whose first operand another product made: in 16 bits beside one converted from eight, and in float8."""
 
 import torch
 import triton
 import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
-from crosswarp.kernels.known_issues.chained_int8 import inputs, reference
+from crosswarp.kernels.known_issues import chained_int8
 
 
 @triton.jit
-def _chained_kernel(a_ptr, b_ptr, v_ptr, y_ptr, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr):
+def _chained_kernel(
+    a_ptr, b_ptr, v_ptr, y_ptr, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr, EIGHT: tl.constexpr
+):  # fmt: skip
     rows, inner, columns = tl.arange(0, M), tl.arange(0, K), tl.arange(0, N)
     a = tl.load(a_ptr + rows[:, None] * K + inner[None, :])
     b = tl.load(b_ptr + inner[:, None] * K + inner[None, :])
     v = tl.load(v_ptr + inner[:, None] * N + columns[None, :])
-    y = tl.dot(tl.dot(a, b).to(a.dtype), v.to(a.dtype))
+    first, second = tl.dot(a, b).to(a.dtype), v.to(a.dtype)
+    if EIGHT:
+        first, second = first.to(tl.float8e5), second.to(tl.float8e5)
+    y = tl.dot(first, second)
     tl.store(y_ptr + rows[:, None] * N + columns[None, :], y)
 
 
-def launch(a, b, v, num_warps):
+def launch(a, b, v, num_warps, eight):
     (M, K), N = a.shape, v.shape[1]
     y = torch.empty(M, N, device=a.device)
-    _chained_kernel[(1,)](a, b, v, y, M=M, K=K, N=N, num_warps=num_warps)
+    _chained_kernel[(1,)](a, b, v, y, M=M, K=K, N=N, EIGHT=eight, num_warps=num_warps)
     return {"y": y}
+
+
+def reference(a, b, v, eight):
+    return chained_int8.reference(a, b, v)
+
+
+def inputs(case, device, generator):
+    made = chained_int8.inputs(case, device, generator)
+    eight = case.id.startswith("float8")
+    if eight:
+        # so that the first product fits into float8
+        made["b"] = torch.eye(case.shape["K"], device=device, dtype=case.torch_dtype)
+    return {**made, "eight": eight}
 
 
 KERNEL = Kernel(
@@ -30,6 +48,8 @@ KERNEL = Kernel(
     cases=(
         Case("few-rows", "fp16", {"M": 16, "K": 32, "N": 16}, targets=("sm_80", "sm_90"), options={"num_warps": 1}),
         Case("tile", "fp16", {"M": 64, "K": 64, "N": 64}, targets=("sm_80", "sm_90"), options={"num_warps": 4}),
+        Case("float8", "fp16", {"M": 32, "K": 32, "N": 16}, targets=("sm_80", "sm_90"), options={"num_warps": 4}),
+        Case("float8-tile", "fp16", {"M": 64, "K": 64, "N": 64}, targets=("sm_80", "sm_90"), options={"num_warps": 4}),
         Case("bfloat16", "bf16", {"M": 64, "K": 64, "N": 64}, targets=("sm_80", "sm_90"), options={"num_warps": 4}),
     ),
     inputs=inputs,

@@ -154,6 +154,8 @@ def sort(builder: Builder) -> None:
         return
     if not builder.allowed("sort"):
         return
+    if value.dtype == "float32":
+        builder.tags.add("sort-float")
     if builder.choices.chance(1, 3):
         _moved(
             builder, value, value.shape, f"tl.sort({value.name}, descending=True)",
