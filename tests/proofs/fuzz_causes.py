@@ -127,6 +127,10 @@ def run(cause: Cause, worker: Worker, day: str) -> None:
     if found:
         cause.red[release] = found
     cause.ran[release] = day
+    # As a file: a run of one release changes its lines alone.
+    for table in (cause.red, cause.ran):
+        for one in sorted(table, key=Version):
+            table[one] = table.pop(one)
 
 
 def page(causes: Sequence[Cause]) -> str:
