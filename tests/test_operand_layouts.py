@@ -134,6 +134,14 @@ def compiled_for(monkeypatch, capability, num_warps):
     monkeypatch.setattr(rewritten_ir._asking, "meant", meant)
 
 
+def test_so_is_float8e4nv():
+    text = rewritten(eighths(rows=32).replace("f8E5M2", "f8E4M3FNUZ"))
+    assert (
+        "%operand_layouts_0_bh = tt.fp_to_fp %4 : tensor<32x16xf8E4M3FNUZ> -> tensor<32x16xf16>"
+        in text
+    )
+
+
 def test_a_product_of_float8_that_another_made_is_computed_in_halves():
     lines = [line.strip() for line in rewritten(eighths()).splitlines()]
     assert (

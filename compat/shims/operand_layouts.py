@@ -67,8 +67,8 @@ def _instead(dot: "re.Match[str]", values: Origins, count: int) -> List[str]:
     name, indent = f"%operand_layouts_{count}", dot["indent"]
     if (dot["type"], dot["other"], dot["sum"]) == ("i8", "i8", "i32"):
         return _by_halves(dot, name) if a.product and int(dot["k"]) <= _EXACT else []
-    if dot["type"] == dot["other"] == "f8E5M2" and dot["sum"] == "f32":
-        # Of the others no release before 3.3 makes products elsewhere than on Hopper.
+    if dot["type"] == dot["other"] and dot["type"].startswith("f8") and dot["sum"] == "f32":
+        # float8e5 and float8e4nv, both of which float16 holds.
         sound = rewritten_ir.meant().by_warp_groups and int(dot["m"]) >= 64
         # Breakpoint: before Triton 3.0 no transposed float8 is converted.
         refused = b.turned and not features.has_backends()
