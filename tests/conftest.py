@@ -6,6 +6,7 @@ The host side is imported inside the fixtures: tests of the cell side may run in
 from __future__ import annotations
 
 import functools
+import importlib.util
 import io
 import json
 import os
@@ -80,6 +81,24 @@ backend-path = ["."]
 name = "made-up"
 version = "1.0"
 """
+
+
+@pytest.fixture(scope="module")
+def load_script():
+    """`load_script("proofs/threads.py")`: a script below tests/, which finds what lies beside it."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def load(name):
+            path = Path(__file__).parent / name
+            patch.syspath_prepend(str(path.parent))
+            spec = importlib.util.spec_from_file_location(path.stem, path)
+            module = importlib.util.module_from_spec(spec)
+            # Dataclasses look their module up.
+            patch.setitem(sys.modules, spec.name, module)
+            spec.loader.exec_module(module)
+            return module
+
+        yield load
 
 
 @pytest.fixture

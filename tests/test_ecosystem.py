@@ -1,9 +1,7 @@
 """tests/ecosystem/releases.py on a release that is made up: what is unpacked, asked, run once, and told."""
 
-import importlib.util
 import io
 import json
-import sys
 import tarfile
 import zipfile
 from dataclasses import replace
@@ -16,21 +14,10 @@ from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Store
 
-HOME = Path(__file__).parent / "ecosystem"
-
 
 @pytest.fixture(scope="module")
-def releases():
-    # As a script finds what lies beside it.
-    sys.path.insert(0, str(HOME))
-    spec = importlib.util.spec_from_file_location("releases", HOME / "releases.py")
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
-    sys.modules["releases"] = module
-    spec.loader.exec_module(module)
-    yield module
-    sys.path.remove(str(HOME))
-    del sys.modules["releases"], sys.modules["releases_table"]
+def releases(load_script):
+    return load_script("ecosystem/releases.py")
 
 
 def section(releases, work):

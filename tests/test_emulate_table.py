@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from crosswarp.matrix.results.store import Store
 
-SCRIPT = Path(__file__).parent / "proofs" / "emulate_table.py"
 WRONG = {"outcome": "mismatch", "reason": "wrong", "fingerprint": "mismatch: y wrong"}
 
 
 @pytest.fixture
-def table(capsys):
-    spec = importlib.util.spec_from_file_location("emulate_table", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+def table(load_script, capsys):
+    module = load_script("proofs/emulate_table.py")
 
     def call(*arguments):
         status = module.main([str(one) for one in arguments])

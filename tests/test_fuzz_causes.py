@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -15,17 +14,11 @@ from crosswarp.matrix.fuzzing.meaning import answers
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = Path(os.environ.get("CROSSWARP_TEST_WORK") or ROOT / ".crosswarp")
-SCRIPT = ROOT / "tests" / "proofs" / "fuzz_causes.py"
 
 
 @pytest.fixture(scope="module")
-def proof():
-    spec = importlib.util.spec_from_file_location("fuzz_causes_proof", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+def proof(load_script):
+    return load_script("proofs/fuzz_causes.py")
 
 
 @pytest.fixture

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from pathlib import Path
 
 import pytest
 
 from crosswarp.matrix.results.store import Store
 
-SCRIPT = Path(__file__).parent / "proofs" / "suite_on_targets.py"
 INT8 = {"kernel": "typed_matmul", "case": "int8-70x130x200", "target": "sm_75"}
 REFUSED = {
     "outcome": "compile-error",
@@ -18,15 +15,9 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def script(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    spec = importlib.util.spec_from_file_location("suite_on_targets", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    # dataclasses look their module up
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(scope="module")
+def script(load_script):
+    return load_script("proofs/suite_on_targets.py")
 
 
 @pytest.fixture

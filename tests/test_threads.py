@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,14 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
-def proof():
-    path = ROOT / "tests" / "proofs" / "threads.py"
-    spec = importlib.util.spec_from_file_location("threads_proof", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+def proof(load_script):
+    return load_script("proofs/threads.py")
 
 
 CELLS = {"kernel": "chunk", "case": "a", "triton": "3.6.0", "target": "sm_90", "seen": "boom"}
