@@ -1,17 +1,27 @@
 """What the values of a kernel's IR come of, element by element: read from its text, for the shims that rewrite it."""
 
 import re
-from typing import Dict, NamedTuple
+from dataclasses import dataclass, field
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-_RESULT = re.compile(r"\s*(%\w+)(?::\d+)? = \"?([\w.]+)")
+_RESULT = re.compile(r"\s*(%\w+)(?::(\d+))? = \"?([\w.]+)")
 _VALUE = re.compile(r"%[\w#]+")
 _TYPE = re.compile(r"tensor<(?:\d+x)+(?:!tt\.ptr<)?([a-z]\w*)")
 _ELEMENTWISE = re.compile(r"arith\.|math\.|tt\.(fp_to_fp|bitcast|clampf|extern_elementwise)\b")
 _BITS = re.compile(r"[a-z]+(\d+)")
+# "%9:2 = scf.for %i = … iter_args(%s = %0, %t = %1) -> (…) : i32 {", "scf.while (%s = %0) : (…) -> (…) {", "scf.if …"
+_REGION = re.compile(r"\s*(?:(?P<made>%\w+)(?::(?P<count>\d+))? = )?scf\.(?P<kind>for|while|if)\b")
+_HANDED = re.compile(r"(?:iter_args|scf\.while )\((.*?)\) (?:->|:)")
+_PAIR = re.compile(r"(%\w+) = (%[\w#]+)")
+_ENDS = re.compile(r"\s*scf\.(?P<how>yield|condition\(%[\w#]+\))(?P<values>[^:]*)")
+# "^bb0(%s: tensor<64x64xf32> loc(…), %t: i32 loc(…)):"
+_BLOCK = re.compile(r"\s*\^bb\d+\(")
+_ARGUMENT = re.compile(r"(%\w+): ")
+_FUNCTION = re.compile(r"\s*tt\.func\b")
 
 
 class Origin(NamedTuple):
-    """What a value comes of, by operations on single elements.
+    """What a value comes of, by operations on single elements, through loops and branches.
 
     Attributes:
         bits: of the narrowest type on the way.
@@ -25,29 +35,138 @@ class Origin(NamedTuple):
 
 
 UNKNOWN = Origin(64, False, False)
+# Around every region.
+_OUTSIDE = -1
+
+
+@dataclass
+class _Region:
+    """A loop or a branch that the lines so far have opened.
+
+    Attributes:
+        outside: the line that opened the region around it.
+        number: of its own first line.
+        results: what it makes.
+        carried: of a loop, its variables.
+        handed: of a ``scf.while``, what its condition hands on to its body.
+    """
+
+    kind: str
+    outside: int
+    number: int
+    results: List[str]
+    carried: List[str]
+    handed: List[Origin] = field(default_factory=list)
+
+
+def functions(ir: str) -> Iterator[List[str]]:
+    """The lines of a module of Triton's IR, function by function, whose values have names of their own."""
+    lines: List[str] = []
+    for line in ir.splitlines():
+        if _FUNCTION.match(line) and lines:
+            yield lines
+            lines = []
+        lines.append(line)
+    yield lines
 
 
 class Origins:
-    """Of the values that the lines so far have made."""
+    """Of the values of a function, whose lines are counted from 0. Regions side by side may use one name each."""
 
-    def __init__(self) -> None:
-        self._of: Dict[str, Origin] = {}
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._of: Dict[Tuple[int, str], Origin] = {}
+        # By line, and while one is read: the lines that opened the regions around it, the innermost last.
+        self._around: List[Tuple[int, ...]] = [()] * len(lines)
+        self._here: Tuple[int, ...] = (_OUTSIDE,)
+        # What a loop hands on is known at its end, so its beginning is read again.
+        for _ in range(len(lines) + 1):
+            before = dict(self._of)
+            self._read(lines)
+            if self._of == before:
+                break
 
-    def of(self, name: str) -> Origin:
-        return self._of.get(name, UNKNOWN)
+    def of(self, number: int, name: str) -> Origin:
+        """Of the value that has this name in that line."""
+        return self._in(self._around[number], name)
 
-    def add(self, text: str) -> None:
-        """Take in the next line of a module of Triton's IR, without its ``loc(…)``."""
-        result = _RESULT.match(text)
-        if result:
-            self._of[result[1]] = self._origin(text, result[2])
+    def _in(self, around: Sequence[int], name: str) -> Origin:
+        found = (self._of.get((region, name)) for region in reversed(around))
+        return next(filter(None, found), UNKNOWN)
+
+    def _read(self, lines: Sequence[str]) -> None:
+        self._here = (_OUTSIDE,)
+        opened: List[Optional[_Region]] = []
+        for number, line in enumerate(lines):
+            self._around[number] = self._here
+            text = line.split(" loc(")[0].rstrip()
+            inside = opened[-1] if opened else None
+            if text.lstrip().startswith("}"):
+                region = opened.pop() if opened else None
+                self._here = self._here[:-1] or (_OUTSIDE,)
+                if text.endswith("{"):
+                    # "} else {", "} do {"
+                    opened.append(region)
+                    self._here += (number,)
+            elif _BLOCK.match(line):
+                if inside:
+                    self._merge(_ARGUMENT.findall(line), inside.handed)
+            elif inside and _ENDS.match(text):
+                self._end(inside, text)
+            elif text.endswith("{"):
+                region = self._opened(text, number)
+                opened.append(region)
+                self._here += (number,)
+            else:
+                result = _RESULT.match(text)
+                if result and not result[2]:
+                    self._of[self._here[-1], result[1]] = self._origin(text, result[3])
+
+    def _opened(self, text: str, number: int) -> Optional[_Region]:
+        found = _REGION.match(text)
+        if found is None:
+            return None
+        made = found["made"]
+        results = [] if made is None else [made]
+        if found["count"]:
+            results = [f"{made}#{each}" for each in range(int(found["count"]))]
+        handed = _HANDED.search(text)
+        pairs = _PAIR.findall(handed[1]) if handed else []
+        before = [self._in(self._here, value) for _, value in pairs]
+        carried = [name for name, _ in pairs]
+        self._put(number, carried, before)
+        if found["kind"] == "for":
+            self._put(self._here[-1], results, before)
+        return _Region(found["kind"], self._here[-1], number, results, carried)
+
+    def _end(self, region: _Region, text: str) -> None:
+        ends = _ENDS.match(text)
+        assert ends is not None
+        values = [self._in(self._here, name) for name in _VALUE.findall(ends["values"])]
+        again = region.kind == "while" and ends["how"] == "yield"
+        if not again:
+            self._put(region.outside, region.results, values)
+        if region.kind == "while" and not again:
+            region.handed = values
+        elif region.kind != "if":
+            self._put(region.number, region.carried, values)
+
+    def _merge(self, names: Iterable[str], values: Iterable[Origin]) -> None:
+        self._put(self._here[-1], names, values)
+
+    def _put(self, region: int, names: Iterable[str], values: Iterable[Origin]) -> None:
+        """Add what these names of a region may come of."""
+        for name, other in zip(names, values):
+            one = self._of.get((region, name), UNKNOWN)
+            self._of[region, name] = Origin(
+                min(one.bits, other.bits), one.turned or other.turned, one.product or other.product
+            )
 
     def _origin(self, text: str, operation: str) -> Origin:
         types = _TYPE.findall(text)
         here = bits_of(types[-1]) if types else UNKNOWN.bits
         if operation == "tt.dot":
             return Origin(here, False, True)
-        before = [self.of(name) for name in _VALUE.findall(text)[1:]]
+        before = [self._in(self._here, name) for name in _VALUE.findall(text)[1:]]
         if operation == "tt.trans":
             return Origin(here, True, any(one.product for one in before))
         if not _ELEMENTWISE.match(operation):

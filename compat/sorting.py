@@ -6,9 +6,11 @@ from triton.language.standard import sort as _sort
 
 
 @triton.jit
-def _bits(x, width: tl.constexpr):
+def bits_of(x, width: tl.constexpr):
     """`x`, of `width` bits, as the integer of these bits."""
-    if width == 16:
+    if width == 8:
+        return x.to(tl.int8, bitcast=True)
+    elif width == 16:
         return x.to(tl.int16, bitcast=True)
     elif width == 32:
         return x.to(tl.int32, bitcast=True)
@@ -27,7 +29,7 @@ def sort_by_bits(
     x, dim: tl.constexpr, descending: tl.constexpr, width: tl.constexpr, most: tl.constexpr
 ):
     """`x`, floats of `width` bits, sorted; `most` is the greatest integer of as many bits."""
-    bits = _bits(x, width)
+    bits = bits_of(x, width)
     if width == 16:
         # Sums of 16 bits are of 32, and what is sorted comes to be.
         key = _sort(_ordered(bits.to(tl.int32), 32, most), dim, descending)

@@ -21,7 +21,7 @@ from typing import List, Optional
 
 from .. import features, origins, rewritten_ir
 from ..code_generator import key_with_revision, revision_of, source_says
-from ..origins import Origins, bits_of
+from ..origins import Origin, Origins, bits_of
 from ..record import Patches, Shim
 
 _DOTS = re.compile(r"\bdot\b")
@@ -46,24 +46,23 @@ def apply(patches: Patches) -> None:
 
 def rewritten(ir: str) -> Optional[str]:
     """The IR of a kernel, as text, with such products written otherwise; None if it has none."""
-    values = Origins()
     lines: List[str] = []
     count = 0
-    for line in ir.splitlines():
-        text = line.split(" loc(")[0]
-        dot = _DOT.match(text)
-        instead: List[str] = []
-        if dot:
-            instead = _instead(dot, values, count)
-            count += bool(instead)
-        lines += instead or [line]
-        values.add(text)
+    for function in origins.functions(ir):
+        values = Origins(function)
+        for number, line in enumerate(function):
+            dot = _DOT.match(line.split(" loc(")[0])
+            instead: List[str] = []
+            if dot:
+                a, b = (values.of(number, dot[name]) for name in "ab")
+                instead = _instead(dot, a, b, count)
+                count += bool(instead)
+            lines += instead or [line]
     return "\n".join(lines) + "\n" if count else None
 
 
-def _instead(dot: "re.Match[str]", values: Origins, count: int) -> List[str]:
-    """The lines of this product, written otherwise; none if it is right as it is."""
-    a, b = (values.of(dot[name]) for name in "ab")
+def _instead(dot: "re.Match[str]", a: Origin, b: Origin, count: int) -> List[str]:
+    """The lines of this product of `a` and `b`, written otherwise; none if it is right as it is."""
     name, indent = f"%operand_layouts_{count}", dot["indent"]
     if (dot["type"], dot["other"], dot["sum"]) == ("i8", "i8", "i32"):
         return _by_halves(dot, name) if a.product and int(dot["k"]) <= _EXACT else []

@@ -41,19 +41,18 @@ def rewritten(ir: str) -> Optional[str]:
     """The IR of a kernel, as text, with such choices written otherwise; None if it has none."""
     if ir.count(" = tt.dot ") < 2:
         return None
-    values = Origins()
     lines: List[str] = []
     count = 0
-    for line in ir.splitlines():
-        text = line.split(" loc(")[0].rstrip()
-        select = _SELECT.match(text)
-        mask = values.of(select["mask"]) if select else UNKNOWN
-        if select and mask.turned and mask.product:
-            lines += _instead(select, f"%selected_operands_{count}")
-            count += 1
-        else:
-            lines.append(line)
-        values.add(text)
+    for function in origins.functions(ir):
+        values = Origins(function)
+        for number, line in enumerate(function):
+            select = _SELECT.match(line.split(" loc(")[0].rstrip())
+            mask = values.of(number, select["mask"]) if select else UNKNOWN
+            if select and mask.turned and mask.product:
+                lines += _instead(select, f"%selected_operands_{count}")
+                count += 1
+            else:
+                lines.append(line)
     return "\n".join(lines) + "\n" if count else None
 
 
