@@ -5,7 +5,7 @@
 
 On the host, in a virtual environment with crosswarp[fuzz]; PYTHON are interpreters with a Triton and crosswarp, as of
 `crosswarp fuzz --here`. A program is run in all of them, on both targets, as a generated one is: compiled to PTX, which
-the lane emulate executes; what it means in numpy is beside it. `--only GLOB` runs some, and a release that is not given
+the lane emulate executes; what it means in numpy is beside it. `--only GLOB..` runs some, and a release that is not given
 keeps what it had. The exit status is 1 where a program is red nowhere any more: then it shows nothing.
 """
 
@@ -174,14 +174,14 @@ def main(arguments: Sequence[str]) -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--here", nargs="+", type=Path, default=[], metavar="PYTHON")
-    parser.add_argument("--only", default="*", metavar="GLOB", help="of their names")
+    parser.add_argument("--only", nargs="+", default=["*"], metavar="GLOB", help="of their names")
     options = parser.parse_args(arguments)
     causes, day = read(), datetime.date.today().isoformat()
     table = targets.load()
     for python in options.here:
         with Worker(python, {name: table[name] for name in TARGETS}, SECONDS, MEGABYTES) as worker:
             for cause in causes:
-                if not fnmatchcase(cause.name, options.only):
+                if not any(fnmatchcase(cause.name, glob) for glob in options.only):
                     continue
                 try:
                     run(cause, worker, day)
