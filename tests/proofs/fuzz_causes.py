@@ -5,8 +5,8 @@
 
 On the host, in a virtual environment with crosswarp[fuzz]; PYTHON are interpreters with a Triton and crosswarp, as of
 `crosswarp fuzz --here`. A program is run in all of them, on both targets, as a generated one is: compiled to PTX, which
-the lane emulate executes; what it means in numpy is beside it. `--only GLOB..` runs some, and a release that is not given
-keeps what it had. The exit status is 1 where a program is red nowhere any more: then it shows nothing.
+the lane emulate executes; what it means in numpy is beside it. `--only GLOB..` runs some, and a release that is not
+given keeps what it had. The exit status is 1 where a program is red nowhere any more: then it shows nothing.
 """
 
 from __future__ import annotations
