@@ -107,11 +107,13 @@ class Origins:
                     # "} else {", "} do {"
                     opened.append(region)
                     self._here += (number,)
-            elif _BLOCK.match(line):
+                continue
+            ends = _ENDS.match(text)
+            if _BLOCK.match(line):
                 if inside:
-                    self._merge(_ARGUMENT.findall(line), inside.handed)
-            elif inside and _ENDS.match(text):
-                self._end(inside, text)
+                    self._put(self._here[-1], _ARGUMENT.findall(line), inside.handed)
+            elif ends and inside:
+                self._end(inside, ends)
             elif text.endswith("{"):
                 region = self._opened(text, number)
                 opened.append(region)
@@ -138,9 +140,7 @@ class Origins:
             self._put(self._here[-1], results, before)
         return _Region(found["kind"], self._here[-1], number, results, carried)
 
-    def _end(self, region: _Region, text: str) -> None:
-        ends = _ENDS.match(text)
-        assert ends is not None
+    def _end(self, region: _Region, ends: "re.Match[str]") -> None:
         values = [self._in(self._here, name) for name in _VALUE.findall(ends["values"])]
         again = region.kind == "while" and ends["how"] == "yield"
         if not again:
@@ -149,9 +149,6 @@ class Origins:
             region.handed = values
         elif region.kind != "if":
             self._put(region.number, region.carried, values)
-
-    def _merge(self, names: Iterable[str], values: Iterable[Origin]) -> None:
-        self._put(self._here[-1], names, values)
 
     def _put(self, region: int, names: Iterable[str], values: Iterable[Origin]) -> None:
         """Add what these names of a region may come of."""

@@ -133,3 +133,13 @@ def test_it_ends_whatever_it_is_given():
     twice = (LOAD, DOT, f"%2 = arith.addf %1, %0 : {TILE}", f"%2 = arith.addf %0, %0 : {TILE}")
     assert not of("%2", *twice).product
     assert of("%1", "}", "})", DOT, "scf.yield %1 : i32", "} else {", "^bb0(%x: f32):").product
+
+
+def test_behind_a_branch_the_variables_of_the_loop_around_it_are_known():
+    loop = (
+        LOAD, DOT, f"%7 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %1) -> ({TILE}) {{",
+        f"  %8 = scf.if %c -> ({TILE}) {{", f"    scf.yield %0 : {TILE}", "  } else {",
+        f"    scf.yield %0 : {TILE}", "  }", f"  %9 = arith.addf %s, %8 : {TILE}",
+        f"  scf.yield %0 : {TILE}", "}",
+    )  # fmt: skip
+    assert of("%9", *loop, at=9).product

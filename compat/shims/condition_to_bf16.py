@@ -1,7 +1,7 @@
 """A condition cannot be made bfloat16, as in ``(x > 0).to(tl.bfloat16)``, before Triton 3.2.
 
-The backend for NVIDIA's GPUs keeps bfloat16 as integers of 16 bits, and no conversion makes these of a single bit.
-Here it becomes float32 first, which is as exact.
+The backends keep bfloat16 as integers of 16 bits, and no conversion makes these of a single bit. Here it becomes
+float32 first, which is as exact.
 """
 
 import functools
@@ -14,8 +14,8 @@ from ..tracing import value
 
 def apply(patches: Patches) -> None:
     # Symptom: 'llvm.uitofp' op result #0 must be floating point LLVM type; on 2.3 a SIGABRT after it.
-    # Window: Triton < 3.2, NVIDIA's targets. Link: the conversions of that release; no report found (2026-11-25).
-    # Breakpoint: Triton 3.2 keeps bfloat16 as what it is.
+    # Window: Triton < 3.2, every target. Link: the conversions of that release; no report found (2026-11-25).
+    # Breakpoint: Triton 3.2 compiles it.
     import triton.language as tl
     from triton.language import semantic
 

@@ -5,7 +5,8 @@ without a word; and of bfloat16 it makes float32, which ``tl.join`` with what is
 
 Here the bits are exchanged, as Triton 3.4 does, along any dimension; what is flipped keeps its type.
 
-Cost: none known; kernels that flip are compiled once more, under a key of their own.
+Cost: not measured; the exchanges are those of Triton 3.4. Kernels that flip are compiled once more, under a key
+of their own.
 """
 
 import re
@@ -18,7 +19,7 @@ from ..record import Patches, Shim
 from ..tracing import builtin, value, values
 
 _FLIPS = re.compile(r"\bflip\b")
-_FUNCTION = Path(__file__).parent.parent / "flipping.py"
+_FUNCTIONS = [Path(__file__).parent.parent / name for name in ("flipping.py", "sorting.py")]
 
 
 def apply(patches: Patches) -> None:
@@ -58,7 +59,7 @@ def _exchanges(length: int, scalar: Any) -> bool:
 
 
 def _revision() -> str:
-    return " ".join(revision_of(str(file)) for file in (Path(__file__), _FUNCTION))
+    return " ".join(revision_of(str(file)) for file in (Path(__file__), *_FUNCTIONS))
 
 
 SHIM = Shim(

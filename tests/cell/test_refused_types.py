@@ -1,4 +1,4 @@
-"""A condition made bfloat16, by a cast and by arithmetic; and what tl.histogram makes, beside what is loaded."""
+"""Types that old releases refuse: a condition made bfloat16, by a cast and by arithmetic; what tl.histogram makes."""
 
 import pytest
 import targets
