@@ -1,53 +1,75 @@
 """What is known to kill the compiler, on disk: one small JSON file a crash, written whole or not at all.
 
-The folder is ``$CROSSWARP_CACHE_DIR``, else ``crosswarp`` in ``$XDG_CACHE_HOME`` or ``~/.cache``.
+The folder is ``$CROSSWARP_CACHE_DIR``, else ``crosswarp`` in ``$XDG_CACHE_HOME`` or ``~/.cache``. In a process without
+a home, as a container's user often is, nothing is remembered, and everything else is as ever.
 """
 
 import functools
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Optional
 
 CACHE_ENV = "CROSSWARP_CACHE_DIR"
+# An entry of ours holds 64 KiB of output and a few names.
+_LARGEST = 1 << 20
 
 
-def folder() -> Path:
-    """Where crashes are remembered."""
-    return _home() / "crashes"
+def folder() -> Optional[Path]:
+    """The folder of remembered crashes; None where this user has no home."""
+    home = _home()
+    return None if home is None else home / "crashes"
 
 
-def lock_folder() -> Path:
-    """Where the locks are of those who compile."""
-    return _home() / "locks"
+def lock_folder() -> Optional[Path]:
+    """The folder of the locks of those who compile; None where this user has no home."""
+    home = _home()
+    return None if home is None else home / "locks"
 
 
-def _home() -> Path:
+def _home() -> Optional[Path]:
     chosen = os.environ.get(CACHE_ENV)
     if chosen:
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crosswarp"
+    caches = os.environ.get("XDG_CACHE_HOME")
+    if caches:
+        return Path(caches) / "crosswarp"
+    try:
+        return Path.home() / ".cache" / "crosswarp"
+    except (RuntimeError, KeyError):
+        # No HOME, and no entry of this user in the system's table.
+        return None
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The memory of one compilation."""
+    """The memory of one compilation.
 
-    path: Path
+    Attributes:
+        path: its file; None where nothing can be remembered.
+        key: identifies the compilation, in hexadecimal digits.
+    """
+
+    path: Optional[Path]
+    key: str = ""
 
     def read(self) -> Optional[Dict[str, str]]:
-        """What is remembered, or None. A file that is not ours or not whole counts as nothing."""
+        """The remembered crash, or None. A file that is not ours, not whole or too large counts as nothing."""
         try:
-            found = json.loads(self.path.read_text("utf-8"))
-            return {key: str(found[key]) for key in ("kind", "reason", "stderr")}
-        except (OSError, ValueError, KeyError, TypeError):
+            found = json.loads(_text_of(self.path)) if self.path is not None else None
+            crash = {name: str(found[name]) for name in ("kind", "reason", "stderr")}
+            return {"kernel": str(found["kernel"]), **crash} if "kernel" in found else crash
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def write(self, crash: Dict[str, str]) -> None:
         """Remember `crash`. A full or read-only disk costs the memory, never the program."""
+        if self.path is None:
+            return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self.path.parent, suffix=".tmp")
@@ -62,6 +84,16 @@ class Entry:
             return
 
 
+def _text_of(path: Path) -> str:
+    # Somebody's pipe or device would be read for ever.
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            msg = f"{path} is no regular file"
+            raise OSError(msg)
+        return file.read(_LARGEST).decode("utf-8")
+
+
 def entry(src: Any, args: tuple, kwargs: dict, variant: str = "") -> Entry:
     """The entry for one call of Triton's ``compile(src, target=, options=)``, in one way to compile it."""
     parts = [_build(), src.hash(), repr(args), variant, _settings()]
@@ -69,7 +101,8 @@ def entry(src: Any, args: tuple, kwargs: dict, variant: str = "") -> Entry:
         if name != "_env_vars":
             parts.append(f"{name}={sorted(value.items()) if isinstance(value, dict) else value!r}")
     digest = hashlib.sha256("\n".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()
-    return Entry(folder() / f"{digest}.json")
+    place = folder()
+    return Entry(None if place is None else place / f"{digest}.json", digest)
 
 
 def _settings() -> str:

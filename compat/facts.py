@@ -212,7 +212,8 @@ def variables() -> Dict[str, str]:
 def cache_folder() -> Path:
     """Where Triton keeps what it compiled, as far as that can be told without asking it."""
     chosen = os.environ.get("TRITON_CACHE_DIR")
-    return Path(chosen) if chosen else Path.home() / ".triton" / "cache"
+    # Without a home Triton takes "~" as it is, for a folder of the current one.
+    return Path(chosen or os.path.expanduser("~/.triton/cache"))
 
 
 def inductor_folder() -> Path:
@@ -250,7 +251,7 @@ def crashes(most: int = 20) -> Dict[str, Any]:
     """The crashes of the compiler that are remembered, newest first: how many, and the first `most` of them."""
     folder = crash_memory.folder()
     files = []
-    for path in folder.glob("*.json"):
+    for path in () if folder is None else folder.glob("*.json"):
         try:
             files.append((path.stat().st_mtime, path))
         except OSError:
@@ -263,13 +264,12 @@ def crashes(most: int = 20) -> Dict[str, Any]:
             continue
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
         listed.append(
-            {"kernel": _kernel(path), "reason": read["reason"], "when": stamp, "path": str(path)}
+            {
+                "kernel": read.get("kernel"),
+                "reason": read["reason"],
+                "when": stamp,
+                "path": str(path),
+            }
         )
-    return {"path": str(folder), "count": len(files), "listed": listed}
-
-
-def _kernel(path: Path) -> Optional[str]:
-    try:
-        return str(json.loads(path.read_text("utf-8"))["kernel"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    place = "nowhere: this user has no home" if folder is None else str(folder)
+    return {"path": place, "count": len(files), "listed": listed}

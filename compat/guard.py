@@ -205,7 +205,7 @@ def compile_guarded(
     except OSError as error:
         _say_unguarded(error)
         return compile_(src, *args, **kwargs)
-    with locks.held(crash_memory.lock_folder(), memory.path.stem, _lock_seconds()) as waited:
+    with locks.held(crash_memory.lock_folder(), memory.key, _lock_seconds()) as waited:
         if waited:
             found, kernel = _look(compile_, src, args, kwargs)
             if found:

@@ -16,11 +16,12 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
 
 
 @contextlib.contextmanager
-def held(folder: Path, key: str, seconds: float) -> Iterator[Optional[bool]]:
+def held(folder: Optional[Path], key: str, seconds: float) -> Iterator[Optional[bool]]:
     """Hold the lock of `key`, waiting for it at most `seconds`.
 
     Yields True if another process had it first (it may have done the work meanwhile), False if it was free, None if it
-    could not be had: too late, or no such file system. Then go on without: the work is done twice, and nothing waits.
+    could not be had: too late, no such file system, or no folder. Then go on without: the work is done twice, and
+    nothing waits.
     """
     fd = _opened(folder, key)
     if fd is None:
@@ -35,7 +36,9 @@ def held(folder: Path, key: str, seconds: float) -> Iterator[Optional[bool]]:
         os.close(fd)
 
 
-def _opened(folder: Path, key: str) -> Optional[int]:
+def _opened(folder: Optional[Path], key: str) -> Optional[int]:
+    if folder is None:
+        return None
     try:
         import fcntl  # noqa: F401
 
