@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LANES = ("compile", "emulate", "interpret", "device")
 DTYPES = ("fp32", "fp16", "bf16", "fp8", "int8")
 # What a kernel or case may use that some Triton lacks, or some interpreter gets wrong or refuses; which, is known to
-# matrix/cell/suite/language.py and oracle.py. bf16 is known from the dtype.
+# matrix/cell/kinds/suite/language.py and oracle.py. bf16 is known from the dtype.
 FEATURES = (
     "argmax", "atomic", "autotune", "bf16", "bool-sum", "descriptor-atomic", "dot", "dot-3d", "dot-scaled",
     "float-argument", "fp16-atomic", "fp8", "gather", "histogram", "inline-asm", "libdevice", "math-method", "nan",

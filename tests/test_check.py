@@ -224,7 +224,7 @@ def test_usage(checked, command, tmp_path, arguments, said):
 def test_what_a_cell_needs_is_brought_along(tmp_path):
     folder = check_run.bring_along(tmp_path / "path", ("packaging",))
     assert sorted(os.listdir(folder)) == ["crosswarp", "packaging"]
-    assert (folder / "crosswarp" / "matrix" / "cell" / "check" / "__main__.py").is_file()
+    assert (folder / "crosswarp" / "matrix" / "cell" / "kinds" / "check" / "__main__.py").is_file()
 
 
 def test_hostile_text_is_shown_as_text(checked):

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from crosswarp.matrix.cell import protocol
-from crosswarp.matrix.cell.suite import item as runner
-from crosswarp.matrix.cell.suite import plan as suite_plan
-from crosswarp.matrix.cell.suite import plugin, verdict
-from crosswarp.matrix.cell.suite.stream import Stream
+from crosswarp.matrix.cell.judging import verdict
+from crosswarp.matrix.cell.kinds.suite import item as runner
+from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
+from crosswarp.matrix.cell.kinds.suite import plugin
+from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.running import run
 from crosswarp.matrix.running.progress import PlainProgress
 from crosswarp.matrix.running.stream import Tail

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix.cell.suite import in_child, specification
-from crosswarp.matrix.cell.suite import item as runner
-from crosswarp.matrix.cell.suite import plan as suite_plan
-from crosswarp.matrix.cell.suite.plan import Item
-from crosswarp.matrix.cell.suite.verdict import Verdict
+from crosswarp.matrix.cell.judging.verdict import Verdict
+from crosswarp.matrix.cell.kinds.suite import in_child
+from crosswarp.matrix.cell.kinds.suite import item as runner
+from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
+from crosswarp.matrix.cell.kinds.suite.plan import Item
+from crosswarp.matrix.cell.starting import specification
 from crosswarp.matrix.facts import targets
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import plan

@@ -6,7 +6,7 @@ import json
 import sys
 
 from crosswarp.matrix import errors
-from crosswarp.matrix.cell.suite import __main__ as suite
+from crosswarp.matrix.cell.kinds.suite import __main__ as suite
 
 
 def numbers(prefix):

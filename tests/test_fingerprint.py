@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix.cell.suite import fingerprint
+from crosswarp.matrix.cell.judging import fingerprint
 
 RESHAPE_OUTS = """\
 python: /project/lib/Tools/LinearLayout.cpp:562: mlir::triton::LinearLayout mlir::triton::LinearLayout::reshapeOuts(\

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosswarp.matrix.cell.fuzzing import data
+from crosswarp.matrix.cell.kinds.fuzzing import data
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.fuzzing import elementwise, generator, languages, meaning, reductions, shapes
 from crosswarp.matrix.fuzzing.builder import Builder

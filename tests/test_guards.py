@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix.cell.library_guards import forcing
+from crosswarp.matrix.cell.kinds.library_guards import forcing
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.errors import CrosswarpError
 from crosswarp.matrix.facts import issues, language_table

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix.cell.inductor import standalone
-from crosswarp.matrix.cell.suite import modules
+from crosswarp.matrix.cell.kinds.inductor import standalone
+from crosswarp.matrix.cell.kinds.suite import modules
 from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import UsageError

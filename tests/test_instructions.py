@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from crosswarp.matrix.cell.virtual_gpu import instructions
-from crosswarp.matrix.cell.virtual_gpu.instructions import in_amdgcn, in_ptx
+from crosswarp.matrix.cell.standins.virtual_gpu import instructions
+from crosswarp.matrix.cell.standins.virtual_gpu.instructions import in_amdgcn, in_ptx
 
 PTX = """
 .version 8.4

@@ -66,7 +66,7 @@ def cache(tmp_path):
             (folder / "_kernel.json").write_text(json.dumps(metadata))
     probe = tmp_path / "probe"
     probe.mkdir()
-    (probe / "add.ttir").write_text('#loc = loc("/x/matrix/cell/suite/probe_kernels.py":8:0)')
+    (probe / "add.ttir").write_text('#loc = loc("/x/matrix/cell/starting/probe_kernels.py":8:0)')
     return tmp_path
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix.cell.language_probes.names import parameters
+from crosswarp.matrix.cell.kinds.language_probes.names import parameters
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import columns, language_table
 from crosswarp.matrix.facts.language_table import Name, Release
@@ -426,7 +426,7 @@ def test_names_and_options_are_found_by_introspection(tmp_path):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(textwrap.dedent(text))
     code = (
-        "import json; from crosswarp.matrix.cell.language_probes import names;"
+        "import json; from crosswarp.matrix.cell.kinds.language_probes import names;"
         "print(json.dumps({k: [v['kind'], v['signature'], list(names.parameters(v['signature']))]"
         " for k, v in names.found().items()}))"
     )

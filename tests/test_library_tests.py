@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import pytest
 
 from crosswarp.matrix.cell import protocol
-from crosswarp.matrix.cell.library_tests import __main__ as cell_main
-from crosswarp.matrix.cell.library_tests import judging, names, parts
-from crosswarp.matrix.cell.suite import kernels
-from crosswarp.matrix.cell.suite.kernels import SUITE_BYTECODE_ENV
-from crosswarp.matrix.cell.suite.stream import Stream
+from crosswarp.matrix.cell.kinds.library_tests import __main__ as cell_main
+from crosswarp.matrix.cell.kinds.library_tests import judging, names, parts
+from crosswarp.matrix.cell.kinds.suite import kernels
+from crosswarp.matrix.cell.kinds.suite.kernels import SUITE_BYTECODE_ENV
+from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.checkout import metadata, settings
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.results.store import Store

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from crosswarp.matrix.cell.suite import plan as suite_plan
+from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.results.store import Environment, Store
 from crosswarp.matrix.running import jobs

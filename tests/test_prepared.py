@@ -8,8 +8,8 @@ import time
 import pytest
 
 from crosswarp.compat import isolate
-from crosswarp.matrix.cell.suite import prepared
-from crosswarp.matrix.cell.suite.plan import Item
+from crosswarp.matrix.cell.kinds.suite import prepared
+from crosswarp.matrix.cell.kinds.suite.plan import Item
 
 SPEC = {"time_limit": 20, "memory_limit_mb": None}
 

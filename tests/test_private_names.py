@@ -62,7 +62,7 @@ def test_no_private_name_crosses_modules(folder):
         ("from .columns import _specifier as specifier", True),
         ("from crosswarp.matrix.facts import columns\ncolumns._specifier('')", True),
         ("def f():\n    from crosswarp.compat import run\n    return run._argv", True),
-        ("from crosswarp.matrix.cell.library_ops import _library", False),
+        ("from crosswarp.matrix.cell.kinds.library_ops import _library", False),
         ("from triton.runtime import _allocation", False),
         ("from crosswarp.matrix.facts.columns import __doc__", False),
         ("from crosswarp.matrix.facts import columns as _columns\n_columns.load()", False),

@@ -11,8 +11,8 @@ import pytest
 
 from crosswarp import kernels
 from crosswarp.kernels import Case, Kernel
-from crosswarp.matrix.cell.suite import kernel_check, modules
-from crosswarp.matrix.cell.suite import kernels as suite_kernels
+from crosswarp.matrix.cell.kinds.suite import kernel_check, modules
+from crosswarp.matrix.cell.kinds.suite import kernels as suite_kernels
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.running import plan
 
@@ -232,7 +232,7 @@ def test_only_the_compile_lane_needs_no_reference():
     ],
 )  # fmt: skip
 def test_cases_are_chosen_by_globs_and_dealt_after_that(globs, chosen):
-    from crosswarp.matrix.cell.suite import plan as suite_plan
+    from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
 
     loaded = [(name, ("*",)) for name in ("fp16-7", "fp16-64", "bf16-7")]
     spec = {"modes": ["bare"], "cases": globs}

@@ -12,13 +12,14 @@ from crosswarp.compat import all_shims
 from crosswarp.compat.errors import CompilerCrashed
 from crosswarp.kernels.case import FEATURES
 from crosswarp.matrix.cell import plain
+from crosswarp.matrix.cell.judging import tuning, verdict
+from crosswarp.matrix.cell.kinds.suite import language, oracle
 from crosswarp.matrix.cell.protocol import Note
-from crosswarp.matrix.cell.suite import language, oracle, tuning, verdict
-from crosswarp.matrix.cell.suite.specification import read_spec, wrong_versions
-from crosswarp.matrix.cell.suite.stream import Stream, shortened
-from crosswarp.matrix.cell.virtual_gpu import reading
-from crosswarp.matrix.cell.virtual_gpu.binary import read_binary
-from crosswarp.matrix.cell.virtual_gpu.limits import LaunchRefused, Target
+from crosswarp.matrix.cell.standins.virtual_gpu import reading
+from crosswarp.matrix.cell.standins.virtual_gpu.binary import read_binary
+from crosswarp.matrix.cell.standins.virtual_gpu.limits import LaunchRefused, Target
+from crosswarp.matrix.cell.starting.specification import read_spec, wrong_versions
+from crosswarp.matrix.cell.stream import Stream, shortened
 
 CDNA = Target("gfx942", "hip", "gfx942", "gfx9", 64, 1024, 65536, 131072, 304)
 HOPPER = Target("sm_90", "cuda", 90, "sm_9", 32, 1024, 232448, 65536, 132)
@@ -106,7 +107,7 @@ def test_what_a_triton_lacks_is_unsupported_unless_a_shim_provides_it():
 
 def test_features_have_one_spelling():
     known = {one.uses for one in (*language.LACKS, *oracle.GAPS)} - {"*"}
-    # What some interpreter refuses without more words (matrix/cell/suite/probe_kernels.py), and what need not give
+    # What some interpreter refuses without more words (matrix/cell/starting/probe_kernels.py), and what need not give
     # the same bits twice (device.py).
     assert known | {"autotune", "dot", "atomic"} == set(FEATURES)
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from crosswarp.compat.isolate import run_isolated
-from crosswarp.matrix.cell.suite import in_child, specification, turns
-from crosswarp.matrix.cell.suite import item as runner
-from crosswarp.matrix.cell.suite.plan import Item
-from crosswarp.matrix.cell.suite.verdict import Verdict, told
+from crosswarp.matrix.cell.judging.verdict import Verdict, told
+from crosswarp.matrix.cell.kinds.suite import in_child
+from crosswarp.matrix.cell.kinds.suite import item as runner
+from crosswarp.matrix.cell.kinds.suite.plan import Item
+from crosswarp.matrix.cell.starting import specification, turns
 
 ITEM = Item("sm_90", "compile", "bare", "softmax", "case")
 FORK = multiprocessing.get_context("fork")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from crosswarp import compat
-from crosswarp.matrix.cell.suite import fingerprint
+from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.facts import issues, known_texts
 from crosswarp.matrix.results import baseline
 from crosswarp.matrix.results.verdict import judge

@@ -13,7 +13,8 @@ import json
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Dict, Optional, Tuple, Type, Union
 
-from . import fields as read_as
+from crosswarp.matrix.cell import fields as read_as
+
 from .plain import clean, clean_text
 
 LANES = ("compile", "emulate", "interpret", "device")

@@ -76,7 +76,7 @@ class Worker:
         with self._log.open("wb") as log:
             try:
                 self._process = subprocess.Popen(
-                    [*process.tied(), str(python), "-m", "crosswarp.matrix.cell.fuzzing", str(spec)],
+                    [*process.tied(), str(python), "-m", "crosswarp.matrix.cell.kinds.fuzzing", str(spec)],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environ, cwd=folder,
                     start_new_session=True,
                 )  # fmt: skip
@@ -106,7 +106,7 @@ class Worker:
         options: Mapping[str, int] = {},
         quick: bool = False,
     ) -> dict[str, Any]:
-        """What the process says of a program: see `crosswarp.matrix.cell.fuzzing.executing.Children`.
+        """What the process says of a program: see `crosswarp.matrix.cell.kinds.fuzzing.executing.Children`.
 
         Args:
             quick: it may share a child with others, and ends with its PTX.

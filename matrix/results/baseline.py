@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from crosswarp.matrix.cell.suite.tuning import DROPPED, LEFT_OUT
+from crosswarp.matrix.cell.judging.tuning import DROPPED, LEFT_OUT
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import datafile
 from crosswarp.matrix.results.figures import launches

@@ -1,6 +1,6 @@
 """What a launch costs, as figures that can be compared and drawn: read from what a cell recorded of it.
 
-The counts of instructions by class are in matrix/cell/virtual_gpu/instructions.py. Of them are made:
+The counts of instructions by class are in matrix/cell/standins/virtual_gpu/instructions.py. Of them are made:
 
 - `scratch`: instructions that touch a thread's own memory;
 - `access`: bytes that a thread moves with one access to global memory, on average. Not for kernels that move whole

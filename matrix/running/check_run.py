@@ -19,7 +19,7 @@ _PARTS = ("compat", "kernels", "matrix")
 _START = """
 import sys
 sys.path[:] = [sys.argv.pop(1), *filter(None, sys.path)]
-from crosswarp.matrix.cell.check.__main__ import main
+from crosswarp.matrix.cell.kinds.check.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -31,7 +31,7 @@ class Accepted:
 
 
 def told(source: Source, inferred: Iterable[Inferred], configurations: int = 0) -> dict[str, Any]:
-    """What the cell side is told of a file (`crosswarp.matrix.cell.check`)."""
+    """What the cell side is told of a file (`crosswarp.matrix.cell.kinds.check`)."""
     return {
         "file": str(source.path),
         "module": source.module,

@@ -39,7 +39,7 @@ class Trial:
 
 
 def argv(python: Path, spec: Path) -> list[str]:
-    return [str(python), "-m", "crosswarp.matrix.cell.library_guards", str(spec)]
+    return [str(python), "-m", "crosswarp.matrix.cell.kinds.library_guards", str(spec)]
 
 
 def ask(

@@ -1,6 +1,6 @@
 """A run of `crosswarp inductor`: which torch writes the kernels, where they lie, and who compiles them.
 
-WORK/inductor/KEY/...            what one environment wrote (matrix/cell/inductor/writing.py)
+WORK/inductor/KEY/...            what one environment wrote (matrix/cell/kinds/inductor/writing.py)
 WORK/inductor/suite/NAME.py      one kernel of a suite for each program, of all that was written: a folder for
                                  `crosswarp run --suite`, so that reports, diff and bisect take it as any other
 """
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.cell.inductor import programs
-from crosswarp.matrix.cell.inductor.replay.names import PREFIX
+from crosswarp.matrix.cell.kinds.inductor import programs
+from crosswarp.matrix.cell.kinds.inductor.replay.names import PREFIX
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts.issues import Issue
@@ -43,7 +43,7 @@ _MODULE = '''"""What inductor wrote of {program}: made by `crosswarp inductor`, 
 
 from pathlib import Path
 
-from crosswarp.matrix.cell.inductor.replay import kernel
+from crosswarp.matrix.cell.kinds.inductor.replay import kernel
 
 KERNEL = kernel({program!r}, str(Path(__file__).parent.parent), {configurations})
 '''
@@ -64,7 +64,7 @@ class Asked:
     dynamic: bool = False
 
     def spec(self, folder: Path | None, compile_kernels: bool) -> dict[str, Any]:
-        """What the cell side is told (matrix/cell/inductor/__main__.py)."""
+        """What the cell side is told (matrix/cell/kinds/inductor/__main__.py)."""
         return {
             "folder": str(folder) if folder else "",
             "programs": list(self.programs),

@@ -30,7 +30,7 @@ STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
 LONGEST = 400_000
 _TIMEOUT = 60
 _OPTIONS = ("num_warps", "num_stages")
-_PROBES = "cell/suite/probe_kernels.py"
+_PROBES = "cell/starting/probe_kernels.py"
 # Where a line came from: paths of the machine, and noise in a comparison.
 _LOCATION = re.compile(r" ?\bloc\((?:[^()\"]|\"[^\"]*\"|\((?:[^()\"]|\"[^\"]*\")*\))*\)")
 _DEBUG = re.compile(r",? ?!dbg !\d+")

@@ -35,7 +35,7 @@ _LONGEST = 160
 
 
 def argv(python: Path, spec: Path) -> list[str]:
-    return [str(python), "-m", "crosswarp.matrix.cell.language_probes", str(spec)]
+    return [str(python), "-m", "crosswarp.matrix.cell.kinds.language_probes", str(spec)]
 
 
 @dataclass
@@ -116,7 +116,7 @@ class Asker:
             # What the others found stands; of these it is not known.
             self.failed[column] = CrosswarpError(
                 f"{column}: {len(not_run)} probes could not be run: {'; '.join(not_run[:3])}. "
-                "Correct these in matrix/cell/language_probes."
+                "Correct these in matrix/cell/kinds/language_probes."
             )
         probes = {**interpreted.probes}
         for probe, places in compiled.probes.items():

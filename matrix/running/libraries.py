@@ -30,7 +30,7 @@ from crosswarp.matrix.results.record import RED, Record
 
 _CELL = Path(__file__).parents[1] / "cell"
 DEFAULT_FILE = Path(__file__).parents[1] / "facts" / "libraries.toml"
-SUITE = _CELL / "library_ops"
+SUITE = _CELL / "kinds" / "library_ops"
 # Of the configurations that survive an autotuner's pruning: the first and the last.
 CONFIGURATIONS = 2
 
@@ -208,9 +208,10 @@ def identity() -> str:
     digest = hashlib.sha256()
     for folder in (
         Path(compat.__file__).parent,
-        _CELL / "virtual_gpu",
-        _CELL / "virtual_torch",
-        _CELL / "suite",
+        _CELL / "standins",
+        _CELL / "starting",
+        _CELL / "judging",
+        _CELL / "kinds" / "suite",
         SUITE,
     ):
         for path in sorted(folder.rglob("*.py")):

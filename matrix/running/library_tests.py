@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from crosswarp.matrix.cell.library_tests import names
+from crosswarp.matrix.cell.kinds.library_tests import names
 from crosswarp.matrix.checkout.finding import tests_of
 from crosswarp.matrix.checkout.metadata import Declared
 from crosswarp.matrix.checkout.settings import Settings
@@ -102,7 +102,7 @@ def _files(tests: LibraryTests) -> list[str]:
 
 
 def argv(python: Path, spec: Path) -> list[str]:
-    return [str(python), "-m", "crosswarp.matrix.cell.library_tests", str(spec)]
+    return [str(python), "-m", "crosswarp.matrix.cell.kinds.library_tests", str(spec)]
 
 
 def paths_of(root: Path, settings: Settings) -> tuple[str, ...]:

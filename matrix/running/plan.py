@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from crosswarp.matrix.cell.suite import modules
+from crosswarp.matrix.cell.kinds.suite import modules
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts.columns import Column
@@ -61,9 +61,9 @@ class Plan:
     libraries: Mapping[str, Any] | None = None
     # A library's own tests, in place of a suite.
     tests: LibraryTests | None = None
-    # A file whose kernels are compiled, in place of a suite: what the cell side is told of it (cell/check).
+    # A file whose kernels are compiled, in place of a suite: what the cell side is told of it (cell/kinds/check).
     check: Mapping[str, Any] | None = None
-    # Programs of which torch.compile is to write the kernels, in place of a suite (cell/inductor).
+    # Programs of which torch.compile is to write the kernels, in place of a suite (cell/kinds/inductor).
     inductor: Mapping[str, Any] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from crosswarp.matrix.cell.suite.kernels import SUITE_BYTECODE_ENV
+from crosswarp.matrix.cell.kinds.suite.kernels import SUITE_BYTECODE_ENV
 
 _GRACE = 5.0
 

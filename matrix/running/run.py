@@ -89,7 +89,7 @@ def unaccounted(
 
 
 def suite_argv(python: Path, spec: Path) -> list[str]:
-    return [str(python), "-m", "crosswarp.matrix.cell.suite", str(spec)]
+    return [str(python), "-m", "crosswarp.matrix.cell.kinds.suite", str(spec)]
 
 
 @dataclass

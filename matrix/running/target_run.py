@@ -21,7 +21,7 @@ from crosswarp.matrix.running import process
 
 
 def argv(python: Path, spec: Path) -> list[str]:
-    return [str(python), "-m", "crosswarp.matrix.cell.suite.target_probe", str(spec)]
+    return [str(python), "-m", "crosswarp.matrix.cell.kinds.suite.target_probe", str(spec)]
 
 
 def ask(

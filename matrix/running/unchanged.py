@@ -26,15 +26,8 @@ from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running.plan import Plan, kernel_names
 
 # Each of these decides on cells of its lane alone. What runs no suite decides on none.
-_ONLY = {"emulate": ("emulate", "ptx", "sanitizer")}
-_NONE = (
-    "check",
-    "language_probes",
-    "library_guards",
-    "library_ops",
-    "library_tests",
-    "pytest_plugin",
-)
+_ONLY = {"emulate": ("emulate", "machines", "observers")}
+_NONE = ("pytest_plugin",)
 # Not the lane device: what is measured there is measured.
 LANES = ("compile", "emulate", "interpret")
 CHANCE = ("crash", "timeout", "not-run")
@@ -307,7 +300,11 @@ def _judge(lane: str) -> str:
     cell = Path(matrix.__file__).parent / "cell"
     left_out = {name for other, rooms in _ONLY.items() if other != lane for name in rooms}
     left_out |= set(_NONE)
-    files = [path for path in cell.rglob("*.py") if path.relative_to(cell).parts[0] not in left_out]
+    rooms = [room for room in cell.iterdir() if room.name not in {*left_out, "kinds"}]
+    rooms.append(cell / "kinds" / "suite")
+    files = [
+        path for room in rooms for path in ([room] if room.suffix == ".py" else room.rglob("*.py"))
+    ]
     home = Path(compat.__file__).parent
     files += [*home.glob("*.py"), cell.parent / "errors.py"]
     files += [Path(kernels.__file__), Path(kernels.__file__).with_name("case.py")]

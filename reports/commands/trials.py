@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from crosswarp.matrix.cell.library_tests import names
+from crosswarp.matrix.cell.kinds.library_tests import names
 from crosswarp.matrix.environments.beside import Beside
 from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.cell.language_probes.names import parameters
+from crosswarp.matrix.cell.kinds.language_probes.names import parameters
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.language_table import INTERPRETER, PASS, TARGETS, Release, Table
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from crosswarp.matrix.cell.library_tests.names import IMPORT
+from crosswarp.matrix.cell.kinds.library_tests.names import IMPORT
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts import targets as targets_module

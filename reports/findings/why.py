@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from crosswarp.compat.record import Shim
 from crosswarp.matrix import versions
-from crosswarp.matrix.cell.suite import fingerprint
+from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.facts.known_texts import ANYTHING, Known, texts, written_out
 from crosswarp.matrix.printable import printable
 

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.cell.fuzzing import data
+from crosswarp.matrix.cell.kinds.fuzzing import data
 from crosswarp.matrix.fuzzing import costs, triage
 from crosswarp.matrix.fuzzing.judging import NUMBERS, RESOURCES, SLOW
 from crosswarp.matrix.fuzzing.program import BLOCKS, Program

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.cell.library_tests import names
+from crosswarp.matrix.cell.kinds.library_tests import names
 from crosswarp.matrix.checkout import metadata, settings
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import targets

@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from crosswarp import compat, kernels
-from crosswarp.matrix.cell.suite import tuning
-from crosswarp.matrix.cell.suite.in_child import SEED
+from crosswarp.matrix.cell.judging import tuning
+from crosswarp.matrix.cell.kinds.suite.in_child import SEED
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.record import Record
@@ -285,19 +285,20 @@ def _top(record: Record, virtual: Target | None, asks_torch: bool) -> str:
         lines += [
             'VIRTUAL = "--virtual" in sys.argv', "if VIRTUAL:",
             "    # before the kernels: Triton 3.2 and 3.3 ask for a driver to decorate one",
-            "    from crosswarp.matrix.cell.virtual_gpu import Target, activate", "",
+            "    from crosswarp.matrix.cell.standins.virtual_gpu import Target, activate", "",
             f"    target = Target(\n{given}\n    )", "    activate(target)",
         ]  # fmt: skip
         if asks_torch:
             lines += [
-                "    # what a launcher asks torch.cuda", "    from crosswarp.matrix.cell import virtual_torch", "",
+                "    # what a launcher asks torch.cuda",
+                "    from crosswarp.matrix.cell.standins import virtual_torch", "",
                 "    virtual_torch.install(target)",
             ]  # fmt: skip
         if record.lane == "emulate":
             lines += [
                 "    # executed on the CPU; half an hour, for machines of all kinds",
                 "    from crosswarp.matrix.cell.emulate import Machine",
-                "    from crosswarp.matrix.cell.virtual_gpu.launching import run_with",
+                "    from crosswarp.matrix.cell.standins.virtual_gpu.launching import run_with",
                 "", f"    run_with(Machine(seconds=1800{', sanitize=True' if record.outcome == 'fault' else ''}))",
             ]  # fmt: skip
     else:

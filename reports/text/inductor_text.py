@@ -8,7 +8,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from crosswarp.matrix.cell.inductor.replay.names import PREFIX
+from crosswarp.matrix.cell.kinds.inductor.replay.names import PREFIX
 from crosswarp.matrix.results.cause import words
 from crosswarp.matrix.results.record import Record
 from crosswarp.reports.text import escape

@@ -59,7 +59,7 @@ def _head(cells: Sequence[Cell], verdict: Verdict, facts: Facts) -> list[str]:
         "nothing is executed, so no numbers are compared. A cell is bare → with `crosswarp.compat` installed, one word "
         "when both agree; `ok` means that forward and backward launched.",
         f"Run {escape.markdown(dates)}. An autotuned kernel is compiled with {tried}. torch answers for the target "
-        "(matrix/cell/virtual_torch says with what), and what a library leaves to `torch.compile` runs "
+        "(matrix/cell/standins/virtual_torch says with what), and what a library leaves to `torch.compile` runs "
         "uncompiled.",
         f"{len(cells)} cells: {len(red)} red bare, of these {len(healed)} green with the shims, "
         f"{len(verdict.explained)} red for a cause below"

@@ -24,15 +24,15 @@ import json, os, resource, statistics, sys, time
 from pathlib import Path
 spec = json.loads(Path(sys.argv[1]).read_text())
 mode, rounds = sys.argv[2], int(sys.argv[3])
-from crosswarp.matrix.cell.suite import specification
+from crosswarp.matrix.cell.kinds.suite import specification
 os.environ.update(specification.limits(spec))
 import torch
 torch.set_num_threads(1)
 from crosswarp.matrix.cell import forking
-from crosswarp.matrix.cell.suite import plan, prepared
-from crosswarp.matrix.cell.suite.stream import Stream
-from crosswarp.matrix.cell.suite.telling import run_and_tell
-from crosswarp.matrix.cell.suite.warm import warm
+from crosswarp.matrix.cell.kinds.suite import plan, prepared
+from crosswarp.matrix.cell.stream import Stream
+from crosswarp.matrix.cell.kinds.suite.telling import run_and_tell
+from crosswarp.matrix.cell.starting.warm import warm
 warm(targets=spec["targets"].values(), references=False)
 spec["records"] += "." + mode
 stream = Stream(spec["records"])

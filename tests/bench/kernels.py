@@ -24,7 +24,7 @@ from peers import OPS
 from crosswarp import compat
 from crosswarp.kernels import load
 from crosswarp.kernels.case import Case
-from crosswarp.matrix.cell.suite import device
+from crosswarp.matrix.cell.kinds.suite import device
 
 ROUNDS = 30
 # Longer than any cache of a GPU: what one launch has left there must not help the next.

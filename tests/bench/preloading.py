@@ -21,8 +21,9 @@ def main(folder, kernel):
     import torch
 
     from crosswarp.compat.isolate import run_isolated
-    from crosswarp.matrix.cell.suite import kernels, preloading, probe
-    from crosswarp.matrix.cell.suite.warm import warm
+    from crosswarp.matrix.cell.kinds.suite import kernels
+    from crosswarp.matrix.cell.starting import preloading, probe
+    from crosswarp.matrix.cell.starting.warm import warm
 
     torch.set_num_threads(1)
     warm()

@@ -11,11 +11,12 @@ import time
 
 from crosswarp import kernels
 from crosswarp.compat.isolate import run_isolated
-from crosswarp.matrix.cell import emulate, virtual_gpu
-from crosswarp.matrix.cell.suite import in_child
-from crosswarp.matrix.cell.suite.compare import poisoned
-from crosswarp.matrix.cell.suite.tuning import use_first_configuration
-from crosswarp.matrix.cell.virtual_gpu import Target, launching
+from crosswarp.matrix.cell import emulate
+from crosswarp.matrix.cell.judging.compare import poisoned
+from crosswarp.matrix.cell.judging.tuning import use_first_configuration
+from crosswarp.matrix.cell.kinds.suite import in_child
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import Target, launching
 
 TARGETS = {
     "sm_80": Target("sm_80", "cuda", 80, "sm_8", 32, 1024, 166912, 65536, 108),

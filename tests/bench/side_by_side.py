@@ -37,8 +37,8 @@ lane, item, spec = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
 if lane == "interpret":
     os.environ["TRITON_INTERPRET"] = "1"
 os.environ["TRITON_CACHE_DIR"] = spec["cache"]
-from crosswarp.matrix.cell.suite import item as items
-from crosswarp.matrix.cell.suite.plan import Item
+from crosswarp.matrix.cell.kinds.suite import item as items
+from crosswarp.matrix.cell.kinds.suite.plan import Item
 verdict = items.run(Item(**item), spec, lambda config, verdict, seconds: None)
 print(verdict.outcome)
 """

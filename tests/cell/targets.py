@@ -1,6 +1,6 @@
 """Targets for the tests; the real table is matrix/facts/targets.toml, which Python 3.9 cannot read."""
 
-from crosswarp.matrix.cell.virtual_gpu import Target
+from crosswarp.matrix.cell.standins.virtual_gpu import Target
 
 SM_80 = Target("sm_80", "cuda", 80, "sm_8", 32, 1024, 166912, 65536, 108)
 SM_90 = Target("sm_90", "cuda", 90, "sm_9", 32, 1024, 232448, 65536, 132)

@@ -35,7 +35,12 @@ def events(tmp_path, items, jobs=1):
         "cache": str(tmp_path / "cache"), "again": {"interpret": items}, "planned": {"interpret": 9},
     }  # fmt: skip
     (tmp_path / "spec.json").write_text(json.dumps(spec))
-    command = [sys.executable, "-m", "crosswarp.matrix.cell.suite", str(tmp_path / "spec.json")]
+    command = [
+        sys.executable,
+        "-m",
+        "crosswarp.matrix.cell.kinds.suite",
+        str(tmp_path / "spec.json"),
+    ]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(command, env=environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

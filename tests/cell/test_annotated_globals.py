@@ -9,8 +9,8 @@ import triton.language as tl
 from crosswarp import compat
 from crosswarp.compat.shims import annotated_globals as shim
 from crosswarp.kernels.known_issues import annotated_globals as case
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
 PLAIN = 2
 

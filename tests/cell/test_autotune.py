@@ -13,8 +13,8 @@ from triton.runtime.autotuner import Autotuner
 
 from crosswarp import compat
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
 VERSION = triton.__version__
 

@@ -17,7 +17,7 @@ from triton.language import core
 
 from crosswarp import compat
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 VERSION = triton.__version__
 GONE = in_window(">=3.9", VERSION)

@@ -9,7 +9,7 @@ import triton.language as tl
 from crosswarp import compat
 from crosswarp.compat.shims import buffer_exchange as shim
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 TILE = (
     "    %5 = tt.atomic_rmw exch, acq_rel, gpu, %3, %4, %cst : "

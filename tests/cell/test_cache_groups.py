@@ -12,8 +12,8 @@ import torch
 
 from crosswarp import compat
 from crosswarp.kernels.known_issues.cache_groups import interleave
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
 
 def launch():

@@ -10,8 +10,8 @@ import triton.language as tl
 from targets import SM_90
 
 from crosswarp.compat.isolate import run_isolated
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.check import importing, launching
+from crosswarp.matrix.cell.kinds.check import importing, launching
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 HEAD = """
 import triton

@@ -11,8 +11,8 @@ from crosswarp.compat.shims import closure_names, constant_keys
 from crosswarp.compat.versions import in_window
 from crosswarp.kernels.known_issues import closure_names as made
 from crosswarp.kernels.known_issues import constant_keys as case
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
 SIZE = tl.constexpr(64)
 

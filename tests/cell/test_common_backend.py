@@ -10,8 +10,8 @@ import triton
 from crosswarp import compat
 from crosswarp.compat.shims import attrs_descriptor, common_backend
 from crosswarp.kernels.known_issues import common_backend as case
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches, launching
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches, launching
 
 pytestmark = pytest.mark.triton(">=3.0")
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from crosswarp.matrix.cell.suite.compare import compare, poisoned
+from crosswarp.matrix.cell.judging.compare import compare, poisoned
 
 
 def test_equal_within_tolerance():

@@ -10,8 +10,8 @@ import triton
 from crosswarp import compat
 from crosswarp.compat.shims import default_allocator
 from crosswarp.kernels.known_issues import default_allocator as case
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
 pytestmark = pytest.mark.triton(">=3.3")
 REFUSED = "no allocator was set"

@@ -8,10 +8,10 @@ import targets
 import torch
 
 from crosswarp.kernels.case import Case, Kernel
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.suite import device, in_child
-from crosswarp.matrix.cell.suite.tuning import ConfigLog
-from crosswarp.matrix.cell.suite.verdict import Verdict
+from crosswarp.matrix.cell.judging.tuning import ConfigLog
+from crosswarp.matrix.cell.judging.verdict import Verdict
+from crosswarp.matrix.cell.kinds.suite import device, in_child
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 DEVICE = SimpleNamespace(lane="device", target="sm_90")
 CASE = Case("fp32-4", "fp32", {"N": 4})

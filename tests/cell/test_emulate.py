@@ -12,12 +12,14 @@ import triton
 
 from crosswarp import compat
 from crosswarp.kernels.case import Case, Kernel
-from crosswarp.matrix.cell import emulate, virtual_gpu
+from crosswarp.matrix.cell import emulate
 from crosswarp.matrix.cell.emulate import memory
 from crosswarp.matrix.cell.emulate.arguments import Argument
-from crosswarp.matrix.cell.suite import in_child, warm
-from crosswarp.matrix.cell.suite.verdict import of_error
-from crosswarp.matrix.cell.virtual_gpu import launching
+from crosswarp.matrix.cell.judging.verdict import of_error
+from crosswarp.matrix.cell.kinds.suite import in_child
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launching
+from crosswarp.matrix.cell.starting import warm
 
 EMULATED = SimpleNamespace(lane="emulate", target="sm_80", mode="bare")
 SPEC = {"time_limit": 100, "targets": {}}

@@ -8,8 +8,9 @@ import triton.language as tl
 
 from crosswarp import compat
 from crosswarp.compat.acts import acted
-from crosswarp.matrix.cell import emulate, virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launching
+from crosswarp.matrix.cell import emulate
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
 pytestmark = pytest.mark.triton(">=3.0,<3.4")
 SPECIAL = [0.0, -0.0, float("inf"), float("-inf"), float("nan"), 1.5, -2.0, 6e-8]

@@ -8,7 +8,7 @@ import triton.language as tl
 
 from crosswarp import compat
 from crosswarp.compat.shims import flattened_argmax as shim
-from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 LOOSE = "    %f = tt.reshape %a_8 allow_reorder : tensor<16x16xf32> -> tensor<256xf32> loc(#loc5)"
 KEPT = "    %f = tt.reshape %a_8 : tensor<16x16xf32> -> tensor<256xf32> loc(#loc5)"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import targets
 
-from crosswarp.matrix.cell.fuzzing import data, executing
+from crosswarp.matrix.cell.kinds.fuzzing import data, executing
 
 # What is added, so that each of these is another program to Triton's cache.
 KERNEL = """import os

@@ -7,8 +7,9 @@ import torch
 from triton.compiler.compiler import ASTSource
 
 from crosswarp import compat
-from crosswarp.matrix.cell import emulate, virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launching
+from crosswarp.matrix.cell import emulate
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
 # The meaning is that of 3.3: what bits, dimensions and truths become held on 3.8.0 as well (by hand, 2026-11-23).
 pytestmark = pytest.mark.triton("<3.3")

@@ -15,9 +15,9 @@ from triton.compiler import compiler
 from crosswarp import compat
 from crosswarp.compat import guard
 from crosswarp.compat.record import Patches
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.suite.tuning import ConfigLog
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.judging.tuning import ConfigLog
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
 
 def die_above(num_warps, how=os.abort):

@@ -15,8 +15,8 @@ from triton.compiler import compiler
 
 from crosswarp import compat
 from crosswarp.compat import guard, locks
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
 RANKS = 8
 BLOCKS = (64, 128, 256)

@@ -11,7 +11,7 @@ import torch
 from crosswarp import compat
 from crosswarp.compat.shims import hopper_ptxas
 from crosswarp.compat.versions import in_window, triton_version
-from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 pytestmark = pytest.mark.triton(">=3.6,<3.9")
 

@@ -9,8 +9,8 @@ import targets
 import torch
 
 from crosswarp.compat.record import Patches
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
 pytestmark = pytest.mark.triton("!=3.2.*")
 
@@ -22,8 +22,8 @@ def test_a_program_is_written_undone_and_compiled(in_fork, tmp_path):
     def run():
         patches = Patches()
         before = (torch.cuda.is_available, torch.cuda.get_device_properties)
-        from crosswarp.matrix.cell.inductor import compiling, pretending, programs, writing
-        from crosswarp.matrix.cell.inductor.programs.registry import Program
+        from crosswarp.matrix.cell.kinds.inductor import compiling, pretending, programs, writing
+        from crosswarp.matrix.cell.kinds.inductor.programs.registry import Program
 
         pretending.pretend(targets.SM_80, patches)
         done = compiling.run(programs.load()["softmax"])
@@ -57,8 +57,8 @@ def test_a_program_is_written_undone_and_compiled(in_fork, tmp_path):
     assert "torch._inductor" not in alone and "@triton.jit" in alone
 
     def replay():
-        from crosswarp.matrix.cell.inductor.replay import kernel
-        from crosswarp.matrix.cell.suite import kernel_check
+        from crosswarp.matrix.cell.kinds.inductor.replay import kernel
+        from crosswarp.matrix.cell.kinds.suite import kernel_check
 
         virtual_gpu.activate(targets.SM_80)
         found = kernel("softmax", str(tmp_path))
@@ -75,7 +75,7 @@ def test_a_program_is_written_undone_and_compiled(in_fork, tmp_path):
 
 
 def test_the_programs_of_every_family_are_loaded():
-    from crosswarp.matrix.cell.inductor import programs
+    from crosswarp.matrix.cell.kinds.inductor import programs
 
     found = programs.load()
     families = {Path(one.make.__code__.co_filename).stem for one in found.values()}
@@ -83,7 +83,7 @@ def test_the_programs_of_every_family_are_loaded():
 
 
 def test_a_function_of_a_file_needs_its_inputs(tmp_path):
-    from crosswarp.matrix.cell.inductor import asked
+    from crosswarp.matrix.cell.kinds.inductor import asked
 
     (tmp_path / "mine.py").write_text("def step(x):\n    return x\n")
     with pytest.raises(asked.NoProgram, match="Write a function step_inputs"):
@@ -93,7 +93,7 @@ def test_a_function_of_a_file_needs_its_inputs(tmp_path):
 
 
 def test_a_layout_that_overlaps_is_kept():
-    from crosswarp.matrix.cell.inductor.moving import twin
+    from crosswarp.matrix.cell.kinds.inductor.moving import twin
 
     for value in (
         torch.ones(3, 1).expand(3, 4),

@@ -16,7 +16,7 @@ from crosswarp import compat
 from crosswarp.compat import libdevice_names, tracing
 from crosswarp.compat.shims import all_shims
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 VERSION = triton.__version__
 OLD = in_window("<3.0", VERSION)

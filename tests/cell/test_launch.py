@@ -10,8 +10,8 @@ from triton.runtime.jit import JITFunction
 from crosswarp import compat
 from crosswarp.compat import launch
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
 HAS_AMD = in_window(">=3.0", triton.__version__)
 

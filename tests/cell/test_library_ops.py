@@ -11,9 +11,9 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import virtual_gpu, virtual_torch
-from crosswarp.matrix.cell.suite import warm
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.standins import virtual_gpu, virtual_torch
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
+from crosswarp.matrix.cell.starting import warm
 
 LIBRARY_OPS = Path(virtual_gpu.__file__).parent.parent / "library_ops"
 AMD = targets.GFX942 if in_window(">=3.0", triton.__version__) else None

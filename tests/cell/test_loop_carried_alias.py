@@ -11,7 +11,7 @@ import triton
 from crosswarp import compat
 from crosswarp.compat.versions import in_window
 from crosswarp.kernels.known_issues import loop_carried_alias
-from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 FORGETS = in_window(">=3.5", triton.__version__)
 only_where_it_forgets = pytest.mark.triton(">=3.5")

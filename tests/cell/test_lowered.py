@@ -14,9 +14,10 @@ import torch
 from crosswarp import compat
 from crosswarp.compat import code_generator
 from crosswarp.compat.record import Patches
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.suite import lowered, shimmed_cache
-from crosswarp.matrix.cell.virtual_gpu import launching
+from crosswarp.matrix.cell.kinds.suite import lowered
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launching
+from crosswarp.matrix.cell.starting import shimmed_cache
 
 MARK = "// from memory"
 

@@ -10,7 +10,7 @@ import triton
 from crosswarp import compat
 from crosswarp.compat.versions import in_window
 from crosswarp.kernels.known_issues import moved_internals as case
-from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 VERSION = triton.__version__
 

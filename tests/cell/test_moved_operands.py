@@ -13,8 +13,8 @@ from crosswarp import compat
 from crosswarp.compat import guard, moved_operands
 from crosswarp.compat.versions import in_window
 from crosswarp.kernels import load
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
 WINDOW = ">=3.2,<3.4"
 

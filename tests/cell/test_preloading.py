@@ -4,7 +4,8 @@ import textwrap
 
 import pytest
 
-from crosswarp.matrix.cell.suite import plan, preloading
+from crosswarp.matrix.cell.kinds.suite import plan
+from crosswarp.matrix.cell.starting import preloading
 
 # Nothing of it is a version's own, and a child that imports torch costs seconds.
 pytestmark = pytest.mark.triton(">=3.6,<3.7")

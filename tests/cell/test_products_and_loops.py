@@ -12,8 +12,8 @@ from crosswarp.kernels.known_issues import (
     flattened_loops,
     scanned_product,
 )
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
 
 def acted(launch, target, shim):

@@ -246,7 +246,7 @@ def test_everything_is_taken_back(in_fork):
 
         from crosswarp.compat.record import Patches
         from crosswarp.matrix.cell.pytest_plugin import options, session
-        from crosswarp.matrix.cell.virtual_torch import table
+        from crosswarp.matrix.cell.standins.virtual_torch import table
 
         def held():
             found = {}
@@ -298,7 +298,7 @@ def test_everything_is_taken_back(in_fork):
 
 
 def test_each_row_of_the_table_says_why():
-    from crosswarp.matrix.cell.virtual_torch import table
+    from crosswarp.matrix.cell.standins.virtual_torch import table
 
     assert all(row.why and row.names for row in table.ROWS)
     missing = {row.owner for row in table.ROWS if table._find(row.owner) is None}

@@ -10,9 +10,9 @@ from crosswarp.compat.code_generator import reachable
 from crosswarp.compat.memory_order import may_store_above_a_load
 from crosswarp.compat.shims import read_back as shim
 from crosswarp.kernels.known_issues import read_back
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches
-from crosswarp.matrix.cell.virtual_gpu.launching import run_with
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
+from crosswarp.matrix.cell.standins.virtual_gpu.launching import run_with
 
 # Stands for the addresses that the kernels below share.
 HEAD = """module {

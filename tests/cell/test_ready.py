@@ -8,8 +8,8 @@ import targets
 from crosswarp import compat
 from crosswarp.compat import memory_order
 from crosswarp.compat.acts import note_acted
-from crosswarp.matrix.cell.suite import in_child, kernels
-from crosswarp.matrix.cell.suite.plan import Item
+from crosswarp.matrix.cell.kinds.suite import in_child, kernels
+from crosswarp.matrix.cell.kinds.suite.plan import Item
 
 SUITE = """
 import triton

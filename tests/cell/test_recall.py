@@ -9,10 +9,12 @@ import targets
 import torch
 
 from crosswarp.kernels.case import Case, Kernel
-from crosswarp.matrix.cell import emulate, ptx, virtual_gpu
+from crosswarp.matrix.cell import emulate
 from crosswarp.matrix.cell.emulate import recall
-from crosswarp.matrix.cell.suite import in_child
-from crosswarp.matrix.cell.virtual_gpu import launching
+from crosswarp.matrix.cell.kinds.suite import in_child
+from crosswarp.matrix.cell.machines import ptx
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
 GRID, BLOCK = (2,), 64
 

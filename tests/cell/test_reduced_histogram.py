@@ -10,7 +10,7 @@ import triton.language as tl
 
 from crosswarp import compat
 from crosswarp.compat.shims import reduced_histogram as shim
-from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 HEADER = """\
 #blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>

@@ -8,8 +8,9 @@ import triton.language as tl
 
 from crosswarp import compat
 from crosswarp.compat.acts import acted
-from crosswarp.matrix.cell import emulate, virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launching
+from crosswarp.matrix.cell import emulate
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
 BLOCK, BINS = 64, 16
 

@@ -7,7 +7,7 @@ import targets
 import torch
 from test_emulate import EMULATED, SPEC, kernel, line_of
 
-from crosswarp.matrix.cell.suite import in_child
+from crosswarp.matrix.cell.kinds.suite import in_child
 
 
 def judged(in_fork, launch, reference=lambda x: {"y": x * 2}, size=100, sanitize=True):

@@ -12,8 +12,8 @@ import triton
 from triton.runtime.cache import get_cache_manager
 
 from crosswarp import compat
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.suite import shimmed_cache
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.starting import shimmed_cache
 
 
 def launch():

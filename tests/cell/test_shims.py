@@ -13,8 +13,8 @@ from crosswarp import compat
 from crosswarp.compat.install import wanted_shims
 from crosswarp.compat.record import Patches
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
 VERSION = triton.__version__
 HAS_AMD = in_window(">=3.0", VERSION)

@@ -9,7 +9,7 @@ import triton.language as tl
 from crosswarp import compat
 from crosswarp.compat.acts import acted
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 
 @triton.jit

@@ -7,8 +7,9 @@ import torch
 from triton.compiler.compiler import ASTSource
 
 from crosswarp import compat
-from crosswarp.matrix.cell import emulate, virtual_gpu
-from crosswarp.matrix.cell.virtual_gpu import launching
+from crosswarp.matrix.cell import emulate
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
 SHIM = "small_integer_literal"
 BLOCK = 64

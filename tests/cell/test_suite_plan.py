@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from crosswarp.compat.isolate import Outcome
-from crosswarp.matrix.cell.suite import plan
+from crosswarp.matrix.cell.kinds.suite import plan
 
 HEAD = """
 from pathlib import Path

@@ -12,7 +12,7 @@ import triton
 from crosswarp import compat
 from crosswarp.compat import loop_sums
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import virtual_gpu
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 PLAIN = ("plain", "part_first", "greatest", "two_sums")
 UNTOUCHED = ("computed_rows",)

@@ -11,9 +11,9 @@ import triton.language as tl
 from crosswarp import compat
 from crosswarp.compat import code_generator, guard
 from crosswarp.compat.record import Patches
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.suite import shimmed_cache
-from crosswarp.matrix.cell.virtual_gpu import launching
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launching
+from crosswarp.matrix.cell.starting import shimmed_cache
 
 
 @triton.jit

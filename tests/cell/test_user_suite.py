@@ -2,7 +2,7 @@
 
 import pytest
 
-from crosswarp.matrix.cell.suite import in_child, plan
+from crosswarp.matrix.cell.kinds.suite import in_child, plan
 
 # Nothing of it is a version's own, and each child that imports torch costs seconds.
 pytestmark = pytest.mark.triton(">=3.6,<3.7")

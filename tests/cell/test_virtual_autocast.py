@@ -9,8 +9,8 @@ import torch.nn.functional as F
 
 from crosswarp.compat.record import Patches
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell.virtual_torch import autocast
-from crosswarp.matrix.cell.virtual_torch import autocast_policies as policies
+from crosswarp.matrix.cell.standins.virtual_torch import autocast
+from crosswarp.matrix.cell.standins.virtual_torch import autocast_policies as policies
 
 HALF, FULL, DOUBLE = torch.bfloat16, torch.float32, torch.float64
 LISTS = (
@@ -130,7 +130,7 @@ def test_through_the_mapping(in_fork, half):
     def run():
         import targets
 
-        from crosswarp.matrix.cell import virtual_torch
+        from crosswarp.matrix.cell.standins import virtual_torch
 
         patches = virtual_torch.install(targets.SM_90)
         x = torch.randn(8, 8, device="cuda")

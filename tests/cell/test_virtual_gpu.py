@@ -12,10 +12,10 @@ import torch
 import triton
 
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import virtual_gpu
-from crosswarp.matrix.cell.suite import probe
-from crosswarp.matrix.cell.suite.tuning import ConfigLog
-from crosswarp.matrix.cell.virtual_gpu import launches
+from crosswarp.matrix.cell.judging.tuning import ConfigLog
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launches
+from crosswarp.matrix.cell.starting import probe
 
 TENSOR = ("mma.", "wgmma.", "tcgen05.")
 HAS_AMD = in_window(">=3.0", triton.__version__)

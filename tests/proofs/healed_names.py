@@ -10,7 +10,7 @@ import sys
 
 
 def found():
-    from crosswarp.matrix.cell.language_probes import names
+    from crosswarp.matrix.cell.kinds.language_probes import names
 
     told = set()
     for name, entry in names.found().items():
@@ -39,7 +39,7 @@ def ask(path):
 
 
 def join(paths):
-    from crosswarp.matrix.cell.language_probes.names import parameters
+    from crosswarp.matrix.cell.kinds.language_probes.names import parameters
     from crosswarp.matrix.facts import language_table
 
     table = language_table.load()

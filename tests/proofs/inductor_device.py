@@ -6,9 +6,9 @@ Run on a machine with a GPU, torch and Triton, by hand and not in CI; nothing is
     PYTHONPATH=another/triton python3 tests/proofs/inductor_device.py --out OUT --sides device --mode shimmed
 
 Both sides are generated there, by the same torch: once with the GPU, where each program also runs on it and is
-compared with eager, and once by `matrix/cell/inductor` with the GPU hidden. Of the two sources of a kernel what only
-says where it was made is left out: comments, paths, the properties of the device, the hash of the backend. OUT gets
-table.md and differences.txt.
+compared with eager, and once by `matrix/cell/kinds/inductor` with the GPU hidden. Of the two sources of a kernel what
+only says where it was made is left out: comments, paths, the properties of the device, the hash of the backend. OUT
+gets table.md and differences.txt.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _names() -> list[str]:
     sys.path.insert(0, str(_links()))
     from fnmatch import fnmatchcase
 
-    from crosswarp.matrix.cell.inductor import programs
+    from crosswarp.matrix.cell.kinds.inductor import programs
 
     return [name for name in programs.load() if not any(fnmatchcase(name, one) for one in _SLOW)]
 
@@ -112,7 +112,7 @@ def _start(
         environ["CUDA_VISIBLE_DEVICES"] = ""
     with (place / "log").open("wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "crosswarp.matrix.cell.inductor", str(place / "spec.json")],
+            [sys.executable, "-m", "crosswarp.matrix.cell.kinds.inductor", str(place / "spec.json")],
             env=environ, stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.cell.inductor.replay.names import PREFIX
+from crosswarp.matrix.cell.kinds.inductor.replay.names import PREFIX
 from crosswarp.matrix.facts import issues
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
@@ -104,7 +104,7 @@ def _column(text: str) -> Column:
 
 
 def _planned(root: Path, options: argparse.Namespace) -> Iterator[Cell]:
-    """What was written, as cells; named as `matrix/cell/inductor/replay` names them."""
+    """What was written, as cells; named as `matrix/cell/kinds/inductor/replay` names them."""
     programs = inductor_run.check_programs(inductor_run.asked(None, options.programs.split(",")))
     on = {
         "compile": options.targets.split(","),

@@ -2,8 +2,9 @@
 
     python tests/proofs/inductor_table.py RECORDS.jsonl.. [--store STORE]
 
-RECORDS.jsonl are streams of `python -m crosswarp.matrix.cell.inductor` (WORK/runs/*/ of `crosswarp inductor`): what was
-written and which pairs of torch and Triton were tried. STORE is that of `crosswarp inductor`, with its replays.
+RECORDS.jsonl are streams of `python -m crosswarp.matrix.cell.kinds.inductor` (WORK/runs/*/ of `crosswarp inductor`):
+what was written and which pairs of torch and Triton were tried. STORE is that of `crosswarp inductor`, with its
+replays.
 """
 
 import argparse

@@ -49,7 +49,7 @@ def main():
 
     import triton
 
-    from crosswarp.matrix.cell import library_ops
+    from crosswarp.matrix.cell.kinds import library_ops
 
     sys.path[:0] = [str(TESTS / "cell"), str(Path(library_ops.__file__).parent)]
     target = getattr(importlib.import_module("targets"), options.target.upper())
@@ -96,8 +96,9 @@ def looked_at(family, op, release, target, options):
 
 def run(family, op, release, target, options):
     from crosswarp import compat
-    from crosswarp.matrix.cell import emulate, virtual_gpu
-    from crosswarp.matrix.cell.virtual_gpu import launching
+    from crosswarp.matrix.cell import emulate
+    from crosswarp.matrix.cell.standins import virtual_gpu
+    from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
     if options.shims:
         compat.install()

@@ -156,8 +156,8 @@ def _virtual(name):
 
     import crosswarp.matrix
     from crosswarp.compat.record import Patches
-    from crosswarp.matrix.cell.inductor import pretending
-    from crosswarp.matrix.cell.virtual_gpu import Target
+    from crosswarp.matrix.cell.kinds.inductor import pretending
+    from crosswarp.matrix.cell.standins.virtual_gpu import Target
 
     try:
         import tomllib
@@ -170,7 +170,7 @@ def _virtual(name):
     import torch._inductor.config as config
     from torch._inductor.compile_fx import compile_fx_inner
 
-    from crosswarp.matrix.cell.inductor.moving import Backend
+    from crosswarp.matrix.cell.kinds.inductor.moving import Backend
 
     def compiled(module, fakes, given):
         compile_fx_inner(module, fakes, **given)

@@ -7,7 +7,7 @@ from typing import Any, List, Sequence, Tuple
 import numpy as np
 import pytest
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell.machines import ptx
 
 ON_DEVICE = os.environ.get("CROSSWARP_PTX_DEVICE") == "1"
 # Whether the figures are printed at the end of the run.

@@ -5,7 +5,7 @@ import pytest
 from running import execute, on_machine_only
 from test_memory import kernel
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell.machines import ptx
 
 
 def _numbers(threads=64):

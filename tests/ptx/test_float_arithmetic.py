@@ -9,7 +9,7 @@ import pytest
 from exact import BF16, F16, F32, F64
 from running import Row, check, on_machine_only
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell.machines import ptx
 
 ROWS = []
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from running import ON_DEVICE, execute, on_machine_only
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell.machines import ptx
 
 _HEAD = """.version 8.4
 .target sm_90a

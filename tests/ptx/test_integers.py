@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from running import Row, check, on_machine_only
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell.machines import ptx
 
 ROWS = []
 _RAW = {16: np.uint16, 32: np.uint32, 64: np.uint64}

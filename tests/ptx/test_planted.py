@@ -14,7 +14,7 @@ import pytest
 from planted.mutations import MUTATIONS
 from running import on_machine_only
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell.machines import ptx
 
 HERE = Path(__file__).parent / "planted"
 RECORDED = sorted(path.stem for path in HERE.glob("*.json"))
@@ -82,7 +82,7 @@ def _output(where, storages):
 
 
 def _difference(out, expected, tolerance):
-    """As `matrix/cell/suite/compare.py` judges, with numpy alone."""
+    """As `matrix/cell/judging/compare.py` judges, with numpy alone."""
     out, expected = out.astype(np.float64), expected.astype(np.float64)
     for kind in (np.isnan, np.isposinf, np.isneginf):
         if (kind(out) != kind(expected)).any():

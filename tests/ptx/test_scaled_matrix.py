@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from running import execute
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell.machines import ptx
 
 _FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 _FP8 = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}

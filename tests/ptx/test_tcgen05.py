@@ -20,7 +20,7 @@ from blackwell import (
 )
 from running import on_machine_only
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell.machines import ptx
 
 # kind, type of A and B, of the result -> numpy's types, codes of A's, B's and D's types.
 _KINDS = {

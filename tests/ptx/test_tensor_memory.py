@@ -22,7 +22,7 @@ from blackwell import (
 )  # fmt: skip
 from running import execute, on_machine_only
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell.machines import ptx
 
 
 def _lane_and_column(shape, thread, register):

@@ -13,9 +13,9 @@ import torch
 import triton
 
 from crosswarp.kernels import descriptor_matmul, matmul, softmax
-from crosswarp.matrix.cell import virtual_gpu
 from crosswarp.matrix.cell.emulate import arguments
-from crosswarp.matrix.cell.virtual_gpu import Target, launching
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import Target, launching
 
 SM_80 = Target("sm_80", "cuda", 80, "sm_8", 32, 1024, 166912, 65536, 108)
 SM_90 = Target("sm_90", "cuda", 90, "sm_9", 32, 1024, 232448, 65536, 132)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from crosswarp.matrix.cell import ptx, sanitizer
+from crosswarp.matrix.cell.machines import ptx
+from crosswarp.matrix.cell.observers import sanitizer
 
 PROGRAMS = Path(__file__).parent / "programs"
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.ptx"))

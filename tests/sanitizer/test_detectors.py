@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from launches import kinds, run, small
 
-from crosswarp.matrix.cell import ptx, sanitizer
+from crosswarp.matrix.cell.machines import ptx
+from crosswarp.matrix.cell.observers import sanitizer
 
 ADDRESS = "mad.wide.u32 %d8, %r2, 4, %d0; mad.wide.u32 %d9, %r2, 4, %d1;\n"
 OWN = "shl.b32 %r4, %r0, 2; mov.u32 %r5, room; add.u32 %r4, %r4, %r5;\n"

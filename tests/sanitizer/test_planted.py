@@ -7,7 +7,7 @@ import launches
 import numpy as np
 import pytest
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell.machines import ptx
 
 RACE, WAIT = "race in shared memory", "missing wait"
 BARRIER, GROUP = r"bar\.sync", r"cp\.async\.wait_group"
@@ -123,7 +123,7 @@ def test_a_shared_store_that_is_gone_leaves_what_is_read_uninitialised():
 
 def test_a_store_that_is_gone_leaves_the_output_to_the_next_launch():
     """What softmax does not write is read by a softmax of its output."""
-    from crosswarp.matrix.cell import sanitizer
+    from crosswarp.matrix.cell.observers import sanitizer
 
     made = launches.arrays_of("softmax")
     y = made["y_ptr"]

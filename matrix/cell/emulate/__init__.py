@@ -1,7 +1,7 @@
 """The lane `emulate`: what Triton compiled is executed on the CPU, and its numbers are compared with PyTorch's.
 
 A launch goes through the published JIT and compiler on the virtual GPU, as in the lane compile; then its PTX is run by
-`crosswarp.matrix.cell.ptx` on the case's own inputs. What ptxas and the chip do to that PTX stays out of sight.
+`matrix/cell/machines/ptx` on the case's own inputs. What ptxas and the chip do to that PTX stays out of sight.
 """
 
 from .configurations import EveryConfiguration

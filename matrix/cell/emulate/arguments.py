@@ -16,7 +16,7 @@ from typing import Any, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from crosswarp.matrix.cell.virtual_gpu.launching import Handed
+from crosswarp.matrix.cell.standins.virtual_gpu.launching import Handed
 
 from .tensor_map import tensor_map
 

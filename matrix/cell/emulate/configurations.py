@@ -7,8 +7,8 @@ all other tuners as they were: what is wrong then is that configuration's own.
 
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
-from crosswarp.matrix.cell.suite.tuning import ConfigLog, describe, finite
-from crosswarp.matrix.cell.suite.verdict import Verdict
+from crosswarp.matrix.cell.judging.tuning import ConfigLog, describe, finite
+from crosswarp.matrix.cell.judging.verdict import Verdict
 
 from .machine import PHASE, Machine
 

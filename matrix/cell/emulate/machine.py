@@ -4,10 +4,11 @@ import contextlib
 import time
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
-from crosswarp.matrix.cell import ptx, sanitizer
-from crosswarp.matrix.cell.suite import fingerprint
-from crosswarp.matrix.cell.suite.verdict import Verdict
-from crosswarp.matrix.cell.virtual_gpu.launching import Handed
+from crosswarp.matrix.cell.judging import fingerprint
+from crosswarp.matrix.cell.judging.verdict import Verdict
+from crosswarp.matrix.cell.machines import ptx
+from crosswarp.matrix.cell.observers import sanitizer
+from crosswarp.matrix.cell.standins.virtual_gpu.launching import Handed
 
 from . import arguments, memory
 from .recall import Recall
@@ -35,7 +36,7 @@ class Machine:
 
     Args:
         seconds: the time limit of the case, of which the launches together may take the larger part.
-        sanitize: let the detectors of `crosswarp.matrix.cell.sanitizer` look on.
+        sanitize: let the detectors of `crosswarp.matrix.cell.observers.sanitizer` look on.
         recall: launches that need not be executed again.
 
     Attributes:

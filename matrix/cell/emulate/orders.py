@@ -8,9 +8,9 @@ from typing import Any, Callable, Dict, Tuple
 
 import numpy as np
 
-from crosswarp.matrix.cell.sanitizer import order
-from crosswarp.matrix.cell.suite import fingerprint
-from crosswarp.matrix.cell.suite.verdict import Verdict
+from crosswarp.matrix.cell.judging import fingerprint
+from crosswarp.matrix.cell.judging.verdict import Verdict
+from crosswarp.matrix.cell.observers.sanitizer import order
 
 Outputs = Dict[str, Any]
 

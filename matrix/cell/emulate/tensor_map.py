@@ -2,7 +2,7 @@
 
 from typing import Any, Mapping
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell.machines import ptx
 
 # What Triton's metadata calls an element type: the codes of PTX's tensormap.replace.
 _ELEMENTS = {

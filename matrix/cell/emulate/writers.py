@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from crosswarp.matrix.cell import ptx
+from crosswarp.matrix.cell.machines import ptx
 
 # Bytes that share one note: no element of a kernel that stores smaller ones has a writer of its own.
 _UNIT = 4

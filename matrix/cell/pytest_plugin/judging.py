@@ -23,7 +23,7 @@ _OTHER_THAN_VALUES = re.compile(
 _COMPARES = re.compile(r"assert|close|equal|compar|verif|check|correct|match", re.I)
 _COMPILER = ("triton", "crosswarp")
 # Ours, but no compiler and no limit: what stands in for torch and passes a call on to it.
-_TORCH = ("crosswarp.matrix.cell.virtual_torch", "crosswarp.matrix.cell.pytest_plugin")
+_TORCH = ("crosswarp.matrix.cell.standins.virtual_torch", "crosswarp.matrix.cell.pytest_plugin")
 
 
 class Frame(NamedTuple):

@@ -70,9 +70,9 @@ class Session:
         import triton
 
         from crosswarp import compat
-        from crosswarp.matrix.cell import virtual_torch
-        from crosswarp.matrix.cell.suite.warm import warm
-        from crosswarp.matrix.cell.virtual_gpu.torch_device import properties_of
+        from crosswarp.matrix.cell.standins import virtual_torch
+        from crosswarp.matrix.cell.standins.virtual_gpu.torch_device import properties_of
+        from crosswarp.matrix.cell.starting.warm import warm
 
         threads = torch.get_num_threads()
         patches.on_undo(lambda: torch.set_num_threads(threads))
@@ -287,7 +287,7 @@ def target(name: str) -> Any:
     except ImportError:
         # Before Python 3.11 pytest itself depends on this one.
         import tomli as toml  # type: ignore[no-redef]
-    from crosswarp.matrix.cell.virtual_gpu import Target
+    from crosswarp.matrix.cell.standins.virtual_gpu import Target
 
     table = toml.loads(_TARGETS.read_text("utf-8"))
     if name not in table:
@@ -305,7 +305,7 @@ def target(name: str) -> Any:
 
 def _needs_a_gpu(error: BaseException) -> str:
     """Why the test does not apply, if `error` or what it was raised from says so."""
-    from crosswarp.matrix.cell.virtual_torch import NotOnVirtualGPU
+    from crosswarp.matrix.cell.standins.virtual_torch import NotOnVirtualGPU
 
     seen = set()
     found: Optional[BaseException] = error

@@ -14,7 +14,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from crosswarp.matrix.cell.virtual_torch.tensors import claims_gpu
+from crosswarp.matrix.cell.standins.virtual_torch.tensors import claims_gpu
 
 from . import uncomputed
 

@@ -29,7 +29,7 @@ class _Missing(type):
         if "__crosswarp_stub__" not in vars(cls) or not running:
             # A class of the library's that derives from the stub; or a decorator, at import.
             return super().__call__(*args, **kwargs)
-        from crosswarp.matrix.cell.virtual_torch import NotOnVirtualGPU
+        from crosswarp.matrix.cell.standins.virtual_torch import NotOnVirtualGPU
 
         msg = f"{cls.__crosswarp_stub__} is stubbed (--crosswarp-stub): the test needs the extension itself"
         raise NotOnVirtualGPU(msg)

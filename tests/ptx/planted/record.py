@@ -18,11 +18,13 @@ import numpy as np
 import torch
 import triton
 
-from crosswarp.matrix.cell import emulate, virtual_gpu
+from crosswarp.matrix.cell import emulate
 from crosswarp.matrix.cell.emulate import arguments
-from crosswarp.matrix.cell.suite import in_child, kernels, tuning
-from crosswarp.matrix.cell.suite.compare import compare, poisoned
-from crosswarp.matrix.cell.virtual_gpu import Target, launching
+from crosswarp.matrix.cell.judging import tuning
+from crosswarp.matrix.cell.judging.compare import compare, poisoned
+from crosswarp.matrix.cell.kinds.suite import in_child, kernels
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import Target, launching
 
 HERE = Path(__file__).parent
 TARGETS = HERE.parents[2] / "matrix" / "facts" / "targets.toml"

@@ -32,7 +32,7 @@ class Compile:
 
     def start(self, target: Any, settings: Any, patches: Patches) -> None:
         """Before torch is mapped and the tests are imported; Triton is imported, the shims are in place."""
-        from crosswarp.matrix.cell import virtual_gpu
+        from crosswarp.matrix.cell.standins import virtual_gpu
 
         from .. import configurations
 
@@ -45,7 +45,7 @@ class Compile:
         from .. import skipping, uncomputed  # noqa: F401
 
         if not self.judges_values:
-            from crosswarp.matrix.cell.virtual_gpu import launching
+            from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
             uncomputed.install(patches)
             patches.on_undo(lambda: launching.run_with(None))
@@ -60,7 +60,7 @@ class Compile:
 
     def launches(self) -> int:
         """How many launches this process has asked for."""
-        from crosswarp.matrix.cell.virtual_gpu import launching
+        from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
         return launching.asked
 
@@ -82,14 +82,14 @@ class Compile:
 
     def kernels(self) -> List[str]:
         """Names of the kernels that were launched."""
-        from crosswarp.matrix.cell.virtual_gpu import launching
+        from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
         return sorted({launch.kernel for launch in launching.launches})
 
 
 def _cache_of_its_own(patches: Patches) -> None:
     """What a shim lets through must not be found by a bare run."""
-    from crosswarp.matrix.cell.suite import shimmed_cache
+    from crosswarp.matrix.cell.starting import shimmed_cache
 
     before = dict(os.environ)
     patches.on_undo(lambda: _restore(before))

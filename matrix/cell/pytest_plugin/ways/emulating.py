@@ -38,7 +38,7 @@ class Emulate(Compile):
             )
             raise RuntimeError(msg)
         super().start(target, settings, patches)
-        from crosswarp.matrix.cell.virtual_gpu import launching
+        from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
         self._seconds, self._sanitize = settings.time_limit, settings.sanitize
         patches.on_undo(lambda: launching.run_with(None))
@@ -73,7 +73,7 @@ class Emulate(Compile):
 
     def _new_machine(self, seconds: float) -> None:
         from crosswarp.matrix.cell import emulate
-        from crosswarp.matrix.cell.virtual_gpu import launching
+        from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
         if self._machine is not None:
             self._executed += self._machine.executed

@@ -34,7 +34,7 @@ class Interpret:
         import triton
 
         from crosswarp.compat.versions import in_window
-        from crosswarp.matrix.cell import virtual_gpu
+        from crosswarp.matrix.cell.standins import virtual_gpu
 
         if in_window("<3.0", triton.__version__):
             msg = (
@@ -48,7 +48,7 @@ class Interpret:
         self._wrapped_kernels_as_they_are(patches)
 
     def in_child(self) -> None:
-        from crosswarp.matrix.cell.suite.tuning import use_first_configuration
+        from crosswarp.matrix.cell.judging.tuning import use_first_configuration
 
         use_first_configuration()
 
@@ -99,7 +99,7 @@ def _capped(grid: Any, name: str) -> Callable:
     def asked(args: Any) -> Any:
         found = grid(args) if callable(grid) else grid
         if math.prod(found) > PROGRAMS:
-            from crosswarp.matrix.cell.virtual_torch import NotOnVirtualGPU
+            from crosswarp.matrix.cell.standins.virtual_torch import NotOnVirtualGPU
 
             msg = f"{name}: {math.prod(found)} programs in a launch; the interpreter runs {PROGRAMS} at most"
             raise NotOnVirtualGPU(msg)

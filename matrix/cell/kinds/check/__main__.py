@@ -1,0 +1,183 @@
+"""``python -m crosswarp.matrix.cell.kinds.check SPEC.json``: compile the kernels of a file, see this package.
+
+No pytest: an interpreter at hand has Triton and torch, and need not have more. Exit status: one of the SUITE_ numbers
+of matrix/errors.py.
+"""
+
+import contextlib
+import importlib
+import os
+import signal
+import struct
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping
+
+from crosswarp.compat.isolate import die_with_parent, run_isolated
+from crosswarp.compat.versions import in_window
+from crosswarp.matrix.cell import forking, protocol
+from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error, of_raised, told
+from crosswarp.matrix.cell.kinds.suite import kernels
+from crosswarp.matrix.cell.kinds.suite.item import Item
+from crosswarp.matrix.cell.kinds.suite.telling import run_and_tell
+from crosswarp.matrix.cell.starting import preloading, probe, specification, versions, warm
+from crosswarp.matrix.cell.stream import Stream
+from crosswarp.matrix.errors import SUITE_DONE
+
+from . import importing
+
+_NEEDED = {"records": str, "targets": dict, "modes": list, "check": dict, "expect": dict}
+_PLACE = struct.Struct("!I")
+_IMPORT_SECONDS = 300
+_LANE = "compile"
+
+
+def main(arguments: List[str]) -> int:
+    spec = specification.of_arguments(arguments, _NEEDED)
+    if isinstance(spec, int):
+        return spec
+    die_with_parent()
+    os.environ.update(specification.limits(spec))
+    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+    os.environ.pop("TRITON_INTERPRET", None)
+    import torch
+
+    torch.set_num_threads(1)
+    sys.path[1:1] = spec.get("beside") or []
+    kernels.loader = _load
+    units = _units(spec)
+    warm.warm(targets=spec["targets"].values())
+    _warm()
+    forking.ready()
+    return _work(units, spec)
+
+
+def _load(spec: Mapping[str, Any], name: str) -> Any:
+    from . import launching
+
+    return launching.load(spec["check"], name)
+
+
+def _warm() -> None:
+    """What each child would import and ask torch again: 0.15 s."""
+    importlib.import_module("crosswarp.matrix.cell.kinds.check.launching")
+    with contextlib.suppress(Exception):
+        # What this torch lacks of it, the child that needs it will tell.
+        importlib.import_module("crosswarp.matrix.cell.standins.virtual_torch.table")
+        importlib.import_module("crosswarp.matrix.cell.standins.virtual_torch.autocast").known()
+
+
+def _units(spec: Dict[str, Any]) -> List[List[Item]]:
+    """What is compiled one after the other, because the next finds in Triton's cache what the one before has made:
+    the modes of a case. Every kernel on the first target comes before any on the second."""
+    stream = Stream(spec["records"])
+    found = versions.found()
+    broken = _imported(spec, stream)
+    check = spec["check"]["kernels"]
+    units = []
+    for target, table in spec["targets"].items():
+        window = table.get("triton") or ""
+        skip = ""
+        if window and not in_window(window, found["triton"]):
+            skip = f"Triton compiles for it in {window}"
+        stream.write(protocol.Target(target, not skip, skip))
+        for name, kernel in check.items():
+            units += [
+                [
+                    Item(target, _LANE, mode, name, case, skip, broken.get(name))
+                    for mode in spec["modes"]
+                ]
+                for case in kernel["cases"]
+            ]
+    stream.write(protocol.Session(_LANE, sum(map(len, units)), found))
+    return units
+
+
+def _imported(spec: Dict[str, Any], stream: Stream) -> Dict[str, Dict[str, Any]]:
+    """By kernel, the verdict on a file whose import does not come so far. Imports what children would import again."""
+    check = spec["check"]
+
+    def ask(send: Any) -> Any:
+        try:
+            probe.prepare_import(_LANE, spec)
+            watch = preloading.Watch()
+            module, error = importing.load(check)
+        except BaseException as raised:
+            return told(of_error(raised, phase="import")), "", [], []
+        ended = "" if error is None else importing.ended(error, check["file"])
+        lacking = [name for name in check["kernels"] if importing.kernel(module, name) is None]
+        verdict = None if error is None else told(of_error(error, phase="import"))
+        return verdict, ended, lacking, watch.found([check["root"]])
+
+    limit = min(_IMPORT_SECONDS, spec["time_limit"])
+    outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"))
+    everything = list(check["kernels"])
+    if outcome.kind != "returned":
+        dead = (
+            of_raised(outcome.raised)
+            if outcome.raised is not None
+            else of_death(outcome.kind, outcome.reason, outcome.output, phase="import")
+        )
+        return dict.fromkeys(everything, told(dead))
+    verdict, ended, lacking, modules = outcome.value
+    if verdict is not None and not ended:
+        return dict.fromkeys(everything, verdict)
+    if ended and not lacking:
+        stream.write(protocol.Note(f"{ended}. Its kernels are there by then, and are compiled."))
+    preloading.load(preloading.safe(modules, spec.get("memory_limit_mb")))
+    if verdict is None:
+        gone = Verdict("api-error", "no kernel", "no kernel", "", "import")
+        gone.message = f"{check['file']} has no such kernel where it is imported."
+        verdict = told(gone)
+    return dict.fromkeys(lacking, verdict)
+
+
+def _work(units: List[List[Item]], spec: Dict[str, Any]) -> int:
+    """Have as many processes as there are jobs take one unit after the other."""
+    places, giving = os.pipe()
+    workers = []
+    for _ in range(max(1, min(spec["jobs"], len(units)))):
+        parent, pid = os.getpid(), os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                os.close(giving)
+                die_with_parent()
+                if os.getppid() == parent:
+                    status = _worker(places, units, spec)
+            finally:
+                os._exit(status)
+        workers.append(pid)
+    os.close(places)
+    # What no worker reads any more is no error here: their ends tell.
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        for place in range(len(units)):
+            os.write(giving, _PLACE.pack(place))
+    except OSError:
+        pass
+    os.close(giving)
+    ended = [os.waitpid(pid, 0)[1] for pid in workers]
+    return 1 if any(ended) else SUITE_DONE
+
+
+def _worker(places: int, units: List[List[Item]], spec: Dict[str, Any]) -> int:
+    stream = Stream(spec["records"])
+    for place in _taken(places):
+        for item in units[place]:
+            run_and_tell(item, spec, stream)
+    return 0
+
+
+def _taken(places: int) -> Iterator[int]:
+    """Numbers from a pipe that several read: each comes to one of them, whole."""
+    while True:
+        data = os.read(places, _PLACE.size)
+        if len(data) < _PLACE.size:
+            return
+        yield _PLACE.unpack(data)[0]
+
+
+if __name__ == "__main__":
+    # Beside the path of a module there is nothing of the user's folder.
+    sys.exit(main([str(Path(one)) for one in sys.argv[1:]]))

@@ -1,0 +1,242 @@
+"""Programs on one target, in a forked child: compiled by the real Triton, executed as PTX where there is any."""
+
+import base64
+import contextlib
+import importlib.util
+import json
+import os
+import sys
+import time
+import zlib
+from typing import Any, Dict, Iterator, List, Mapping, Optional
+
+from crosswarp.compat.isolate import Child, Outcome, fork
+from crosswarp.compat.record import Patches
+from crosswarp.matrix.cell import emulate
+from crosswarp.matrix.cell.judging import fingerprint
+from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error, of_raised, told
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import Target, launching
+from crosswarp.matrix.cell.stream import shortened
+
+from . import data
+
+# Triton's element types, as torch has them.
+_TORCH = {
+    "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "float16": "float16",
+    "bfloat16": "bfloat16", "float32": "float32", "float64": "float64",
+}  # fmt: skip
+# What numpy holds them in, which has no bfloat16.
+_NUMPY = {"bfloat16": "float32"}
+# Of a wrong tensor, compressed, for the host to compare.
+_MOST_VALUES = 1 << 20
+# Of those that may share a child: a fork, and what a child touches of its parent's memory, take 40 ms (2026-11-24).
+_TOGETHER = 16
+
+
+class Children:
+    """Forked children, one at a time, each for one program or for several that pass.
+
+    Args:
+        folder: for source texts, of this process alone.
+        limits: time_limit of one program in seconds, memory_limit_mb.
+    """
+
+    def __init__(self, folder: str, limits: Mapping[str, Any]):
+        self._folder, self._limits = folder, limits
+        self._child: Optional[Child] = None
+        self._requests = -1
+        self._target = ""
+        self._served = 0
+
+    def run(self, asked: Mapping[str, Any], target: Target) -> Dict[str, Any]:
+        """How `asked["program"]` fares on `target`, as plain data: a verdict, its compilation's seconds, wrong answers.
+
+        Args:
+            asked: the program, and the digests of its answers under "expected"; "options" stand over the program's own.
+                "together": it may run in a child that others ran in, if all of these passed. "assembled": False stops
+                at PTX, which is what is executed.
+        """
+        together = bool(asked.get("together"))
+        if not together or target.name != self._target or self._served >= _TOGETHER:
+            self.end()
+        began = time.monotonic()
+        if self._child is None:
+            self._begin(target)
+        assert self._child is not None
+        with contextlib.suppress(BrokenPipeError):
+            _write(self._requests, json.dumps(asked).encode() + b"\n")
+        outcome = self._child.watch(
+            began, self._limits["time_limit"], self._limits.get("memory_limit_mb"), until_result=True
+        )  # fmt: skip
+        self._served += 1
+        found = _found(outcome)
+        if not together or found["verdict"]["outcome"] != "pass":
+            # Whatever went wrong may have left something behind.
+            self.end()
+        found["seconds"] = round(outcome.seconds, 3)
+        return found
+
+    def _begin(self, target: Target) -> None:
+        read, write = os.pipe()
+        try:
+            self._child = fork(lambda send: self._serve(read, write, target))
+        except OSError:
+            os.close(write)
+            raise
+        finally:
+            os.close(read)
+        self._requests, self._target, self._served = write, target.name, 0
+
+    def _serve(self, read: int, write: int, target: Target) -> Iterator[Dict[str, Any]]:
+        """In the child: an answer for each line of its pipe."""
+        os.close(write)
+        # This process is the guard already: nothing but its programs is lost with it.
+        virtual_gpu.activate(target, guarded=False)
+        _allow_scratch()
+        with open(read, encoding="utf-8") as requests:
+            for number, line in enumerate(requests):
+                # A name of its own: Triton reads the text of a kernel through what Python keeps by name.
+                path = os.path.join(self._folder, f"program_{number}.py")
+                yield _answer(json.loads(line), target, path, self._limits["time_limit"])
+
+    def end(self) -> None:
+        """End the child that there is."""
+        if self._child is not None:
+            self._child.end()
+            os.close(self._requests)
+            self._child = None
+
+
+def _found(outcome: Outcome) -> Dict[str, Any]:
+    """What a child answered of its program, or how it ended with it."""
+    if outcome.kind == "returned":
+        found: Dict[str, Any] = outcome.value
+        said = fingerprint.of_output(outcome.output)
+        if found["verdict"]["outcome"] == "compile-error" and said:
+            # What the compiler printed says more than what was raised; the guard, which is not here, does the same.
+            found["verdict"]["fingerprint"] = fingerprint.of_text(
+                f"{found['verdict']['reason']}: {said}"
+            )
+        return found
+    if outcome.raised is not None:
+        return {"verdict": told(of_raised(outcome.raised))}
+    return {
+        "verdict": told(of_death(outcome.kind, outcome.reason, outcome.output, phase="compile"))
+    }
+
+
+def _write(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def _answer(asked: Mapping[str, Any], target: Target, path: str, seconds: float) -> Dict[str, Any]:
+    program, assembled = asked["program"], asked.get("assembled", True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(program["kernel"])
+    del launching.launches[:]
+    compiled: List[float] = []
+    began = _cpu_seconds()
+    if target.backend == "cuda":
+        machine = emulate.Machine(seconds)
+
+        def execute(handed: launching.Handed) -> None:
+            compiled.append(_cpu_seconds() - began)
+            machine(handed)
+
+        launching.run_with(execute)
+    patches = Patches()
+    if target.backend == "cuda" and not assembled:
+        virtual_gpu.stop_before_assembling(patches)
+    try:
+        kernel = _kernel(path)
+        tensors = {one["name"]: _tensor(one) for one in program["arguments"]}
+        options = {**program["options"], **asked.get("options", {})}
+        numbers = program["numbers"].values()
+        began = _cpu_seconds()
+        kernel[(program["blocks"],)](*tensors.values(), *numbers, **options)
+        verdict = Verdict("pass")
+    except BaseException as error:
+        verdict = of_error(error, phase="compile")
+    finally:
+        patches.undo()
+    found: Dict[str, Any] = {"compile_seconds": round((compiled or [_cpu_seconds() - began])[0], 3)}
+    if launching.launches and assembled:
+        launch = launching.launches[-1]
+        found["resources"] = {
+            name: getattr(launch, name)
+            for name in ("num_warps", "registers", "spills", "stack", "shared", "code")
+        }
+    if verdict.outcome == "pass" and target.backend == "cuda":
+        wrong = _wrong(program, tensors, asked["expected"])
+        if wrong:
+            names = ", ".join(sorted(wrong))
+            verdict = Verdict(
+                "mismatch", "numbers", f"mismatch: {names}", f"other numbers in {names}", "compare"
+            )
+            found["wrong"] = wrong
+    elif verdict.outcome == "pass":
+        verdict.reason = "compiled, and not executed"
+    verdict.message = shortened(verdict.message, 4000)
+    found["verdict"] = told(verdict)
+    return found
+
+
+def _allow_scratch() -> None:
+    """Memory that a launch asks for: descriptors that are made in a kernel lie there."""
+    import torch
+    import triton
+
+    # Breakpoint: before Triton 3.2 there is none to be set, and nothing that asks.
+    if hasattr(triton, "set_allocator"):
+        triton.set_allocator(
+            lambda size, alignment, stream: torch.empty(size, dtype=torch.int8)  # type: ignore[call-overload]
+        )
+
+
+def _cpu_seconds() -> float:
+    """Of this process and what it waited for (ptxas): what others do on the same cores is no slowness of Triton's."""
+    return sum(os.times()[:4])
+
+
+def _kernel(path: str) -> Any:
+    # Not imported by its path's name: Triton reads the text of a kernel through its module.
+    spec = importlib.util.spec_from_file_location("crosswarp_program", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    sys.dont_write_bytecode = True
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+def _tensor(argument: Mapping[str, Any]) -> Any:
+    import torch
+
+    dtype = argument["dtype"]
+    held = data.fill(
+        argument["size"], _NUMPY.get(dtype, dtype), argument["low"], argument["high"], argument["salt"]
+    )  # fmt: skip
+    return torch.from_numpy(held).to(getattr(torch, _TORCH[dtype]))
+
+
+def _wrong(
+    program: Mapping[str, Any], tensors: Mapping[str, Any], expected: Mapping[str, str]
+) -> Dict[str, str]:
+    """Of each tensor that holds other numbers than it should: all of them, compressed."""
+    import torch
+
+    wrong = {}
+    for argument in program["arguments"]:
+        if argument["name"] not in expected:
+            continue
+        tensor = tensors[argument["name"]]
+        if tensor.dtype == torch.bfloat16:
+            tensor = tensor.float()
+        if data.digest(tensor.numpy()) != expected[argument["name"]]:
+            packed = zlib.compress(tensor.numpy().tobytes())
+            wrong[argument["name"]] = (
+                base64.b64encode(packed).decode() if len(packed) <= _MOST_VALUES else ""
+            )
+    return wrong

@@ -1,0 +1,220 @@
+"""``python -m crosswarp.matrix.cell.kinds.inductor SPEC.json``: have this torch write its kernels, see this package.
+
+SPEC.json is that of a suite (suite/plan.py), with `inductor` in place of a suite's folder:
+
+    folder            where what is written goes; empty: nowhere
+    programs          globs of ours; or `file`, `name` and `dynamic` of a user's
+    compile           have inductor compile what it writes, with the Triton at hand: the pair is what is tried
+
+Exit status: one of the SUITE_ numbers of matrix/errors.py.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+from crosswarp import compat
+from crosswarp.compat.isolate import die_with_parent, run_isolated
+from crosswarp.compat.record import Patches
+from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error, of_raised, told
+from crosswarp.matrix.cell.standins.virtual_gpu import Target
+from crosswarp.matrix.cell.starting import specification, versions
+from crosswarp.matrix.cell.stream import Stream
+from crosswarp.matrix.errors import SUITE_DONE
+
+_NEEDED = {"records": str, "targets": dict, "modes": list, "inductor": dict, "expect": dict}
+_LANE = "compile"
+WRITTEN, PAIR = "written", "pair"
+
+
+def main(arguments: List[str]) -> int:
+    spec = specification.of_arguments(arguments, _NEEDED)
+    if isinstance(spec, int):
+        return spec
+    die_with_parent()
+    os.environ.update(specification.limits(spec))
+    # Of torch's own: beside Triton's cache, so that nothing of it stays in a folder for temporary files.
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(spec["cache"]) / "inductor")
+    # Or else some releases start a pool of processes as they are imported, of which each imports torch once more.
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+    os.environ.pop("TRITON_INTERPRET", None)
+    stream = Stream(spec["records"])
+    for target in spec["targets"]:
+        for mode in spec["modes"]:
+            _part(target, mode, spec, stream)
+    return SUITE_DONE
+
+
+def _part(target: str, mode: str, spec: Dict[str, Any], stream: Stream) -> None:
+    """One target in one mode, in a process of its own: what is replaced for one is no ground for another."""
+    case = PAIR if spec["inductor"].get("compile") else WRITTEN
+    part = f"{target}/{mode}"
+    planned: List[str] = []
+    told_of: Dict[str, int] = {}
+
+    def heard(message: Any) -> None:
+        kind, *rest = message
+        if kind == "programs":
+            planned[:] = rest[0]
+            stream.write(protocol.Session(_LANE, len(planned), versions.found(), part))
+        elif kind == "start":
+            stream.write(protocol.Start("/".join((target, _LANE, mode, rest[0], case))))
+        else:
+            kernel, verdict, seconds = rest
+            told_of[kernel] = 1
+            _tell(stream, target, mode, kernel, case, Verdict(**verdict), seconds)
+
+    outcome = run_isolated(
+        lambda send: _programs(target, mode, spec, send), time_limit=spec["time_limit"] * 4, on_message=heard,
+        anew=True,
+    )  # fmt: skip
+    if outcome.kind == "returned" and outcome.value is None:
+        return
+    # It came to no program, or died between two of them.
+    if outcome.kind == "returned":
+        verdict = Verdict(**outcome.value)
+    elif outcome.raised is not None:
+        verdict = of_raised(outcome.raised)
+    else:
+        verdict = of_death(outcome.kind, outcome.reason, outcome.output, phase="import")
+    names = [name for name in planned if name not in told_of]
+    if not planned:
+        names = [_all(spec)]
+        stream.write(protocol.Session(_LANE, 1, versions.found(), part))
+    for name in names:
+        stream.write(protocol.Start("/".join((target, _LANE, mode, name, case))))
+        _tell(stream, target, mode, name, case, verdict, outcome.seconds)
+
+
+def _all(spec: Dict[str, Any]) -> str:
+    """The name of what came to nothing as a whole."""
+    asked = spec["inductor"]
+    return f"inductor_{asked['name']}" if asked.get("file") else "inductor"
+
+
+def _tell(
+    stream: Stream, target: str, mode: str, kernel: str, case: str, verdict: Verdict, seconds: float
+) -> None:
+    stream.write(
+        protocol.Cell(target=target, lane=_LANE, mode=mode, kernel=kernel, case=case, seconds=round(seconds, 4),
+                      **vars(verdict))
+    )  # fmt: skip
+    stream.write(protocol.End("/".join((target, _LANE, mode, kernel, case)), 1))
+
+
+def _programs(target: str, mode: str, spec: Dict[str, Any], send: Any) -> Optional[Dict[str, Any]]:
+    """Every program on one target; a verdict where it does not come to them."""
+    try:
+        names, lacking, prepared = _prepared(target, mode, spec)
+    except BaseException as error:
+        return told(of_error(error, phase="import"))
+    send(("programs", list(names)))
+    for kernel, program in names.items():
+        send(("start", kernel))
+        if program.name in lacking:
+            verdict = Verdict("unsupported", reason="lacking", message=lacking[program.name])
+            send(("cell", kernel, told(verdict), 0.0))
+            continue
+        verdict, seconds = _one(program, target, mode, spec)
+        send(("cell", kernel, told(verdict), seconds))
+    prepared.undo()
+    _sum_up(spec, target)
+    return None
+
+
+def _prepared(
+    target: str, mode: str, spec: Dict[str, Any]
+) -> Tuple[Dict[str, Any], Dict[str, str], Patches]:
+    if mode == "shimmed":
+        compat.install()
+    import torch
+
+    torch.set_num_threads(1)
+    patches = Patches()
+    virtual = spec["inductor"].get("device") is None
+    if virtual:
+        from . import pretending
+
+        pretending.pretend(Target.from_table(target, spec["targets"][target]), patches)
+    from . import asked, compiling
+
+    # A process that has woken a GPU cannot be forked, and importing inductor wakes one where there is one.
+    if virtual:
+        compiling.warm()
+    found, lacking = asked.programs(spec["inductor"], torch.__version__, target)
+    return {f"inductor_{name}": program for name, program in found.items()}, lacking, patches
+
+
+def _one(program: Any, target: str, mode: str, spec: Dict[str, Any]) -> Tuple[Verdict, float]:
+    """A program in a child of its own: a compiler may abort, and dynamo keeps what it has traced."""
+    began = time.monotonic()
+
+    def ask(send: Any) -> Dict[str, Any]:
+        import torch
+
+        # Makes the pool of threads anew after the fork: torch 2.11 aborts where two threads come to that at once.
+        torch.set_num_threads(1)
+        try:
+            return told(_compiled(program, target, spec))
+        except BaseException as error:
+            # Dynamo wraps what its backend raises.
+            return told(of_error(getattr(error, "inner_exception", error), phase="generate"))
+
+    outcome = run_isolated(
+        ask, time_limit=spec["time_limit"], memory_limit_mb=spec.get("memory_limit_mb")
+    )
+    if outcome.kind == "returned":
+        verdict = Verdict(**outcome.value)
+    elif outcome.raised is not None:
+        verdict = of_raised(outcome.raised)
+    else:
+        verdict = of_death(outcome.kind, outcome.reason, outcome.output, phase="generate")
+    verdict.shims = [shim.name for shim in compat.active()] if mode == "shimmed" else []
+    return verdict, time.monotonic() - began
+
+
+def _compiled(program: Any, target: str, spec: Dict[str, Any]) -> Verdict:
+    from . import compiling, writing
+
+    asked = spec["inductor"]
+    done = compiling.run(program, asked.get("device") or "cpu", bool(asked.get("compile")))
+    red = [(one, one.error) for one in done.kernels if one.error is not None]
+    if red:
+        first, error = red[0]
+        # The first one's tells most: what is missing for one is missing for all.
+        verdict = of_error(error, phase="compile" if asked.get("compile") else "import")
+        verdict.message = (
+            f"{len(red)} of {len(done.kernels)} kernels, first {first.name}: {verdict.message}"
+        )
+        return verdict
+    message = f"{len(done.kernels)} kernels in {len(done.graphs)} graphs"
+    if not asked.get("compile"):
+        message += f", {sum(len(one.configs) for one in done.kernels)} configurations"
+    if asked.get("folder"):
+        writing.write(Path(asked["folder"]), program.name, target, done)
+    return Verdict("pass", message=message, phase="generate")
+
+
+def _sum_up(spec: Dict[str, Any], target: str) -> None:
+    """What lies in the folder now, and who wrote it."""
+    from . import writing
+
+    folder = spec["inductor"].get("folder")
+    if not folder:
+        return
+    home = Path(folder)
+    home.mkdir(parents=True, exist_ok=True)
+    written: Dict[str, List[str]] = {}
+    for path in sorted(home.glob(f"*/*/{writing.RECORD}")):
+        written.setdefault(path.parent.parent.name, []).append(path.parent.name)
+    found = {**versions.found(), "targets": written, "digest": writing.digest(home)}
+    (home / writing.HARVEST).write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main([str(Path(one)) for one in sys.argv[1:]]))

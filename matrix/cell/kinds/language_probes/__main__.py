@@ -1,0 +1,107 @@
+"""``python -m crosswarp.matrix.cell.kinds.language_probes SPEC.json``: the names and probes of one column, in one lane.
+
+The specification holds `lane` (compile or interpret), `targets`, `names` (globs), `expect` (versions), `records` (where
+the events go), `cache` (a folder to use and throw away), `time_limit` and `memory_limit_mb`. Exit status: one of the
+SUITE_ numbers of matrix/errors.py.
+"""
+
+import json
+import os
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from crosswarp.compat.versions import in_window
+from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.starting.specification import wrong_versions
+from crosswarp.matrix.cell.stream import Stream
+from crosswarp.matrix.errors import SUITE_DONE, SUITE_SPEC, SUITE_WRONG_VERSIONS
+
+
+def main(arguments: List[str]) -> int:
+    try:
+        spec = json.loads(Path(arguments[0]).read_text("utf-8"))
+        stream = Stream(spec["records"])
+        lane = spec["lane"]
+    except (IndexError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
+        print(f"the specification cannot be read: {error}", file=sys.stderr)
+        return SUITE_SPEC
+    wrong = wrong_versions(spec["expect"])
+    if wrong:
+        print(f"wrong versions: {wrong}", file=sys.stderr)
+        return SUITE_WRONG_VERSIONS
+    # Before Triton is imported: it decides then whether it interprets. A forked child does not have OpenMP's threads.
+    os.environ.update(OMP_NUM_THREADS="1", TRITON_CACHE_DIR=spec["cache"])
+    os.environ["CROSSWARP_CACHE_DIR"] = spec["cache"]
+    os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
+    os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec["time_limit"])
+    os.environ["CROSSWARP_COMPILE_MB"] = str(spec["memory_limit_mb"])
+    os.environ.pop("TRITON_INTERPRET", None)
+    if lane == "interpret":
+        os.environ["TRITON_INTERPRET"] = "1"
+    _run(spec, stream, lane)
+    return SUITE_DONE
+
+
+def _run(spec: Dict[str, Any], stream: Stream, lane: str) -> None:
+    from crosswarp.matrix.cell.standins.virtual_gpu import Target
+    from crosswarp.matrix.cell.starting import versions, warm
+
+    from . import names, running
+    from .probes import all_probes
+
+    found = {
+        name: entry
+        for name, entry in names.found().items()
+        if any(fnmatchcase(name, glob) for glob in spec["names"])
+    }
+    chosen = [probe for probe in all_probes() if has(found, probe)]
+    targets = [Target.from_table(name, table) for name, table in spec["targets"].items()]
+    here = versions.found()
+    targets = [one for one in targets if not one.triton or in_window(one.triton, here["triton"])]
+    batches: List[Tuple[Optional[Target], List[Any]]]
+    if lane == "interpret":
+        # Each in a child of its own: some interpreters write over what lies beside their result.
+        batches = [(None, [probe]) for probe in chosen if probe.reference is not None]
+    else:
+        batches = [
+            (target, [probe for probe in chosen if probe.concerns(target.backend)])
+            for target in targets
+        ]
+    stream.write(protocol.Session(lane, sum(len(probes) for _, probes in batches), here))
+    if lane == "compile":
+        for name, entry in found.items():
+            stream.write(protocol.Name(name, entry["kind"], entry["signature"]))
+        warm.warm()
+    limits = (spec["time_limit"], spec["memory_limit_mb"])
+    for target, probes in batches:
+        where = running.INTERPRETER if target is None else target.name
+        running.run(probes, target, Path(spec["cache"]), *limits, teller(stream, where))
+    stream.write(protocol.Done())
+
+
+def teller(stream: Stream, where: str) -> Callable[[Any, Any], None]:
+    """What writes a verdict on a probe into the stream."""
+
+    def tell(probe: Any, verdict: Any) -> None:
+        why = verdict.fingerprint or verdict.reason
+        stream.write(protocol.Probe(probe.id, probe.name, where, verdict.outcome, why))
+
+    return tell
+
+
+def has(found: Dict[str, Dict[str, str]], probe: Any) -> bool:
+    """Whether this Triton has the name, and the option, that a probe is about."""
+    from .names import parameters
+
+    entry = found.get(probe.name)
+    if entry is None:
+        return False
+    if not probe.option or probe.name.startswith("launch."):
+        return True
+    return probe.parameter in parameters(entry["signature"])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,101 @@
+"""``python -m crosswarp.matrix.cell.kinds.library_guards SPEC.json``: what becomes of each case when a guard is turned.
+
+SPEC.json is that of a suite (suite/plan.py), and beside that `guards` (forcing.py), `chosen`, ids of those to turn, and
+`answers`, the file for what is found: a line of JSON for each case as it is (`turned` empty) and for each guard turned.
+
+Exit status: one of the SUITE_ numbers of matrix/errors.py.
+"""
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, Dict, List
+
+from crosswarp.matrix.cell.judging.verdict import Verdict, told
+from crosswarp.matrix.cell.kinds.suite import item as runner
+from crosswarp.matrix.cell.kinds.suite import plan
+from crosswarp.matrix.cell.kinds.suite.plugin import SPEC_ENV
+from crosswarp.matrix.cell.plain import clean
+from crosswarp.matrix.cell.starting import specification, versions, warm
+from crosswarp.matrix.errors import SUITE_DONE
+
+from .forcing import Forcing
+
+_NEEDED = {
+    "records": str, "lanes": list, "targets": dict, "guards": dict, "answers": str, "expect": dict,
+}  # fmt: skip
+
+
+def main(arguments: List[str]) -> int:
+    spec = specification.of_arguments(arguments, _NEEDED)
+    if isinstance(spec, int):
+        return spec
+    _environ(spec, Path(arguments[0]).resolve())
+    with open(spec["answers"], "a", encoding="utf-8") as out:
+        _tell(out, {"versions": versions.found()})
+        warm.warm(spec.get("preload"))
+        # A library that the user named lies beside the column, after everything of the column's.
+        sys.path += spec.get("beside") or []
+        forcing = Forcing(spec["guards"], f"{spec['answers']}.met")
+        forcing.install()
+        for lane in spec["lanes"]:
+            for item in plan.shared_plan(spec, lane).items:
+                _item(item, spec, forcing, out)
+    return SUITE_DONE
+
+
+def _environ(spec: Dict[str, Any], path: Path) -> None:
+    """As a suite's pytest has it (suite/__main__.py)."""
+    os.environ.update({SPEC_ENV: str(path)}, **specification.limits(spec))
+    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+    os.environ.pop("TRITON_INTERPRET", None)
+
+
+def _item(item: plan.Item, spec: Dict[str, Any], forcing: Forcing, out: Any) -> None:
+    def one(turned: str) -> Any:
+        configs: List[List[str]] = []
+        forcing.begin(turned)
+        verdict = runner.run(item, spec, lambda name, one, _: configs.append([name, one.outcome]))
+        reached = forcing.reached()
+        _answer(item, turned, verdict, reached, _launched(verdict, configs), out)
+        return verdict, reached
+
+    verdict, reached = one("")
+    if verdict.outcome in ("unsupported", "not-run"):
+        return
+    for guard in spec["chosen"]:
+        if guard in reached:
+            one(guard)
+
+
+def _launched(verdict: Verdict, configs: List[List[str]]) -> str:
+    """A digest of what was compiled and launched, which configurations of a tuning that were; empty where none was."""
+    launches = [
+        {**one, "compile_seconds": None, "processor_seconds": None}
+        for one in verdict.resources.get("launches") or ()
+    ]
+    tuned = sorted(one for one in configs if one[0])
+    if not (launches or tuned):
+        return ""
+    said = json.dumps(clean([launches, tuned]), sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def _answer(
+    item: plan.Item, turned: str, verdict: Verdict, reached: Any, launched: str, out: Any
+) -> None:
+    place = {name: getattr(item, name) for name in ("target", "lane", "mode", "kernel", "case")}
+    # Launches and resources are no part of the question.
+    fields = {name: value for name, value in told(verdict).items() if name != "resources"}
+    _tell(out, {**place, "turned": turned, "reached": reached, "launched": launched, **fields})
+
+
+def _tell(out: Any, line: Dict[str, Any]) -> None:
+    out.write(json.dumps(clean(line)) + "\n")
+    out.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

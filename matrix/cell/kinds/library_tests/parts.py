@@ -1,0 +1,87 @@
+"""The parts of a lane: a pytest for each target and mode, and how the cells of one are told."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.judging.verdict import Verdict
+from crosswarp.matrix.cell.stream import Stream
+
+# What `plugin` is told, as JSON.
+PART_ENV = "CROSSWARP_PART"
+
+
+@dataclass(frozen=True)
+class Part:
+    """
+    Attributes:
+        target: as cells name it: ``cpu`` in the lane interpret.
+        virtual: the target that the virtual GPU claims to be.
+        tests: folders of tests, from which tests are named.
+        cases: globs that choose tests.
+        records: the stream.
+        items: file that the collected tests are told in, for parts that run nothing.
+        shard: which share of the tests, and of how many; None: all.
+    """
+
+    lane: str
+    target: str
+    mode: str
+    virtual: str
+    tests: Sequence[str]
+    cases: Sequence[str]
+    records: str
+    items: str
+    shard: Optional[Sequence[int]] = None
+
+    @property
+    def name(self) -> str:
+        """``sm_90/bare``: one of those that the host expects of the lane."""
+        return f"{self.target}/{self.mode}"
+
+    def item(self, kernel: str, case: str) -> str:
+        return "/".join((self.target, self.lane, self.mode, kernel, case))
+
+    def cell(self, kernel: str, case: str, verdict: Verdict, seconds: float = 0.0) -> protocol.Cell:
+        return protocol.Cell(
+            target=self.target,
+            lane=self.lane,
+            mode=self.mode,
+            kernel=kernel,
+            case=case,
+            seconds=round(seconds, 4),
+            **vars(verdict),
+        )
+
+    def tell(
+        self, stream: Stream, kernel: str, case: str, verdict: Verdict, seconds: float = 0.0
+    ) -> None:
+        """Start, cell and end of what is not run by a pytest."""
+        stream.write(protocol.Start(self.item(kernel, case)))
+        stream.write(self.cell(kernel, case, verdict, seconds))
+        stream.write(protocol.End(self.item(kernel, case), 1))
+
+
+def parts(spec: Dict[str, Any], lane: str) -> List[Part]:
+    """The parts of a lane, modes of a target side by side: what one compiled, the next finds in Triton's cache."""
+    # Beside the records, whose name is the column's: other columns of a run keep theirs in the same folder.
+    beside = Path(spec["records"]).with_suffix("")
+    first = next(iter(spec["targets"]))
+    virtual = {"cpu": first} if lane == "interpret" else {name: name for name in spec["targets"]}
+    tests = spec["tests"]
+    return [
+        Part(
+            lane,
+            target,
+            mode,
+            claimed,
+            tests["folders"],
+            tests["cases"],
+            spec["records"],
+            f"{beside}.{lane}-{target}-{mode}.json",
+            spec.get("shard"),
+        )
+        for target, claimed in virtual.items()
+        for mode in spec["modes"]
+    ]

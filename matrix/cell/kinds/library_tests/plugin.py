@@ -1,0 +1,120 @@
+"""The pytest plugin that tells a library's tests as cells. Loaded with ``-p`` by `__main__`, beside `pytest_plugin`.
+
+Each process that runs tests tells its own, as they begin and end; the first that has collected tells how many there
+are. What no process tells is missing, and the host says so.
+
+PYTEST_DONT_REWRITE
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import pytest
+
+from crosswarp.compat.isolate import die_with_parent
+from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.stream import Stream
+
+from . import judging, names
+from .parts import PART_ENV, Part
+
+NAME = "crosswarp-cells"
+
+
+# Before conftests: they may register hooks of their own, which see the library's tests alone.
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: Any) -> None:
+    die_with_parent()
+    part = Part(**json.loads(os.environ[PART_ENV]))
+    early_config.pluginmanager.register(Cells(part), NAME)
+
+
+class Cells:
+    def __init__(self, part: Part):
+        self.part = part
+        self.stream = Stream(part.records)
+        self.reports: List[Any] = []
+        # By the collector's node id: the reports of what could not be collected.
+        self.not_collected: Dict[str, Any] = {}
+
+    # Collecting
+
+    # Before everybody else what is chosen, and after everybody, the sample as well, what of that is this shard's.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, config: Any, items: List[Any]) -> Any:
+        called = {item: self._item(item.nodeid) for item in items}
+        self._keep(config, items, lambda item: names.chosen(*called[item], self.part.cases))
+        result = yield
+        called = {item: self._item(item.nodeid) for item in items}
+        mine = names.share(list(called.values()), self.part.shard)
+        self._keep(config, items, lambda item: called[item] in mine)
+        return result
+
+    def _keep(self, config: Any, items: List[Any], wanted: Callable[[Any], bool]) -> None:
+        kept = [item for item in items if wanted(item)]
+        left = [item for item in items if not wanted(item)]
+        if left:
+            items[:] = kept
+            config.hook.pytest_deselected(items=left)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self.not_collected[report.nodeid] = report
+
+    # With xdist only the workers collect, each the same.
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: Any) -> None:
+        if session.config.pluginmanager.hasplugin("dsession") or not self._first():
+            return
+        from crosswarp.matrix.cell.starting import versions
+
+        items = [self._item(item.nodeid) for item in session.items]
+        planned = len(set(items)) + len(self.not_collected)
+        self.stream.write(
+            protocol.Session(self.part.lane, planned, versions.found(), self.part.name)
+        )
+        Path(self.part.items).write_text(json.dumps(items), "utf-8")
+        for nodeid, report in self.not_collected.items():
+            kernel = names.module(nodeid, self.part.tests)
+            self.part.tell(self.stream, kernel, names.IMPORT, judging.of_collection(report))
+
+    def _first(self) -> bool:
+        try:
+            os.close(os.open(f"{self.part.items}.told", os.O_CREAT | os.O_EXCL, 0o644))
+        except FileExistsError:
+            return False
+        return True
+
+    # Running
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Any:
+        kernel, case = self._item(item.nodeid)
+        self.reports = []
+        # Before anything else: if this process dies, the host knows its victim.
+        self.stream.write(protocol.Start(self.part.item(kernel, case)))
+        result = yield
+        verdict = judging.of_reports(self.reports)
+        seconds = sum(getattr(report, "duration", 0.0) for report in self.reports)
+        self.stream.write(self.part.cell(kernel, case, verdict, seconds))
+        self.stream.write(protocol.End(self.part.item(kernel, case), 1))
+        return result
+
+    # In the test's child.
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
+        report = yield
+        error: Optional[BaseException] = None if call.excinfo is None else call.excinfo.value
+        if error is not None and not report.failed:
+            # Skipped, or expected.
+            error = None
+        setattr(report, judging.ATTRIBUTE, judging.of_call(error, call.when))
+        return report
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.reports.append(report)
+
+    def _item(self, nodeid: str) -> Tuple[str, str]:
+        return names.names(nodeid, self.part.tests)

@@ -1,0 +1,139 @@
+"""The device lane: what a real GPU adds to one case. Two sets of inputs, the same bits twice, and how long it takes.
+
+A launch that is right once may have read what the last one left behind, so everything is run again with fresh inputs,
+and once more with the same ones: a kernel that adds atomically says so (`uses` "atomic"), any other must give the same
+bits. Times are those of whole launches between CUDA events, after a warm-up, on inputs that stay where they are; the
+GPU is kept waiting before each, so that the host's pace has no part in them.
+"""
+
+import hashlib
+import json
+import os
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+from crosswarp.matrix.cell.judging.verdict import Verdict
+
+WARM_UP = 5
+REPEATS = 25
+# Cycles that the GPU waits before a launch, 1 to 2 ms: the host is done by then with what it has to do for it.
+HEAD_START = 2_500_000
+# Elements of the copy that says what this GPU's memory can do: 256 MiB in, 256 MiB out, more than any cache.
+_COPIED = 1 << 26
+# Bytes a second that no memory moves; a file that says so is broken.
+_IMPOSSIBLE = 1e18
+
+
+def same_bits(first: Mapping[str, Any], second: Mapping[str, Any]) -> List[str]:
+    """The names of the outputs whose bits differ; NaN is equal to itself."""
+    import torch
+
+    different = []
+    for name, one in first.items():
+        one, two = (t.detach().contiguous().view(-1).view(torch.uint8) for t in (one, second[name]))
+        if one.shape != two.shape or not torch.equal(one, two):
+            different.append(name)
+    return different
+
+
+def not_deterministic(names: List[str]) -> Verdict:
+    return Verdict(
+        "mismatch",
+        reason="not deterministic",
+        fingerprint=f"mismatch: not deterministic: {', '.join(names)}",
+        message=f"two launches with the same inputs gave different bits in {', '.join(names)};"
+        ' if the kernel adds atomically, put "atomic" into its `uses`',
+        phase="compare",
+    )
+
+
+def timed(launch: Callable[[], Any]) -> Dict[str, Any]:
+    """Milliseconds that the GPU takes for a launch: median, and the quartiles.
+
+    `host_bound` says that they are not the GPU's alone: it had begun, and may have stood idle, while the host was not
+    yet done with what it does for a launch. So it is with what waits for the GPU in between, as `int(tensor.sum())`.
+    """
+    import torch
+
+    for _ in range(WARM_UP):
+        launch()
+    events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(REPEATS)]
+    begun = 0
+    for start, end in events:
+        torch.cuda._sleep(HEAD_START)
+        start.record()
+        launch()
+        end.record()
+        begun += start.query()
+    torch.cuda.synchronize()
+    low, median, high = statistics.quantiles([start.elapsed_time(end) for start, end in events])
+    # What comes between the host and its work now and then is no property of the launch; the quartiles bear it.
+    return {"median": median, "low": low, "high": high, "host_bound": begun > REPEATS // 4}
+
+
+def traffic(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> int:
+    """Bytes that must be moved at least: every input read once, every output written once."""
+    import torch
+
+    tensors = [t for t in (*inputs.values(), *outputs.values()) if isinstance(t, torch.Tensor)]
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def copy_bandwidth(cache: Path, alone: bool = True) -> float:
+    """Bytes a second, in and out, of a plain copy on this GPU.
+
+    Measured once for a cache folder and a kind of GPU, and kept there. Measured beside other jobs (`alone` is false) it
+    says what was left of the GPU at that moment: it serves this one time, and is not kept.
+    """
+    import torch
+
+    name = torch.cuda.get_device_name()
+    # A work folder may be carried from one GPU to another, and each has its own.
+    kept = cache / f"copy-bandwidth-{hashlib.sha256(name.encode()).hexdigest()[:8]}.json"
+    found = _kept(kept, name)
+    if found is not None:
+        return found
+    source = torch.empty(_COPIED, dtype=torch.float32, device="cuda")
+    target = torch.empty_like(source)
+    spent = timed(lambda: target.copy_(source))["median"] / 1000
+    found = 2 * source.numel() * source.element_size() / spent
+    if alone:
+        cache.mkdir(parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(dir=cache)
+        with os.fdopen(handle, "w") as stream:
+            json.dump({"gpu": name, "bytes_per_second": found}, stream)
+        os.replace(partial, kept)
+    return found
+
+
+def _kept(path: Path, gpu: str) -> Optional[float]:
+    """What was kept of this GPU. A file that says nothing of the kind is as good as none: it is measured again."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+        found = document["bytes_per_second"] if document["gpu"] == gpu else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
+        return None
+    return float(found) if 0 < found < _IMPOSSIBLE else None
+
+
+def measured(
+    launch: Callable[[], Mapping[str, Any]],
+    inputs: Mapping[str, Any],
+    cache: Path,
+    alone: bool,
+) -> Dict[str, Any]:
+    """The record's ``timing``: milliseconds, and the share of the copy bandwidth that moving inputs and outputs once
+    comes to. For what computes much on little data, the share says nothing.
+
+    Beside other jobs on the same GPU (`alone` is false) a time is a sign of life, and nothing to compare.
+    """
+    moved = traffic(inputs, launch())
+    found: Dict[str, Any] = timed(launch)
+    found["bytes"] = moved
+    found["of_copy"] = moved / (found["median"] / 1000) / copy_bandwidth(cache, alone)
+    found["alone"] = alone
+    return found

@@ -1,0 +1,328 @@
+"""What a forked child does for an item: prepare the lane and the mode, launch, compare, and say how it went."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from crosswarp import compat
+from crosswarp.compat import guard
+from crosswarp.matrix.cell.judging.compare import compare, poisoned
+from crosswarp.matrix.cell.judging.tuning import ConfigLog, use_first_configuration
+from crosswarp.matrix.cell.judging.verdict import Verdict, of_error, told
+from crosswarp.matrix.cell.kinds.suite import device, kernels, language, lowered, oracle
+from crosswarp.matrix.cell.plain import attribute, text_of
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import Target, contain, launching, reading
+from crosswarp.matrix.cell.starting import probe, specification, versions
+from crosswarp.matrix.cell.stream import shortened
+
+from .plan import Item
+
+SEED = 20260
+
+
+def run(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Verdict:
+    _install_mode(item)
+    try:
+        kernel = _load(item, spec)
+    except BaseException as error:
+        return _with_context(of_error(error, phase="import"))
+    return _of_case(kernel, item, spec, send)
+
+
+def prepare(item: Item, spec: Dict[str, Any]) -> Any:
+    """What all cases of the kernel have in common; raises what its import raises, and where each has to be alone."""
+    _install_mode(item)
+    kernel = _load(item, spec)
+    if item.lane != "interpret" and not spec.get("suite"):
+        # Of somebody else's module nobody knows whether a launch changes what this looks at.
+        before = compat.acted()
+        kernels.digest(kernel)
+        if compat.acted() != before:
+            msg = "a shim acts where a source is read, and each case is to say of itself whether one did"
+            raise RuntimeError(msg)
+    return kernel
+
+
+def run_prepared(kernel: Any, item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Any:
+    return told(_of_case(kernel, item, spec, send))
+
+
+def _install_mode(item: Item) -> None:
+    if item.mode == "shimmed":
+        compat.install()
+        if item.lane != "interpret":
+            # Imports Triton, which the interpreter's lane has to prepare first.
+            from crosswarp.matrix.cell.starting import shimmed_cache
+
+            shimmed_cache.use()
+
+
+def _load(item: Item, spec: Dict[str, Any]) -> Any:
+    _prepare_lane(item, spec)
+    return kernels.loader(spec, item.kernel)
+
+
+def _prepare_lane(item: Item, spec: Dict[str, Any]) -> None:
+    if item.lane == "interpret":
+        probe.prepare_import("interpret", spec)
+        use_first_configuration()
+    elif item.lane in ("compile", "emulate"):
+        target = Target.from_table(item.target, spec["targets"][item.target])
+        virtual_gpu.activate(target)
+        if spec.get("cache"):
+            lowered.use(Path(spec["cache"], "lowered"), keep=item.mode == "bare")
+            reading.note_in(Path(spec["cache"], "readings"))
+        probe.map_torch(spec, target, item.lane)
+    else:
+        contain()
+
+
+def _of_case(kernel: Any, item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Verdict:
+    import time
+
+    if spec.get("in_place"):
+        guard.compile_in_place()
+    if item.lane in ("compile", "emulate") and not item.anew:
+        guard.take_untouched()
+    # For the guard, which watches over one compilation.
+    os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec["time_limit"])
+    began = time.monotonic()
+
+    def finished(config: str, verdict: Verdict) -> None:
+        nonlocal began
+        send((config, told(verdict), time.monotonic() - began))
+
+    def started(config: str) -> None:
+        nonlocal began
+        began = time.monotonic()
+        send((config, None, 0.0))
+
+    log = _watched(item, spec, started, finished)
+    case = next(case for case in kernel.cases if case.id == item.case)
+    try:
+        unsupported = _unsupported(item, kernel, case)
+    except BaseException as error:
+        # A probe of the suite's own; to take what it raises for an answer would hide that it is wrong.
+        return _with_context(of_error(error, phase="probe"))
+    if unsupported is not None:
+        return unsupported
+    verdict = _launch(item, spec, kernel, case, log)
+    if log is not None and log.fatal is not None and verdict.outcome == "pass":
+        # Triton would have passed this failure on: the call as a whole failed, though other configurations live.
+        verdict = replace(log.fatal, resources=verdict.resources)
+    return _with_context(verdict)
+
+
+def _watched(item: Item, spec: Dict[str, Any], started: Any, finished: Any) -> Optional[ConfigLog]:
+    if item.lane == "interpret":
+        return None
+    if item.lane == "emulate":
+        from crosswarp.matrix.cell import emulate
+
+        recall = (
+            emulate.Recall(specification.launches_of(spec, item.target, item.kernel, item.case))
+            if spec.get("records")
+            else None
+        )
+        machine = emulate.Machine(spec["time_limit"], bool(spec.get("sanitize")), recall)
+        launching.run_with(machine)
+        log: ConfigLog = emulate.EveryConfiguration(machine, started, finished)
+    else:
+        log = ConfigLog(started, finished)
+    log.install()
+    return log
+
+
+def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
+    found = versions.found()
+    shims = [shim.name for shim in compat.active()]
+    lack = language.lack(kernel.features(case), found["triton"], item.target, shims)
+    if lack is not None:
+        return Verdict("unsupported", reason="language", message=lack.why, phase=item.lane)
+    for name in sorted(kernel.features(case) & set(kernel.probes)):
+        why = kernel.probes[name]()
+        if why:
+            message = shortened(f"{name}: {text_of(why)}")
+            return Verdict("unsupported", reason="feature", message=message, phase=item.lane)
+    if item.lane != "interpret":
+        return None
+    gap = oracle.gap(kernel.features(case), found["triton"], found["numpy"], shims)
+    return (
+        None
+        if gap is None
+        else Verdict("unsupported", reason="interpreter", message=gap.why, phase="interpret")
+    )
+
+
+def _launch(
+    item: Item, spec: Dict[str, Any], kernel: Any, case: Any, log: Optional[ConfigLog]
+) -> Verdict:
+    if item.lane == "emulate":
+        every: Any = log
+        return every.judge(lambda: _emulated(item, kernel, case, every.machine))
+    verdict = _once(item, kernel, case, SEED)
+    if item.lane != "device" or verdict.outcome != "pass" or (log and log.fatal):
+        return verdict
+    if log:
+        log.closed = True
+    # Fresh inputs: what the first launch left behind must not help.
+    again = _once(item, kernel, case, SEED + 1)
+    if again.outcome != "pass":
+        return again
+    return _measure(spec, kernel, case, verdict)
+
+
+def _emulated(item: Item, kernel: Any, case: Any, machine: Any) -> Verdict:
+    """One go: `_once`, where a launch that went wrong counts whatever the launcher makes of it."""
+    from crosswarp.matrix.cell import emulate
+
+    compared: List[Any] = []
+    machine.begin()
+
+    def again() -> Tuple[Verdict, Any]:
+        machine.begin()
+        others: List[Any] = []
+        return _once(item, kernel, case, SEED, others), others[0] if others else {}
+
+    allocated = machine.allocated.add if machine.sanitize else None
+    verdict = _once(item, kernel, case, SEED, compared, allocated)
+    if verdict.outcome == "mismatch" and machine.recalled:
+        # Which line stored what is known of launches that were executed.
+        machine.execute_all()
+        machine.begin()
+        compared.clear()
+        verdict = _once(item, kernel, case, SEED, compared, allocated)
+    if verdict.outcome == "mismatch" and compared:
+        told = emulate.told(machine.writers, *compared)
+        verdict.message = f"{verdict.message}\n{told}" if told else verdict.message
+    if machine.failed is not None:
+        verdict = replace(machine.failed, resources=verdict.resources)
+    elif verdict.outcome == "pass" and machine.handed_out:
+        resources = machine.resources()
+        found = emulate.in_other_orders(machine, compared[0], again)
+        if found is not None:
+            verdict = replace(found, resources=verdict.resources)
+        verdict.resources.update(resources)
+        return verdict
+    verdict.resources.update(machine.resources())
+    return verdict
+
+
+def _once(
+    item: Item,
+    kernel: Any,
+    case: Any,
+    seed: int,
+    compared: Optional[List[Any]] = None,
+    allocated: Optional[Callable[[Any], None]] = None,
+) -> Verdict:
+    """Launch and compare once; what was compared is put into `compared`, what was allocated is told."""
+    import torch
+
+    try:
+        inputs = _inputs(kernel, case, "cuda" if item.lane == "device" else "cpu", seed)
+    except BaseException as error:
+        return of_error(error, phase="inputs")
+    reference_inputs = _cloned(inputs)
+    try:
+        with poisoned(torch, item.lane != "compile", allocated):
+            outputs = kernel.launch(**inputs, **case.options)
+        if item.lane == "device":
+            torch.cuda.synchronize()
+    except BaseException as error:
+        return _with_stage(of_error(error, phase="bind"), error)
+    if item.lane in ("compile", "emulate") and launching.asked == 0:
+        # Green without having compiled anything would be the worst of lies.
+        nothing = "the launcher returned without launching a kernel"
+        return Verdict("api-error", "launched nothing", "launched nothing", nothing, "bind")
+    if item.lane == "compile":
+        return Verdict("pass")
+    try:
+        reference = kernel.reference(**reference_inputs)
+        tolerance = _tolerance(item, kernel, case)
+    except BaseException as error:
+        return of_error(error, phase="reference")
+    if compared is not None:
+        compared += [outputs, reference]
+    try:
+        return compare(outputs, reference, tolerance)
+    except BaseException as error:
+        # What it returned is nothing that can be compared.
+        return of_error(error, phase="compare")
+
+
+def _measure(spec: Dict[str, Any], kernel: Any, case: Any, verdict: Verdict) -> Verdict:
+    """`verdict` of the device lane with the time of a launch, or that two launches differ."""
+    import torch
+
+    inputs = _inputs(kernel, case, "cuda", SEED)
+    try:
+        with poisoned(torch, True):
+            first = kernel.launch(**_cloned(inputs), **case.options)
+            second = kernel.launch(**_cloned(inputs), **case.options)
+        different = device.same_bits(first, second)
+        if different and "atomic" not in kernel.features(case):
+            return device.not_deterministic(different)
+        timing = device.measured(
+            lambda: kernel.launch(**inputs, **case.options),
+            inputs,
+            Path(spec["cache"]),
+            spec["jobs"] == 1,
+        )
+    except BaseException as error:
+        return of_error(error, phase="launch")
+    verdict.resources.update(deterministic=not different, timing=timing)
+    return verdict
+
+
+def _inputs(kernel: Any, case: Any, where: str, seed: int) -> Dict[str, Any]:
+    import torch
+
+    if kernel.inputs is None:
+        return {}
+    generator = torch.Generator(device="cpu").manual_seed(seed)
+    inputs = kernel.inputs(case, torch.device("cpu"), generator)
+    return {
+        name: value.to(where) if isinstance(value, torch.Tensor) else value
+        for name, value in inputs.items()
+    }
+
+
+def _cloned(inputs: Dict[str, Any]) -> Dict[str, Any]:
+    import torch
+
+    return {
+        name: value.clone() if isinstance(value, torch.Tensor) else value
+        for name, value in inputs.items()
+    }
+
+
+def _with_stage(verdict: Verdict, error: BaseException) -> Verdict:
+    """How far a launcher of several stages (forward, backward) came, if it says so."""
+    stage = attribute(error, "crosswarp_stage")
+    if stage is not None:
+        # Whatever a suite has put there.
+        verdict.resources["stage"] = text_of(stage)
+    return verdict
+
+
+def _tolerance(item: Item, kernel: Any, case: Any) -> float:
+    for family, tolerances in kernel.tolerance_on.items():
+        if item.target.startswith(family) and case.dtype in tolerances:
+            return tolerances[case.dtype]
+    if case.dtype not in kernel.tolerance:
+        msg = f"{kernel.name} has no tolerance for {case.dtype}: add one to KERNEL.tolerance"
+        raise ValueError(msg)
+    return kernel.tolerance[case.dtype]
+
+
+def _with_context(verdict: Verdict) -> Verdict:
+    """Add what was launched and which shims acted."""
+    launched = launching.noted()
+    # What a launch costs is told once, by the lane compile.
+    if launched and "emulated" not in verdict.resources:
+        verdict.resources["launches"] = launched
+    verdict.shims = sorted({*verdict.shims, *compat.acted()})
+    return verdict

@@ -1,0 +1,147 @@
+"""One item, run in a forked child, and a verdict on it whatever becomes of that child."""
+
+import shutil
+from dataclasses import replace
+from typing import Any, Callable, Collection, Dict, List, Set, Tuple
+
+from crosswarp.compat.isolate import Outcome, run_isolated
+from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_raised, told
+from crosswarp.matrix.cell.kinds.suite import in_child, prepared
+from crosswarp.matrix.cell.starting import specification, turns
+
+from .plan import Item
+
+
+def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], None]) -> Verdict:
+    """Run `item` and call ``emit(config, verdict, seconds)`` for each of its cells; returns the verdict on the whole.
+
+    A configuration that was being visited when the child died is named as the victim.
+    """
+    if item.broken is not None:
+        verdict = Verdict(**item.broken)
+        emit("", verdict, 0.0)
+        return verdict
+    if item.skip:
+        verdict = Verdict("unsupported", reason="target", message=item.skip)
+        emit("", verdict, 0.0)
+        return verdict
+
+    told_of: Set[str] = set()
+
+    def tell(config: str, verdict: Verdict, seconds: float) -> None:
+        told_of.add(config)
+        emit(config, verdict, seconds)
+
+    limit, again = spec["time_limit"], spec.get("time_limit_alone") or 0
+    if not again:
+        verdict, seconds, _ = _isolated(item, spec, limit, told_of, tell)
+    else:
+        with turns.beside(specification.turns(spec)):
+            verdict, seconds, late = _isolated(item, spec, limit, told_of, tell, keep_back=True)
+        if late:
+            # Others on the same cores, or a limit that is too short: no verdict before it had both to itself.
+            with turns.alone(specification.turns(spec)):
+                verdict, seconds, _ = _isolated(item, spec, again, told_of, tell)
+            verdict.resources["late"] = f"longer than {limit:g} s beside others"
+            # Nothing is tried again without a word.
+            verdict.message = verdict.message or f"{verdict.resources['late']}, not alone"
+    if item.lane == "emulate" and spec.get("modes", [])[-1:] == [item.mode]:
+        # The modes of a case stand side by side: nobody comes for them any more.
+        shutil.rmtree(
+            specification.launches_of(spec, item.target, item.kernel, item.case), ignore_errors=True
+        )
+    tell("", verdict, seconds)
+    return verdict
+
+
+def _isolated(
+    item: Item,
+    spec: Dict[str, Any],
+    limit: float,
+    told_of: Collection[str],
+    tell: Callable[[str, Verdict, float], None],
+    keep_back: bool = False,
+) -> Tuple[Verdict, float, bool]:
+    """Run it in a child, each configuration within `limit` seconds, and tell of the configurations that are new.
+
+    Returns:
+        The verdict on the whole, its seconds, and whether anything took longer than `limit`. Of that nothing was told
+        with `keep_back`; without it the verdict says that it was alone.
+    """
+    visiting: List[str] = []
+    late = False
+
+    def judged(config: str, verdict: Verdict, seconds: float) -> None:
+        nonlocal late
+        if verdict.outcome == "timeout":
+            late = True
+            if keep_back:
+                return
+            _had_the_machine(verdict, spec, limit)
+        if config not in told_of:
+            tell(config, verdict, seconds)
+
+    def on_message(message: Any) -> None:
+        config, verdict, seconds = message
+        visiting[:] = [] if verdict is not None else [config]
+        if verdict is not None:
+            judged(config, Verdict(**verdict), seconds)
+
+    heard: List[Any] = []
+    outcome = None
+    if item.lane == "compile" and not item.guarded and spec.get("time_limit_alone") != limit:
+        # Without the guard's own child for each kernel, which costs as much as a small kernel.
+        outcome = _run(item, spec, {"time_limit": limit, "in_place": True}, heard.append)
+        if outcome.kind == "timeout" and keep_back:
+            return of_death(outcome.kind, outcome.reason, outcome.output), outcome.seconds, True
+    if outcome is not None and _is_green(outcome, heard):
+        for message in heard:
+            on_message(message)
+    else:
+        # Whatever is not plainly green is told as the guard sees it, which knows the victim.
+        outcome = _run(item, spec, {"time_limit": limit}, on_message)
+    if outcome.kind == "returned":
+        verdict = Verdict(**outcome.value)
+    elif outcome.raised is not None:
+        # An exception of the harness itself, not of the kernel: those are caught in the child.
+        verdict = of_raised(outcome.raised)
+    else:
+        verdict = of_death(outcome.kind, outcome.reason, outcome.output)
+        if visiting:
+            judged(visiting[0], replace(verdict, resources={}), outcome.seconds)
+    if verdict.outcome == "timeout":
+        late = True
+        _had_the_machine(verdict, spec, limit)
+    return verdict, outcome.seconds, late
+
+
+def _run(
+    item: Item, spec: Dict[str, Any], limits: Dict[str, Any], on_message: Callable[[Any], None]
+) -> Outcome:
+    outcome = prepared.run(item, spec, in_child.prepare, in_child.run_prepared, limits, on_message)
+    if outcome is not None:
+        return outcome
+    return run_isolated(
+        lambda send: told(in_child.run(item, {**spec, **limits}, send)),
+        time_limit=limits["time_limit"],
+        memory_limit_mb=spec.get("memory_limit_mb"),
+        on_message=on_message,
+        # The limit is for one configuration, and not for the whole tuning.
+        anew=True,
+    )
+
+
+def _is_green(outcome: Outcome, heard: Collection[Any]) -> bool:
+    """Whether nothing of it needs another look: it passed, with all its configurations, or compiled nothing."""
+    if outcome.kind != "returned":
+        return False
+    verdicts = [outcome.value, *(verdict for _, verdict, _ in heard if verdict is not None)]
+    return outcome.value["outcome"] == "unsupported" or all(
+        verdict["outcome"] == "pass" and not verdict["reason"] for verdict in verdicts
+    )
+
+
+def _had_the_machine(verdict: Verdict, spec: Dict[str, Any], limit: float) -> None:
+    """Note on a timeout whether it was the second, alone and with more time."""
+    if spec.get("time_limit_alone") == limit:
+        verdict.resources["alone"] = True

@@ -1,0 +1,74 @@
+"""Find the kernels of a suite: our own, or a folder of modules that each define KERNEL."""
+
+import fnmatch
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any, Callable, List, Mapping, Optional, Sequence
+
+from crosswarp import kernels as own
+from crosswarp.compat import code_generator
+
+from . import modules
+
+# "0": no __pycache__ is to be left in the suite's folder.
+SUITE_BYTECODE_ENV = "CROSSWARP_SUITE_BYTECODE"
+
+
+def names(suite: Optional[str], patterns: Sequence[str]) -> List[str]:
+    """Names of the modules to load, from their files: nothing is imported. A helper beside them sets no KERNEL."""
+    found = own.NAMES if suite is None else modules.kernels(modules.look(suite))
+    return [
+        name for name in found if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    ]
+
+
+def of_suite(spec: Mapping[str, Any], name: str) -> Any:
+    """The kernel of a specification, as `load`."""
+    return load(spec.get("suite"), name)
+
+
+# What a child loads its kernel with. Another kind of work that runs its cases as a suite's puts its own here.
+loader: Callable[[Mapping[str, Any], str], Any] = of_suite
+
+
+def load(suite: Optional[str], name: str) -> Any:
+    """Import one kernel module and return its KERNEL. Runs a stranger's code: only inside a forked child.
+
+    Raises:
+        whatever the module raises; AttributeError if it defines no KERNEL.
+    """
+    if suite is None:
+        return own.load(name)
+    module_name = f"crosswarp_suite_{name}"
+    if os.environ.get(SUITE_BYTECODE_ENV) == "0":
+        sys.dont_write_bytecode = True
+    spec = importlib.util.spec_from_file_location(module_name, Path(suite) / f"{name}.py")
+    if spec is None or spec.loader is None:
+        msg = f"{name}.py cannot be imported"
+        raise ImportError(msg)
+    module = importlib.util.module_from_spec(spec)
+    # A suite's kernels may share helpers that stand beside them.
+    sys.path.insert(0, str(suite))
+    # Triton reads the source of a kernel through its module.
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    return module.KERNEL
+
+
+def digest(kernel: Any) -> None:
+    """Have Triton, and the shims, read the source of the module's kernels, and of what they call, as for a launch.
+
+    Raises:
+        what Triton raises of one that it cannot digest, which is then half done: let nobody launch it after that.
+    """
+    from triton.runtime.jit import JITFunction
+
+    for thing in list(vars(sys.modules[kernel.launch.__module__]).values()):
+        while not isinstance(thing, JITFunction) and hasattr(thing, "fn"):
+            thing = thing.fn
+        if isinstance(thing, JITFunction):
+            # Kept by the kernel from now on.
+            thing.cache_key  # noqa: B018
+            code_generator.look_ahead(thing)

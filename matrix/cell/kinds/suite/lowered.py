@@ -1,0 +1,193 @@
+"""What Triton's compiler made of a kernel's TTGIR, kept by its text: from LLVM on the same work is done once.
+
+Many shims keep kernels that they may concern under a key of their own, for what bare Triton has cached may be wrong.
+Most of those become what they were: no shim acts, the TTGIR is bare Triton's, and LLVM and the assembler, which take
+four fifths of the time, would do the same again. So what bare Triton made of a TTGIR is kept by all that the rest
+depends on (its text with its locations, options, target, Triton's files, the settings that it knows), and a kernel that
+the shims leave with the same TTGIR takes it over.
+
+It is never the reverse: bare Triton takes nothing that was compiled with shims. Shims act on the front end and on
+passes that make TTGIR; `hopper_ptxas` chooses another assembler, which is in the back end's hash, and a shim that acts
+on what comes behind says of which kernels (`code_generator.acts_behind_ttgir`), which are compiled again.
+"""
+
+import base64
+import contextlib
+import hashlib
+import importlib
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Mapping
+
+from crosswarp.compat import code_generator, features
+from crosswarp.matrix.cell.standins.virtual_gpu.launching import TAKEN
+
+_LAST_OF_SHIMS = "ttgir"
+# Triton's own key of the kernel, in which a shim may have put its revision.
+_NOT_COMPARED = ("hash",)
+_SETTINGS = (
+    "TRITON_",
+    "MLIR_",
+    "LLVM_",
+    "NVPTX_",
+    "AMDGCN_",
+    "DISABLE_",
+    "ENABLE_",
+    "USE_",
+    "ALLOW_",
+)
+# Where things are, which changes nothing of what they are.
+_PLACES = ("TRITON_CACHE_DIR", "TRITON_CACHE_MANAGER", "TRITON_HOME")
+
+
+def use(folder: Path, keep: bool) -> None:
+    """From now on a kernel takes what `folder` has of its TTGIR; with `keep` it also leaves there what it became.
+
+    There is no way back: only in a child.
+
+    Args:
+        keep: only for bare Triton.
+    """
+    for backend in _backends():
+        if "add_stages" in vars(backend):
+            backend.add_stages = _with_memory(backend.add_stages, folder, keep)
+
+
+def _backends() -> Iterator[Any]:
+    # Breakpoint: backends are plugins from Triton 3.0 on.
+    if features.has_backends():
+        import triton
+
+        for backend in triton.backends.backends.values():
+            yield backend.compiler
+    else:
+        from triton.compiler.backends.cuda import CUDABackend
+
+        yield CUDABackend
+
+
+def _with_memory(add_stages: Callable[..., Any], folder: Path, keep: bool) -> Callable[..., Any]:
+    def add_stages_with_memory(
+        self: Any, stages: Dict[str, Any], options: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        added = add_stages(self, stages, options, *args, **kwargs)
+        names = list(stages)
+        if _LAST_OF_SHIMS in names:
+            later = names[names.index(_LAST_OF_SHIMS) + 1 :]
+            with contextlib.suppress(Exception):
+                # What cannot be told apart is compiled.
+                identity = [
+                    type(self).__module__,
+                    _build(),
+                    str(self.hash()),
+                    _plain(vars(options)),
+                    _settings(),
+                ]
+                _Remembered(folder, keep, identity, later).wrap(stages)
+        return added
+
+    return add_stages_with_memory
+
+
+class _Remembered:
+    """The later stages of one compilation."""
+
+    def __init__(self, folder: Path, keep: bool, identity: List[Any], stages: List[str]):
+        self._folder, self._keep, self._identity, self._stages = folder, keep, identity, stages
+        self._entry = folder
+        self._before: Dict[str, str] = {}
+        self._found: Dict[str, Any] = {}
+        self._made: Dict[str, Any] = {}
+
+    def wrap(self, stages: Dict[str, Any]) -> None:
+        for name in self._stages:
+            stages[name] = self._wrapped(name, stages[name])
+
+    def _wrapped(self, name: str, compile_: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def look_first(source: Any, metadata: Dict[str, Any]) -> Any:
+            if name == self._stages[0]:
+                self._look(source, metadata)
+            if name in self._found:
+                return self._found[name]
+            made = compile_(source, metadata)
+            self._made[name] = made
+            if self._keep and name == self._stages[-1]:
+                with contextlib.suppress(Exception):
+                    self._write(metadata)
+            return made
+
+        return look_first
+
+    def _look(self, module: Any, metadata: Dict[str, Any]) -> None:
+        with contextlib.suppress(Exception):
+            self._before = {name: _plain(value) for name, value in metadata.items()}
+            known = {name: text for name, text in self._before.items() if name not in _NOT_COMPARED}
+            text = str(module)
+            if code_generator.changed_behind_ttgir(text):
+                return
+            key = json.dumps([self._identity, self._stages, known, text], sort_keys=True)
+            self._entry = self._folder / hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+            told = json.loads(zlib.decompress(self._entry.read_bytes()))
+            found = {name: _read(value) for name, value in told["stages"].items()}
+            if list(found) == self._stages:
+                metadata.update(told["metadata"], **{TAKEN: True})
+                self._found = found
+
+    def _write(self, metadata: Mapping[str, Any]) -> None:
+        new = {
+            name: value
+            for name, value in metadata.items()
+            if self._before.get(name) != _plain(value)
+        }
+        stages = {name: _written(self._made[name]) for name in self._stages}
+        self._folder.mkdir(parents=True, exist_ok=True)
+        partial = self._entry.with_suffix(f".{os.getpid()}")
+        told = json.dumps({"metadata": new, "stages": stages}).encode()
+        # Most of it is text, an eighth as long.
+        partial.write_bytes(zlib.compress(told, 1))
+        os.replace(partial, self._entry)
+
+
+def _written(made: Any) -> Dict[str, str]:
+    if isinstance(made, bytes):
+        return {"bytes": base64.b64encode(made).decode("ascii")}
+    if type(made) is str:
+        return {"text": made}
+    msg = f"a stage made {type(made).__name__}"
+    raise TypeError(msg)
+
+
+def _read(told: Mapping[str, str]) -> Any:
+    return told["text"] if "text" in told else base64.b64decode(told["bytes"])
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, default=_of_object, sort_keys=True)
+
+
+def _of_object(value: Any) -> Any:
+    return [type(value).__name__, vars(value)]
+
+
+def _build() -> str:
+    """Triton's digest of all its own files. Two builds of one version may take turns in a folder, as main's do."""
+    # Breakpoint: before Triton 3.0 the back end's hash holds it.
+    if not features.has_backends():
+        return ""
+    # Breakpoint: it is in `compiler.compiler` before Triton 3.5.
+    for name in ("triton.runtime.cache", "triton.compiler.compiler"):
+        key = getattr(importlib.import_module(name), "triton_key", None)
+        if key is not None:
+            return str(key())
+    msg = "this Triton does not tell its builds apart"
+    raise LookupError(msg)
+
+
+def _settings() -> List[str]:
+    return sorted(
+        f"{name}={value}"
+        for name, value in os.environ.items()
+        if name.startswith(_SETTINGS) and name not in _PLACES
+    )

@@ -1,0 +1,267 @@
+"""The items of one lane in this environment: asked of the suite and of the compiler once, for all workers.
+
+Both questions run strangers' code (a kernel's module, the compiler), so both are asked in forked children. The first
+worker asks and writes the plan beside the records; the others wait for it.
+"""
+
+import contextlib
+import fcntl
+import fnmatch
+import json
+import os
+import zlib
+from dataclasses import asdict, dataclass
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from crosswarp.compat.isolate import run_isolated
+from crosswarp.compat.versions import in_window
+from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.judging.verdict import Verdict, of_death
+from crosswarp.matrix.cell.kinds.suite import kernel_check, kernels
+from crosswarp.matrix.cell.standins.virtual_gpu import Target
+from crosswarp.matrix.cell.starting import preloading, probe, specification, versions
+from crosswarp.matrix.cell.stream import Stream, shortened
+
+IMPORT_SECONDS = 120
+# The reason of a module whose KERNEL is none.
+MALFORMED = "malformed KERNEL"
+MAX_NOTE = 500
+NO_PTX = "the lane emulate executes PTX, and what Triton compiles for this target is none"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One pytest item: a case on a target in a lane and a mode.
+
+    `skip` says why it cannot run (`unsupported`), `broken` is the verdict on a module that could not be imported. With
+    `anew` the shims compile it whatever bare Triton has made of it: of each kernel its first case. With `guarded` it is
+    known to have died, and is run as the guard sees it at once.
+    """
+
+    target: str
+    lane: str
+    mode: str
+    kernel: str
+    case: str
+    skip: str = ""
+    broken: Optional[Dict[str, Any]] = None
+    anew: bool = False
+    guarded: bool = False
+
+    @property
+    def id(self) -> str:
+        return "/".join((self.target, self.lane, self.mode, self.kernel, self.case))
+
+
+class Planned(NamedTuple):
+    """What each worker of a lane is told: its items, and what it may import before it forks for them."""
+
+    items: List[Item]
+    preload: List[str]
+
+
+def shared_plan(spec: Dict[str, Any], lane: str) -> Planned:
+    """The plan of `lane`, made by whichever worker comes first."""
+    path = specification.plan_of(spec, lane)
+    with open(path.with_suffix(".lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            made = _make(spec, lane)
+            partial = path.with_suffix(".partial")
+            told = {"items": [asdict(item) for item in made.items], "preload": made.preload}
+            partial.write_text(json.dumps(told), "utf-8")
+            os.replace(partial, path)
+    told = json.loads(path.read_text("utf-8"))
+    return Planned([Item(**entry) for entry in told["items"]], told["preload"])
+
+
+def _make(spec: Dict[str, Any], lane: str) -> Planned:
+    stream = Stream(spec["records"])
+    found = versions.found()
+    if spec.get("again") is not None:
+        stream.write(protocol.Session(lane, spec["planned"][lane], found))
+        return Planned([_known(item) for item in spec["again"][lane]], [])
+    on = targets(spec, lane, found["triton"], stream)
+    items: List[Item] = []
+    preload: List[str] = []
+    names = kernels.names(spec.get("suite"), spec["kernels"])
+    told_together = {} if spec.get("suite") else _together(spec, lane, names)
+    for name in names:
+        loaded, imported = told_together.get(name) or _cases(spec, lane, name)
+        preload += imported
+        if isinstance(loaded, Verdict) and lane == spec["lanes"][0]:
+            # Told at once: its cells come when their turn does.
+            told = loaded.message.strip().splitlines()[-1]
+            text = told if loaded.reason == MALFORMED else f"{name}.py: cannot be imported: {told}"
+            stream.write(protocol.Note(text[:MAX_NOTE]))
+        items += _items(spec, lane, name, loaded, on)
+    stream.write(protocol.Session(lane, len(items), found))
+    # They are planned, and the host has their cells.
+    taken = frozenset(spec.get("taken") or ())
+    if spec.get("shard"):
+        # It has those of the other shares as well.
+        for item in items:
+            if item.id in taken:
+                stream.write(protocol.Taken(item.id))
+    left = [item for item in items if item.id not in taken]
+    return Planned(left, preloading.safe(preload, spec.get("memory_limit_mb")) if left else [])
+
+
+def _known(item: str) -> Item:
+    """An item that is named by the host, which knows what became of it."""
+    target, lane, mode, kernel, case = item.split("/", 4)
+    return Item(target, lane, mode, kernel, case, guarded=True)
+
+
+def _items(
+    spec: Dict[str, Any], lane: str, name: str, loaded: Any, targets: Dict[str, str]
+) -> List[Item]:
+    """The items of one kernel. The modes of a case stand side by side: what one compiled, the next finds in Triton's
+    cache. That a module cannot be imported is told by every shard, because none knows what its share would be."""
+    items = []
+    for target, reason in targets.items():
+        if isinstance(loaded, Verdict):
+            broken = asdict(loaded)
+            items += [
+                Item(target, lane, mode, name, "import", broken=broken) for mode in spec["modes"]
+            ]
+            continue
+        cases = [
+            case
+            for case, globs in loaded
+            if any(fnmatch.fnmatchcase(case, glob) for glob in spec.get("cases") or ("*",))
+            if lane not in ("compile", "emulate")
+            or any(fnmatch.fnmatchcase(target, glob) for glob in globs)
+        ]
+        for case in _share(cases, "/".join((target, lane, name)), spec.get("shard")):
+            # That the shims let it be compiled is seen of each kernel.
+            anew = not reason and not any(item.anew for item in items)
+            items += [
+                Item(target, lane, mode, name, case, skip=reason, anew=anew)
+                for mode in spec["modes"]
+            ]
+    return items
+
+
+def _share(cases: List[str], of: str, shard: Optional[Sequence[int]]) -> List[str]:
+    """A kernel's cases dealt out in turn, so that the shards of a slow kernel weigh the same. Each kernel and target
+    begins with another shard, whatever became of the others: every machine deals alike."""
+    if not shard:
+        return cases
+    number, shards = shard
+    first = zlib.crc32(of.encode("utf-8", "replace"))
+    return [case for place, case in enumerate(cases) if (first + place) % shards == number - 1]
+
+
+def targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Dict[str, str]:
+    """Names of the targets, each with why it is unsupported, or an empty string."""
+    if lane == "interpret":
+        return {"cpu": ""}
+    if lane == "device":
+        return {probe.device_target(): ""}
+    chosen = {}
+    emulated = spec.get("emulated")
+    for name, table in spec["targets"].items():
+        target = Target.from_table(name, table)
+        if lane == "emulate" and emulated is not None and name not in emulated:
+            continue
+        if lane == "emulate" and target.backend != "cuda":
+            chosen[name] = NO_PTX
+            continue
+        problem = probe.why_not(target, spec["time_limit"])
+        known = bool(target.triton) and in_window(target.triton, triton)
+        stream.write(protocol.Target(name, not problem, problem))
+        # A target that this Triton is known to compile for runs whatever the probe says: its loss is a regression.
+        chosen[name] = "" if known else problem
+    return chosen
+
+
+def _malformed(name: str, wrong: List[str]) -> Verdict:
+    """The verdict on a module that was imported and says what cannot be run. It costs this module alone."""
+    return Verdict(
+        "api-error",
+        reason=MALFORMED,
+        fingerprint=shortened(f"{MALFORMED}: {wrong[0]}", 300),
+        message=shortened(f"{name}.py: {'; '.join(wrong)}. Correct it in the suite."),
+        phase="import",
+    )
+
+
+def _is_answer(value: Any) -> bool:
+    """Whether it is what was asked for: lists of what is wrong, of (case, its targets) and of modules."""
+    if not (isinstance(value, tuple) and [type(part) for part in value] == [list, list, list]):
+        return False
+    wrong, cases, modules = value
+    return all(type(text) is str for text in [*wrong, *modules]) and all(
+        isinstance(case, tuple)
+        and [type(part) for part in case] == [str, tuple]
+        and all(type(glob) is str for glob in case[1])
+        for case in cases
+    )
+
+
+def _answer(spec: Dict[str, Any], lane: str, name: str) -> Tuple[List[str], List[Any], List[str]]:
+    """What is wrong with a module, its cases with the globs of their targets, and what it imported."""
+    # A GPU's driver does not survive a fork, and a library's ops have a list of their own.
+    watched = spec.get("suite") and not spec.get("libraries") and lane != "device"
+    watch = preloading.Watch()
+    kernel = kernels.load(spec.get("suite"), name)
+    imported = watch.found([spec["suite"]]) if watched else []
+    library = bool(spec.get("libraries"))
+    wrong = kernel_check.problems(kernel, may_be_empty=library, name="" if library else name)
+    return (wrong, [], []) if wrong else ([], kernel_check.cases_in(kernel, lane), imported)
+
+
+def _together(
+    spec: Dict[str, Any], lane: str, names: Sequence[str]
+) -> Dict[str, Tuple[Any, List[str]]]:
+    """Of crosswarp's own modules, asked in one child, those of which nothing is wrong; the others are asked alone."""
+    found: Dict[str, Tuple[Any, List[str]]] = {}
+
+    def ask(send):
+        probe.prepare_import(lane, spec)
+        for name in names:
+            with contextlib.suppress(Exception):
+                send((name, _answer(spec, lane, name)))
+
+    def heard(message: Any) -> None:
+        name, told = message
+        if not told[0]:
+            found[name] = (told[1], told[2])
+
+    limit = min(IMPORT_SECONDS, spec["time_limit"])
+    run_isolated(
+        ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"), on_message=heard
+    )
+    return found
+
+
+def _cases(spec: Dict[str, Any], lane: str, name: str) -> Tuple[Any, List[str]]:
+    """Ids and target globs of the module's cases in this lane, or the verdict on its import; and what of its imports
+    the workers may try to do before they fork."""
+
+    def ask(send):
+        probe.prepare_import(lane, spec)
+        return _answer(spec, lane, name)
+
+    limit = min(IMPORT_SECONDS, spec["time_limit"])
+    outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"))
+    if outcome.kind == "returned":
+        if not _is_answer(outcome.value):
+            # The module has written into the pipe that the answer comes through.
+            return _malformed(name, ["its import gave another answer than its cases"]), []
+        wrong, cases, imported = outcome.value
+        return (_malformed(name, wrong), []) if wrong else (cases, imported)
+    if outcome.raised is not None:
+        from crosswarp.matrix.cell.judging import fingerprint
+
+        raised = outcome.raised
+        verdict = Verdict(
+            "api-error",
+            reason=raised.type_name,
+            fingerprint=fingerprint.of_exception(raised.type_name, raised.text),
+            message=raised.traceback[-4000:],
+            phase="import",
+        )
+        return verdict, []
+    return of_death(outcome.kind, outcome.reason, outcome.output, phase="import"), []

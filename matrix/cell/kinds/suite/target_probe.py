@@ -1,0 +1,43 @@
+"""``python -m crosswarp.matrix.cell.kinds.suite.target_probe TARGETS.json``: which targets this Triton compiles for.
+
+TARGETS.json holds the tables of targets.toml and `time_limit`, seconds for one kernel. Prints a JSON line for what this
+environment is, and then one for each target: why the addition and why the dot product cannot be compiled, an empty
+string if it can. Each kernel is compiled anew, in a forked child of its own.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import List
+
+
+def main(arguments: List[str]) -> int:
+    spec = json.loads(Path(arguments[0]).read_text("utf-8"))
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # What libraries print is no answer.
+    os.dup2(2, 1)
+    with tempfile.TemporaryDirectory() as cache:
+        # A forked child does not have the threads of its parent's OpenMP.
+        os.environ.update(OMP_NUM_THREADS="1", TRITON_CACHE_DIR=cache, CROSSWARP_CACHE_DIR=cache)
+        os.environ.pop("TRITON_INTERPRET", None)
+        import torch  # noqa: F401
+
+        from crosswarp.matrix.cell.standins.virtual_gpu import Target
+        from crosswarp.matrix.cell.starting import probe, probe_kernels, versions, warm
+
+        warm.warm()
+        print(json.dumps(versions.found()), file=out, flush=True)
+        for name, table in spec["targets"].items():
+            target = Target.from_table(name, table)
+            why = {
+                kernel: probe.why_not(target, spec["time_limit"], [kernel])
+                for kernel in probe_kernels.LAUNCHES
+            }
+            print(json.dumps({"target": name, **why}), file=out, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

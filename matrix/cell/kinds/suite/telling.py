@@ -1,0 +1,42 @@
+"""Run an item, and write what becomes of it into the stream as it comes."""
+
+from typing import Any, Dict
+
+from crosswarp.matrix.cell.judging.verdict import Verdict, of_harness
+from crosswarp.matrix.cell.protocol import Cell, End, Start
+from crosswarp.matrix.cell.stream import Stream
+
+from . import item as runner
+from . import plan
+
+
+def run_and_tell(item: plan.Item, spec: Dict[str, Any], stream: Stream) -> Verdict:
+    """Between the item's start and its end there is the cell of the whole, whatever happens. Returns its verdict."""
+    cells = 0
+
+    def emit(config: str, verdict: Verdict, seconds: float) -> None:
+        nonlocal cells
+        stream.write(
+            Cell(
+                target=item.target,
+                lane=item.lane,
+                mode=item.mode,
+                kernel=item.kernel,
+                case=item.case,
+                config=config,
+                seconds=round(seconds, 4),
+                **vars(verdict),
+            )
+        )
+        cells += 1
+
+    # Before anything else: if this process dies, the host knows its victim.
+    stream.write(Start(item.id))
+    try:
+        verdict = runner.run(item, spec, emit)
+    except Exception as error:
+        # A bug here. What is not told would be taken for not planned; if this fails too, the item stays open.
+        verdict = of_harness(error)
+        emit("", verdict, 0.0)
+    stream.write(End(item.id, cells))
+    return verdict

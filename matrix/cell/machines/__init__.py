@@ -1,0 +1,1 @@
+"""What executes compiled code on the CPU."""

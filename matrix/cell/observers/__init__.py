@@ -1,0 +1,1 @@
+"""What looks on while a machine executes."""

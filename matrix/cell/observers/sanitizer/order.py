@@ -1,0 +1,148 @@
+"""Detector: the results depend on the order in which programs run.
+
+A launch is executed again with its programs in reversed order, and shuffled by a seed, from the same memory. Integers
+have to agree bit for bit. So do floats, unless the kernel adds to them with atomics: their sums may differ by what
+rounding explains.
+
+A kernel that uses what an atomic returns may hand out tickets or slots: which program gets which is its own affair, as
+long as nobody sees it in the end. Such a launch is not compared; whoever runs the whole case in several orders compares
+what it returns, with `different`.
+"""
+
+import re
+from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+import numpy as np
+
+from crosswarp.matrix.cell.machines import ptx
+
+from .findings import Finding, Findings
+from .tensors import Tensor
+
+KIND = "order dependence"
+SEED = 20260
+ORDERS = (("reversed", "reversed"), (SEED, f"shuffled by the seed {SEED}"))
+_WORD = re.compile(r"%[\w$]+")
+# Of the largest value of a tensor: what a sum in another order may be off, by format.
+TOLERANCES = {"float64": 1e-12, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
+_BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+class Kept:
+    """The contents of all tensors of a launch, as they are now."""
+
+    def __init__(self, tensors: Sequence[Tensor]):
+        ranges = sorted({tensor.extents() for tensor in tensors})
+        self._parts: List[Tuple[int, np.ndarray]] = []
+        for low, high in ranges:
+            if high > low:
+                self._parts.append((low, _bytes(low, high - low).copy()))
+
+    def restore(self) -> None:
+        for address, content in self._parts:
+            _bytes(address, len(content))[:] = content
+
+    def of(self, tensor: Tensor) -> np.ndarray:
+        low, high = tensor.extents()
+        for address, content in self._parts:
+            if (address, len(content)) == (low, high - low):
+                return content
+        return np.zeros(0, np.uint8)
+
+
+def _bytes(address: int, nbytes: int) -> np.ndarray:
+    import ctypes
+
+    room: Any = (ctypes.c_char * nbytes).from_address(address)
+    return np.frombuffer(room, np.uint8)
+
+
+def hands_out(kernel: Any) -> bool:
+    """Whether a kernel uses what an atomic on global memory returns."""
+    words: Dict[str, int] = {}
+    for one in kernel.instructions:
+        for name in {name for operand in one.operands for name in _WORD.findall(operand)}:
+            words[name] = words.get(name, 0) + 1
+        if one.guard:
+            words[one.guard] = words.get(one.guard, 0) + 1
+    return any(
+        words.get(name, 0) > 1
+        for one in kernel.instructions
+        if one.name == "atom" and "shared" not in one.modifiers
+        for name in _WORD.findall(one.operands[0])
+    )
+
+
+def adds(kernel: Any) -> bool:
+    """Whether a kernel has atomics on global memory, whose order rounding shows."""
+    return any(
+        one.name in ("atom", "red") or one.name == "cp" and "reduce" in one.modifiers
+        for one in kernel.instructions
+    )
+
+
+def check(
+    findings: Findings, kernel: Any, tensors: Sequence[Tensor], before: Kept, again: Callable[[Any], None]
+) -> None:  # fmt: skip
+    """Run the launch in other orders and compare; memory is left as it is now.
+
+    Args:
+        before: the contents from before the launch.
+        again: runs the launch in an order.
+    """
+    after = Kept(tensors)
+    line = next((one.loc for one in kernel.instructions if one.loc is not None), None)
+    atomics = adds(kernel)
+    try:
+        for order, words in ORDERS:
+            before.restore()
+            try:
+                again(order)
+            except (ptx.Fault, ptx.Deadlock) as error:
+                what = f"with its programs {words} it does not end: {error}"
+                findings.note(Finding(KIND, kernel.name, what, error.line))
+                return
+            now = Kept(tensors)
+            for tensor in tensors:
+                first, second = after.of(tensor), now.of(tensor)
+                told = different(first, second, tensor.itemsize, tensor.dtype, atomics)
+                if told:
+                    what = f"with its programs {words}, {tensor.name} is another: {told}"
+                    findings.note(Finding(KIND, kernel.name, what, line, tensor=tensor.name))
+                    return
+    finally:
+        after.restore()
+
+
+def different(
+    first: np.ndarray, second: np.ndarray, itemsize: int, dtype: str, atomics: bool
+) -> str:
+    """How two results of one tensor differ by more than they may, in words; empty where they do not.
+
+    Args:
+        first, second: their bytes.
+        atomics: floats may be sums in another order.
+    """
+    if np.array_equal(first, second):
+        return ""
+    if len(first) % itemsize or itemsize not in _BITS:
+        return "its bytes differ"
+    bits = _BITS[itemsize]
+    unequal = first.view(bits) != second.view(bits)
+    if not atomics or dtype not in TOLERANCES:
+        return f"{int(unequal.sum())} of {len(unequal)} elements differ"
+    one, other = _values(first, dtype), _values(second, dtype)
+    with np.errstate(all="ignore"):
+        off = np.abs(one - other)
+        scale = float(np.nanmax(np.abs(one[np.isfinite(one)]), initial=0.0))
+    wrong = ~(off <= TOLERANCES[dtype] * scale) & unequal & ~(np.isnan(one) & np.isnan(other))
+    if not wrong.any():
+        return ""
+    worst = np.nanmax(off[wrong], initial=0.0)
+    return f"{int(wrong.sum())} of {len(wrong)} elements differ by more than sums may, the worst by {worst:.3g}"
+
+
+def _values(raw: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype == "bfloat16":
+        return (raw.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return raw.view(np.dtype(dtype)).astype(np.float64)

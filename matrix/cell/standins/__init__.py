@@ -1,0 +1,1 @@
+"""What stands in for a GPU: a driver below Triton, and torch.cuda on CPU tensors."""

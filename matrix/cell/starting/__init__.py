@@ -1,0 +1,1 @@
+"""What the process of every kind does first: read its specification, compare versions, import, and take its turn."""

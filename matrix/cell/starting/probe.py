@@ -1,0 +1,65 @@
+"""Ask a compiler what it can do: two small kernels for each target, in a forked child."""
+
+import os
+from typing import Any, Dict, Iterable
+
+from crosswarp.compat.isolate import run_isolated
+from crosswarp.matrix.cell.judging import fingerprint
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import Target
+
+
+def why_not(target: Target, time_limit: float, kernels: Iterable[str] = ("add", "dot")) -> str:
+    """Why this Triton cannot compile for `target`, in one line; an empty string if it can."""
+
+    def ask(send):
+        virtual_gpu.activate(target)
+        import torch
+
+        from crosswarp.matrix.cell.starting import probe_kernels
+
+        for name in kernels:
+            probe_kernels.LAUNCHES[name](torch)
+
+    outcome = run_isolated(ask, time_limit=time_limit)
+    if outcome.kind == "returned":
+        return ""
+    if outcome.raised is not None:
+        return fingerprint.of_exception(outcome.raised.type_name, outcome.raised.text)
+    return fingerprint.of_death(outcome.reason, outcome.output)
+
+
+def device_target() -> str:
+    """The name of the GPU that is present: ``sm_90``, ``gfx942``. Asked in a child: no worker may hold a context."""
+
+    def ask(send):
+        import torch
+
+        if torch.version.hip:
+            return torch.cuda.get_device_properties(0).gcnArchName.split(":")[0]
+        return "sm_{}{}".format(*torch.cuda.get_device_capability(0))
+
+    outcome = run_isolated(ask, time_limit=120)
+    return outcome.value if outcome.kind == "returned" else "gpu"
+
+
+def prepare_import(lane: str, spec: Dict[str, Any]) -> None:
+    """What a kernel's module may need before it is imported: Triton 3.2 and 3.3 ask for a driver to decorate."""
+    if lane == "device" or os.environ.get("TRITON_INTERPRET") == "1" and not spec["targets"]:
+        return
+    every = [Target.from_table(name, table) for name, table in spec["targets"].items()]
+    if every:
+        target = next((one for one in every if one.backend == "cuda"), every[0])
+        virtual_gpu.activate(target)
+        map_torch(spec, target, lane)
+
+
+def map_torch(spec: Dict[str, Any], target: Target, lane: str) -> None:
+    """Have torch.cuda speak for `target`, to what a user wrote. There is no way back: only in a child.
+
+    Our own kernels ask torch nothing, and what launches a library's ops maps for itself.
+    """
+    if (spec.get("suite") or spec.get("check")) and not spec.get("libraries"):
+        from crosswarp.matrix.cell.standins import virtual_torch
+
+        virtual_torch.install(target, zeroed=lane == "compile")

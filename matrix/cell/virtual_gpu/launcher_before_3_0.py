@@ -1,5 +1,0 @@
-"""What Triton 2.3.1 loads by its path in place of the launcher that it would build in C; it looks for `launch`."""
-
-from crosswarp.matrix.cell.virtual_gpu.launching import launch_before_3_0 as launch
-
-__all__ = ["launch"]
