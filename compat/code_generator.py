@@ -5,6 +5,7 @@ else, the shim is part of the compiler, and `key_with_revision` part of the key.
 """
 
 import contextlib
+import functools
 import hashlib
 import re
 import threading
@@ -33,6 +34,8 @@ def before_first_trace(patches: Patches, heal: Callable[[Any], None]) -> None:
 
         heal(CodeGenerator)
 
+    # torch reads its parameters (`inspect.signature`), and takes a kernel to write to every tensor where it cannot.
+    @functools.wraps(make_ir)
     def make_ir_healed(self, *args, **kwargs):
         with lock:
             if not done:
@@ -86,8 +89,17 @@ def key_with_revision(
     """
     from triton.compiler.compiler import ASTSource
 
-    own_hash, keyed = ASTSource.hash, _Keyed(concerns, parameters, changes)
+    own_hash = ASTSource.hash
 
+    def concerns_or_failed(reached: Iterable[Any]) -> bool:
+        return patches.ask(concerns, False, reached)
+
+    def changes_or_failed(ir: str) -> bool:
+        return changes is not None and patches.ask(changes, False, ir)
+
+    keyed = _Keyed(concerns_or_failed, parameters, changes and changes_or_failed)
+
+    @functools.wraps(own_hash)
     def hash_with_revision(self):
         key = own_hash(self)
         if _asked.for_tritons_own or not _is_concerned(keyed, self):
@@ -107,7 +119,7 @@ def acts_behind_ttgir(patches: Patches, changes: Callable[[str], bool]) -> None:
 
 def changed_behind_ttgir(ir: str) -> bool:
     """Whether a shim changes what is made of this TTGIR, which is then not what bare Triton makes of it."""
-    return any(changes(ir) for changes in _behind_ttgir)
+    return any(changes(ir) for changes in tuple(_behind_ttgir))
 
 
 @contextlib.contextmanager
@@ -122,14 +134,14 @@ def tritons_own_keys() -> Iterator[None]:
 
 def who_keeps_apart(src: Any) -> Optional[List[Callable[[str], bool]]]:
     """What each shim that concerns the kernel says of its TTIR; None if one of them cannot tell by that."""
-    told = [keyed.changes for keyed in _keyed if _is_concerned(keyed, src)]
+    told = [keyed.changes for keyed in tuple(_keyed) if _is_concerned(keyed, src)]
     return None if None in told else [changes for changes in told if changes is not None]
 
 
 def look_ahead(kernel: Any) -> None:
     """Read the sources that the shims will ask about when this kernel is launched, here or in a fork."""
     reached = list(reachable([kernel]))
-    for keyed in _keyed:
+    for keyed in tuple(_keyed):
         # The others say by asking that they have acted.
         if keyed.changes is not None:
             keyed.concerns(reached)

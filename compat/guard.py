@@ -115,6 +115,7 @@ def prepare(patches: Patches) -> None:
     worker.forget()
     make_ir = compiler.ASTSource.make_ir
 
+    @functools.wraps(make_ir)
     def miss_or_make_ir(self, *args, **kwargs):
         if _state.looking:
             raise _CacheMiss

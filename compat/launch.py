@@ -241,6 +241,12 @@ def _with_subclasses(kind: Any) -> Set[Any]:
     return {kind}.union(*(_with_subclasses(one) for one in kind.__subclasses__()))
 
 
+def is_tritons_own(src: Any) -> bool:
+    """Whether `src` is a kernel in Triton's own language, which the shims are for: not Gluon's, and no IR as text."""
+    kind = type(src)
+    return kind.__name__ == "ASTSource" and kind.__module__.startswith("triton.compiler")
+
+
 def with_option(src: Any, name: str, asked: int, value: int) -> Any:
     """`src` with the kernel's own parameter `name`, if it declares one that is `asked`, following the launch option."""
     names = list(getattr(src.fn, "arg_names", ()))

@@ -71,6 +71,19 @@ class Patches:
             raise
         return True
 
+    def ask(self, function: Callable[..., Any], otherwise: Any, *args: Any) -> Any:
+        """``function(*args)``, which says what to do with one kernel; `otherwise` where it raises.
+
+        A fix that raises once is undone and left out, as `attempt` does: what it did not foresee in one kernel it does
+        not foresee in the next, and the kernel goes on exactly as Triton makes it.
+        """
+        answer = [otherwise]
+
+        def asked() -> None:
+            answer[0] = function(*args)
+
+        return answer[0] if self.attempt(asked) else otherwise
+
     def undo(self, until: int = 0) -> None:
         """Put back every attribute that still holds what this shim set; another's later patch is left alone.
 

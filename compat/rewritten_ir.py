@@ -65,7 +65,7 @@ def rewrite(
     """
 
     def instead(mod: Any) -> Any:
-        text = rewritten(str(mod))
+        text = patches.ask(rewritten, None, str(mod))
         return mod if text is None else _parsed(text, mod, shim)
 
     def healed(make_ttgir: Callable) -> Callable:
@@ -107,7 +107,7 @@ def rewrite_ptx(patches: Patches, shim: str, rewritten: Callable[[str], Optional
         @functools.wraps(make_ptx)
         def make_other_ptx(*args: Any, **kwargs: Any) -> Any:
             ptx = make_ptx(*args, **kwargs)
-            other = rewritten(ptx)
+            other = patches.ask(rewritten, None, ptx)
             if other is None:
                 return ptx
             note_acted(shim)

@@ -4,6 +4,7 @@ Up to 3.2 it was one of the two ways that its error message named. With the shim
 is in the key of what is compiled, which in 3.2 it was not. A global without the annotation is refused as before.
 """
 
+import functools
 import hashlib
 from typing import Any, List, Mapping, Tuple
 
@@ -20,6 +21,7 @@ def apply(patches: Patches) -> None:
 
     own_hash = ASTSource.hash
 
+    @functools.wraps(own_hash)
     def hash_with_values(self: Any) -> str:
         # What is read is known once it is hashed.
         key = own_hash(self)

@@ -15,6 +15,7 @@ num_warps, or num_stages, that compiles. The kernel that a launch got is kept by
 for, so none of this costs a launch anything after the first.
 """
 
+import functools
 import threading
 from typing import Any, Iterator, Tuple
 
@@ -66,6 +67,7 @@ def apply(patches: Patches) -> None:
     # Symptom: LLVM ERROR: operation destroyed but still has uses, then RuntimeError: PassManager::run failed.
     # Window: Triton 3.5 and 3.6, gfx942, num_stages 4. Link: triton-lang/triton#9175.
     # Breakpoint: Triton 3.7 compiles these kernels; delete the shim with the columns of both.
+    @functools.wraps(bench)
     def bench_surviving(self, *args, config, **meta):
         _tuning.now = True
         try:

@@ -6,6 +6,7 @@ the stream of the launch, so that it is reused in the order of that stream and m
 allocator that was set is used as before.
 """
 
+import functools
 from contextvars import ContextVar
 from typing import Any, Optional
 
@@ -25,6 +26,7 @@ def apply(patches: Patches) -> None:
     null = _allocation.NullAllocator
     refuse = null.__call__
 
+    @functools.wraps(refuse)
     def allocate(self: Any, size: int, alignment: int, stream: Optional[int]) -> Any:
         if self is profiling:
             return refuse(self, size, alignment, stream)

@@ -39,7 +39,7 @@ def apply(patches: Patches) -> None:
     @functools.wraps(make_ptx)
     def make_ptx_packed_otherwise(self: Any, *args: Any, **kwargs: Any) -> Any:
         ptx = make_ptx(self, *args, **kwargs)
-        other = packed_otherwise(ptx)
+        other = patches.ask(packed_otherwise, None, ptx)
         if other is None:
             return ptx
         note_acted(SHIM.name)

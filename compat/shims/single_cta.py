@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 from .. import features, guard
 from ..acts import note_acted
 from ..errors import say_once
-from ..launch import around_compile, with_option
+from ..launch import around_compile, is_tritons_own, with_option
 from ..record import Patches, Shim
 
 # What the pass that lays a gather out marks it with, where each column lies in one warp.
@@ -55,25 +55,33 @@ def apply(patches: Patches) -> None:
 def _compile(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Any:
     options = kwargs.get("options") or {}
     asked = options.get("num_ctas")
-    if not isinstance(asked, int) or asked < 2:
+    if not isinstance(asked, int) or asked < 2 or not is_tritons_own(src):
         return compile_(src, *args, **kwargs)
     error: Optional[Exception] = None
+    several: Any = None
     if features.has_sound_clusters():
         try:
-            kernel = guard.compile_guarded(compile_, src, args, kwargs)
+            several = guard.compile_guarded(compile_, src, args, kwargs)
         except Exception as found:
             error = found
         else:
-            if not _reaches_into_others(getattr(kernel, "asm", None) or {}):
-                return kernel
+            if not _reaches_into_others(getattr(several, "asm", None) or {}):
+                return several
     one = dict(kwargs, options=dict(options, num_ctas=1))
     try:
         kernel = compile_(with_option(src, "num_ctas", asked, 1), *args, **one)
-    except Exception:
-        if error is None:
-            raise
-        # Whatever is the matter with it, it is not the cluster.
-        raise error from None
+    except Exception as found:
+        if error is not None:
+            # Whatever is the matter with it, it is not the cluster.
+            raise error from None
+        if several is None:
+            return guard.compile_guarded(compile_, src, args, kwargs)
+        # A kernel that compiled is better than none: it may be written for a cluster of this size.
+        say_once(
+            f"{getattr(src, 'name', 'a kernel')}: num_ctas={asked} may compute something else on this Triton, and with "
+            f"1 it does not compile ({_first_line(found)}), launched with {asked}"
+        )
+        return several
     note_acted(SHIM.name)
     name = getattr(src, "name", "a kernel")
     why = "computes something else" if error is None else f"does not compile ({_first_line(error)})"
