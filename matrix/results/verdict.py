@@ -58,14 +58,45 @@ def triton_of(record: Record) -> str | None:
     return record.versions.get("triton") or versions.of_column(record.column)
 
 
-def classify(record: Record, issues: Sequence[Issue], column_version: str | None) -> Issue | None:
-    """The issue that explains a red record, or None."""
+class ByKernel:
+    """Issues by the kernels that they speak of: a run asks for each of its cells, and one issue in a hundred counts."""
+
+    def __init__(self, issues: Sequence[Issue]) -> None:
+        self._issues = issues
+        self._explaining: dict[str, list[Issue]] = {}
+        self._proving: dict[str, list[Issue]] = {}
+
+    def explaining(self, kernel: str) -> Sequence[Issue]:
+        """The issues that may explain a failure of the kernel, in their order."""
+        if kernel not in self._explaining:
+            self._explaining[kernel] = [
+                issue for issue in self._issues if _any(kernel, issue.kernels)
+            ]
+        return self._explaining[kernel]
+
+    def proving(self, kernel: str) -> Sequence[Issue]:
+        """The issues that have a case on the kernel, in their order."""
+        if kernel not in self._proving:
+            self._proving[kernel] = [
+                issue
+                for issue in self._issues
+                if any(fnmatchcase(kernel, case.kernel) for case in issue.case)
+            ]
+        return self._proving[kernel]
+
+
+def classify(
+    record: Record, issues: Sequence[Issue] | ByKernel, column_version: str | None
+) -> Issue | None:
+    """The issue that explains a red record, or None. Whoever asks for many records gives the issues by kernel."""
     if not record.red:
         return None
+    if isinstance(issues, ByKernel):
+        issues = issues.explaining(record.kernel)
     found = [
         issue
         for issue in issues
-        if _in_window(issue, record, column_version) and describes(issue, record)
+        if describes(issue, record) and _in_window(issue, record, column_version)
     ]
     # Wrong numbers look alike: of several records the one that this very case proves.
     proved = (issue for issue in found if any(_covers(case, record) for case in issue.case))
@@ -105,6 +136,7 @@ def within(issue: Issue, record: Record, axis: str) -> bool:
 
 def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
     records = list(records)
+    by_kernel = ByKernel(issues)
     verdict = Verdict()
     shimmed: dict[tuple[str, str], list[Record]] = defaultdict(list)
     green_bare: set[tuple[str, str, str]] = set()
@@ -118,7 +150,7 @@ def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
     for record in records:
         version = triton_of(record)
         if record.red:
-            issue = classify(record, issues, version)
+            issue = classify(record, by_kernel, version)
             twin = (record.column, _bare_item(record), record.config)
             # What only the shims make red is no fault of Triton's, whatever it looks like.
             broken = record.mode == "shimmed" and twin in green_bare
@@ -133,7 +165,7 @@ def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
             else:
                 verdict.known.append((record, issue))
         elif record.mode == "bare" and record.ran:
-            for issue in issues:
+            for issue in by_kernel.proving(record.kernel):
                 if issue.status == "reproduced" and _must_be_red(issue, record, version):
                     verdict.unexpectedly_green.append(Green(issue, record))
     return verdict
@@ -182,4 +214,4 @@ def _in_window(issue: Issue, record: Record, version: str | None) -> bool:
 
 
 def _any(text: str, globs: Iterable[str]) -> bool:
-    return any(fnmatchcase(text, glob) for glob in globs)
+    return any(glob == "*" or fnmatchcase(text, glob) for glob in globs)

@@ -9,12 +9,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.results.verdict import Verdict, describes, proves, triton_of, within
+from crosswarp.matrix.results.verdict import (
+    ByKernel,
+    Verdict,
+    describes,
+    proves,
+    triton_of,
+    within,
+)
 from crosswarp.matrix.versions import Version, minor
 
 Edge = Literal["lower edge", "upper edge", "hole", "middle"]
@@ -90,13 +98,16 @@ def edge(window: str, version: Version) -> Edge:
 def wrong(records: Sequence[Record], verdict: Verdict, issues: Sequence[Issue]) -> list[Wrong]:
     """What the cells that nobody expected say about the windows of issues, in the order of the issues."""
     red: dict[str, list[tuple[tuple[str, ...], Record]]] = defaultdict(list)
+    by_kernel = ByKernel(issues)
     for record in verdict.unexpected_red:
-        nearest = min(
-            ((len(axes), number, axes) for number, issue in enumerate(issues) if (axes := _left_out(issue, record))),
-            default=None,
-        )  # fmt: skip
-        if nearest:
-            red[issues[nearest[1]].id].append((nearest[2], record))
+        left_out = [
+            (axes, issue.id)
+            for issue in by_kernel.explaining(record.kernel)
+            if (axes := _left_out(issue, record))
+        ]
+        if left_out:
+            axes, nearest = min(left_out, key=lambda one: len(one[0]))
+            red[nearest].append((axes, record))
     green: dict[str, list[Record]] = defaultdict(list)
     for one in verdict.unexpectedly_green:
         green[one.issue.id].append(one.record)
@@ -105,11 +116,22 @@ def wrong(records: Sequence[Record], verdict: Verdict, issues: Sequence[Issue]) 
         if record.mode == "bare":
             known[issue.id].append(record)
     found: list[Wrong] = []
-    for issue in issues:
-        if issue.id not in red and issue.id not in green:
-            continue
+    concerned = [issue for issue in issues if issue.id in red or issue.id in green]
+    run = _releases(records) if concerned else set()
+    passed: dict[str, list[Record]] = defaultdict(list)
+    for record in records if concerned else ():
+        if record.outcome == "pass" and record.mode == "bare":
+            passed[record.kernel].append(record)
+    for issue in concerned:
         also = [record for axes, record in red[issue.id] if axes == ("triton",)]
-        would_be = _would_be(issue, records, [*known[issue.id], *also])
+        mine = [
+            record
+            for kernel, records in passed.items()
+            if any(fnmatchcase(kernel, case.kernel) for case in issue.case)
+            for record in records
+            if proves(issue, record)
+        ]
+        would_be = _would_be(issue, mine, [*known[issue.id], *also], run)
         found += _too_narrow(issue, red[issue.id], would_be)
         found += _too_wide(issue, green[issue.id], known[issue.id], would_be)
     return found
@@ -196,19 +218,21 @@ def _side(release: Version | None, reds: set[Version]) -> str:
     )
 
 
-def _would_be(issue: Issue, records: Sequence[Record], red: Sequence[Record]) -> str:
-    """The window that the cells have; empty where none was red, or where it is the one that the issue has."""
-    reds = {release for record in red if (release := versions.base(triton_of(record) or ""))}
-    greens = {
-        release
-        for record in records
-        if record.outcome == "pass" and proves(issue, record)
-        if (release := versions.base(triton_of(record) or ""))
-    }
+def _would_be(
+    issue: Issue, green: Sequence[Record], red: Sequence[Record], run: set[Version]
+) -> str:
+    """The window that the cells have; empty where none was red, or where it is the one that the issue has.
+
+    `green` are the passes of its case, and `run` the releases that ran at all.
+    """
     below = versions.within("0", issue.triton)
-    run = (versions.base(triton_of(record) or "") for record in records)
-    made = measured(reds, greens, open_below=below, releases={one for one in run if one})
+    made = measured(_releases(red), _releases(green), open_below=below, releases=run)
     return "" if versions.same_window(made, issue.triton) else made
+
+
+def _releases(records: Sequence[Record]) -> set[Version]:
+    measured = {triton_of(record) for record in records}
+    return {release for text in measured if (release := versions.base(text or ""))}
 
 
 def _with(text: str, would_be: str = "") -> str:

@@ -9,7 +9,7 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.results.verdict import classify
+from crosswarp.matrix.results.verdict import ByKernel, classify
 
 
 class Progress(Protocol):
@@ -43,7 +43,7 @@ class Recording:
     def __init__(self, store: Store, progress: Progress, issues: Sequence[Issue]) -> None:
         self.store = store
         self.progress = progress
-        self._issues = issues
+        self._issues = ByKernel(issues)
         self.run = 0
         self.measured: dict[str, str | None] = {}
         self.environment_failed = False

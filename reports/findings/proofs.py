@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results import verdict as judged
 from crosswarp.matrix.results import windows
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.verdict import describes, judge, proves, triton_of, within
@@ -44,7 +46,13 @@ class Proof:
 
 def proofs(records: Sequence[Record], issues: Sequence[Issue]) -> list[Proof]:
     """One for each issue, in their order."""
-    verdict = judge(records, issues)
+    return of_verdict(records, judge(records, issues), issues)
+
+
+def of_verdict(
+    records: Sequence[Record], verdict: judged.Verdict, issues: Sequence[Issue]
+) -> list[Proof]:
+    """`proofs`, where the records have been judged already."""
     wrong: dict[str, list[str]] = defaultdict(list)
     for one in windows.wrong(records, verdict, issues):
         wrong[one.issue.id].append(one.text)
@@ -68,6 +76,8 @@ def _proof(
         return Proof(issue, "contradicted" if wrong else "no case", wrong=tuple(wrong))
     mine: dict[str, list[Record]] = {column: [] for column in columns}
     for kernel in by_kernel:
+        if not any(fnmatchcase(kernel, case.kernel) for case in issue.case):
+            continue
         for record in by_kernel[kernel]:
             if record.ran and proves(issue, record):
                 mine[record.column].append(record)
