@@ -7,6 +7,7 @@ import pytest
 from crosswarp.matrix import versions
 from crosswarp.matrix.errors import ConfigError
 from crosswarp.matrix.facts import issues
+from crosswarp.matrix.results import verdict
 from crosswarp.matrix.results.verdict import classify, judge, proves
 
 WARPS = "BLOCK=64,num_warps={}"
@@ -363,3 +364,29 @@ def test_a_proving_case_may_be_of_one_lane(make_record):
     on_gpu = make_record(lane="device", **told)
     assert not proves(issue, on_gpu)
     assert classify(on_gpu, [issue], "3.2.0") is issue
+
+
+def test_a_cell_is_compared_with_the_issues_of_its_kernel_alone(
+    make_record, make_issue, monkeypatch
+):
+    """Hundreds of issues and tens of thousands of cells: every pair of them is too many."""
+    compared = []
+    monkeypatch.setattr(
+        verdict, "proves", lambda issue, record: compared.append(record.kernel) or False
+    )
+    monkeypatch.setattr(
+        verdict, "describes", lambda issue, record: compared.append(record.kernel) or False
+    )
+    known = [
+        make_issue(id=f"issue-{number}", kernels=(f"k{number}",), case=({"kernel": f"k{number}"},))
+        for number in range(50)
+    ]
+    records = [
+        make_record(kernel=f"k{number}", column=column, outcome=outcome, fingerprint="X")
+        for number in range(50)
+        for column in ("triton-3.1.0", "triton-3.2.0")
+        for outcome in ("pass", "crash")
+    ]
+    judge(records, known)
+    # Each pass once, and each way to fail once.
+    assert len(compared) == 50 * 2 + 50

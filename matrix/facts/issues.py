@@ -152,13 +152,18 @@ class IssueFile(BaseModel):
     @model_validator(mode="after")
     def _one_record_for_a_cell(self) -> IssueFile:
         """A cell is red in one way, so only one record can say in which."""
-        proved = [issue for issue in self.issue if issue.status in SEEN]
-        for number, one in enumerate(proved):
-            for other in proved[number + 1 :]:
-                if told := _both_claim(one, other):
-                    raise ValueError(
-                        f"{one.id} and {other.id} both say how {told} is red: narrow a window or a case"
-                    )
+        by_kernel: dict[str, list[Issue]] = {}
+        for issue in self.issue:
+            if issue.status in SEEN:
+                for kernel in {case.kernel for case in issue.case}:
+                    by_kernel.setdefault(kernel, []).append(issue)
+        for proved in by_kernel.values():
+            for number, one in enumerate(proved):
+                for other in proved[number + 1 :]:
+                    if cell := _both_claim(one, other):
+                        raise ValueError(
+                            f"{one.id} and {other.id} both say how {cell} is red: narrow a window or a case"
+                        )
         return self
 
 

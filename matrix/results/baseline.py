@@ -15,7 +15,7 @@ to shared memory) and times.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -157,24 +157,29 @@ def _records(file: BaselineFile) -> Iterator[Record]:
         for case, lanes in cases.items():
             for lane, entries in lanes.items():
                 for columns, targets, found in entries:
+                    # Read once: most of the file's cells stand for some ten records each.
+                    cells = [(mode, config, _fields(cell)) for mode, config, cell in _each(found)]
                     for column in columns:
+                        versions = file.columns.get(column, {})
                         for target in targets:
-                            for mode, config, cell in _each(found):
+                            for mode, config, values in cells:
                                 yield Record(
                                     column=column, target=target, lane=lane, mode=mode, kernel=kernel, case=case,
-                                    config=config, versions=file.columns.get(column, {}), **_fields(cell),
+                                    config=config, versions=versions, **values,
                                 )  # fmt: skip
 
 
-def _each(found: Found) -> Iterator[tuple[str, str, Cell]]:
+def _each(found: Found) -> Iterator[tuple[str, str, Outcome | Cell]]:
     for modes, cells in found.items():
         for mode in MODES if modes == "both" else (modes,):
             for config, cell in cells.items():
-                yield mode, config, Cell(outcome=cell) if isinstance(cell, str) else cell
+                yield mode, config, cell
 
 
-def _fields(cell: Cell) -> dict[str, Any]:
+def _fields(cell: Outcome | Cell) -> dict[str, Any]:
     """What a record holds of a cell."""
+    if isinstance(cell, str):
+        return {"outcome": cell}
     resources: dict[str, Any] = {}
     if cell.launches:
         resources["launches"] = [
@@ -263,11 +268,12 @@ def _entries(places: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[str]:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Of two equal names json would keep the last without a word, as after a merge."""
-    names = [name for name, _ in pairs]
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise ValueError(f'"{twice[0]}" stands twice in one place')
-    return dict(pairs)
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
+        raise ValueError(f'"{twice}" stands twice in one place')
+    return found
 
 
 def _joined(lines: Iterable[str]) -> list[str]:

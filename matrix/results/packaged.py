@@ -9,12 +9,13 @@ from __future__ import annotations
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from crosswarp import compat
-from crosswarp.matrix.errors import StoreError
+from crosswarp.matrix.errors import StoreError, UsageError
 from crosswarp.matrix.results import baseline
 from crosswarp.matrix.results.record import Record, by_column
-from crosswarp.matrix.results.store import DEFAULT, Environment, Store
+from crosswarp.matrix.results.store import DEFAULT, Environment, Note, Run, Store
 
 NAME = f"the baseline of crosswarp {compat.__version__}"
 
@@ -56,11 +57,58 @@ def line() -> str:
     )
 
 
-class _Kept(Store):
-    """In memory, and made once: a command may open its store several times."""
+class _Baseline(Store):
+    """The records of the baseline as a store with one run. They lie in memory as they are: nothing is written."""
+
+    def __init__(self, records: list[Record]) -> None:
+        self.path = Path(NAME)
+        self._records = records
+        self._columns = by_column(records, [])
+        plan = {
+            "columns": list(self._columns), "targets": _targets(records), "baseline": NAME,
+        }  # fmt: skip
+        # A baseline has no dates; a report says this where another run's would stand.
+        self._run = Run(1, NAME, NAME, "finished", 0, ("run",), plan, len(records))
 
     def close(self) -> None:
-        pass
+        """Nothing is open, and a command may ask for its store several times."""
+
+    def runs(self) -> list[Run]:
+        return [self._run]
+
+    def run(self, run: int | None = None) -> Run:
+        if run not in (None, self._run.id):
+            raise UsageError(f"{NAME} has no run {run}: it is one run. Leave out --run.")
+        return self._run
+
+    def records(self, run: int, column: str | None = None) -> list[Record]:
+        return list(self._records if column is None else self._columns.get(column, ()))
+
+    def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
+        return {(one.column, one.lane): dict(one.versions) for one in reversed(self._records)}
+
+    def planned(self, run: int) -> dict[tuple[str, str], int]:
+        cases: dict[tuple[str, str], set[str]] = {}
+        for one in self._records:
+            items = cases.setdefault((one.column, one.lane), set())
+            if one.case != "*":
+                items.add(one.item)
+        return {lane: len(items) for lane, items in cases.items()}
+
+    def environments(self, run: int) -> list[Environment]:
+        return [
+            Environment(column, column, "ready", "", mine[0].versions, (), 0.0)
+            for column, mine in self._columns.items()
+        ]
+
+    def targets(self, run: int) -> dict[tuple[str, str], tuple[bool, str]]:
+        return {}
+
+    def taken(self, run: int) -> dict[tuple[str, str], int]:
+        return {}
+
+    def notes(self, run: int) -> list[Note]:
+        return []
 
 
 @lru_cache(maxsize=1)
@@ -75,23 +123,7 @@ def as_store() -> Store:
         raise StoreError(
             "The baseline cannot be found: this crosswarp is not installed. Install it: pip install -e ."
         )
-    records = baseline.read(found)
-    columns = by_column(records, [])
-    made = _Kept(Path(":memory:"))
-    made.path = Path(NAME)
-    with made.together():
-        plan = {"columns": list(columns), "targets": _targets(records), "baseline": NAME}
-        # A baseline has no dates; a report says this where another run's would stand.
-        run = made.begin(["run"], plan, started=NAME)
-        for column, mine in columns.items():
-            versions = mine[0].versions
-            made.environment(run, Environment(column, column, "ready", "", versions, (), 0.0))
-            for lane in dict.fromkeys(record.lane for record in mine):
-                cases = {one.item for one in mine if one.lane == lane and one.case != "*"}
-                made.session(run, column, lane, versions, len(cases))
-        made.cells(run, records)
-        made.finish(run, "finished", 0, NAME)
-    return made
+    return _Baseline(baseline.read(found))
 
 
 def _targets(records: list[Record]) -> list[str]:

@@ -64,6 +64,7 @@ class ByKernel:
     def __init__(self, issues: Sequence[Issue]) -> None:
         self._issues = issues
         self._explaining: dict[str, list[Issue]] = {}
+        self._describing: dict[tuple[str, ...], list[Issue]] = {}
         self._proving: dict[str, list[Issue]] = {}
 
     def explaining(self, kernel: str) -> Sequence[Issue]:
@@ -73,6 +74,16 @@ class ByKernel:
                 issue for issue in self._issues if _any(kernel, issue.kernels)
             ]
         return self._explaining[kernel]
+
+    def describing(self, record: Record) -> Sequence[Issue]:
+        """The issues in whose way a record is red, wherever it ran, in their order."""
+        # One failure stands in a run for each column, target and mode, in the same words.
+        key = (record.kernel, record.config, record.outcome, record.fingerprint)
+        if key not in self._describing:
+            self._describing[key] = [
+                issue for issue in self.explaining(record.kernel) if describes(issue, record)
+            ]
+        return self._describing[key]
 
     def proving(self, kernel: str) -> Sequence[Issue]:
         """The issues that have a case on the kernel, in their order."""
@@ -91,12 +102,10 @@ def classify(
     """The issue that explains a red record, or None. Whoever asks for many records gives the issues by kernel."""
     if not record.red:
         return None
-    if isinstance(issues, ByKernel):
-        issues = issues.explaining(record.kernel)
+    if not isinstance(issues, ByKernel):
+        issues = ByKernel(issues)
     found = [
-        issue
-        for issue in issues
-        if describes(issue, record) and _in_window(issue, record, column_version)
+        issue for issue in issues.describing(record) if _in_window(issue, record, column_version)
     ]
     # Wrong numbers look alike: of several records the one that this very case proves.
     proved = (issue for issue in found if any(_covers(case, record) for case in issue.case))

@@ -18,7 +18,6 @@ from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.verdict import (
     ByKernel,
     Verdict,
-    describes,
     proves,
     triton_of,
     within,
@@ -102,7 +101,7 @@ def wrong(records: Sequence[Record], verdict: Verdict, issues: Sequence[Issue]) 
     for record in verdict.unexpected_red:
         left_out = [
             (axes, issue.id)
-            for issue in by_kernel.explaining(record.kernel)
+            for issue in by_kernel.describing(record)
             if (axes := _left_out(issue, record))
         ]
         if left_out:
@@ -138,9 +137,9 @@ def wrong(records: Sequence[Record], verdict: Verdict, issues: Sequence[Issue]) 
 
 
 def _left_out(issue: Issue, record: Record) -> tuple[str, ...]:
-    """The parts of the window that leave out a record which is red as the issue describes; none where it is not."""
+    """The parts of the window that leave out a record which is red as the issue describes."""
     # Without a text to go by, any failure of the kernel would look like it.
-    if not issue.fingerprint or not describes(issue, record):
+    if not issue.fingerprint:
         return ()
     return tuple(axis for axis in AXES if not within(issue, record, axis))
 

@@ -15,7 +15,7 @@ from crosswarp.reports.commands.options import (
     known_issues,
     opened_store,
 )
-from crosswarp.reports.findings.proofs import columns_of, proofs
+from crosswarp.reports.findings.proofs import columns_of, of_verdict, proofs
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.reproducing.drafts import drafts
 from crosswarp.reports.text import colour, escape, proofs_text
@@ -56,15 +56,16 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         if options.new or options.run:
             raise UsageError("--baseline is looked at as a whole. Leave out --new and --run.")
         name, records = options.baseline.name, baseline.read(options.baseline)
+        found = proofs(records, known)
     else:
         with opened_store(options) as store:
             shown = view(store, known, options.run)
         name, records = shown.run.name, list(shown.records)
+        found = of_verdict(records, shown.verdict, known)
         if options.new:
             made = escape.terminal("\n".join(drafts(shown, known)))
             print(made or "# Nothing is red that no known issue explains.\n", end="")
             return 0
-    found = proofs(records, known)
     said = FORMATS[options.format](found, list(columns_of(records)), name)
     colour.show_as(options.format, said)
     return 1 if any(one.verdict == "contradicted" for one in found) else 0
