@@ -81,7 +81,7 @@ def test_all_green(checked):
     assert code == 0
     assert "x *fp32:16, y *fp32:16, n i32:16, BLOCK=64, num_warps=4" in " ".join(out.split())
     assert "2 kernels, 2 to be compiled for sm_90, gfx942" in out
-    assert "ASSUMED: x, y of fp32" in out and "--dtype" in out
+    assert "ASSUMED: x *fp32, y *fp32 (" in out and "--signature 'copy:x=*fp32,y=*fp32'" in out
     lines = [line.split(",")[0] for line in out.splitlines() if line.startswith("ok ")]
     assert lines == [
         "ok here-triton-3.2.0 sm_90 copy: pass", "ok here-triton-3.2.0 sm_90 other: pass",
@@ -125,7 +125,7 @@ checked = "2026-11-22"
     assert (
         "shim: compiler_crash" in said and "green with the shims (autotune_failing_config)" in said
     )
-    assert "x was assumed to be of fp32" in said
+    assert "ASSUMED: x *fp32:16, y *fp32:16" in said
     assert "copy    †✓" in out and "1 red, 1 of them green with the shims" in said
 
 
@@ -138,11 +138,13 @@ def test_a_process_that_dies_is_one_red_line(checked):
 
 
 def test_what_is_not_checked_is_named_and_is_no_success(checked, tmp_path):
-    text = textwrap.dedent(FILE).replace("BLOCK=64, ", "BLOCK=unknown(), ")
+    text = textwrap.dedent(FILE).replace("(0, BLOCK)))", "(0, BLOCK())))")
     (tmp_path / "kernels.py").write_text(text, "utf-8")
+    # Nothing stands for a function that the file does not have.
+    (tmp_path / "kernels.py").write_text(text.replace("BLOCK=64, ", "BLOCK=f(), "), "utf-8")
     code, out, _ = checked("--targets", "sm_90")
     assert code == 1
-    assert "copy: NOT CHECKED:" in out and "--constexpr 'copy:BLOCK=?'" in " ".join(out.split())
+    assert "copy: NOT CHECKED:" in out and "    --constexpr 'copy:BLOCK=?'\n" in out
     assert "Not checked: copy" in out
     assert checked("--targets", "sm_90", "--kernels", "other")[0] == 0
     assert checked("--targets", "sm_90", "--kernels", "copy")[0] == 2

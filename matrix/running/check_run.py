@@ -32,6 +32,7 @@ class Accepted:
 
 def told(source: Source, inferred: Iterable[Inferred], configurations: int = 0) -> dict[str, Any]:
     """What the cell side is told of a file (`crosswarp.matrix.cell.kinds.check`)."""
+    by_name = {one.name: one for one in source.kernels}
     return {
         "file": str(source.path),
         "module": source.module,
@@ -40,7 +41,14 @@ def told(source: Source, inferred: Iterable[Inferred], configurations: int = 0) 
         "kernels": {
             one.kernel: {
                 "parameters": list(one.parameters),
-                "cases": {signature.id: signature.told() for signature in one.signatures},
+                "line": by_name[one.kernel].line,
+                "first": by_name[one.kernel].first,
+                "function": by_name[one.kernel].node.name,
+                "within": by_name[one.kernel].within,
+                "cases": {
+                    signature.id: {"attempts": [other.told() for other in signature.attempts]}
+                    for signature in one.signatures
+                },
             }
             for one in inferred
             if one.signatures

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from crosswarp.matrix.signatures.assumed import Assuming, Assumption, assumptions
 from crosswarp.matrix.signatures.evaluation import Evaluation
 from crosswarp.matrix.signatures.given import Given, number_argument
 from crosswarp.matrix.signatures.kinds import DTYPES, ELEMENTS, UNKNOWN, Kind, number
-from crosswarp.matrix.signatures.launches import Launch, callers, find, pointers
+from crosswarp.matrix.signatures.launches import Launch, callers, find
 from crosswarp.matrix.signatures.signature import (
     CONSTEXPR,
     NONE,
@@ -22,6 +23,9 @@ from crosswarp.matrix.signatures.signature import (
 from crosswarp.matrix.signatures.source import Kernel, Parameter, Scope, Source
 
 _NUMBERS = {"int": "i32", "float": "fp32", "bool": "i1"}
+# Of a launch, programs that differ in what is assumed.
+_MOST_ATTEMPTS = 12
+_FIRST = Assumption()
 
 
 def infer(
@@ -60,7 +64,7 @@ class _Inference:
         self._kernel = kernel
         self._evaluation = evaluation
         self._dtype = dtype
-        self._pointers = pointers(source, kernel)
+        self._assuming = Assuming(source, kernel, dtype)
         self._given: dict[str, Argument] = {}
         self._wrong = ""
         for one in signatures:
@@ -79,21 +83,18 @@ class _Inference:
             tuple(one.name for one in kernel.parameters),
             tunes=kernel.tunes,
         )
-        if kernel.within:
-            return replace(
-                plain,
-                why=f"it is made in the function {kernel.within}(), where no module has it. Move it out of there.",
-            )
         if self._wrong:
             return replace(plain, why=self._wrong)
         if not launches and called and not self._given:
             return replace(plain, part_of=tuple(called))
+        if not launches and kernel.returns and not self._given:
+            return replace(plain, device=True)
         if self._given and not any(self._lacking(launch) == [] for launch in launches):
             launches = ()
         found: list[Signature] = []
         lacking: list[str] = []
         for launch in launches or (None,):
-            signature, lacks = self._signature(launch)
+            signature, lacks = self._attempts(launch)
             if lacks:
                 lacking.append(self._sentence(launch, signature, lacks))
                 continue
@@ -131,17 +132,38 @@ class _Inference:
     def _lacking(self, launch: Launch) -> list[str]:
         return self._signature(launch)[1]
 
-    def _signature(self, launch: Launch | None) -> tuple[Signature, list[str]]:
+    def _attempts(self, launch: Launch | None) -> tuple[Signature, list[str]]:
+        """The signature of a launch with the likeliest assumption, and the others behind it where it has any."""
+        first, lacks = self._signature(launch)
+        if lacks or not (first.assumed or first.spare):
+            return first, lacks
+        found = [first]
+        for one in assumptions(self._dtype):
+            other, _ = self._signature(launch, one)
+            if all(known.program != other.program for known in found):
+                found.append(other)
+        return replace(first, others=tuple(found[1:_MOST_ATTEMPTS])), lacks
+
+    def _signature(
+        self, launch: Launch | None, other: Assumption = _FIRST
+    ) -> tuple[Signature, list[str]]:
         """The signature of a launch, or of the kernel by itself; and the parameters of which too little is known."""
         kernel = self._kernel
         arguments: list[Argument] = []
         left: list[str] = []
         lacks: list[str] = []
+        spare: list[Argument] = []
         for parameter in kernel.parameters:
-            argument = self._argument(parameter, launch)
+            argument = self._argument(parameter, launch, other)
+            is_left = argument is None and self._is_left(parameter, launch)
+            if argument is None and (not is_left or parameter.name not in kernel.tuned):
+                argument = self._assuming.argument(parameter, other)
+                if argument is not None and is_left:
+                    spare.append(argument)
+                    argument = None
             if argument is not None:
                 arguments.append(argument)
-            elif self._is_left(parameter, launch):
+            elif is_left:
                 left.append(parameter.name)
             else:
                 lacks.append(parameter.name)
@@ -161,11 +183,13 @@ class _Inference:
             positional = plain.index(True) if True in plain else len(plain)
         signature = Signature(
             identifier, tuple(arguments), min(positional, leading), tuple(left), options, origins,
-            (launch.line,) if launch else (), tuple(notes),
+            (launch.line,) if launch else (), tuple(notes), tuple(spare),
         )  # fmt: skip
         return signature, lacks
 
-    def _argument(self, parameter: Parameter, launch: Launch | None) -> Argument | None:
+    def _argument(
+        self, parameter: Parameter, launch: Launch | None, other: Assumption
+    ) -> Argument | None:
         name = parameter.name
         if name in self._constants and (parameter.constexpr or name not in self._given):
             return Argument(name, CONSTEXPR, value=self._constants[name], origin="--constexpr")
@@ -181,14 +205,14 @@ class _Inference:
             return declared
         if node is None and launch is not None and name in self._kernel.tuned:
             return None
-        return self._typed(parameter, node, kind, where, launch)
+        return self._typed(parameter, node, kind, where, other)
 
     def _constexpr(
         self, parameter: Parameter, node: ast.expr | None, kind: Kind, where: str
     ) -> Argument | None:
         if node is not None:
             given = _encoded(kind)
-            if given is None:
+            if given is None or given == {"value": None} and not isinstance(node, ast.Constant):
                 return None
             return Argument(
                 parameter.name, CONSTEXPR, value=given, origin=where, others=kind.others
@@ -207,20 +231,25 @@ class _Inference:
         node: ast.expr | None,
         kind: Kind,
         where: str,
-        launch: Launch | None,
+        other: Assumption,
     ) -> Argument | None:
         name = parameter.name
-        if kind.what == "tensor" or (kind.what == "unknown" and name in self._pointers):
+        pointer = self._assuming.is_pointer(name)
+        if kind.what == "tensor" or (kind.what == "unknown" and pointer):
             if kind.dtype:
                 at = f"its dtype at line {kind.line}" if kind.line else where
                 return Argument(name, f"*{kind.dtype}", "16", origin=at, others=kind.others)
+            element, why = self._assuming.element(name, other)
             how = (
                 f"{where}: a tensor"
                 if kind.what == "tensor"
                 else "the kernel loads or stores through it"
             )
-            return Argument(name, f"*{self._dtype}", "16", origin=how, assumed=True)
+            return Argument(name, f"*{element}", "16", origin=why or how, assumed=True)
         if kind.what == "value" and kind.value is None:
+            if pointer and not isinstance(node, ast.Constant):
+                # A default of the launcher's, in place of which a tensor may be passed.
+                return None
             return Argument(name, NONE, origin=where)
         if kind.what == "value" and number(kind):
             return replace(number_argument(name, kind.value, where), others=kind.others)
@@ -302,9 +331,13 @@ class _Inference:
         constants = [one.name for one in kernel.parameters if one.constexpr and one.name in lacks]
         numbers = [one for one in kernel.parameters if not one.constexpr]
         if launch is None:
-            said = f"the file launches it nowhere, and does not tell {', '.join(lacks)}"
+            said = (
+                f"the file launches it nowhere, and nothing can be assumed for {', '.join(lacks)}"
+            )
         else:
-            said = f"its launch at line {launch.line} does not tell {', '.join(lacks)}"
+            said = (
+                f"nothing can be assumed for {', '.join(lacks)} of its launch at line {launch.line}"
+            )
         if launch and launch.starred:
             said += " (it passes *args or **kwargs)"
         hints = []
@@ -315,7 +348,7 @@ class _Inference:
             hints.append(
                 f"--constexpr '{kernel.name}:{','.join(f'{name}=?' for name in constants)}'"
             )
-        return f"{said}. Tell it, in place of each ?: {' '.join(hints)}"
+        return f"{said}. Give it, in place of each ? : {' '.join(hints)}"
 
 
 def _written(argument: Argument) -> str:

@@ -13,7 +13,6 @@ _METHODS = ("run", "warmup")
 _OF_METHODS = ("grid", "warmup", "stream")
 # What passes a kernel on as it is.
 _WRAPPERS = ("torch.library.wrap_triton", "torch._library.triton.wrap_triton")
-_POINTERS = ("load", "store", "make_block_ptr", "prefetch")
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,16 @@ def find(source: Source) -> Iterator[Launch]:
     kernels = {one.name: one for one in source.kernels}
     for call, function in within(source):
         name = _launched(source, call)
+        if name not in kernels and function is not None:
+            # A kernel that is made in the function which launches it.
+            name = next(
+                (
+                    one
+                    for one in kernels
+                    if kernels[one].within and one.endswith(f"{function.name}.{name}")
+                ),
+                "",
+            )
         if name in kernels:
             yield _launch(kernels[name], call, Scope(function))
 
@@ -62,35 +71,6 @@ def callers(source: Source) -> dict[str, list[str]]:
                 and kernel.name not in found.get(called, ())
             ):
                 found.setdefault(called, []).append(kernel.name)
-    return found
-
-
-def pointers(source: Source, kernel: Kernel) -> set[str]:
-    """The parameters through which a kernel loads and stores: what comes first in an address, or is what that is of."""
-    names = {one.name for one in kernel.parameters}
-    made: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(kernel.node):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    made.setdefault(target.id, []).append(node.value)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            made.setdefault(node.target.id, []).append(node.target)
-
-    def base(node: ast.expr, seen: frozenset[str]) -> set[str]:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-            return base(node.left, seen) or base(node.right, seen)
-        if not isinstance(node, ast.Name) or node.id in seen:
-            return set()
-        own = {node.id} & names
-        return own.union(*(base(one, seen | {node.id}) for one in made.get(node.id, ())))
-
-    found: set[str] = set()
-    for node in ast.walk(kernel.node):
-        if isinstance(node, ast.Call) and node.args:
-            module, _, last = source.full(node.func).rpartition(".")
-            if module == "triton.language" and (last in _POINTERS or last.startswith("atomic_")):
-                found |= base(node.args[0], frozenset())
     return found
 
 

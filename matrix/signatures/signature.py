@@ -21,7 +21,7 @@ class Argument:
         hint: one of HINTS, of a pointer or an integer whose value is not known; else empty.
         value: of a constexpr, or of a number that the file tells; plain data, see `encoded`.
         origin: where it was read, in a few words.
-        assumed: whether the file does not tell its dtype, so that the default was taken.
+        assumed: whether the file does not say it: its dtype, or its type or value as a whole.
         others: what the file says on other ways to the same launch, which are not compiled.
     """
 
@@ -54,6 +54,8 @@ class Signature:
         options: of the launch, such as num_warps, with their values.
         origins: of the options.
         lines: of the launches that are this one.
+        spare: what is assumed of those of `left` that its decorators turn out not to give.
+        others: the same with other assumptions, in the order in which they are tried.
     """
 
     id: str
@@ -64,6 +66,16 @@ class Signature:
     origins: Mapping[str, str] = field(default_factory=dict)
     lines: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    spare: tuple[Argument, ...] = ()
+    others: tuple[Signature, ...] = ()
+
+    @property
+    def assumed(self) -> list[Argument]:
+        return [one for one in self.arguments if one.assumed]
+
+    @property
+    def attempts(self) -> tuple[Signature, ...]:
+        return (self, *self.others)
 
     @property
     def program(self) -> tuple[object, ...]:
@@ -84,6 +96,8 @@ class Signature:
             ],
             "positional": self.positional,
             "options": dict(self.options),
+            "spare": {one.name: one.value for one in self.spare},
+            "assumed": [one.name for one in self.assumed],
         }
 
 
@@ -96,6 +110,7 @@ class Inferred:
         signatures: with which it is compiled; none where `why` says that it is not.
         why: it is not checked, in a sentence that ends with what to do; empty where it is.
         part_of: of a kernel that others call and nobody launches: their names. Nothing is missing there.
+        device: it returns a value, and no kernel of the file calls it: a function for kernels of other files.
         lacking: of the launches that were left out beside `signatures`, why.
     """
 
@@ -107,6 +122,7 @@ class Inferred:
     part_of: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
     tunes: tuple[str, ...] = ()
+    device: bool = False
 
 
 def shown(given: Any) -> str:

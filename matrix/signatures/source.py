@@ -12,15 +12,7 @@ from pathlib import Path
 
 from crosswarp.matrix.errors import UsageError
 
-# From triton.jit downwards: what a decorated function is compiled by.
-_JIT = ("triton.jit", "triton.runtime.jit.jit", "triton.experimental.gluon.jit")
-_TUNERS = {
-    "triton.autotune": "autotune",
-    "triton.runtime.autotuner.autotune": "autotune",
-    "triton.heuristics": "heuristics",
-    "triton.runtime.autotuner.heuristics": "heuristics",
-}
-_CONSTEXPR = ("triton.language.constexpr", "triton.language.core.constexpr")
+_DOORS = {"tl": "triton.language", "triton": "triton"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 # The blocks that a statement stands in, from the outermost: (node, field).
 Path_ = tuple[tuple[int, str], ...]
@@ -46,6 +38,7 @@ class Kernel:
         tuned: names that its decorators give: of configurations and heuristics as far as they are written out.
         tunes: which decorators it has: ``autotune``, ``heuristics``.
         written: whether all that its decorators give is written out, so that `tuned` is the whole of it.
+        variadic: its ``*args``; empty where it has none.
     """
 
     name: str
@@ -55,10 +48,23 @@ class Kernel:
     tuned: frozenset[str] = frozenset()
     tunes: tuple[str, ...] = ()
     written: bool = True
+    variadic: str = ""
 
     @property
     def line(self) -> int:
         return self.node.lineno
+
+    @property
+    def first(self) -> int:
+        """The line of its first decorator, or its own."""
+        return min([self.line, *(one.lineno for one in self.node.decorator_list)])
+
+    @property
+    def returns(self) -> bool:
+        """Whether it returns a value, as functions for kernels do and kernels do not."""
+        return any(
+            isinstance(one, ast.Return) and one.value is not None for one in ast.walk(self.node)
+        )
 
 
 @dataclass
@@ -119,8 +125,8 @@ def find(text: str, search: Sequence[str]) -> Path:
     )
 
 
-def read(path: Path) -> Source:
-    """Raises UsageError where it is no Python of ours to read."""
+def parse(path: Path) -> Source:
+    """A file as a tree, without its kernels. Raises UsageError where it is no Python of ours to read."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -145,7 +151,6 @@ def read(path: Path) -> Source:
         path, ".".join(parts) if packaged else "", root if packaged else path.parent, tree
     )
     found.aliases = _aliases(tree)
-    _walk(found, tree.body, "", "")
     return found
 
 
@@ -168,7 +173,7 @@ def statements(body: Sequence[ast.stmt], path: Path_ = ()) -> Iterator[tuple[ast
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
-    found: dict[str, str] = {}
+    found: dict[str, str] = {"tl": _DOORS["tl"]}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for one in node.names:
@@ -177,103 +182,12 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
             for one in node.names:
                 found[one.asname or one.name] = f"{node.module}.{one.name}"
+        if isinstance(node, ast.ImportFrom):
+            # A library's own door to Triton has it under the names that everybody uses.
+            for one in node.names:
+                if one.name in _DOORS and (node.module or "").split(".")[0] != "triton":
+                    found[one.asname or one.name] = _DOORS[one.name]
     return found
-
-
-def _walk(found: Source, body: Sequence[ast.stmt], prefix: str, within: str) -> None:
-    for statement, _ in statements(body):
-        if isinstance(statement, ast.ClassDef):
-            _walk(found, statement.body, f"{prefix}{statement.name}.", within)
-        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            kernel = _kernel(found, statement, prefix, within)
-            if kernel is None:
-                found.functions[f"{prefix}{statement.name}"] = statement
-                _walk(found, statement.body, f"{prefix}{statement.name}.", within or statement.name)
-                continue
-            # Of several of one name the last is what the module has.
-            found.kernels = [one for one in found.kernels if one.name != kernel.name]
-            found.kernels.append(kernel)
-
-
-def _kernel(found: Source, node: Function, prefix: str, within: str) -> Kernel | None:
-    names = [
-        (found.full(one.func if isinstance(one, ast.Call) else one), one)
-        for one in node.decorator_list
-    ]
-    if not any(name in _JIT for name, _ in names):
-        return None
-    tuned: set[str] = set()
-    tunes, written = [], True
-    for name, one in names:
-        tuner = _TUNERS.get(name)
-        if tuner and isinstance(one, ast.Call):
-            tunes.append(tuner)
-            told = _configs(found, one) if tuner == "autotune" else _heuristics(one)
-            written = written and told is not None
-            tuned |= told or set()
-    arguments = node.args
-    every = [*arguments.posonlyargs, *arguments.args]
-    defaults = [*[None] * (len(every) - len(arguments.defaults)), *arguments.defaults]
-    parameters = [
-        Parameter(one.arg, _is_constexpr(found, one.annotation), default, one.annotation)
-        for one, default in [
-            *zip(every, defaults),
-            *zip(arguments.kwonlyargs, arguments.kw_defaults),
-        ]
-    ]
-    return Kernel(
-        f"{prefix}{node.name}", node, tuple(parameters), within, frozenset(tuned), tuple(tunes), written
-    )  # fmt: skip
-
-
-def _is_constexpr(found: Source, annotation: ast.expr | None) -> bool:
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        return annotation.value.rpartition(".")[2] == "constexpr"
-    return annotation is not None and found.full(annotation) in _CONSTEXPR
-
-
-def _configs(found: Source, call: ast.Call) -> set[str] | None:
-    """The names that all configurations give, where they are written out; None where they are computed."""
-    given = [word.value for word in call.keywords if word.arg == "configs"] + call.args[:1]
-    if not given or not isinstance(given[0], (ast.List, ast.Tuple)):
-        # A comprehension over numbers is written out as far as the names go.
-        if not (given and isinstance(given[0], ast.ListComp)):
-            return None
-        configs = [given[0].elt]
-    else:
-        configs = given[0].elts
-    names: list[set[str]] = []
-    for config in configs:
-        if not isinstance(config, ast.Call) or not found.full(config.func).endswith("Config"):
-            return None
-        given = [word.value for word in config.keywords if word.arg == "kwargs"] + config.args[:1]
-        if not given:
-            return None
-        told = _keys(given[0])
-        if told is None:
-            return None
-        names.append(told)
-    return set.intersection(*names) if names else set()
-
-
-def _heuristics(call: ast.Call) -> set[str] | None:
-    given = [word.value for word in call.keywords if word.arg == "values"] + call.args[:1]
-    return _keys(given[0]) if given else None
-
-
-def _keys(node: ast.expr) -> set[str] | None:
-    """The keys of a dict that is written out."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
-        return (
-            None
-            if node.args or not all(w.arg for w in node.keywords)
-            else {str(w.arg) for w in node.keywords}
-        )
-    if not isinstance(node, ast.Dict):
-        return None
-    if not all(isinstance(key, ast.Constant) and isinstance(key.value, str) for key in node.keys):
-        return None
-    return {str(key.value) for key in node.keys if isinstance(key, ast.Constant)}
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import check_run
 from crosswarp.matrix.running.plan import Plan, check_words, default_jobs
 from crosswarp.matrix.running.run import Prepare, Runner
-from crosswarp.matrix.signatures import given, infer, kinds, source
+from crosswarp.matrix.signatures import finding, given, infer, kinds, source
 from crosswarp.reports.commands.options import (
     add_files,
     add_here,
@@ -123,7 +123,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     modes = check_words(selection.split(options.modes or ["*"]), MODES, "mode")
     chosen_columns = _columns(options)
     at_hand = _at_hand(options, bool(chosen_columns))
-    read = source.read(source.find(options.file, _search(at_hand)))
+    read = finding.read(source.find(options.file, _search(at_hand)))
     chosen = _chosen(options, read)
     names = [one.name for one in chosen]
     given.check_names("signature", signatures, names)

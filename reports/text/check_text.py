@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosswarp.matrix.cell.kinds.check import ASSUMED, PLACE
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.cause import words
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.signatures.signature import Inferred, Signature
+from crosswarp.matrix.signatures.signature import CONSTEXPR, NONE, Inferred, Signature, shown
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import LONGEST, WIDTH, fill
 from crosswarp.reports.text.signs import SIGNS
@@ -54,7 +55,8 @@ class Checked:
 
     @property
     def unchecked(self) -> list[Inferred]:
-        return [one for one in self.chosen if one.why]
+        unknown = {one.kernel for one in self.records if one.reason == ASSUMED}
+        return [one for one in self.chosen if one.why or one.kernel in unknown]
 
     @property
     def items(self) -> list[Record]:
@@ -73,10 +75,19 @@ def signatures(checked: Checked) -> str:
         name = escape.line(one.kernel, 60)
         if one.part_of:
             lines.append(fill("  ", f"{name}: compiled as a part of {', '.join(one.part_of)}"))
+        if one.device:
+            lines.append(
+                fill(
+                    "  ",
+                    f"{name}: a function for kernels; no kernel of the file calls it, so nothing is compiled",
+                )
+            )
         if one.why:
-            lines.append(fill("  ", f"{name}: NOT CHECKED: {_plain(one.why)}"))
+            said, colon, options = one.why.partition("? : ")
+            lines.append(fill("  ", f"{name}: NOT CHECKED: {_plain(said)}"))
+            lines += [f"    {escape.line(options, 4 * LONGEST)}"] if colon else []
         for signature in one.signatures:
-            lines += _signature(name, signature, one.tunes, checked.dtype)
+            lines += _signature(name, signature, one.tunes)
         for lacking in one.lacking:
             lines.append(fill("    ", f"left out: {_plain(lacking)}"))
     return "\n".join(lines)
@@ -94,7 +105,7 @@ def _kernels(checked: Checked) -> str:
     return f"{every}, {count} to be compiled for {', '.join(checked.targets)}"
 
 
-def _signature(name: str, one: Signature, tunes: Sequence[str], dtype: str) -> list[str]:
+def _signature(name: str, one: Signature, tunes: Sequence[str]) -> list[str]:
     where = {"given": "given", "declared": "by itself"}.get(one.id, _lines(one.lines))
     lines = [fill("  ", f"{name}, {where}: {_plain(str(one)) or 'no arguments'}")]
     origins: dict[str, list[str]] = {}
@@ -110,19 +121,39 @@ def _signature(name: str, one: Signature, tunes: Sequence[str], dtype: str) -> l
     told = "; ".join(f"{', '.join(names)}: {origin}" for origin, names in origins.items())
     if told:
         lines.append(fill("    from  ", _plain(told)))
-    assumed = [argument.name for argument in one.arguments if argument.assumed]
-    if assumed:
-        names = ", ".join(assumed)
-        lines.append(
-            fill("    ", f"ASSUMED: {names} of {dtype}, which the file does not tell. --dtype, or "
-                 f"--signature '{name}:{assumed[0]}=*fp16'")
-        )  # fmt: skip
+    if one.assumed or one.spare:
+        lines += _assumptions(name, one)
     for argument in one.arguments:
         if argument.others:
             told = f"also {', '.join(argument.others)}, which is not compiled"
             lines.append(fill("    ", _plain(f"{argument.name}: {told}")))
     lines += [fill("    ", _plain(note)) for note in one.notes]
     return lines
+
+
+def _assumptions(name: str, one: Signature) -> list[str]:
+    """What the file does not say, why it was taken for that, and the options to paste that say it."""
+    why: dict[str, list[str]] = {}
+    for argument in one.assumed:
+        why.setdefault(argument.origin, []).append(str(argument).split(":")[0])
+    for argument in one.spare:
+        why.setdefault("unless its decorators give it", []).append(str(argument))
+    told = "; ".join(f"{', '.join(what)} ({origin})" for origin, what in why.items())
+    lines = [fill("    ASSUMED: ", _plain(told))]
+    typed = [one for one in one.assumed if one.type != CONSTEXPR]
+    constants = [*[one for one in one.assumed if one.type == CONSTEXPR], *one.spare]
+    options = []
+    if typed:
+        types = ",".join(f"{one.name}={'None' if one.type == NONE else one.type}" for one in typed)
+        options.append(f"--signature '{name}:{types}'")
+    if constants:
+        values = ",".join(f"{one.name}={shown(one.value)}" for one in constants)
+        options.append(f"--constexpr '{name}:{values}'".replace("''", '""'))
+    # Lines to paste: never broken.
+    return [
+        *lines,
+        *(f"      say otherwise: {escape.line(option, 4 * LONGEST)}" for option in options),
+    ]
 
 
 def _lines(lines: Sequence[int]) -> str:
@@ -142,6 +173,8 @@ def line(records: Sequence[Record], checked: Checked) -> str:
     seconds = sum(one.seconds for one in records)
     place = f"{first.column}  {first.target:<7} {_case(first, checked)}"
     told = _outcomes(by_mode)
+    if first.reason == ASSUMED:
+        told = "not checked"
     head = f"{'RED' if red else 'ok ' if first.outcome == 'pass' else '-  '} {place}: {told}, {seconds:.1f} s"
     return "\n".join(
         [escape.line(head, LONGEST), *(fill("      ", one) for one in _why(records, checked))]
@@ -165,6 +198,10 @@ def _case(one: Record, checked: Checked) -> str:
 def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
     """What failed; the known issue; what heals it, as a run has seen; and what of the signature was assumed."""
     said = ""
+    if records[0].reason == ASSUMED:
+        yield _plain(records[0].message.splitlines()[0])
+        yield "Say its types and values, as below ASSUMED, for a verdict."
+        return
     for one in records:
         if one.outcome == "pass" or words(one) == said:
             continue
@@ -188,18 +225,26 @@ def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
         yield _plain(
             f"green with the shims ({names}): from crosswarp import compat; compat.install()"
         )
-    if any(one.red for one in records):
-        for name in _assumed(records[0], checked):
-            yield f"{name} was assumed to be of {checked.dtype}: see above"
+    place = records[0].resources.get(PLACE)
+    attempts = _attempts(records[0], checked)
+    if isinstance(place, int) and 0 < place < len(attempts):
+        first = [str(one) for one in attempts[0].assumed]
+        told = [str(one) for one in attempts[place].assumed if str(one) not in first]
+        yield _plain(f"ASSUMED, as it fails with the first assumption: {', '.join(told)}")
+    elif any(one.red for one in records) and attempts and attempts[0].assumed:
+        told = [str(one) for one in attempts[0].assumed]
+        yield _plain(f"ASSUMED: {', '.join(told)}: see above")
 
 
-def _assumed(one: Record, checked: Checked) -> list[str]:
-    return [
-        argument.name
-        for kernel in checked.chosen if kernel.kernel == one.kernel
-        for signature in kernel.signatures if signature.id == one.case
-        for argument in signature.arguments if argument.assumed
-    ]  # fmt: skip
+def _attempts(one: Record, checked: Checked) -> Sequence[Signature]:
+    return next(
+        (
+            signature.attempts
+            for kernel in checked.chosen if kernel.kernel == one.kernel
+            for signature in kernel.signatures if signature.id == one.case
+        ),
+        (),
+    )  # fmt: skip
 
 
 def grid(checked: Checked) -> str:

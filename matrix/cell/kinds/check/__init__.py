@@ -6,3 +6,8 @@ SPEC.json is that of a suite (suite/plan.py), with `check` in place of a suite's
     kernels               by name: the parameters, and by id of a case its arguments and launch options
     configurations        how many of an autotuned kernel are compiled; 0: all
 """
+
+# The reason of a `not-run` that is one because of what was assumed.
+ASSUMED = "assumed"
+# In the resources of a cell: which assumption it was, from 0, where there are several.
+PLACE = "assumption"

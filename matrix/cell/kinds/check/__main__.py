@@ -24,7 +24,7 @@ from crosswarp.matrix.cell.starting import preloading, probe, specification, ver
 from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.errors import SUITE_DONE
 
-from . import importing
+from . import attempts, importing
 
 _NEEDED = {"records": str, "targets": dict, "modes": list, "check": dict, "expect": dict}
 _PLACE = struct.Struct("!I")
@@ -105,7 +105,7 @@ def _imported(spec: Dict[str, Any], stream: Stream) -> Dict[str, Dict[str, Any]]
         except BaseException as raised:
             return told(of_error(raised, phase="import")), "", [], []
         ended = "" if error is None else importing.ended(error, check["file"])
-        lacking = [name for name in check["kernels"] if importing.kernel(module, name) is None]
+        lacking = [name for name in check["kernels"] if importing.find(check, module, name) is None]
         verdict = None if error is None else told(of_error(error, phase="import"))
         return verdict, ended, lacking, watch.found([check["root"]])
 
@@ -164,8 +164,10 @@ def _work(units: List[List[Item]], spec: Dict[str, Any]) -> int:
 def _worker(places: int, units: List[List[Item]], spec: Dict[str, Any]) -> int:
     stream = Stream(spec["records"])
     for place in _taken(places):
-        for item in units[place]:
-            run_and_tell(item, spec, stream)
+        items, assumption = attempts.settle(units[place], spec)
+        telling = stream if assumption is None else attempts.Telling(stream, assumption)
+        for item in items:
+            run_and_tell(item, spec, telling)
     return 0
 
 

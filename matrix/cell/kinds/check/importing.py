@@ -4,16 +4,21 @@ Many a file runs something where it is imported: a benchmark, a test of its own.
 import ends at the first launch, and what it raises counts only where a kernel is not there yet.
 """
 
+import contextlib
+import gc
 import importlib
 import importlib.util
+import inspect
 import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from crosswarp.matrix.cell.plain import attribute, text_of, type_name
 
 _NAME = "crosswarp_check_"
+# What functions returned that make kernels.
+_made: List[Any] = []
 
 
 class Launched(BaseException):
@@ -31,7 +36,11 @@ def load(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
     sys.path.insert(0, check["root"])
     sys.dont_write_bytecode = True
     try:
-        return _packaged(check) if check["module"] else _alone(check)
+        module, error = _packaged(check) if check["module"] else _alone(check)
+        for name, told in check["kernels"].items():
+            if told["within"] and find(check, module, name) is None:
+                _make(module, name)
+        return module, error
     finally:
         undo()
 
@@ -42,6 +51,67 @@ def kernel(module: Any, name: str) -> Any:
     for part in name.split("."):
         found = attribute(found, part)
     return found
+
+
+def find(check: Dict[str, Any], module: Any, name: str) -> Any:
+    """A kernel of the file: what the module has under its name, or else what triton.jit made of that function.
+
+    A function's own kernels have no name in the module, and a decorator of somebody's may hide what is below it.
+    """
+    found = kernel(module, name)
+    if attribute(found, "run") is not None and hasattr(type(found), "__getitem__"):
+        return found
+    told = check["kernels"][name]
+    made = [one for one in gc.get_objects() if _is_launchable(one)]
+    own = [one for one in made if _is_of(_innermost(one), check["file"], told)]
+    # The outermost: that which nothing else wraps.
+    wrapped = {id(attribute(one, "fn")) for one in own}
+    outermost = [one for one in own if id(one) not in wrapped]
+    return outermost[-1] if outermost else None
+
+
+def _is_launchable(thing: Any) -> bool:
+    from triton.runtime.jit import KernelInterface
+
+    return issubclass(type(thing), KernelInterface)
+
+
+def _innermost(thing: Any) -> Any:
+    while _is_launchable(attribute(thing, "fn")):
+        thing = attribute(thing, "fn")
+    return thing
+
+
+def _is_of(made: Any, path: str, told: Dict[str, Any]) -> bool:
+    code = attribute(attribute(made, "fn"), "__code__")
+    return (
+        code is not None
+        and code.co_filename == path
+        and code.co_name == told["function"]
+        and told["first"] <= code.co_firstlineno <= told["line"]
+    )
+
+
+def _make(module: Any, name: str) -> None:
+    """Call the function that makes a kernel, once with integers and once with tensors for what has no default.
+
+    It ends at its first launch, by which its kernel is there; whatever else it raises is of no interest.
+    """
+    import torch
+
+    function = kernel(module, name.rpartition(".")[0])
+    if not inspect.isfunction(function):
+        return
+    required = [
+        one
+        for one in inspect.signature(function).parameters.values()
+        if one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+    ]
+    for value in (64, torch.empty(64, 64)):
+        with contextlib.suppress(BaseException):
+            # Kept, so that what is made here is not collected before it is found.
+            _made.append(function(**{one.name: value for one in required}))
+            return
 
 
 def ended(error: BaseException, path: str) -> str:

@@ -1,8 +1,9 @@
 """A launch of a kernel with arguments of which only the types count: nothing is executed."""
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
 
 from crosswarp.kernels.case import Case, Kernel
+from crosswarp.matrix.cell.plain import attribute
 
 from . import importing
 
@@ -26,7 +27,7 @@ def load(check: Dict[str, Any], name: str) -> Kernel:
         whatever the import of the file raises, where the kernel is not there by then.
     """
     module, error = importing.load(check)
-    found = importing.kernel(module, name)
+    found = importing.find(check, module, name)
     if found is None and error is not None:
         raise error
     if found is None:
@@ -36,7 +37,8 @@ def load(check: Dict[str, Any], name: str) -> Kernel:
     _limit(found, check["configurations"])
 
     def launch(case: str) -> Dict[str, Any]:
-        _launch(module, found, told["cases"][case])
+        chosen = check.get("chosen", {}).get(f"{name}/{case}", 0)
+        _launch(module, found, told["cases"][case]["attempts"][chosen])
         return {}
 
     cases = tuple(
@@ -46,10 +48,36 @@ def load(check: Dict[str, Any], name: str) -> Kernel:
 
 
 def _launch(module: Any, kernel: Any, signature: Dict[str, Any]) -> None:
-    given: List[Any] = [(one["name"], argument(module, one)) for one in signature["arguments"]]
-    places = signature["positional"]
+    decorated = _decorated(kernel)
+    assumed = set(signature["assumed"]) & decorated
+    arguments = [one for one in signature["arguments"] if one["name"] not in assumed]
+    # By place as far as nothing between is left to the decorators.
+    places = 0
+    while places < min(signature["positional"], len(arguments)) and (
+        arguments[places]["name"] == signature["arguments"][places]["name"]
+    ):
+        places += 1
+    given: List[Any] = [(one["name"], argument(module, one)) for one in arguments]
+    given += [
+        (name, constant(module, told))
+        for name, told in signature["spare"].items()
+        if name not in decorated
+    ]
     options = {name: constant(module, told) for name, told in signature["options"].items()}
     kernel[(1, 1, 1)](*[one for _, one in given[:places]], **dict(given[places:]), **options)
+
+
+def _decorated(kernel: Any) -> Set[str]:
+    """The parameters that a kernel's decorators give, read from what they made."""
+    found: Set[str] = set()
+    while kernel is not None:
+        for config in attribute(kernel, "configs") or []:
+            found |= set(attribute(config, "kwargs") or {})
+        values = attribute(kernel, "values")
+        if isinstance(values, dict):
+            found |= set(values)
+        kernel = attribute(kernel, "fn")
+    return found
 
 
 def argument(module: Any, told: Dict[str, Any]) -> Any:

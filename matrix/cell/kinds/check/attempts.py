@@ -1,0 +1,111 @@
+"""Of a kernel whose file does not say all, the assumption that is compiled: the first of a few that passes.
+
+What every assumption fails at is a verdict on the kernel only where it cannot come of an assumption: a name that is
+not there, a compiler that dies each time. Anything else is said to be unknown, with the failure of the first.
+"""
+
+import re
+import time
+from dataclasses import replace
+from typing import Any, Dict, List, Optional, Tuple
+
+from crosswarp.matrix.cell.judging.verdict import Verdict
+from crosswarp.matrix.cell.kinds.suite import item as runner
+from crosswarp.matrix.cell.kinds.suite.item import Item
+from crosswarp.matrix.cell.protocol import Cell
+from crosswarp.matrix.cell.stream import Stream
+
+from . import ASSUMED, PLACE
+
+# Failures that no other type or value mends: names, language, syntax.
+_ANYWAY = re.compile(
+    r"NameError|(?<!')\bis not defined\b|module '?triton[\w.]*'? has no attribute|UnsupportedLanguageConstruct|"
+    r"unsupported AST node|SyntaxError|cannot import name|No module named|Cannot access global variable|"
+    r"add @triton\.jit|got an unexpected keyword argument|Did you mean: |has been removed|is deprecated|"
+    r"ModuleNotFoundError|ImportError|IndentationError|UnboundLocalError"
+)
+# The compiler's own failures, after the language has accepted the program.
+_COMPILER = re.compile(
+    r"PassManager::run failed|failed to (?:translate|legalize)|LLVM ERROR|Internal Triton PTX"
+)
+# Trying ends after so many seconds.
+_SECONDS = 90.0
+
+
+class Telling(Stream):
+    """A stream that says with each cell of a case which assumption was compiled."""
+
+    def __init__(self, stream: Stream, place: int):
+        self._stream = stream
+        self._place = place
+
+    def write(self, event: Any) -> None:
+        if isinstance(event, Cell):
+            event = replace(event, resources={**event.resources, PLACE: self._place})
+        self._stream.write(event)
+
+
+def settle(unit: List[Item], spec: Dict[str, Any]) -> Tuple[List[Item], Optional[int]]:
+    """The items of a case with the assumption that is taken for it, and which that is; None where there is one alone.
+
+    Items are returned as broken where no assumption says anything of the kernel.
+    """
+    first = unit[0]
+    check = spec["check"]
+    attempts = check["kernels"][first.kernel]["cases"][first.case]["attempts"]
+    if (
+        len(attempts) == 1
+        and not attempts[0].get("assumed")
+        or first.skip
+        or first.broken is not None
+    ):
+        return unit, None
+    key = f"{first.kernel}/{first.case}"
+    known = check.setdefault("chosen", {}).get(key, 0)
+    began = time.monotonic()
+    seen: List[Tuple[int, Verdict]] = []
+    for place in sorted(range(len(attempts)), key=lambda one: (one != known, one)):
+        check["chosen"][key] = place
+        verdict = runner.run(replace(first, guarded=True), spec, _quiet)
+        seen.append((place, verdict))
+        if verdict.outcome not in ("api-error", "compile-error", "limit", "crash"):
+            return unit, place
+        if _whatever_is_assumed(verdict):
+            return unit, place
+        if time.monotonic() - began > _SECONDS:
+            break
+    check["chosen"][key] = seen[0][0]
+    if all(_is_the_compilers(verdict) for _, verdict in seen):
+        return unit, seen[0][0]
+    unknown = _unknown(seen[0][1], len(seen))
+    return [replace(one, broken=vars(unknown)) for one in unit], seen[0][0]
+
+
+def _quiet(config: str, verdict: Verdict, seconds: float) -> None:
+    pass
+
+
+def _whatever_is_assumed(verdict: Verdict) -> bool:
+    if verdict.outcome not in ("api-error", "compile-error"):
+        return False
+    # What the launch itself refuses is how it was launched here.
+    return verdict.phase not in ("bind", "launch") and bool(
+        _ANYWAY.search(f"{verdict.fingerprint}\n{verdict.message}")
+    )
+
+
+def _is_the_compilers(verdict: Verdict) -> bool:
+    return verdict.outcome == "crash" or bool(
+        _COMPILER.search(f"{verdict.fingerprint}\n{verdict.message}")
+    )
+
+
+def _unknown(first: Verdict, tried: int) -> Verdict:
+    """No verdict: it fails with what was assumed, which may be wrong."""
+    return Verdict(
+        "not-run",
+        ASSUMED,
+        first.fingerprint,
+        f"with assumed types and values only, in each of {tried} tries: {first.outcome}: {first.message}",
+        first.phase,
+    )

@@ -1,0 +1,300 @@
+"""Values for what a file does not say: a few assumptions, the likeliest first, by names and by what a body does.
+
+Nothing here is knowledge of the file's author. Each value is marked as assumed; a cell tries one assumption after the
+other, and a failure that every one of them meets is no verdict on the kernel where it looks like one on a type.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosswarp.matrix.signatures.signature import CONSTEXPR, NONE, Argument
+from crosswarp.matrix.signatures.source import Kernel, Parameter, Source
+from crosswarp.matrix.signatures.uses import (
+    BITS,
+    CALLED,
+    DESCRIPTOR,
+    DTYPE,
+    FLOAT,
+    INDEX,
+    LOADED,
+    PIECES,
+    POINTER,
+    SIZE,
+    STORED,
+    TABLE,
+    TESTED,
+    TRUTH,
+    Use,
+    uses,
+)
+
+_BOOL = re.compile(
+    r"(?i)^(has|is|use|with|enable|do|need|return|store|save|output|apply|allow|even|causal|varlen|transpose|trans|"
+    r"reverse|head_?first|initial|final|add|compute|skip|fuse|inplace|in_place)(_|$)|(?<![a-z])causal|_flag$|^(HAS|IS|USE)[A-Z]"
+)
+_SIZE = re.compile(
+    r"(?i)block|tile|(?<!group_)size|dim|head|(^|_)(m|n|k|d|v|c|b|t|h|w|s|e)\d?$|chunk|^b[a-z]\d?$|width|"
+    r"rank|length|len$|rows|cols|vec|padded|pow2|page|hidden|channels"
+)
+_SMALL = re.compile(
+    r"(?i)^(num|n)_|_num$|group|split|unroll|stages|iters?$|steps|count|topk|top_k|(?<!h)order|depth"
+)
+_FLOAT = re.compile(
+    r"(?i)(^|_)(eps|epsilon|scale|alpha|beta\d?|gamma|lr|momentum|decay|wd|p|prob|dropout|temperature|slope|factor|inv|"
+    r"theta|softcap|cap|limit|rate|norm|coef|coeff|std|mean|weight_decay|threshold|lambda|mu|sigma|tau|min_val|max_val|"
+    r"(soft)?max_?scale|sm_scale|clip|step_size|bias_correction\d?|p_drop|scaling|scalar|value|val|base)$"
+)
+_POINTER = re.compile(r"(?i)ptrs?\d?$|^ptr|_ptr|^p_|pointer")
+_INDICES = re.compile(
+    r"(?i)ind(ex|ices|ptr)?(_ptr)?s?$|(^|_)idx|(^|_)ids?(_ptr)?$|cu_?seq|_?lens?(_ptr)?$|offsets?(_ptr)?$|block_?tables?|"
+    r"slot_?map|perm|labels?(_ptr)?$|target(s|_ptr)?$|count|lock|seed|token"
+)
+_STRINGS = re.compile(r"(?i)activation|mode|act$|reduction|kind|type$|layout|name|precision")
+_WARPS = {"num_warps": 4, "num_stages": 2, "num_ctas": 1}
+# The values of sizes that are tried after those of the first assumption.
+_OTHER_SIZES = (32, 16, 128, 256)
+_DEFAULT_SIZE = 64
+# Where a kernel goes over one axis alone.
+_ONE_AXIS = 128
+_SMALL_NUMBER = 4
+_MOST = 12
+_FLOATS = ("fp16", "bf16", "fp32")
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What is assumed beside the first: sizes, dtype of tensors, flags, and whether unknown scalars change sides."""
+
+    size: int = 0
+    dtype: str = ""
+    flags: bool = False
+    scalars: bool = False
+    alone: bool = False
+    unset: bool = False
+
+
+def assumptions(dtype: str) -> Iterator[Assumption]:
+    """The likeliest first. `dtype`: what tensors are taken for."""
+    other = "fp16" if dtype != "fp16" else "fp32"
+    yield Assumption()
+    yield Assumption(dtype=other)
+    yield Assumption(size=_DEFAULT_SIZE, alone=True)
+    yield Assumption(size=16)
+    yield Assumption(scalars=True)
+    yield Assumption(flags=True)
+    yield Assumption(size=32, dtype=other)
+    yield Assumption(unset=True)
+    yield Assumption(size=128, dtype="bf16")
+    yield Assumption(size=16, dtype=other, flags=True)
+    yield Assumption(size=256)
+    yield Assumption(size=32, dtype=other, scalars=True)
+
+
+class Assuming:
+    """What is assumed of one kernel's parameters."""
+
+    def __init__(self, source: Source, kernel: Kernel, dtype: str) -> None:
+        self._source = source
+        self._kernel = kernel
+        self._dtype = dtype
+        self.uses = uses(source, kernel)
+        sized = [one for one in kernel.parameters if one.constexpr and self._is_size(one.name)]
+        self._size = _ONE_AXIS if len(sized) <= 1 else _DEFAULT_SIZE
+        self._written = _written(source)
+
+    def argument(self, parameter: Parameter, other: Assumption) -> Argument | None:
+        """What is passed for a parameter; None where nothing sensible can be."""
+        name = parameter.name
+        use = self.uses.get(name, Use())
+        if parameter.constexpr:
+            given = self._constant(name, use, other)
+            if given is None:
+                return None
+            return Argument(name, CONSTEXPR, value=given[0], origin=given[1], assumed=True)
+        return self._typed(name, use, other)
+
+    def element(self, name: str, other: Assumption) -> tuple[str, str]:
+        """The type of what a pointer points at, and why."""
+        use = self.uses.get(name, Use())
+        loaded = {one[len(LOADED) :] for one in use.facts if one.startswith(LOADED)}
+        if TABLE in loaded:
+            return "i64", "the kernel loads addresses through it"
+        if loaded & {INDEX, BITS} and FLOAT not in loaded:
+            return (
+                "i32",
+                f"what is loaded through it is an {INDEX if INDEX in loaded else 'integer'}",
+            )
+        if TRUTH in loaded and not loaded & {FLOAT, SIZE}:
+            return "i1", "what is loaded through it is a mask or a condition"
+        if FLOAT not in loaded and (STORED in loaded or _INDICES.search(name)):
+            return "i32", "integers are stored through it" if STORED in loaded else "its name"
+        return other.dtype or self._dtype, ""
+
+    def is_pointer(self, name: str) -> bool:
+        use = self.uses.get(name, Use())
+        return bool(use.facts & {POINTER, DESCRIPTOR}) or any(
+            one.startswith(LOADED) for one in use.facts
+        )
+
+    def _typed(self, name: str, use: Use, other: Assumption) -> Argument | None:
+        if DESCRIPTOR in use.facts and POINTER not in use.facts:
+            return None
+        if PIECES in use.facts and use.elements:
+            return None
+        tested_only = use.facts and use.facts <= {TESTED}
+        if tested_only:
+            return Argument(name, NONE, origin="it is compared with None", assumed=True)
+        pointer = self.is_pointer(name) or bool(_POINTER.search(name)) and INDEX not in use.facts
+        if pointer:
+            if other.unset and TESTED in use.facts:
+                return Argument(name, NONE, origin="it is compared with None", assumed=True)
+            element, why = self.element(name, other)
+            return Argument(
+                name,
+                f"*{element}",
+                "16",
+                origin=why or "the kernel loads or stores through it",
+                assumed=True,
+            )
+        if TABLE in use.facts:
+            return Argument(
+                name, "i64", "16", origin="the kernel makes an address of it", assumed=True
+            )
+        is_float = (
+            FLOAT in use.facts
+            and not use.facts & {INDEX, BITS, SIZE}
+            or (bool(_FLOAT.search(name)) and not use.facts & {INDEX, BITS, SIZE, POINTER})
+        )
+        only_truth = (
+            TRUTH in use.facts and not use.facts & {INDEX, BITS, SIZE, FLOAT} and not use.numbers
+        )
+        if only_truth and (_BOOL.search(name) or not _SIZE.search(name)):
+            return Argument(name, "i1", origin="it is a condition", assumed=True)
+        if not use.facts and other.scalars:
+            is_float = not is_float
+        if is_float:
+            return Argument(
+                name, "fp32", origin="its use" if FLOAT in use.facts else "its name", assumed=True
+            )
+        return Argument(
+            name, "i32", "16", origin="its use" if use.facts else "its name", assumed=True
+        )
+
+    def _constant(
+        self, name: str, use: Use, other: Assumption
+    ) -> tuple[dict[str, Any], str] | None:
+        facts = use.facts
+        lower = name.lower()
+        if use.texts:
+            return {"value": use.texts[0]}, "the kernel compares it with that"
+        if CALLED in facts:
+            return self._function(name)
+        if lower in _WARPS:
+            return {"value": _WARPS[lower]}, "its name"
+        if DTYPE in facts or re.search(r"(?i)d_?type$|_ty$|_type$|^dtype", name):
+            element = "float32" if "acc" in lower or not other.dtype else _torch(other.dtype)
+            return {"dtype": element}, "it is used as a dtype"
+        if facts & {POINTER, DESCRIPTOR, PIECES}:
+            return None
+        if facts and facts <= {TESTED}:
+            return {"value": None}, "the kernel compares it with None"
+        written = self._written.get(name)
+        number = (
+            not facts & {TRUTH} or bool(facts & {SIZE, INDEX, BITS, FLOAT}) or bool(use.numbers)
+        )
+        if not number or (_BOOL.search(name) and not facts & {SIZE, INDEX}):
+            return {"value": other.flags}, "it is a condition"
+        if use.numbers and not facts & {SIZE} and not self._is_size(name):
+            return {"value": use.numbers[0]}, "the kernel compares it with that"
+        if written is not None and not other.alone and not other.size:
+            if SIZE in facts and written[0] & (written[0] - 1):
+                return {
+                    "value": 1 << written[0].bit_length()
+                }, f"{name} at line {written[1]}, and a power of 2"
+            return {"value": written[0]}, f"{name} at line {written[1]}"
+        if re.search(r"(?i)eps", name):
+            return {"value": 1e-6}, "its name"
+        if _FLOAT.search(name) and not facts & {SIZE, INDEX, BITS}:
+            return {"value": 1.0}, "its name"
+        if re.search(r"(?i)num_?sms?$|n_?sm$", name):
+            return {"value": 132}, "its name"
+        if re.search(r"(?i)split_?k$|num_?splits$", name):
+            return {"value": 1}, "its name"
+        if _STRINGS.search(name) and not facts:
+            return {"value": ""}, "its name"
+        if self._is_size(name):
+            return {"value": other.size or self._size}, "its name"
+        if _SMALL.search(name) or not facts & {SIZE}:
+            return {"value": _SMALL_NUMBER}, "its name"
+        return {"value": other.size or self._size}, "its use"
+
+    def _is_size(self, name: str) -> bool:
+        use = self.uses.get(name, Use())
+        if name.lower() in _WARPS or _BOOL.search(name) and SIZE not in use.facts:
+            return False
+        return SIZE in use.facts or bool(_SIZE.search(name)) and not _SMALL.search(name)
+
+    def _function(self, name: str) -> tuple[dict[str, Any], str] | None:
+        """A function of the file that takes as many arguments as the kernel passes."""
+        passed = {
+            len(node.args) + len(node.keywords)
+            for node in ast.walk(self._kernel.node)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == name
+        }
+        for one in self._source.kernels:
+            if (
+                one.name != self._kernel.name
+                and not one.within
+                and len(one.parameters) in passed
+                and one.returns
+            ):
+                return {"name": one.name}, "a function of the file that can be called so"
+        return None
+
+
+def _torch(element: str) -> str:
+    return {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}.get(
+        element, "float32"
+    )
+
+
+def _written(source: Source) -> Mapping[str, tuple[int, int]]:
+    """By name, an integer that the file gives it somewhere (assigned, a default, a keyword, a key), and its line."""
+    found: dict[str, tuple[int, int]] = {}
+
+    def note(name: str | None, node: ast.expr | None) -> None:
+        if name and isinstance(node, ast.Constant) and type(node.value) is int and node.value > 0:
+            found.setdefault(name, (node.value, node.lineno))
+
+    for node in ast.walk(source.tree):
+        if (
+            isinstance(node, ast.Assign)
+            and len(node.targets) == 1
+            and isinstance(node.targets[0], ast.Name)
+        ):
+            note(node.targets[0].id, node.value)
+        elif isinstance(node, ast.Call):
+            for word in node.keywords:
+                note(word.arg, word.value)
+        elif isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    note(key.value, value)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            every = [*node.args.posonlyargs, *node.args.args]
+            defaults: Sequence[ast.expr | None] = [
+                *[None] * (len(every) - len(node.args.defaults)), *node.args.defaults
+            ]  # fmt: skip
+            for argument, default in [
+                *zip(every, defaults),
+                *zip(node.args.kwonlyargs, node.args.kw_defaults),
+            ]:
+                note(argument.arg, default)
+    return found

@@ -1,0 +1,282 @@
+"""The kernels of a file, however they are written: decorated, made by a call of ``triton.jit``, or in a function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from crosswarp.matrix.signatures import source as text
+from crosswarp.matrix.signatures.source import Function, Kernel, Parameter, Source, statements
+
+# From triton.jit downwards: what a decorated function is compiled by.
+_JIT = (
+    "triton.jit",
+    "triton.runtime.jit.jit",
+    "triton.experimental.gluon.jit",
+    "gluon.jit",
+    "triton.JITFunction",
+    "triton.runtime.jit.JITFunction",
+)
+_TUNERS = {
+    "triton.autotune": "autotune",
+    "triton.runtime.autotuner.autotune": "autotune",
+    "triton.heuristics": "heuristics",
+    "triton.runtime.autotuner.heuristics": "heuristics",
+}
+
+
+def read(path: Path) -> Source:
+    """A file with its kernels and functions. Raises UsageError where it is no Python of ours to read."""
+    found = text.parse(path)
+    makers = _makers(found)
+    _walk(found, found.tree.body, "", "", makers)
+    _called(found, makers)
+    return found
+
+
+def _makers(found: Source) -> set[str]:
+    """The names under which the file has triton.jit: another name, a partial, a function that returns its call."""
+    made = set(_JIT)
+    for node in ast.walk(found.tree):
+        if (
+            isinstance(node, ast.Assign)
+            and len(node.targets) == 1
+            and isinstance(node.targets[0], ast.Name)
+        ):
+            value = node.value
+            partial = (
+                isinstance(value, ast.Call)
+                and found.full(value.func).endswith("partial")
+                and value.args
+            )
+            named = partial and found.full(value.args[0]) in made  # type: ignore[attr-defined]
+            if (
+                named
+                or found.full(value) in made
+                or isinstance(value, ast.Call)
+                and not value.args
+                and (found.full(value.func) in made)
+            ):
+                made.add(node.targets[0].id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            returned = (
+                one.value
+                for one in ast.walk(node)
+                if isinstance(one, ast.Return) and one.value is not None
+            )
+            own = {one.arg for one in node.args.args}
+            if any(_jits(found, value, made) & own for value in returned):
+                made.add(node.name)
+    return made
+
+
+def _jits(found: Source, node: ast.expr, makers: set[str]) -> set[str]:
+    """The names of functions that an expression hands to triton.jit, through tuners and other calls around it."""
+    if not isinstance(node, ast.Call):
+        return set()
+    func = node.func
+    of = func.func if isinstance(func, ast.Call) else func
+    if found.full(of) in makers:
+        given = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "fn")]
+        return {one.id for one in given if isinstance(one, ast.Name)}
+    return set().union(*(_jits(found, one, makers) for one in node.args)) if node.args else set()
+
+
+def _walk(
+    found: Source, body: Sequence[ast.stmt], prefix: str, within: str, makers: set[str]
+) -> None:
+    for statement, _ in statements(body):
+        if isinstance(statement, ast.ClassDef):
+            _walk(found, statement.body, f"{prefix}{statement.name}.", within, makers)
+        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if _is_jitted(found, statement, makers):
+                _add(
+                    found,
+                    kernel(
+                        found,
+                        f"{prefix}{statement.name}",
+                        statement,
+                        statement.decorator_list,
+                        within,
+                    ),
+                )
+                continue
+            found.functions[f"{prefix}{statement.name}"] = statement
+            _walk(
+                found,
+                statement.body,
+                f"{prefix}{statement.name}.",
+                within or statement.name,
+                makers,
+            )
+
+
+def _add(found: Source, made: Kernel) -> None:
+    # Of several of one name the last is what the module has.
+    found.kernels = [one for one in found.kernels if one.name != made.name]
+    found.kernels.append(made)
+
+
+def _called(found: Source, makers: set[str]) -> None:
+    """``f = triton.jit(g)``, with tuners around it."""
+    for statement, _ in statements(found.tree.body):
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            continue
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name):
+            continue
+        for name in _jits(found, statement.value, makers):
+            function = found.functions.get(name)
+            if function is not None:
+                _add(
+                    found, kernel(found, target.id, function, list(_wrapping(statement.value)), "")
+                )
+    found.kernels.sort(key=lambda one: one.line)
+
+
+def _wrapping(node: ast.expr) -> Iterator[ast.expr]:
+    """Of ``a(1)(jit(g))`` the calls around: ``a(1)``."""
+    while isinstance(node, ast.Call):
+        yield node.func
+        node = node.args[0] if node.args else node.func
+
+
+def _is_jitted(found: Source, node: Function, makers: set[str]) -> bool:
+    for decorator in node.decorator_list:
+        names = {
+            found.full(one)
+            for one in ast.walk(decorator)
+            if isinstance(one, (ast.Name, ast.Attribute))
+        }
+        if names & makers:
+            return True
+        if any(name.lower().endswith("jit") for name in names) and _speaks(found, node):
+            return True
+    return False
+
+
+def _speaks(found: Source, node: Function) -> bool:
+    """Whether a function speaks Triton's language: what is below another library's ``jit`` does not."""
+    return any(
+        found.full(one).startswith(("tl.", "triton.language."))
+        for one in ast.walk(node)
+        if isinstance(one, ast.Attribute)
+    )
+
+
+def kernel(
+    found: Source, name: str, node: Function, decorators: Sequence[ast.expr], within: str
+) -> Kernel:
+    tuned: set[str] = set()
+    tunes, written = [], True
+    for one in decorators:
+        tuner = _TUNERS.get(found.full(one.func if isinstance(one, ast.Call) else one), "")
+        if not tuner or not isinstance(one, ast.Call):
+            # A decorator of somebody's may give what it likes.
+            continue
+        tunes.append(tuner)
+        told = _configs(found, one) if tuner == "autotune" else _heuristics(found, one)
+        written = written and told is not None
+        tuned |= told or set()
+    arguments = node.args
+    every = [*arguments.posonlyargs, *arguments.args]
+    defaults = [*[None] * (len(every) - len(arguments.defaults)), *arguments.defaults]
+    parameters = [
+        Parameter(one.arg, _is_constexpr(found, one.annotation), default, one.annotation)
+        for one, default in [
+            *zip(every, defaults),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults),
+        ]
+    ]
+    return Kernel(
+        name, node, tuple(parameters), within, frozenset(tuned), tuple(tunes), written,
+        arguments.vararg.arg if arguments.vararg else "",
+    )  # fmt: skip
+
+
+def _is_constexpr(found: Source, annotation: ast.expr | None) -> bool:
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        return annotation.value.rpartition(".")[2] == "constexpr"
+    if isinstance(annotation, ast.Subscript):
+        return _is_constexpr(found, annotation.value)
+    return annotation is not None and found.full(annotation).rpartition(".")[2] == "constexpr"
+
+
+def _configs(found: Source, call: ast.Call) -> set[str] | None:
+    """The names that all configurations give, where they are written out; None where they are computed."""
+    given = [word.value for word in call.keywords if word.arg == "configs"] + call.args[:1]
+    return _names(found, given[0], 0) if given else None
+
+
+def _names(found: Source, node: ast.expr, depth: int) -> set[str] | None:
+    if depth > 8:
+        return None
+    if isinstance(node, ast.Name):
+        values = [
+            one.value
+            for one, _ in statements(found.tree.body)
+            if isinstance(one, ast.Assign)
+            and any(isinstance(target, ast.Name) and target.id == node.id for target in one.targets)
+        ]
+        return _names(found, values[-1], depth + 1) if values else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _all([_names(found, node.left, depth + 1), _names(found, node.right, depth + 1)])
+    if isinstance(node, ast.Call) and not node.args and not node.keywords:
+        function = found.functions.get(found.full(node.func))
+        returned = [
+            one.value
+            for one in ast.walk(function or node)
+            if isinstance(one, ast.Return) and one.value is not None
+        ]
+        written = [one for one in returned if isinstance(one, (ast.List, ast.ListComp))]
+        return _all([_names(found, one, depth + 1) for one in written]) if written else None
+    # A comprehension over numbers is written out as far as the names go.
+    if isinstance(node, ast.ListComp):
+        configs = [node.elt]
+    elif isinstance(node, (ast.List, ast.Tuple)):
+        configs = node.elts
+    else:
+        return None
+    names: list[set[str] | None] = []
+    for config in configs:
+        if not isinstance(config, ast.Call) or not found.full(config.func).endswith("Config"):
+            return None
+        given = [word.value for word in config.keywords if word.arg == "kwargs"] + config.args[:1]
+        names.append(_keys(given[0]) if given else None)
+    return _all(names)
+
+
+def _all(names: Sequence[set[str] | None]) -> set[str] | None:
+    known = [one for one in names if one is not None]
+    if len(known) < len(names):
+        return None
+    return set.intersection(*known) if known else set()
+
+
+def _heuristics(found: Source, call: ast.Call) -> set[str] | None:
+    given = [word.value for word in call.keywords if word.arg == "values"] + call.args[:1]
+    if given and isinstance(given[0], ast.Name):
+        name = given[0].id
+        given = [
+            one.value
+            for one, _ in statements(found.tree.body)
+            if isinstance(one, ast.Assign)
+            and any(isinstance(target, ast.Name) and target.id == name for target in one.targets)
+        ][-1:]
+    return _keys(given[0]) if given else None
+
+
+def _keys(node: ast.expr) -> set[str] | None:
+    """The keys of a dict that is written out."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
+        return (
+            None
+            if node.args or not all(w.arg for w in node.keywords)
+            else {str(w.arg) for w in node.keywords}
+        )
+    if not isinstance(node, ast.Dict):
+        return None
+    if not all(isinstance(key, ast.Constant) and isinstance(key.value, str) for key in node.keys):
+        return None
+    return {str(key.value) for key in node.keys if isinstance(key, ast.Constant)}

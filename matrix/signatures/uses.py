@@ -1,0 +1,493 @@
+"""How a kernel's body uses its parameters: as an address, an index, a loop bound, a flag, a dtype, a function, a text.
+
+A parameter is followed through assignments and through the functions of the file that the kernel calls. A name of
+NAMES below is a use of the parameter itself; `LOADED` before it is a use of what was loaded through it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from crosswarp.matrix.signatures.source import Kernel, Source
+
+POINTER, INDEX, BITS, FLOAT, TRUTH, SIZE, DTYPE, CALLED, TESTED, DESCRIPTOR, TABLE, STORED, PIECES = (
+    "pointer", "index", "bits", "float", "truth", "size", "dtype", "called", "tested for None", "descriptor",
+    "addresses", "stored integers", "a tuple",
+)  # fmt: skip
+NAMES = (
+    POINTER,
+    INDEX,
+    BITS,
+    FLOAT,
+    TRUTH,
+    SIZE,
+    DTYPE,
+    CALLED,
+    TESTED,
+    DESCRIPTOR,
+    TABLE,
+    STORED,
+    PIECES,
+)
+LOADED = "*"
+_ADDRESSES = ("load", "store", "make_block_ptr", "prefetch", "make_tensor_descriptor", "advance")
+_FLOATS = (
+    "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sigmoid", "tanh", "erf", "sin", "cos", "softmax", "dot", "fma",
+    "fast_expf", "sqrt_rn", "div_rn", "dot_scaled",
+)  # fmt: skip
+_KEEP = (
+    "where", "minimum", "maximum", "sum", "max", "min", "cdiv", "multiple_of", "max_contiguous", "max_constancy",
+    "broadcast_to", "reshape", "view", "expand_dims", "abs", "trans", "ravel", "flip", "cumsum", "sort", "clamp",
+    "broadcast", "permute", "join", "cat", "interleave", "int64", "int32", "cast", "split", "gather", "xor_sum",
+)  # fmt: skip
+_WHOLE = ("program_id", "num_programs", "arange", "argmax", "argmin", "cdiv", "zeros_int")
+_SHAPES = (
+    "arange",
+    "zeros",
+    "full",
+    "broadcast_to",
+    "reshape",
+    "view",
+    "ones",
+    "static_range",
+    "make_block_ptr",
+)
+_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
+_BITS_OF_ATOMICS = ("atomic_cas", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg")
+# Functions of the file are followed that far.
+_DEEPEST = 6
+
+
+@dataclass
+class Use:
+    """Of one parameter.
+
+    Attributes:
+        facts: NAMES, and NAMES behind LOADED.
+        texts: strings that it is compared with, in their order.
+        numbers: integers that it is compared with.
+        elements: how many members of it are used, where it is a tuple.
+    """
+
+    facts: set[str] = field(default_factory=set)
+    texts: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    elements: int = 0
+
+
+def uses(source: Source, kernel: Kernel) -> Mapping[str, Use]:
+    """By parameter, how the kernel uses it."""
+    return _Body(source, kernel, 0).found
+
+
+class _Body:
+    """The body of one function of the file, with what is known of each of its parameters."""
+
+    def __init__(self, source: Source, kernel: Kernel, depth: int) -> None:
+        self._source = source
+        self._depth = depth
+        self._kernel = kernel
+        self.found = {one.name: Use() for one in kernel.parameters}
+        self._made: dict[str, list[ast.expr]] = {}
+        self._known: dict[int, frozenset[str]] = {}
+        self._inner: dict[str, _Body | None] = {}
+        for node in ast.walk(kernel.node):
+            self._assign(node)
+        for node in ast.walk(kernel.node):
+            self._look(node)
+
+    # What a name stands for
+
+    def _assign(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._note(target, node.value)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            self._note(node.target, node.value)
+        elif isinstance(node, ast.AugAssign):
+            self._note(node.target, node.value)
+        elif isinstance(node, ast.NamedExpr):
+            self._note(node.target, node.value)
+
+    def _note(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            self._made.setdefault(target.id, []).append(value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else None
+            for place, one in enumerate(target.elts):
+                whole = parts is None or len(parts) != len(target.elts)
+                self._note(one, value if whole or parts is None else parts[place])
+
+    def _origins(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+        """The parameters whose value an expression is made of; behind LOADED those that it was loaded through."""
+        key = id(node)
+        if key in self._known:
+            return self._known[key]
+        found = frozenset(self._of(node, seen))
+        if not seen:
+            self._known[key] = found
+        return found
+
+    def _of(self, node: ast.expr, seen: frozenset[str]) -> Iterable[str]:
+        if isinstance(node, ast.Name):
+            own = {node.id} if node.id in self.found else set()
+            if node.id in seen:
+                return own
+            return own.union(
+                *(self._origins(one, seen | {node.id}) for one in self._made.get(node.id, ()))
+            )
+        if isinstance(node, ast.BinOp):
+            return self._origins(node.left, seen) | self._origins(node.right, seen)
+        if isinstance(node, ast.UnaryOp):
+            return self._origins(node.operand, seen)
+        if isinstance(node, ast.IfExp):
+            return self._origins(node.body, seen) | self._origins(node.orelse, seen)
+        if isinstance(node, (ast.Subscript, ast.Starred)):
+            return self._origins(node.value, seen)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return frozenset().union(*(self._origins(one, seen) for one in node.elts))
+        if isinstance(node, ast.Attribute):
+            return self._origins(node.value, seen) if node.attr in ("value", "T") else ()
+        if isinstance(node, ast.Call):
+            return self._of_call(node, seen)
+        return ()
+
+    def _of_call(self, node: ast.Call, seen: frozenset[str]) -> Iterable[str]:
+        last = self._language(node.func)
+        given = [*node.args, *(word.value for word in node.keywords if word.arg != "mask")]
+        if last in ("load", "atomic_add", "atomic_cas", "atomic_xchg", "atomic_max", "atomic_min"):
+            return (
+                {f"{LOADED}{one}" for one in self._bases(node.args[0], seen)} if node.args else ()
+            )
+        if last == "where":
+            given = node.args[1:]
+        if last in _KEEP or last == "make_block_ptr" or last == "advance":
+            return frozenset().union(*(self._origins(one, seen) for one in given))
+        if isinstance(node.func, ast.Attribute) and not last:
+            if node.func.attr == "to" and node.args and self._is_float(node.args[0]):
+                return ()
+            if node.func.attr == "load":
+                return {f"{LOADED}{one}" for one in self._bases(node.func.value, seen)}
+            return self._origins(node.func.value, seen)
+        if isinstance(node.func, ast.Name) and node.func.id in ("min", "max", "int", "abs"):
+            return frozenset().union(*(self._origins(one, seen) for one in given))
+        inner = self._callee(node)
+        return () if inner is None else self._returned(node, inner, seen)
+
+    def _bases(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> set[str]:
+        """The parameters that an address begins with."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            return self._bases(node.left, seen) or self._bases(node.right, seen)
+        if isinstance(node, ast.Subscript):
+            return self._bases(node.value, seen)
+        if isinstance(node, ast.IfExp):
+            return self._bases(node.body, seen) | self._bases(node.orelse, seen)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return set().union(*(self._bases(one, seen) for one in node.elts))
+        if isinstance(node, ast.Call):
+            last = self._language(node.func)
+            if last in (*_KEEP, *_ADDRESSES):
+                given = node.args[1:] if last == "where" else [
+                    *node.args[:1], *(word.value for word in node.keywords if word.arg == "base")
+                ]  # fmt: skip
+                if last == "load":
+                    return (
+                        {f"{LOADED}{one}" for one in self._bases(node.args[0], seen)}
+                        if node.args
+                        else set()
+                    )
+                return set().union(*(self._bases(one, seen) for one in given))
+            if isinstance(node.func, ast.Attribute) and not last:
+                return self._bases(node.func.value, seen)
+            return set()
+        if not isinstance(node, ast.Name) or node.id in seen:
+            return set()
+        own = {node.id} if node.id in self.found else set()
+        made = (self._bases(one, seen | {node.id}) for one in self._made.get(node.id, ()))
+        return own.union(*made)
+
+    def _offsets(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> Iterator[ast.expr]:
+        """What is added to the base of an address."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            if self._bases(node.left):
+                yield from self._offsets(node.left, seen)
+                yield node.right
+            elif self._bases(node.right):
+                yield from self._offsets(node.right, seen)
+                yield node.left
+            else:
+                yield node
+        elif isinstance(node, ast.Name) and node.id not in seen:
+            for one in self._made.get(node.id, ()):
+                yield from self._offsets(one, seen | {node.id})
+
+    # What is done with it
+
+    def _mark(self, node: ast.expr, fact: str) -> None:
+        for one in self._origins(node):
+            loaded = one.startswith(LOADED)
+            use = self.found.get(one.lstrip(LOADED))
+            if use is not None:
+                use.facts.add(f"{LOADED}{fact}" if loaded else fact)
+
+    def _look(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Call):
+            self._look_call(node)
+        elif isinstance(node, ast.BinOp):
+            self._look_binary(node)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.Not)):
+            self._mark(node.operand, TRUTH)
+        elif isinstance(node, (ast.If, ast.While, ast.IfExp)):
+            self._truth(node.test)
+        elif isinstance(node, ast.BoolOp):
+            for one in node.values:
+                self._truth(one)
+        elif isinstance(node, ast.Compare):
+            self._compare(node)
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            use = self.found.get(node.value.id)
+            if (
+                use is not None
+                and isinstance(node.slice, ast.Constant)
+                and isinstance(node.slice.value, int)
+            ):
+                use.facts.add(PIECES)
+                use.elements = max(use.elements, node.slice.value + 1)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            use = self.found.get(node.value.id)
+            if use is not None and isinstance(node.targets[0], ast.Tuple):
+                use.facts.add(PIECES)
+                use.elements = max(use.elements, len(node.targets[0].elts))
+
+    def _truth(self, node: ast.expr) -> None:
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            self._mark(node, TRUTH)
+
+    def _compare(self, node: ast.Compare) -> None:
+        sides = [node.left, *node.comparators]
+        for one in sides:
+            if not isinstance(one, ast.Name) or one.id not in self.found:
+                continue
+            use = self.found[one.id]
+            for other in sides:
+                for constant in other.elts if isinstance(other, (ast.Tuple, ast.List)) else [other]:
+                    if not isinstance(constant, ast.Constant):
+                        continue
+                    if isinstance(constant.value, str):
+                        use.texts.append(constant.value)
+                    elif constant.value is None:
+                        use.facts.add(TESTED)
+                    elif isinstance(constant.value, bool):
+                        use.facts.add(TRUTH)
+                    elif isinstance(constant.value, int):
+                        use.numbers.append(constant.value)
+        whole = any(self._is_whole(one) for one in sides)
+        for one in sides:
+            if whole:
+                self._mark(one, INDEX)
+            elif any(
+                isinstance(side, ast.Constant) and isinstance(side.value, float) for side in sides
+            ):
+                self._mark(one, FLOAT)
+
+    def _is_whole(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether it is made of nothing but integers, some of which come from the language."""
+        if isinstance(node, ast.BinOp):
+            parts = [node.left, node.right]
+            return not isinstance(node.op, ast.Div) and any(
+                self._is_whole(one, seen) for one in parts
+            )
+        if isinstance(node, ast.Subscript):
+            return self._is_whole(node.value, seen)
+        if isinstance(node, ast.Name) and node.id not in seen:
+            return any(self._is_whole(one, seen | {node.id}) for one in self._made.get(node.id, ()))
+        if isinstance(node, ast.Call):
+            last = self._language(node.func)
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "to" and node.args:
+                name = self._source.full(node.args[0]).rpartition(".")[2]
+                return name.startswith(("int", "uint"))
+            return last in _WHOLE
+        return False
+
+    def _is_float(self, node: ast.expr) -> bool:
+        return self._source.full(node).rpartition(".")[2].startswith(("float", "bfloat"))
+
+    def _look_binary(self, node: ast.BinOp) -> None:
+        both = (node.left, node.right)
+        if isinstance(node.op, _BITS):
+            for one in both:
+                if not isinstance(one, ast.Compare):
+                    self._mark(one, BITS)
+        elif isinstance(node.op, (ast.FloorDiv, ast.Mod)):
+            for one in both:
+                self._mark(one, INDEX)
+        elif isinstance(node.op, ast.Div):
+            self._mark(node.left, FLOAT)
+        elif any(isinstance(one, ast.Constant) and isinstance(one.value, float) for one in both):
+            for one in both:
+                self._mark(one, FLOAT)
+
+    def _look_call(self, node: ast.Call) -> None:
+        words = {word.arg: word.value for word in node.keywords if word.arg}
+        last = self._language(node.func)
+        method = isinstance(node.func, ast.Attribute) and not last
+        if last in _ADDRESSES or last.startswith("atomic_"):
+            address = node.args[0] if node.args else words.get("base", words.get("pointer"))
+            if address is not None:
+                self._address(address)
+            self._stored(node, last, words)
+        if "mask" in words:
+            self._mark(words["mask"], TRUTH)
+        if last in _FLOATS:
+            for one in node.args:
+                self._mark(one, FLOAT)
+        if last == "where" and node.args:
+            self._truth(node.args[0])
+        if last in _SHAPES or last in ("range",) or self._source.full(node.func) == "range":
+            for one in node.args:
+                self._mark(one, INDEX)
+        if last in _SHAPES:
+            for one in [
+                *node.args,
+                *(words[name] for name in ("shape", "block_shape") if name in words),
+            ]:
+                for part in ast.walk(one):
+                    if isinstance(part, ast.Name) and part.id in self.found:
+                        self.found[part.id].facts.add(SIZE)
+        for name in ("dtype", "out_dtype", "input_precision"):
+            if name in words and isinstance(words[name], ast.Name) and name != "input_precision":
+                self._mark(words[name], DTYPE)
+        if last in ("zeros", "full") and len(node.args) > 1:
+            self._mark(node.args[-1], DTYPE)
+        if last == "cast" and len(node.args) > 1:
+            self._mark(node.args[1], DTYPE)
+        if method:
+            self._method(node, node.func.attr if isinstance(node.func, ast.Attribute) else "")
+        if isinstance(node.func, ast.Name):
+            use = self.found.get(node.func.id)
+            if use is not None:
+                use.facts.add(CALLED)
+        self._inside(node)
+
+    def _method(self, node: ast.Call, name: str) -> None:
+        of = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        if name == "to" and node.args:
+            self._mark(node.args[0], DTYPE)
+            if "pointer_type" in ast.unparse(node.args[0]):
+                self._mark(of, TABLE)
+            elif self._source.full(node.args[0]).rpartition(".")[2].startswith(("int", "uint")):
+                self._mark(of, INDEX)
+        elif name in ("load", "store", "gather", "scatter") and isinstance(of, ast.Name):
+            for one in self._bases(of):
+                use = self.found.get(one)
+                if use is not None and one == of.id:
+                    use.facts.add(DESCRIPTOR)
+
+    def _address(self, node: ast.expr) -> None:
+        for one in self._bases(node):
+            use = self.found.get(one.lstrip(LOADED))
+            if use is not None:
+                use.facts.add(f"{LOADED}{TABLE}" if one.startswith(LOADED) else POINTER)
+        bases = self._bases(node)
+        for offset in self._offsets(node):
+            for one in self._origins(offset):
+                use = self.found.get(one.lstrip(LOADED))
+                if use is not None and one not in bases:
+                    use.facts.add(f"{LOADED}{INDEX}" if one.startswith(LOADED) else INDEX)
+
+    def _stored(self, node: ast.Call, last: str, words: Mapping[Any, ast.expr]) -> None:
+        value = words.get("value", words.get("val"))
+        if value is None and len(node.args) > 1:
+            value = node.args[1]
+        whole = last in _BITS_OF_ATOMICS or (
+            value is not None and last in ("store", "atomic_add", "atomic_max", "atomic_min")
+            and (self._is_whole(value) or isinstance(value, ast.Constant) and type(value.value) is int
+                 and last.startswith("atomic_"))
+        )  # fmt: skip
+        if whole and node.args:
+            for one in self._bases(node.args[0]):
+                use = self.found.get(one)
+                if use is not None:
+                    use.facts.add(f"{LOADED}{STORED}")
+
+    def _callee(self, node: ast.Call) -> _Body | None:
+        """The body of the file's function that is called; None where it is none, or too deep."""
+        name = self._source.full(node.func)
+        callee = next((one for one in self._source.kernels if one.name == name), None)
+        if (
+            callee is None
+            or callee.node is self._kernel.node
+            or self._depth >= _DEEPEST
+            or name in self._inner
+            and self._inner[name] is None
+        ):
+            return None
+        if name not in self._inner:
+            self._inner[name] = None
+            self._inner[name] = _Body(self._source, callee, self._depth + 1)
+        return self._inner[name]
+
+    def _arguments(self, node: ast.Call, inner: _Body) -> dict[str, ast.expr]:
+        given = dict(zip(inner.found, node.args))
+        given.update({word.arg: word.value for word in node.keywords if word.arg in inner.found})
+        return given
+
+    def _returned(self, node: ast.Call, inner: _Body, seen: frozenset[str]) -> set[str]:
+        """The origins of what a function of the file returns."""
+        given = self._arguments(node, inner)
+        found: set[str] = set()
+        for one in ast.walk(inner._kernel.node):
+            if not isinstance(one, ast.Return) or one.value is None:
+                continue
+            for origin in inner._origins(one.value):
+                name = origin.lstrip(LOADED)
+                if name in given and origin.startswith(LOADED):
+                    stars = LOADED * (len(origin) - len(name))
+                    found |= {f"{stars}{base}" for base in self._bases(given[name], seen)}
+                elif name in given:
+                    found |= self._origins(given[name], seen)
+        return found
+
+    def _inside(self, node: ast.Call) -> None:
+        """What a function of the file does with what it is passed."""
+        inner = self._callee(node)
+        if inner is None:
+            return
+        given = self._arguments(node, inner)
+        for name, value in given.items():
+            use = inner.found[name]
+            for fact in use.facts:
+                self._passed_on(value, fact)
+            if isinstance(value, ast.Name) and value.id in self.found:
+                self.found[value.id].texts += use.texts
+                self.found[value.id].numbers += use.numbers
+                self.found[value.id].elements = max(self.found[value.id].elements, use.elements)
+
+    def _passed_on(self, value: ast.expr, fact: str) -> None:
+        of_address = fact.startswith(LOADED) or fact in (POINTER, DESCRIPTOR)
+        if of_address and fact == POINTER:
+            self._address(value)
+        elif of_address:
+            for one in self._bases(value):
+                use = self.found.get(one)
+                if use is not None:
+                    use.facts.add(fact)
+        elif isinstance(value, ast.Name) or fact in (INDEX, BITS, FLOAT, TRUTH):
+            self._mark(value, fact)
+
+    def _language(self, node: ast.expr) -> str:
+        """The name that a call has in triton.language; empty for others."""
+        module, _, last = self._source.full(node).rpartition(".")
+        if module in (
+            "tl",
+            "triton.language",
+            "gl",
+            "triton.language.math",
+            "tl.math",
+            "libdevice",
+        ):
+            return last
+        return last if module.startswith("triton.language") or module.endswith("libdevice") else ""

@@ -1,0 +1,135 @@
+"""`crosswarp check`: what is assumed where a file does not say it, and the kernels that it finds in any spelling."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from crosswarp.matrix.signatures import finding, infer
+
+HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n"
+
+
+@pytest.fixture
+def assumed(tmp_path):
+    """`assumed(text)`: the first signature of the file's first kernel, by parameter as text."""
+
+    def make(text):
+        path = tmp_path / "kernels.py"
+        path.write_text(HEAD + textwrap.dedent(text), "utf-8")
+        found = infer.infer(finding.read(path))[0]
+        assert not found.why, found.why
+        first = found.signatures[0]
+        assert {one.name for one in first.arguments} <= set(found.parameters)
+        return {
+            one.name: str(one).removeprefix(f"{one.name} ").split("=")[-1]
+            for one in first.arguments
+        }
+
+    return make
+
+
+BODIES = {
+    "an index": ("x, rows, y", "tl.store(y, tl.load(x + tl.load(rows)))", {"rows": "*i32:16", "x": "*fp32:16"}),
+    "an index in two steps": (
+        "x, rows, y",
+        "r = tl.load(rows + tl.program_id(0)).to(tl.int64)\n    p = x + r * 4\n    tl.store(y, tl.load(p))",
+        {"rows": "*i32:16"},
+    ),
+    "a bound": ("x, count", "for i in range(tl.load(count)):\n        tl.store(x + i, 0.0)", {"count": "*i32:16"}),
+    "a mask": ("x, m", "tl.store(x, 1.0, mask=tl.load(m))", {"m": "*i1:16"}),
+    "bits": ("x, q", "tl.store(x, (tl.load(q) >> 4) & 15)", {"q": "*i32:16"}),
+    "a lock": ("lock, x", "while tl.atomic_cas(lock, 0, 1) == 1:\n        pass", {"lock": "*i32:16"}),
+    "stored integers": ("out", "tl.store(out, tl.program_id(0))", {"out": "*i32:16"}),
+    "addresses": (
+        "table, y",
+        "p = tl.load(table).to(tl.pointer_type(tl.float32))\n    tl.store(y, tl.load(p))",
+        {"table": "*i64:16"},
+    ),
+    "a scale": ("x, sm_scale", "tl.store(x, tl.load(x) * sm_scale)", {"sm_scale": "fp32"}),
+    "a number of its use": ("x, a", "tl.store(x, tl.exp(a * 1.0))", {"a": "fp32"}),
+    "a stride": ("x, s", "tl.store(x + tl.program_id(0) * s, 1.0)", {"s": "i32:16"}),
+    "a function's": ("x, r, n", "tl.store(x + inner(r, n), 1.0)", {"r": "*i32:16", "n": "i32:16"}),
+    "a flag": ("x, HAS_BIAS: tl.constexpr", "if HAS_BIAS:\n        tl.store(x, 1.0)", {"HAS_BIAS": "False"}),
+    "a text": (
+        "x, act: tl.constexpr", "if act == 'relu':\n        tl.store(x, 1.0)", {"act": "'relu'"},
+    ),
+    "a dtype": ("x, T: tl.constexpr", "tl.store(x, tl.load(x).to(T))", {"T": "tl.float32"}),
+    "a size": ("x, HEAD_DIM: tl.constexpr", "tl.store(x + tl.arange(0, HEAD_DIM), 1.0)", {"HEAD_DIM": "128"}),
+    "another name of it": (
+        "x, D: tl.constexpr, B: tl.constexpr", "tl.store(x + tl.arange(0, B), tl.zeros((D,), tl.float32))",
+        {"D": "64", "B": "64"},
+    ),
+    "nothing": ("x, b", "if b is not None:\n        tl.store(x, 1.0)", {"b": "None"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BODIES)
+def test_the_body_says_what_a_parameter_is(assumed, what):
+    parameters, body, expected = BODIES[what]
+    found = assumed(
+        f"@triton.jit\ndef kernel({parameters}):\n    {body}\n\n"
+        "@triton.jit\ndef inner(r, n):\n    return tl.load(r + n)\n"
+    )
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_a_size_that_the_file_writes_somewhere_is_taken(assumed):
+    kernel = (
+        "@triton.jit\ndef k(x, BLOCK: tl.constexpr):\n    tl.store(x + tl.arange(0, BLOCK), 1.0)\n"
+    )
+    assert assumed(f"{kernel}\nBLOCK = 512\n")["BLOCK"] == "512"
+    assert assumed(f"{kernel}\ndef run(x, BLOCK=96):\n    pass\n")["BLOCK"] == "128"
+    assert assumed(f"{kernel}\ndef run(x, b):\n    k[(1,)](x, BLOCK=b)\n")["BLOCK"] == "128"
+
+
+def test_what_is_assumed_is_marked_and_tried_in_other_ways(tmp_path):
+    path = tmp_path / "kernels.py"
+    text = (
+        "@triton.jit\ndef k(x, n, BLOCK: tl.constexpr):\n    tl.store(x + tl.arange(0, BLOCK), n)\n"
+    )
+    path.write_text(HEAD + text + "\ndef run(x):\n    k[(1,)](x, 8, BLOCK=32)\n", "utf-8")
+    (found,) = infer.infer(finding.read(path))[0].signatures
+    assert [one.name for one in found.assumed] == ["x"]
+    # What the file says is in each of them.
+    assert len(found.attempts) > 1 and all("BLOCK=32" in str(one) for one in found.attempts)
+    assert len({one.program for one in found.attempts}) == len(found.attempts)
+
+
+KERNEL = "def k(x):\n    tl.store(x, 1.0)\n"
+SPELLINGS = {
+    "called": f"{KERNEL}\nf = triton.jit(k)\n",
+    "called with options": f"{KERNEL}\nf = triton.jit(do_not_specialize=['x'])(k)\n",
+    "tuned by a call": f"{KERNEL}\nf = triton.autotune(configs=[triton.Config({{}})], key=[])(triton.jit(k))\n",
+    "a partial": f"from functools import partial\njit = partial(triton.jit, noinline=True)\n\n@jit\n{KERNEL}",
+    "another name": f"compiled = triton.jit\n\n@compiled\n{KERNEL}",
+    "a decorator of the file's": f"def mine(fn):\n    return triton.jit(fn)\n\n@mine\n{KERNEL}",
+    "under a condition": f"if torch.cuda.is_available():\n    @triton.jit\n{textwrap.indent(KERNEL, '    ')}",
+    "in a try": f"try:\n    import no\nexcept ImportError:\n    @triton.jit\n{textwrap.indent(KERNEL, '    ')}",
+    "in a class": f"class Ops:\n    @staticmethod\n    @triton.jit\n{textwrap.indent(KERNEL, '    ')}",
+    "in a function": f"def make():\n    @triton.jit\n{textwrap.indent(KERNEL, '    ')}    return k\n",
+    "stacked": f"@other\n@triton.heuristics(VALUES)\n@triton.autotune(CONFIGS, key=[])\n@triton.jit\n{KERNEL}",
+    "a library's door": f"from .compat import triton as t\n\n@t.jit\n{KERNEL}",
+    "a jit of somebody's": f"from elsewhere import fast_jit\n\n@fast_jit()\n{KERNEL}",
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_kernel_is_found_in_any_spelling(tmp_path, spelling):
+    path = tmp_path / "kernels.py"
+    path.write_text(HEAD + SPELLINGS[spelling], "utf-8")
+    (found,) = infer.infer(finding.read(path))
+    assert str(found.signatures[0]) == "x *fp32:16"
+
+
+def test_what_is_no_kernel_is_none(tmp_path):
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        HEAD
+        + "import numba\n\n@numba.njit\ndef f(x):\n    return x\n\n@torch.jit.script\ndef g(x):\n    return x\n"
+        "\n@triton.jit\ndef h(x):\n    return x * 2\n",
+        "utf-8",
+    )
+    (found,) = infer.infer(finding.read(path))
+    assert found.device and not found.signatures and not found.why
