@@ -1,7 +1,7 @@
 """Every failure that a user is expected to meet. Each message ends with what to do.
 
 The command line prints these on stderr without a traceback and exits with the class's `exit_code`. Anything else that
-escapes is a bug in crosswarp and keeps its traceback.
+escapes is a bug in crosswarp: one line, a file with the traceback, and an exit status of its own.
 
 Every exit status stands here, each number with one meaning. Both sides read it: Python 3.9, nothing imported.
 """
@@ -14,6 +14,8 @@ EXIT_UNEXPECTED = 1
 EXIT_USAGE = 2
 EXIT_ENVIRONMENT = 3
 EXIT_STORE = 4
+# A bug of ours: never 1, which says that something regressed.
+EXIT_INTERNAL = 70
 EXIT_CANCELLED = 130
 
 # Of a process that runs inside a column. Python, pytest and shells have 1 to 5 and 126 upwards for themselves.

@@ -1,53 +1,32 @@
 """The command line.
 
-    crosswarp why       what an error's text is known for, and the lines that heal it
-    crosswarp check     the kernels of any file, compiled on the Triton at hand
-    crosswarp run       the matrix: build what is missing, run, record, sum up
-    crosswarp test      a library's own GPU tests on every column and target
-    crosswarp inductor  the kernels that torch.compile writes, generated without a GPU, on any Triton
-    crosswarp init      settings for testing your library, from what its checkout says
-    crosswarp report    a stored run as a table, web pages, Markdown, JSON, JUnit XML or CSV
-    crosswarp diff      what regressed between two columns, runs or baselines
-    crosswarp baseline  write a run as a small file, to be committed and compared with
-    crosswarp range     the releases that a suite was measured green on, as a version specifier
-    crosswarp bisect    the first bad release for one kernel, or the verdict on this interpreter
-    crosswarp reproduce a red cell as one script that needs torch and triton alone, to attach to a report
-    crosswarp issues    the known issues and whether a run shows them; --new: records for what is not known
-    crosswarp blame     which of Triton, torch, numpy and Python carries a regression between two columns
-    crosswarp plan      the jobs of a run, columns × shards, for CI
-    crosswarp merge     the runs of several machines as the one run that they are the parts of
-    crosswarp github    the comment on a pull request, and an issue for each new root cause
-    crosswarp badge     badges of a stored run, as SVG and for shields.io, and its grid as a picture
-    crosswarp doctor    what is installed here, what the shims heal of it, and what is left
-    crosswarp vendor    shims as files inside another package, with licence and version
-    crosswarp docs      the pages that are made from the records
-    crosswarp libraries the ops of published libraries on every column, and the page that shows them
-    crosswarp language  what triton.language holds in each release: names, options, what compiles
-    crosswarp fuzz      generated programs on every Triton, and what one does otherwise than the others
-    crosswarp lint      what a library's files take from Triton that some releases do not have
-    crosswarp update    the releases of Triton that the table of columns lacks, as columns to paste
-    crosswarp columns / targets / runs    what there is to choose from
-
 Exit status: 0 as expected: what is red is known, and green shimmed wherever its record names a shim; 1 something
 unexpectedly red or green (diff: something regressed; doctor: something known is left unhealed; issues: a record is
 contradicted; why: nothing known says this; docs --check: a page is old, or a record cannot be right; blame: it could
 not be told; bisect --here: bad, and 125 when it cannot say); 2 usage (doctor: or there is no Triton; bisect, blame: or
-an end is not what it was said to be); 3 an environment could not be built; 4 the store failed; 130 cancelled.
+an end is not what it was said to be); 3 an environment could not be built; 4 the store failed; 70 a bug of crosswarp's
+own, whose traceback is in the file that the message names; 130 cancelled.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import gc
+import io
 import os
 import sys
+import tempfile
+import textwrap
+import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol, cast
 
 from crosswarp.compat import __version__
-from crosswarp.matrix.errors import EXIT_USAGE, CrosswarpError
+from crosswarp.matrix.errors import EXIT_INTERNAL, EXIT_USAGE, CrosswarpError, UsageError
 from crosswarp.reports.text import escape
 
 _INSTALL = (
@@ -56,19 +35,61 @@ _INSTALL = (
     "is enough: python -m crosswarp.compat doctor"
 )
 _EXAMPLES = "examples:"
+# Of the commands, those that need nothing of the host side.
+_OF_SMALL = ("why", "doctor")
+# The extra that brings what a command needs, where that is not `matrix`.
+_EXTRAS = {"fuzz": "fuzz"}
 
-# Each is a module of crosswarp.reports.commands; in the order of `crosswarp --help`.
-COMMANDS = (
-    "why", "check", "run", "test", "inductor", "init", "lint", "report", "diff", "baseline", "range", "bisect", "blame",
-    "reproduce", "issues", "plan", "merge", "github", "badge", "columns", "update", "targets", "runs", "doctor",
-    "vendor", "docs", "language", "libraries", "guards", "fuzz",
-)  # fmt: skip
+# What `crosswarp --help` lists. It stands here because loading every command takes as long as most of them run.
+# Each is a module of crosswarp.reports.commands.
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "every day": {
+        "why": "find the known issue behind an error, and the line that fixes it",
+        "check": "compile the kernels of any file, for every target you name",
+        "doctor": "say what is installed here, what compat fixes, and what to do",
+        "lint": "find what a library takes from Triton that some releases lack",
+        "diff": "compare two releases, runs or baselines",
+        "issues": "list the known issues, and whether a run shows them",
+        "language": "say what triton.language holds in each release",
+    },
+    "test a library or a suite": {
+        "init": "write settings for testing your library",
+        "test": "run your library's own GPU tests on every Triton",
+        "run": "run the matrix: kernels on every Triton and target",
+        "inductor": "compile the kernels that torch.compile writes, on any Triton",
+        "guards": "say which version checks of a library are still needed",
+    },
+    "look at a run": {
+        "report": "show a stored run as a table, web pages, JSON, JUnit XML or CSV",
+        "range": "print the releases on which a suite passes",
+        "reproduce": "write a failing cell as one script",
+        "bisect": "find the first bad release for one kernel",
+        "blame": "say which of Triton, torch, numpy or Python brought a regression",
+        "runs": "list the stored runs",
+    },
+    "in CI": {
+        "plan": "print the jobs of a run",
+        "merge": "merge the runs of several machines into one",
+        "baseline": "write a run as a file to compare with",
+        "github": "comment on a pull request, and open issues",
+        "badge": "write badges of a stored run",
+        "vendor": "copy fixes into your own package",
+    },
+    "keep crosswarp's own tables": {
+        "columns": "list the columns",
+        "targets": "list the targets, and which release compiles for them",
+        "update": "propose columns for new releases",
+        "docs": "write the pages that are made from data",
+        "libraries": "run the ops of published libraries",
+        "fuzz": "run generated programs on every Triton",
+    },
+}  # fmt: skip
+COMMANDS = tuple(name for group in GROUPS.values() for name in group)
 
 
 class Command(Protocol):
     """The face of the module of one command."""
 
-    HELP: str
     DESCRIPTION: str
     # Command lines to copy, shown below its options.
     EXAMPLES: Sequence[str]
@@ -81,33 +102,71 @@ class Command(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        # A name of a file need not be text, and a terminal need not be UTF-8: show what can be shown.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    # Tens of thousands of records are read and kept: looking through them for garbage takes as long as reading them.
+    gc.set_threshold(100_000, 50, 50)
     arguments = list(sys.argv[1:] if argv is None else argv)
-    # To `git bisect run` a 2 is a verdict, and a mistyped option is none.
-    judging = arguments[:1] == ["bisect"] and any(one.startswith("--here") for one in arguments)
+    try:
+        return _main(arguments)
+    except Exception as error:
+        print(f"crosswarp: {internal_error(error)}", file=sys.stderr)
+        return 125 if _judging(arguments) else EXIT_INTERNAL
+
+
+def internal_error(error: Exception) -> str:
+    """One line about an exception that nobody foresaw; its traceback goes to a file that the line names."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    text = escape.line(f"{type(error).__name__}: {error}", 200)
+    place = f"{Path(where.filename).name}:{where.lineno}"
+    try:
+        handle, name = tempfile.mkstemp(prefix="crosswarp-error-", suffix=".log")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as log:
+            log.write(f"crosswarp {__version__}, Python {sys.version}\n{sys.argv!r}\n")
+            traceback.print_exception(error, file=log)
+    except OSError as failed:
+        name = f"nowhere ({failed.strerror})"
+    return f"internal error at {place}: {text}. Report it as a bug of crosswarp, with this file: {name}"
+
+
+def _judging(arguments: Sequence[str]) -> bool:
+    """Whether `git bisect run` waits for a verdict: to it a 2 is one, and a mistyped option is none."""
+    return arguments[:1] == ["bisect"] and any(one.startswith("--here") for one in arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    judging = _judging(arguments)
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
         print(f"crosswarp: {_unknown(arguments[0])}", file=sys.stderr)
         return EXIT_USAGE
-    # A command is loaded with all that it needs, and the others only to be told of.
-    wanted = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
-    commands, lacking = _loaded(wanted)
-    if lacking is not None and len(wanted) == 1:
-        if wanted[0] == "doctor":
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_overview(), end="")
+        return 0 if arguments else EXIT_USAGE
+    # A command is loaded with all that it needs, and the others only to be completed by a shell.
+    wanted = COMMANDS if arguments[0].startswith("--print") else arguments[:1]
+    try:
+        commands = {name: load(name) for name in wanted if name in COMMANDS}
+    except ImportError as error:
+        if (error.name or "").startswith("crosswarp"):
+            raise
+        if wanted == ["doctor"]:
             # Without the issues that no shim heals: those are the host side's.
             from crosswarp.compat.__main__ import main as of_compat
 
             return of_compat(arguments)
-        print(f"crosswarp: {wanted[0]}: {lacking}. {_INSTALL}", file=sys.stderr)
+        name = wanted[0] if len(wanted) == 1 else "crosswarp"
+        print(f"crosswarp: {name}: {error}. {_install(name)}", file=sys.stderr)
         return 125 if judging else EXIT_USAGE
-    if not arguments:
-        _parser(commands, lacking is not None).print_help()
-        return EXIT_USAGE
     try:
-        chosen = _parser(commands, lacking is not None).parse_args(arguments)
+        chosen = _parser(commands).parse_args(arguments)
     except SystemExit as stopped:
         if judging and stopped.code:
             return 125
         raise
     try:
+        _check_paths(chosen)
         return commands[chosen.command].run(chosen, arguments)
     except CrosswarpError as error:
         sys.stdout.flush()
@@ -122,6 +181,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 125 if judging else 0
 
 
+def _check_paths(options: argparse.Namespace) -> None:
+    """Raises UsageError for a path that no file can have."""
+    for name, value in vars(options).items():
+        for path in value if isinstance(value, (list, tuple)) else (value,):
+            if not isinstance(path, Path):
+                continue
+            try:
+                path.lstat()
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
+                pass
+            except (OSError, ValueError) as error:
+                why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+                raise UsageError(
+                    f"--{name.replace('_', '-')}: {str(path):.60}: {why}. Name a path that a file can have."
+                ) from None
+
+
 def load(name: str) -> Command:
     """Raises ImportError where a library of the host side is missing."""
     return cast(Command, import_module(f"crosswarp.reports.commands.{name}"))
@@ -132,17 +208,41 @@ def parser() -> argparse.ArgumentParser:
     return _parser({name: load(name) for name in COMMANDS})
 
 
-def _loaded(names: Sequence[str]) -> tuple[dict[str, Command], ImportError | None]:
-    """The commands that can be loaded, and why one cannot: what another distribution holds is not here."""
-    found, lacking = {}, None
-    for name in names:
-        try:
-            found[name] = load(name)
-        except ImportError as error:
-            if (error.name or "").startswith("crosswarp"):
-                raise
-            lacking = error
-    return found, lacking
+def _small() -> bool:
+    """Whether this is the small install, which has the library and no host side."""
+    return find_spec("pydantic") is None
+
+
+def _overview() -> str:
+    """What `crosswarp --help` prints."""
+    lines = [
+        "usage: crosswarp COMMAND [options]", "",
+        "Runs Triton kernels on every release of Triton and says what breaks.",
+        "`crosswarp COMMAND --help` shows the options of a command, with examples.",
+    ]  # fmt: skip
+    if _small():
+        here = {name: GROUPS["every day"][name] for name in _OF_SMALL}
+        groups: Mapping[str, Mapping[str, str]] = {"the small install has": here}
+    else:
+        groups = GROUPS
+    for title, commands in groups.items():
+        lines += ["", f"{title}:", *(f"  {name:<11}{text}" for name, text in commands.items())]
+    lines += [
+        "", "options:", "  --help     show this", "  --version  show the version",
+    ]  # fmt: skip
+    if _small():
+        others = ", ".join(name for name in COMMANDS if name not in _OF_SMALL)
+        text = f"This is the small install: it has these. For {others}: {_INSTALL}"
+        lines += ["", *textwrap.wrap(text, 80)]
+    else:
+        lines += ["  --print-completion {bash,zsh}"]
+        lines += ["             print a script that completes commands and options in your shell:"]
+        lines += ['             eval "$(crosswarp --print-completion bash)"']
+    return "\n".join(lines) + "\n"
+
+
+def _install(command: str) -> str:
+    return _INSTALL.replace("[matrix]", f"[{_EXTRAS[command]}]") if command in _EXTRAS else _INSTALL
 
 
 class _Help(argparse.HelpFormatter):
@@ -154,27 +254,18 @@ class _Help(argparse.HelpFormatter):
         return super()._fill_text(text, width, indent)
 
 
-def _parser(commands: Mapping[str, Command], less: bool = False) -> argparse.ArgumentParser:
-    """`less`: of the commands those that are here without the host side's libraries."""
-    others = ", ".join(name for name in COMMANDS if name not in (*commands, "doctor"))
-    parser = argparse.ArgumentParser(
-        prog="crosswarp",
-        description="Runs a Triton kernel suite on every Triton x torch pair and says what regressed.",
-        epilog=f"This is the small install: it has these, and `doctor`. For {others}: {_INSTALL}"
-        if less
-        else None,
-        formatter_class=_Help,
-    )
+def _parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="crosswarp", formatter_class=_Help)
     parser.add_argument("--version", action="version", version=f"crosswarp {__version__}")
-    if not less:
-        parser.add_argument(
-            "--print-completion", action=_Completion, choices=("bash", "zsh"), metavar="SHELL",
-            help='a script that completes commands and options: eval "$(crosswarp --print-completion bash)"',
-        )  # fmt: skip
+    parser.add_argument(
+        "--print-completion", action=_Completion, choices=("bash", "zsh"), metavar="SHELL",
+        help='a script that completes commands and options: eval "$(crosswarp --print-completion bash)"',
+    )  # fmt: skip
     parsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    summaries = {name: text for group in GROUPS.values() for name, text in group.items()}
     for name, command in commands.items():
         one = parsers.add_parser(
-            name, help=command.HELP, description=command.DESCRIPTION, epilog=_examples(command),
+            name, help=summaries[name], description=command.DESCRIPTION, epilog=_examples(command),
             formatter_class=_Help,
         )  # fmt: skip
         command.add(one)

@@ -141,7 +141,9 @@ def command(capsys):
         except SystemExit as stopped:
             status = stopped.code
         captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
+        assert "Traceback" not in captured.err and "internal error" not in captured.err, (
+            captured.err
+        )
         return status, captured.out, captured.err
 
     return call

@@ -23,7 +23,7 @@ def test_every_command_is_one_module_with_the_same_face():
     assert named == set(cli.COMMANDS)
     for name in cli.COMMANDS:
         command = cli.load(name)
-        assert command.HELP and command.DESCRIPTION.endswith((".", "..."))
+        assert command.DESCRIPTION.endswith((".", "..."))
         parser = argparse.ArgumentParser(exit_on_error=False)
         command.add(parser)
         assert list(inspect.signature(command.run).parameters) == ["options", "argv"]
@@ -75,8 +75,80 @@ def test_without_the_host_side_the_help_has_what_is_there_and_the_doctor_examine
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert '"schema": 1' in done.stdout
-    assert "This is the small install" in done.stdout and "report, diff" in done.stdout
+    assert "This is the small install" in done.stdout and "diff, issues" in done.stdout
     assert 'pip install "crosswarp[matrix]"' in " ".join(done.stdout.split())
+
+
+def test_the_help_of_all_loads_no_command_and_fits_a_terminal():
+    code = (
+        "import sys; from crosswarp.reports import cli; cli.main(['--help']);"
+        "print(sorted(n for n in sys.modules if n == 'pydantic' or n.startswith('crosswarp.reports.commands')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *shown, loaded = done.stdout.splitlines()
+    assert loaded == "[]"
+    assert max(map(len, shown)) <= 80
+    assert {line.split()[0] for line in shown if line.startswith("  ")} >= set(cli.COMMANDS)
+    assert not any("small install" in line for line in shown)
+
+
+def test_what_another_extra_brings_is_named():
+    code = (
+        "import sys; sys.modules['hypothesis'] = None; from crosswarp.reports import cli; "
+        "sys.exit(cli.main(['fuzz', '--help']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and 'pip install "crosswarp[fuzz]"' in done.stderr
+
+
+class _Unforeseen(argparse.Namespace):
+    DESCRIPTION = "Fails."
+    EXAMPLES = ()
+
+    def add(self, parser):
+        pass
+
+    def run(self, options, argv):
+        raise KeyError("\x1b[31m\udcff" + "y" * 9000)
+
+
+@pytest.mark.parametrize(("arguments", "status"), [(["runs"], 70), (["bisect", "--here"], 125)])
+def test_an_exception_that_nobody_foresaw_is_one_line_and_a_file(
+    capsys, monkeypatch, tmp_path, arguments, status
+):
+    monkeypatch.setattr(cli, "load", lambda name: _Unforeseen())
+    monkeypatch.setattr(cli, "_parser", lambda commands: _any_arguments(arguments[0]))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    got = cli.main([*arguments])
+    out, err = capsys.readouterr()
+    assert (got, out, err.count("\n")) == (status, "", 1)
+    assert err.startswith("crosswarp: internal error at test_commands.py:") and len(err) < 600
+    assert "\x1b" not in err
+    (log,) = tmp_path.glob("crosswarp-error-*.log")
+    assert err.rstrip().endswith(str(log))
+    assert "Traceback (most recent call last)" in log.read_text("utf-8")
+
+
+def _any_arguments(name):
+    parser = argparse.ArgumentParser()
+    parser.set_defaults(command=name)
+    parser.add_argument("rest", nargs=argparse.REMAINDER)
+    return parser
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [("x" * 5000, "File name too long"), ("a\0b", "null"), ("/" + "d/" * 3000, "too long")],
+)
+def test_a_path_that_no_file_can_have_is_a_mistake_of_usage(command, path, why):
+    status, out, err = command("report", "--store", path)
+    assert status == 2 and not out and why in err and "--store" in err
+
+
+def test_a_name_that_is_no_text_is_shown(tmp_path):
+    words = [sys.executable, "-m", "crosswarp.reports.cli", "report", "--store", b"\xff.db"]
+    done = subprocess.run(words, capture_output=True, cwd=tmp_path, check=False)
+    assert done.returncode == 4 and b"there is no store" in done.stderr
 
 
 def test_a_mistyped_command_is_answered_with_the_likeliest(command):

@@ -16,7 +16,6 @@ from crosswarp.reports.page import grid
 from crosswarp.reports.page.model import Model
 from crosswarp.reports.text import badges, escape, folder
 
-HELP = "badges of a stored run"
 DESCRIPTION = (
     "Write a badge for the whole of a stored run, for each column and for each target, as SVG and "
     "as the JSON of a shields.io endpoint: all.svg, columns/triton-3.2.0.svg, targets/sm_90.svg, ..."

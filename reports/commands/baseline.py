@@ -12,7 +12,6 @@ from crosswarp.matrix.results.store import Store
 from crosswarp.reports.commands.options import add_run, add_store
 from crosswarp.reports.text import escape
 
-HELP = "write a run as a file to compare with"
 DESCRIPTION = (
     "Write a run as a small, sorted text file, to be committed and given to `crosswarp diff`."
 )

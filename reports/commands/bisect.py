@@ -27,7 +27,6 @@ from crosswarp.reports.commands.options import add_here, column_table
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import fill
 
-HELP = "the first bad release for one kernel"
 DESCRIPTION = (
     "Find the first bad release between a good and a bad one, with a small run for each step. With "
     "--here, judge the interpreter at hand for `git bisect run`: exit status 0 good, 1 bad, 125 cannot say."

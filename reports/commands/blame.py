@@ -28,7 +28,6 @@ from crosswarp.reports.commands.options import column_table
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import column_id, fill, row, wrapped
 
-HELP = "what carries a regression between two columns"
 DESCRIPTION = (
     "Swap Triton, torch, numpy and Python one at a time and both ways between a column where a kernel "
     "is green and one where it is red, and name what carries it. Exit status: 0 told, also that only the "

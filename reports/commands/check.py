@@ -44,7 +44,6 @@ from crosswarp.reports.commands.options import (
 from crosswarp.reports.text import check_text, colour, escape
 from crosswarp.reports.text.check_text import Checked, Column
 
-HELP = "compile the kernels of any file on the Triton at hand, for every target asked for"
 DESCRIPTION = (
     "Find the @triton.jit kernels of a file, read with what they are launched, and compile them for each target, bare "
     "and shimmed, on the Triton at hand, without a GPU and with nothing to write first. The file is only read here; it "

@@ -11,7 +11,6 @@ from crosswarp.matrix.environments import lockkey
 from crosswarp.matrix.facts import columns, selection
 from crosswarp.reports.commands.options import add_files, column_table
 
-HELP = "list the columns"
 DESCRIPTION = "List the columns."
 EXAMPLES = (
     "crosswarp columns",

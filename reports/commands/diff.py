@@ -16,7 +16,6 @@ from crosswarp.reports.commands.options import (
 from crosswarp.reports.findings import diff
 from crosswarp.reports.text import colour, diff_text
 
-HELP = "compare columns, runs or baselines"
 DESCRIPTION = (
     "Say what regressed from A to B, one group for each root cause. A and B are each a column "
     "(triton-3.2.0, of the latest run), a run (its number, or `run` for the latest), a column of a run "

@@ -12,7 +12,6 @@ from crosswarp.matrix.facts import columns, issue_lints
 from crosswarp.reports.commands.options import add_files, known_issues
 from crosswarp.reports.text import docs, escape
 
-HELP = "make docs/ from the records"
 DESCRIPTION = (
     "Write what is made from the records: shims.md, api.md, language.md and report.schema.json, and "
     "issues.md of a baseline."

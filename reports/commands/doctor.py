@@ -11,7 +11,6 @@ from crosswarp.matrix.facts import selection, targets
 from crosswarp.reports.commands.options import add_files, known_issues, positive
 from crosswarp.reports.findings.doctor import ask, with_issues
 
-HELP = "what is here, what is healed, what is left"
 DESCRIPTION = (
     "Say which Triton, torch and devices are here, which shims are active on them and why, and which "
     "known issues are left. Exit status: 0 nothing known is left unhealed, 1 something is, 2 usage or no Triton."

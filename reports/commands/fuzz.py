@@ -36,7 +36,6 @@ from crosswarp.reports.commands.options import (
 from crosswarp.reports.reproducing import fuzzed
 from crosswarp.reports.text import escape
 
-HELP = "generated programs on every Triton: crashes, refusals, slow compilations, wrong numbers of some"
 DESCRIPTION = (
     "Generate well-defined kernels together with what they mean, compile each in every column, execute it without a "
     "GPU, and say what one Triton does otherwise than the others. What is found is made small, looked for among the "

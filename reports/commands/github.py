@@ -37,7 +37,6 @@ from crosswarp.reports.text import escape, folder
 from crosswarp.reports.text.again import command
 from crosswarp.reports.text.comment import comment
 
-HELP = "comment on a pull request, open issues"
 DESCRIPTION = (
     "Post a stored run by the `gh` CLI, which must be there and have its token (GH_TOKEN). Run it in a "
     "checkout, or with GH_REPO set."

@@ -37,7 +37,6 @@ from crosswarp.reports.commands.options import (
 from crosswarp.reports.findings.guards import answers
 from crosswarp.reports.text import escape, guards_text
 
-HELP = "which workarounds of a library are still needed: its tests for versions and GPUs, both sides run"
 DESCRIPTION = (
     "Find the tests of a library's source that ask for a version of Triton or for the hardware, and run what they "
     "decide both ways on every column and target: as it is, and with that one test turned round. A library of "

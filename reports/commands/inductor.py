@@ -40,7 +40,6 @@ from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, inductor_text
 from crosswarp.reports.text.summary import summary
 
-HELP = "the kernels that torch.compile writes, generated without a GPU and compiled by any Triton"
 DESCRIPTION = (
     "Have torch.compile write the kernels of a function, or of our own programs, for a GPU that is not there, and "
     "compile them with each Triton asked for: every configuration, bare and shimmed, with registers, spills and shared "

@@ -12,7 +12,6 @@ from crosswarp.reports.commands.options import add_files, column_table
 from crosswarp.reports.commands.own_tests import checkout
 from crosswarp.reports.text import escape
 
-HELP = "settings for testing your library"
 DESCRIPTION = (
     "Write crosswarp.toml from what a library's checkout says: its tests, what they need, the range of Triton and "
     "torch in its metadata, its compiled extensions. Says what was found; a file that is there is never written over."

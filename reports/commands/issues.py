@@ -20,7 +20,6 @@ from crosswarp.reports.findings.view import view
 from crosswarp.reports.reproducing.drafts import drafts
 from crosswarp.reports.text import colour, escape, proofs_text
 
-HELP = "the known issues, and whether a run shows them"
 DESCRIPTION = (
     "Say of each record in issues.toml on which columns its case was red bare, green bare and green "
     "shimmed, and whether that is what its window says. Exit status: 0 nothing contradicts its record, 1 something "

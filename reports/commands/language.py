@@ -39,7 +39,6 @@ from crosswarp.reports.commands.options import (
 from crosswarp.reports.findings import language_view
 from crosswarp.reports.text import escape
 
-HELP = "what triton.language holds in each release"
 DESCRIPTION = (
     "Show what triton.language holds in each release: names and options, whether they compile, and whether the "
     "interpreter is right (docs/language.md). With --ask or --columns, find every public name in those columns, probe "

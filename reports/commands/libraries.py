@@ -29,7 +29,6 @@ from crosswarp.reports.findings.view import day
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.libraries_page import Facts, page
 
-HELP = "run the ops of published libraries"
 DESCRIPTION = (
     "Import and launch, forward and backward, the main ops of published libraries on every column, and "
     "write libraries.md from all that was stored. Exit status: 1 when an op is green bare and red shimmed, or red "

@@ -18,7 +18,6 @@ from crosswarp.matrix.linting import lint, rules
 from crosswarp.reports.commands.options import add_files, column_table, write_out
 from crosswarp.reports.text import escape, lint_text
 
-HELP = "what a library's files take from Triton that some releases do not have; nothing is imported"
 DESCRIPTION = (
     "Read the Python files of a library, as trees, and hold what they take from Triton against each release that the "
     "library's settings or metadata allow. A comment `# crosswarp: ignore[rule]` switches a rule off on its line. "

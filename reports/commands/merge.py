@@ -13,7 +13,6 @@ from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, escape
 from crosswarp.reports.text.summary import summary
 
-HELP = "the runs of several machines as one"
 DESCRIPTION = (
     "Merge runs that are parts of one: columns, or shards of columns, of the same selection, commit "
     "and versions. Exit status: that of the whole run; 2 when the parts overlap or disagree."

@@ -13,7 +13,6 @@ from crosswarp.reports.commands import asked, own_tests
 from crosswarp.reports.commands.options import add_files, add_selection, column_table, positive
 from crosswarp.reports.text import escape
 
-HELP = "the jobs of a run, for CI"
 DESCRIPTION = (
     "Cut a run into jobs, columns × shards, from the same options as `crosswarp run`; --format github "
     "prints them as a job matrix of GitHub Actions."

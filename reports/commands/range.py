@@ -16,7 +16,6 @@ from crosswarp.reports.commands.options import (
 from crosswarp.reports.findings.range import measured
 from crosswarp.reports.text import colour, range_text
 
-HELP = "the releases a suite is green on"
 DESCRIPTION = (
     "Print the measured floor, ceiling and holes of a suite as version specifiers of Triton and torch, "
     "bare and with the shims, and of each kernel. Only what a run measured counts: what it did not run is named."

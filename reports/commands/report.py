@@ -32,7 +32,6 @@ from crosswarp.reports.text.spreadsheet import spreadsheet
 from crosswarp.reports.text.summary import summary
 from crosswarp.reports.text.table import table
 
-HELP = "show a stored run"
 DESCRIPTION = "Show a stored run."
 EXAMPLES = (
     "crosswarp report",

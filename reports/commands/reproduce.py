@@ -34,7 +34,6 @@ from crosswarp.reports.reproducing.reproduce import (
 from crosswarp.reports.reproducing.reproducer import script
 from crosswarp.reports.text import escape, folder
 
-HELP = "a red cell as one script"
 DESCRIPTION = (
     "Write a script that shows a red cell, to attach to an upstream report: the kernel, launcher, reference and the "
     "one case, which need torch and triton alone, and what of other packages the kernel's module imports; of a "

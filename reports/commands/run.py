@@ -41,7 +41,6 @@ from crosswarp.reports.text import colour
 from crosswarp.reports.text.dry_run import dry_run
 from crosswarp.reports.text.summary import summary
 
-HELP = "run the matrix"
 DESCRIPTION = "Run the matrix."
 EXAMPLES = (
     "crosswarp run",

@@ -11,7 +11,6 @@ from crosswarp.matrix.results.store import Store
 from crosswarp.reports.commands.options import add_store
 from crosswarp.reports.text import escape
 
-HELP = "list the stored runs"
 DESCRIPTION = "List the stored runs."
 EXAMPLES = ("crosswarp runs",)
 HEADS = ("run", "started", "status", "exit", "cells", "command")

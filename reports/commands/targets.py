@@ -26,7 +26,6 @@ from crosswarp.reports.commands.options import (
 )
 from crosswarp.reports.text import escape, targets_page
 
-HELP = "list the targets, and which release compiles for them"
 DESCRIPTION = (
     "List the targets. With --probe: have environments compile an addition and a dot product for each, and compare "
     "with what is recorded (exit 1 where they differ), or record it."

@@ -33,7 +33,6 @@ from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, range_text
 from crosswarp.reports.text.summary import summary
 
-HELP = "your library's own GPU tests on every Triton"
 DESCRIPTION = (
     "Run a library's own GPU tests, unchanged, on every column and target, bare and with the shims, without a GPU. The "
     "library is installed beside each column from its checkout. What its settings ([tool.crosswarp], crosswarp.toml) "

@@ -14,7 +14,6 @@ from crosswarp.reports.commands.options import add_files
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import fill
 
-HELP = "propose columns for new releases"
 DESCRIPTION = (
     "Ask the package index (as uv and pip are set up) which releases of Triton the table of columns "
     "lacks and which torch pins them, and print each as a column to paste."

@@ -12,7 +12,6 @@ from crosswarp.matrix.facts import selection
 from crosswarp.reports.text import escape
 from crosswarp.reports.vendoring import copies
 
-HELP = "shims as files inside your package"
 DESCRIPTION = (
     "Copy shims, with what they need, the licence and the version, into a package of your own: `from mylib import "
     "_compat; _compat.install()`. Beside an installed crosswarp, or another library's copy, each shim is applied once. "

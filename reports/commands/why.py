@@ -14,7 +14,6 @@ from crosswarp.matrix.facts import known_texts
 from crosswarp.reports.findings.why import LONGEST, why
 from crosswarp.reports.text import colour, why_text
 
-HELP = "what an error's text is known for, and the line that heals it"
 DESCRIPTION = (
     "Say which known issues an error speaks of, the likeliest first: on which releases of Triton, why, where it is "
     "reported, and the lines that heal it. Any wording will do: one line, a few words, a whole log. Exit status: 0 "
