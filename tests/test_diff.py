@@ -67,7 +67,8 @@ def two_columns(stored, make_record):
 def known(tmp_path, crosswarp):
     """The crash is a known issue."""
     (tmp_path / "issues.toml").write_text(
-        '[[issue]]\nid = "triton-1"\ntitle = "aborts at 8 warps"\nstatus = "unverified"\ntriton = ">=3.2,<3.3"\n'
+        '[[issue]]\nid = "triton-1"\ntitle = "aborts at 8 warps"\ncode = "tl.dot(a, b)"\nstatus = "unverified"\n'
+        'triton = ">=3.2,<3.3"\n'
         'outcome = "crash"\nfingerprint = "reshapeOuts"\nshim = "guarded_autotune"\nchecked = 2026-11-21\n'
         'links = ["https://example.org/owner/project/issues/1"]\n'
     )
@@ -77,32 +78,34 @@ def test_two_columns_of_the_latest_run(crosswarp, two_columns, known):
     status, out, _ = crosswarp("diff", "triton-3.1.0", "triton-3.2.0")
     assert status == 1
     for said in (
-        "REGRESSED (1 cells)\n\n  chunk (1): healed, triton-1: aborts at 8 warps\n",
-        "RESOURCE-REGRESSED (2 cells)\n\n  softmax (2): stack 96 → 128 bytes\n",
-        "All of it: -v.",
+        "Breaks (1 cell)\n\n  aborts at 8 warps [triton-1]\n    code      tl.dot(a, b)\n    message   SIGABRT: ",
+        'compat    compat.install(only=["guarded_autotune"])\n    link      https://example.org/owner',
+        "Heavier (2 cells)\n\n  softmax (2): stack 96 → 128 bytes\n",
+        "Every figure: -v.",
     ):
         assert said in out
     lines = out.splitlines()
-    assert lines[2] == lines[-1] == "Worse: 3 cells (exit 1)." and max(map(len, lines)) <= 80
+    assert lines[2].startswith("1 breaking change") and max(map(len, lines)) <= 80
+    assert lines[-1] == "Worse: 3 cells (exit 1)."
     status, out, _ = crosswarp("diff", "triton-3.1.0", "triton-3.2.0", "-v")
     assert status == 1
     for said in (
         "triton-3.1.0 of run 1 → triton-3.2.0 of run 1",
-        "REGRESSED (1 cells)", "chunk (1): aborts at 8 warps [triton-1]",
+        "Breaks (1 cell)", "chunk (1): aborts at 8 warps [triton-1]",
         "where     sm_90, bare: fp16-7x33 num_warps=8", "before    pass", "now       crash: SIGABRT: reshapeOuts",
         "upstream  https://example.org/owner/project/issues/1", "healed    by guarded_autotune (1 of 1 cells)",
-        "RESOURCE-REGRESSED (2 cells)", "stack     96 → 128 bytes: _softmax_kernel, 4 warps (sm_90: fp16-7x33)",
+        "Heavier (2 cells)", "stack     96 → 128 bytes: _softmax_kernel, 4 warps (sm_90: fp16-7x33)",
         "Worse: 3 cells (exit 1).",
     ):  # fmt: skip
         assert said in out
-    assert out.index("REGRESSED (1 cells)") < out.index("RESOURCE-REGRESSED")
+    assert out.index("Breaks (1 cell)") < out.index("Heavier (2 cells)")
     assert max(map(len, out.splitlines())) <= 80
 
 
 def test_the_other_way_round_it_is_fixed(crosswarp, two_columns, known):
     status, out, _ = crosswarp("diff", "triton-3.2.0", "triton-3.1.0")
     assert status == 0
-    assert "Fixed (1 cells)" in out and "triton-1: aborts at 8 warps" in out
+    assert "Fixed (1 cell)" in out and "triton-1: aborts at 8 warps" in out
     assert "healed" not in out and "Nothing regressed among 4 cells" in out
 
 
@@ -152,10 +155,10 @@ def test_what_a_cut_off_run_did_not_reach_is_not_gone(crosswarp, stored, make_re
     stored(*cells, planned=2)
     stored(cells[0], planned=1)
     status, out, _ = crosswarp("diff", "1", "2")
-    assert status == 0 and "Gone (1 cells)" in out and "unknown" not in out
+    assert status == 0 and "Gone (1 cell)" in out and "unknown" not in out
     stored(cells[0], planned=2, status="cancelled")
     status, out, _ = crosswarp("diff", "1", "3")
-    assert "Unknown (1 cells)" in out and "gone" not in out and "did not come to them" in out
+    assert "Unknown (1 cell)" in out and "gone" not in out and "did not come to them" in out
 
 
 def test_groups_are_root_causes(crosswarp, stored, make_record):
@@ -344,8 +347,8 @@ def hostile(crosswarp, stored, make_record):
 
 
 def test_hostile_text_on_a_terminal(crosswarp, hostile):
-    status, out, _ = crosswarp("diff", "1", "2")
-    assert status == 1 and "0 → 8 bytes" in out and "REGRESSED (1 cells)" in out
+    status, out, _ = crosswarp("diff", "1", "2", "-v")
+    assert status == 1 and "0 → 8 bytes" in out and "Breaks (1 cell)" in out
     assert all(char == "\n" or char.isprintable() for char in out) and "title" not in out
     status, _, err = crosswarp("diff", HOSTILE, "1")
     assert status == 2
@@ -370,24 +373,36 @@ def test_hostile_text_in_a_baseline(crosswarp, hostile, tmp_path):
     assert status == 0 and "Nothing regressed among 3 cells" in out
 
 
-@pytest.mark.parametrize(("plan", "apart"), [({}, True), ({"suite": "theirs"}, False)])
-def test_between_columns_the_demonstrations_stand_apart(
-    crosswarp, stored, make_record, plan, apart
+@pytest.mark.parametrize(("plan", "heavier"), [({}, 1), ({"suite": "theirs"}, 2)])
+def test_of_a_reproducer_only_passing_or_failing_counts(
+    crosswarp, stored, make_record, plan, heavier
 ):
-    """A kernel of the suite and one that only shows an issue, both red on the newer column."""
+    """softmax and a reproducer fail on the newer column in one case and need more stack in another."""
+    launches = [
+        {"launches": [{"kernel": "_kernel", "num_warps": 4, "stack": stack}]} for stack in (96, 512)
+    ]
     records = [
-        make_record(column=column, kernel=kernel, **({"outcome": "crash", "fingerprint": "f"} if red else {}))
-        for column, red in (("triton-3.1.0", False), ("triton-3.2.0", True))
+        make_record(column=column, kernel=kernel, case=case, resources=launches[newer], **red)
+        for newer, column in enumerate(("triton-3.1.0", "triton-3.2.0"))
         for kernel in ("softmax", "block_pointers")
-    ]  # fmt: skip
+        for case, red in (
+            ("fails", {"outcome": "crash", "fingerprint": "f"} if newer else {}),
+            ("grows", {}),
+        )
+    ]
     stored(*records, **plan)
-    status, out, _ = crosswarp("diff", "triton-3.1.0", "triton-3.2.0")
-    told = " ".join(out.split())
-    assert status == 1 and ("Worse: 1 cells" if apart else "Worse: 2 cells") in told
-    assert ("not counted above; --demonstrations): begin: not known" in told) is apart
-    document = json.loads(crosswarp("diff", "triton-3.1.0", "triton-3.2.0", "--format", "json")[1])
-    assert len(document["demonstrations_left_out"]) == apart
-    _, out, _ = crosswarp("diff", "triton-3.1.0", "triton-3.2.0", "--demonstrations")
-    assert "Worse: 2 cells" in out
-    # Between runs nothing is left out.
-    assert "Worse" not in crosswarp("diff", "1", "1")[1]
+    status, out, _ = crosswarp("diff", "triton-3.1.0", "triton-3.2.0", "--format", "json")
+    document = json.loads(out)
+    assert status == 1 and document["counts"]["regressed"] == 2
+    assert document["counts"]["resource-regressed"] == heavier
+
+
+def test_the_verdict_counts_what_breaks_what_is_fixed_and_what_is_heavier(
+    crosswarp, two_columns, known
+):
+    out = crosswarp("diff", "triton-3.1.0", "triton-3.2.0")[1]
+    assert "1 breaking change (1 cell), fixed with compat. 1 kernel heavier." in out
+    out = crosswarp("diff", "triton-3.2.0", "triton-3.1.0")[1]
+    assert "Nothing breaks. 1 known issue fixed." in out
+    (status, out, _) = crosswarp("diff", "1", "1")
+    assert status == 0 and "Nothing breaks." in out

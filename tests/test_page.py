@@ -225,7 +225,7 @@ def test_a_whole_run_lacks_nothing(make_site):
 
 def test_an_upgrade_says_what_breaks_and_what_heals_it(make_site):
     text = " ".join(Tags(make_site()["columns/triton-3.2.0.html"]).text.split())
-    assert "1 regressed, 1 healed" in text and "4 resource-regressed" in text
+    assert "1 breaking change (1 cell), fixed with compat. 1 kernel heavier." in text
     assert "aborts at 8 warps" in text and "by guarded_autotune (1 of 1 cells)" in text
     assert "64 → 128: _kernel, 4 warps" in text
 
@@ -270,7 +270,7 @@ def test_a_column_of_which_nothing_ran_is_no_column_before(make_site, make_recor
     """Else what broke between its neighbours would be new, and not regressed."""
     skipped = make_record(column="triton-3.1.9", case="*", outcome="not-run")
     files = make_site(more=[skipped])
-    assert "1 regressed, 1 healed" in files["columns/triton-3.2.0.html"]
+    assert "1 breaking change (1 cell), fixed with compat" in files["columns/triton-3.2.0.html"]
     assert "from-triton-3.1.9" not in files["columns/triton-3.2.0.html"]
     assert "nothing to compare with" in files["columns/triton-3.1.9.html"]
 

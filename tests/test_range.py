@@ -251,6 +251,6 @@ def test_what_shows_a_known_issue_makes_no_range(crosswarp, stored, make_release
     stored(*make_releases("gggg"), *shows, **plan)
     _, out, _ = crosswarp()
     assert ("bare      triton>=2.3.1,<3.3\n" in out) is left
-    assert ("Left out: 1 kernels that each show a known issue" in out) is left
-    for more in (["--demonstrations"], ["--kernels", "block_*"]):
+    assert ("Left out: 1 reproducers of known issues" in out) is left
+    for more in (["--reproducers"], ["--kernels", "block_*"]):
         assert "!=3.0.*" in crosswarp(*more)[1]

@@ -157,7 +157,7 @@ def test_what_died_comes_before_what_was_refused(stored, make_record):
 
 
 @pytest.mark.parametrize(("plan", "apart"), [({}, True), ({"suite": "mine"}, False)])
-def test_demonstrations_are_counted_apart(stored, make_record, plan, apart):
+def test_reproducers_are_counted_apart(stored, make_record, plan, apart):
     red = {"outcome": "crash", "fingerprint": "SIGABRT"}
     records = [make_record(), make_record(kernel="block_pointers", **red)]
     view = stored(records, **plan)

@@ -124,7 +124,7 @@ def test_the_whole_answers_from_its_baseline_with_neither_torch_nor_triton(whole
     assert "pydantic" in names and not names & {"torch", "triton"}
     done = crosswarp(whole, tmp_path, "columns", "--ids")
     assert done.returncode == 0 and done.stdout.split()[0] == "triton-2.3.1", done.stderr
-    done = crosswarp(whole, tmp_path, "diff", "3.8.0", "3.9.0", "--demonstrations")
+    done = crosswarp(whole, tmp_path, "diff", "3.8.0", "3.9.0")
     assert done.returncode == 1 and "triton-10833" in done.stdout, done.stderr
     assert "This is the baseline of crosswarp" in done.stderr
     done = crosswarp(whole, tmp_path, "report", "--format", "html", "--out", "site")

@@ -64,6 +64,8 @@ class Issue(BaseModel):
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
     title: Annotated[str, Field(min_length=1)]
+    # The code that meets it, on one line; "" where the title says it.
+    code: str = ""
     # By chance: its case is red in some processes and green in others, as the compiler makes other code in each.
     status: Literal["reproduced", "by chance", "unverified", "no longer reproduces"]
     triton: Annotated[str, AfterValidator(validators.specifier)] = ""

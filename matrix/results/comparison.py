@@ -29,6 +29,7 @@ from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.resources import METRICS, THRESHOLDS, Change, Threshold, grown
 
 __all__ = [
+    "HEAVIER",
     "METRICS",
     "OUTCOMES",
     "THRESHOLDS",
@@ -43,9 +44,12 @@ __all__ = [
     "slower",
 ]
 
-WORSE = ("regressed", "resource-regressed", "slower")
+HEAVIER = ("resource-regressed", "slower")
+WORSE = ("regressed", *HEAVIER)
 # In the order in which a reader wants them.
-OUTCOMES = (*WORSE, "changed-failure", "changed", "fixed", "new", "gone", "unknown", "same")
+OUTCOMES = (
+    "regressed", "changed-failure", "fixed", *HEAVIER, "changed", "new", "gone", "unknown", "same",
+)  # fmt: skip
 
 _RULES = {
     ("absent", "absent"): "same",

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 
 from crosswarp.reports.commands.options import (
-    add_demonstrations,
     add_files,
     add_store,
     add_verbose,
@@ -17,7 +16,8 @@ from crosswarp.reports.findings import diff
 from crosswarp.reports.text import colour, diff_text
 
 DESCRIPTION = (
-    "Say what regressed from A to B, one group for each root cause. A and B are each a column "
+    "Say what breaks from A to B, what is fixed and what is heavier, one group for each root cause. "
+    "A and B are each a column "
     "(triton-3.2.0, of the latest run), a run (its number, or `run` for the latest), a column of a run "
     "(3:triton-3.2.0), or a baseline file. Exit status: 0 nothing regressed, 1 something did, 2 usage."
 )
@@ -33,10 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="what it was")
     parser.add_argument("b", metavar="B", help="what it is now")
     parser.add_argument("--format", choices=("table", *FORMATS), default="table")
-    add_demonstrations(parser)
-    add_verbose(
-        parser, "of a table: every figure, and all there is to say of what is known and healed"
-    )
+    add_verbose(parser, "of a table: every figure of every group")
     add_files(parser, "issues")
     add_store(parser)
 
@@ -46,7 +43,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if not all(map(diff.is_file, (options.a, options.b))):
         say_what_stands_in(options)
     before, after = (diff.side(text, options.store) for text in (options.a, options.b))
-    found = diff.diff(before, after, known, options.demonstrations)
+    found = diff.diff(before, after, known)
     if options.format == "table":
         colour.show(diff_text.terminal(found, options.verbose))
     else:

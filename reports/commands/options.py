@@ -198,11 +198,11 @@ def add_since(parser: argparse._ActionsContainer) -> None:
     )  # fmt: skip
 
 
-def add_demonstrations(parser: argparse._ActionsContainer) -> None:
+def add_reproducers(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
-        "--demonstrations",
+        "--reproducers",
         action="store_true",
-        help="with the kernels of crosswarp's that only show a known issue, which are left out else",
+        help="include crosswarp's reproducers, which only show a known issue and are left out otherwise",
     )
 
 

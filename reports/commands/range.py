@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 
 from crosswarp.reports.commands.options import (
-    add_demonstrations,
     add_files,
+    add_reproducers,
     add_run,
     add_store,
     column_table,
@@ -35,7 +35,7 @@ def add(parser: argparse.ArgumentParser) -> None:
             metavar="GLOB,..",
             help="(default: all that the run holds)",
         )
-    add_demonstrations(parser)
+    add_reproducers(parser)
     parser.add_argument("--format", choices=tuple(FORMATS), default="table")
     add_run(parser)
     add_files(parser, "columns")
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     say_what_stands_in(options)
     shown = measured(
         options.store, options.run, column_table(options), options.kernels or [], options.targets or [],
-        options.lanes or [], options.demonstrations,
+        options.lanes or [], options.reproducers,
     )  # fmt: skip
     colour.show_as(options.format, FORMATS[options.format](shown))
     return 0

@@ -17,13 +17,14 @@ from crosswarp.matrix.results.comparison import Pair
 from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import Run, Store
 from crosswarp.matrix.results.verdict import Healed, Verdict, judge
-from crosswarp.reports.findings import demonstrations
+from crosswarp.reports.findings import reproducers
 from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.findings.missing import unreached
 from crosswarp.reports.findings.taken import Taken, taken
 from crosswarp.reports.findings.whose import whose
 
 LATEST = "run"
+_OF_REPRODUCERS = ("same", "regressed", "fixed", "changed-failure", "unknown")
 HOW = (
     "Name a column (triton-3.2.0, of the latest run), a run (a number, or `run` for the latest), a column of a run "
     "(3:triton-3.2.0), or a baseline file."
@@ -41,7 +42,7 @@ class Side:
     # Whose kernels they are, as far as a run says.
     whose: str = ""
     # Of its kernels, those that only show a known issue.
-    demonstrations: frozenset[str] = frozenset()
+    reproducers: frozenset[str] = frozenset()
     # By column and item, the run that its cells were taken over from.
     sources: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
@@ -74,6 +75,10 @@ class Group:
     whose: str = ""
 
     @property
+    def told(self) -> Record:
+        return _told(self.pairs[0])
+
+    @property
     def kernels(self) -> dict[str, int]:
         return dict(Counter(pair.record.kernel for pair in self.pairs))
 
@@ -84,13 +89,15 @@ class Diff:
     after: Side
     pairs: Sequence[Pair]
     groups: Sequence[Group]
-    # What was left out: the demonstrations of known issues, where one begins or ends.
-    apart: Sequence[Group] = ()
+
+    def of(self, *outcomes: str) -> list[Group]:
+        """The groups with one of these outcomes, in order."""
+        return [group for group in self.groups if group.outcome in outcomes]
 
     @property
-    def every(self) -> list[Pair]:
-        """The pairs, and those that stand apart."""
-        return [*self.pairs, *(pair for group in self.apart for pair in group.pairs)]
+    def breaks(self) -> list[Group]:
+        """One group for each cause by which a cell passed before and fails now."""
+        return self.of("regressed")
 
     @property
     def counts(self) -> dict[str, int]:
@@ -107,9 +114,12 @@ class Diff:
         return any(outcome in comparison.WORSE for outcome in self.counts)
 
 
-def diff(before: Side, after: Side, issues: Sequence[Issue], demonstrated: bool = False) -> Diff:
-    """Between columns the demonstrations of known issues stand apart, unless they are `demonstrated`: which release
-    shows which issue is no news. Between runs of the same columns nothing is left out."""
+def diff(before: Side, after: Side, issues: Sequence[Issue]) -> Diff:
+    """Compares every cell of both sides and groups the differences by root cause.
+
+    Raises:
+        UsageError: the sides have no cell in common that ran on both.
+    """
     before, after = _aligned(before, after)
     across = before.column != after.column
     pairs = comparison.pairs(
@@ -123,23 +133,25 @@ def diff(before: Side, after: Side, issues: Sequence[Issue], demonstrated: bool 
             f"{before.title} and {after.title} have no cell in common that ran on both sides. {HOW}"
         )
     verdicts = [judge(side.records, issues) for side in (before, after)]
-    shows = before.demonstrations | after.demonstrations
-    return apart(before, after, pairs, verdicts, shows if across and not demonstrated else ())
+    reproducers = before.reproducers | after.reproducers
+    return grouped(before, after, pairs, verdicts, reproducers if across else ())
 
 
-def apart(
+def grouped(
     before: Side,
     after: Side,
     pairs: Sequence[Pair],
     verdicts: Sequence[Verdict],
-    shows: Collection[str],
+    reproducers: Collection[str],
 ) -> Diff:
-    """The groups of the pairs, those of the kernels `shows` apart from the rest."""
-    mine = [pair for pair in pairs if pair.record.kernel in shows]
-    rest = [pair for pair in pairs if pair.record.kernel not in shows] if mine else pairs
-    of = after.whose or before.whose
-    told = [one for one in groups(mine, verdicts, of) if one.outcome in ("regressed", "fixed")]
-    return Diff(before, after, rest, groups(rest, verdicts, of), told)
+    """The differences by root cause. Of kernels in `reproducers` only passing or failing counts, not their resources:
+    they stand for a known issue, and nobody runs them for speed."""
+    counted = [
+        pair
+        for pair in pairs
+        if pair.record.kernel not in reproducers or pair.comparison.outcome in _OF_REPRODUCERS
+    ]
+    return Diff(before, after, counted, groups(counted, verdicts, after.whose or before.whose))
 
 
 def is_file(text: str) -> bool:
@@ -172,14 +184,14 @@ def side(text: str, store: Path) -> Side:
 
 def _of_baseline(path: Path) -> Side:
     records = baseline.read(path)
-    return Side(path.name, records, demonstrations=demonstrations.among(r.kernel for r in records))
+    return Side(path.name, records, reproducers=reproducers.among(r.kernel for r in records))
 
 
 def _of_run(store: Store, run: Run) -> Side:
     whole = "" if run.status == "finished" else f" ({run.status})"
     records = store.records(run.id)
     short = unreached(store.planned(run.id), by_column(records, _planned(run)))
-    shows = demonstrations.among((record.kernel for record in records), run.plan)
+    shows = reproducers.among((record.kernel for record in records), run.plan)
     return Side(
         f"{run.name}{whole}", records, None, frozenset(short), whose(run.plan), shows, store.taken(run.id)
     )  # fmt: skip
@@ -260,7 +272,7 @@ def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict], of: str = "") -> 
         key=lambda group: (
             order[group.outcome],
             group.issue is not None,
-            WORST.index(_told(group.pairs[0]).outcome),
+            WORST.index(group.told.outcome),
             min(group.kernels),
         ),  # fmt: skip
     )

@@ -33,8 +33,8 @@ def chosen(steps: Sequence[Diff], most: int) -> list[Shown]:
     found: dict[tuple[str, str], Shown] = {}
     for outcome in ("regressed", "changed-failure", "resource-regressed"):
         for step in steps:
-            for group in [*step.groups, *step.apart]:
-                if group.outcome == outcome and (one := _of(group, step)):
+            for group in step.of(outcome):
+                if one := _of(group, step):
                     found.setdefault((outcome, one.kernel), one)
     return list(found.values())[:most]
 

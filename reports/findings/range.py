@@ -14,7 +14,7 @@ from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.results import packaged, supported
 from crosswarp.matrix.results.record import LANES, LANES_OF_TARGETS, Record
 from crosswarp.matrix.results.store import Run
-from crosswarp.reports.findings import demonstrations
+from crosswarp.reports.findings import reproducers
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ def measured(
     kernels: Sequence[str],
     targets: Sequence[str],
     lanes: Sequence[str],
-    demonstrated: bool = False,
+    reproducers_too: bool = False,
 ) -> Shown:
     """The ranges of a stored run (the latest, without a number); the last three are globs as the command line has them.
 
-    Kernels that only show a known issue are left out, unless they are `demonstrated` or chosen by name.
+    Kernels that only show a known issue are left out, unless they are `reproducers_too` or chosen by name.
 
     Raises UsageError for what the run does not hold, StoreError for a store that cannot be read.
     """
@@ -70,9 +70,9 @@ def measured(
         records = [r for r in records if r.lane not in LANES_OF_TARGETS or r.target not in left]
     records = _chosen(records, kernels, "kernel", lambda record: record.kernel, one.id)
     apart = frozenset[str]()
-    if not (kernels or demonstrated):
-        apart = demonstrations.among((record.kernel for record in records), one.plan)
-        records = demonstrations.without(records, apart)
+    if not (kernels or reproducers_too):
+        apart = reproducers.among((record.kernel for record in records), one.plan)
+        records = reproducers.without(records, apart)
     columns = one.plan.get("columns", ())
     return Shown(
         one,

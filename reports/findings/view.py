@@ -20,7 +20,7 @@ from crosswarp.matrix.results.store import Environment, Note, Run, Store
 from crosswarp.matrix.results.verdict import Healed, Verdict, judge, triton_of
 from crosswarp.matrix.results.windows import Wrong
 from crosswarp.matrix.versions import Version
-from crosswarp.reports.findings import demonstrations
+from crosswarp.reports.findings import reproducers
 from crosswarp.reports.findings.marks import Mark, Place, marks
 from crosswarp.reports.findings.taken import Taken, taken
 
@@ -71,9 +71,9 @@ class View:
         return {kernel: found[kernel] for kernel in sorted(found)}
 
     @cached_property
-    def demonstrations(self) -> frozenset[str]:
+    def reproducers(self) -> frozenset[str]:
         """The kernels that only show a known issue, beside a suite."""
-        return demonstrations.among(self.by_kernel, self.run.plan)
+        return reproducers.among(self.by_kernel, self.run.plan)
 
     @cached_property
     def by_place(self) -> Mapping[tuple[str, str], Mapping[tuple[str, str], Sequence[Record]]]:

@@ -164,7 +164,7 @@ def _changes(model: Model) -> dict[Place, list[int]]:
     found: dict[Place, list[int]] = defaultdict(lambda: [0, 0])
     for column in model.columns:
         before = model.before(column.id)
-        for pair in model.upgrades[before.id, column.id].every if before else ():
+        for pair in model.upgrades[before.id, column.id].pairs if before else ():
             if pair.after is not None and pair.comparison.outcome in CHANGES:
                 bit = 1 << CHANGES.index(pair.comparison.outcome)
                 found[_place(pair.after)][MODES.index(pair.after.mode)] |= bit

@@ -71,7 +71,7 @@ class Model:
     def kernels(self) -> list[Kernel]:
         """The suite, then the small ones that each show an issue; both by name."""
         names = [name for name in self.view.by_kernel if name != "*"]
-        shows = self.view.demonstrations
+        shows = self.view.reproducers
         found = [Kernel(name, slug, name in shows) for name, slug in slugs(names).items()]
         return sorted(found, key=lambda kernel: (kernel.shows_issue, kernel.name))
 
@@ -108,8 +108,8 @@ class Model:
                     across_columns=True,
                     unreached=(short & {before}, short & {after}),
                 )
-                found[before, after] = diff.apart(
-                    sides[0], sides[1], pairs, [self.view.verdict], self.view.demonstrations
+                found[before, after] = diff.grouped(
+                    sides[0], sides[1], pairs, [self.view.verdict], self.view.reproducers
                 )
         return found
 

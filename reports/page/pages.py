@@ -9,7 +9,7 @@ from typing import Any
 from crosswarp import compat
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
-from crosswarp.matrix.results.comparison import WORSE
+from crosswarp.matrix.results.comparison import HEAVIER
 from crosswarp.matrix.results.record import MODES, Record
 from crosswarp.reports.findings.diff import Diff, Group
 from crosswarp.reports.findings.marks import WORST
@@ -17,8 +17,8 @@ from crosswarp.reports.page.missing import of_column
 from crosswarp.reports.page.model import Column, Kernel, Model
 from crosswarp.reports.page.text import block
 from crosswarp.reports.text import diff_text
+from crosswarp.reports.text.layout import plural
 
-HEAVIER = tuple(outcome for outcome in WORSE if outcome != "regressed")
 MAX_SEEN = 4
 
 
@@ -92,20 +92,23 @@ def column(model: Model, column: Column) -> dict[str, Any]:
     }
 
 
-def upgrade_table(model: Model) -> list[tuple[Column, list[tuple[Column, tuple | None]]]]:
-    """For each column, the newer ones: how many cells regressed, are heavier, of the former are healed, and by mode."""
+def upgrade_table(model: Model) -> list[tuple[Column, list[tuple[Column, dict | None]]]]:
+    """For each column, the newer ones: how many things break, and how many cells are heavier, by mode."""
 
-    def worse(before: Column, after: Column) -> tuple[int, int, int, dict] | None:
+    def worse(before: Column, after: Column) -> dict | None:
         diff = model.upgrades.get((before.id, after.id))
         if diff is None:
             return None
-        tally = Counter((pair.record.mode, pair.comparison.outcome) for pair in diff.pairs)
+        heavier = Counter(pair.record.mode for group in diff.of(*HEAVIER) for pair in group.pairs)
         by_mode = {
-            mode: (tally[mode, "regressed"], sum(tally[mode, one] for one in HEAVIER))
+            mode: (
+                sum(any(p.record.mode == mode for p in group.pairs) for group in diff.breaks),
+                heavier[mode],
+            )
             for mode in MODES
         }
-        regressed, heavier = map(sum, zip(*by_mode.values()))
-        return regressed, heavier, _healed(diff), {"both": (regressed, heavier), **by_mode}
+        both = (len(diff.breaks), heavier.total())
+        return {"verdict": diff_text.verdict(diff), "modes": {"both": both, **by_mode}}
 
     return [
         (before, [(after, worse(before, after)) for after in model.columns])
@@ -162,29 +165,10 @@ def issue_rows(model: Model) -> list[tuple[Issue, int, str]]:
 def _upgrade(model: Model, before: Column, after: Column, diff: Diff) -> dict[str, Any]:
     return {
         "before": before,
-        "counts": {o: n for o, n in diff.counts.items() if o not in ("same", "unknown")},
-        "healed": _healed(diff),
         "groups": [_group(model, group) for group in diff.groups if group.outcome != "unknown"],
-        "apart": [
-            (
-                told,
-                list(
-                    {
-                        g.issue.id: g.issue for g in diff.apart if g.issue and g.outcome == outcome
-                    }.values()
-                ),
-            )
-            for outcome, told in (
-                ("regressed", "Known issues that begin"),
-                ("fixed", "Known issues that end"),
-            )
-        ],  # fmt: skip
+        "verdict": diff_text.verdict(diff),
         "command": f"crosswarp diff {model.view.run.id}:{before.id} {model.view.run.id}:{after.id}",
     }
-
-
-def _healed(diff: Diff) -> int:
-    return sum(group.healed for group in diff.groups if group.outcome == "regressed")
 
 
 def _group(model: Model, group: Group) -> dict[str, Any]:
@@ -192,6 +176,7 @@ def _group(model: Model, group: Group) -> dict[str, Any]:
     return {
         "outcome": group.outcome,
         "issue": group.issue,
+        "code": group.issue.code if group.issue else "",
         "kernels": [
             (slugs[name], name, cells)
             for name, cells in sorted(group.kernels.items())
@@ -228,12 +213,8 @@ def shim_rows(model: Model) -> list[tuple[compat.Shim, Issue | None]]:
 
 
 def counted(kernels: Sequence[Kernel], columns: Sequence[Column]) -> str:
-    """`39 kernels and 25 demonstrations on 11 columns`: the same words wherever they are counted."""
+    """`39 kernels and 86 reproducers of known issues on 11 columns`: the same words wherever they are counted."""
     shows = sum(kernel.shows_issue for kernel in kernels)
-    told = _plural(len(kernels) - shows, "kernel")
-    told += f" and {_plural(shows, 'demonstration')} of known issues" if shows else ""
-    return f"{told} on {_plural(len(columns), 'column')}"
-
-
-def _plural(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    told = plural(len(kernels) - shows, "kernel")
+    told += f" and {plural(shows, 'reproducer')} of known issues" if shows else ""
+    return f"{told} on {plural(len(columns), 'column')}"

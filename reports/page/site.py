@@ -71,7 +71,6 @@ def site(
             "../",
             "Upgrades",
             table=pages.upgrade_table(model),
-            demonstrations=len(view.demonstrations),
         ),
         "shims/index.html": render("shims.html", "../", "Shims", rows=pages.shim_rows(model)),
         "issues/index.html": render(

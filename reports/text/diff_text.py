@@ -7,49 +7,111 @@ from dataclasses import asdict
 
 from tabulate import tabulate
 
-from crosswarp.matrix.results.comparison import METRICS, WORSE, Change, Pair
+from crosswarp.matrix.results.comparison import HEAVIER, METRICS, WORSE, Change, Pair
 from crosswarp.matrix.results.record import Record
 from crosswarp.reports.findings.diff import Diff, Group, Side
 from crosswarp.reports.text import advice, escape
-from crosswarp.reports.text.layout import WIDTH, fill, row
+from crosswarp.reports.text.layout import WIDTH, fill, plural, row
 from crosswarp.reports.text.markdown import pipes, short
 
 # Raised when a field changes its meaning or goes away; a new field does not.
-FORMAT = 1
+FORMAT = 2
 MAX_CHANGES = 4
 MAX_PLACES = 4
 # Of a line, beside which there is room for what happened.
 _NAMES = 44
+_HEADINGS = {"regressed": "Breaks", "resource-regressed": "Heavier"}
 
 
 def terminal(diff: Diff, verbose: bool = False) -> str:
-    """The verdict first and last. Of what is known and healed, and of what is heavier, a line each unless `verbose`."""
+    """The verdict, then what breaks, what is fixed and what is heavier; the verdict again as the last line.
+
+    A known issue that compat fixes takes a few lines, and all else that is not a failure one line each; `verbose`
+    gives every figure of every group.
+    """
     parts = [
         f"{escape.line(diff.before.title)} → {escape.line(diff.after.title)}",
         *_taken(diff),
-        _last_line(diff),
-        tabulate(list(diff.counts.items()), ["comparison", "cells"], disable_numparse=True),
+        fill("", verdict(diff)),
     ]
-    outcome, brief = "", list[str]()
-    for group in diff.groups:
-        if group.outcome != outcome:
-            parts += ["\n".join(brief)] if brief else []
-            outcome, brief = group.outcome, []
-            title = outcome.upper() if outcome in WORSE else outcome.capitalize()
-            parts.append(f"{title} ({diff.counts[outcome]} cells)")
-        if not verbose and (short := _brief(group)):
-            brief.append(short)
+    for outcome in diff.counts:
+        found = diff.of(outcome)
+        if not found or (outcome == "changed" and not verbose):
             continue
-        rows = [row(name, text) for name, text in facts(group)]
-        parts.append("\n".join([fill("  ", escape.line(_title(group))), *rows]))
-    parts += ["\n".join(brief)] if brief else []
-    parts += _apart(diff)
+        parts.append(_heading(diff, outcome))
+        brief = [] if verbose else [_brief(group) for group in found]
+        if brief and all(brief):
+            parts.append("\n".join(brief))
+        else:
+            parts += [_whole(group, verbose) for group in found]
+    parts.append(
+        tabulate(list(diff.counts.items()), ["comparison", "cells"], disable_numparse=True)
+    )
     for note, cells in diff.notes.items():
         parts.append(fill("", f"Not compared ({cells} cells): {note}."))
-    if not verbose and any(map(_brief, diff.groups)):
-        parts.append("All of it: -v.")
+    if not verbose and diff.groups:
+        parts.append("Every figure: -v.")
     parts.append(_last_line(diff))
     return "\n\n".join(parts) + "\n"
+
+
+def verdict(diff: Diff) -> str:
+    """One sentence for each: what breaks, what is fixed, what is heavier."""
+    said = []
+    if diff.breaks:
+        cells = sum(len(group.pairs) for group in diff.breaks)
+        said.append(f"{plural(len(diff.breaks), 'breaking change')} ({plural(cells, 'cell')})")
+        fixed = sum(map(_is_fixed, diff.breaks))
+        if fixed == len(diff.breaks):
+            said[-1] += ", " + ("fixed with compat" if fixed == 1 else "all fixed with compat")
+        elif fixed:
+            said[-1] += f", {fixed} of them fixed with compat"
+    else:
+        said.append("Nothing breaks")
+    issues = {group.issue.id for group in diff.of("fixed") if group.issue}
+    if issues:
+        said.append(f"{plural(len(issues), 'known issue')} fixed")
+    heavier = {name for group in diff.of(*HEAVIER) for name in group.kernels}
+    if heavier:
+        said.append(f"{plural(len(heavier), 'kernel')} heavier")
+    return ". ".join(said) + "."
+
+
+def message(group: Group) -> str:
+    """The message of a group's first cell, normalised."""
+    return group.told.fingerprint or group.told.reason or group.told.outcome
+
+
+def _is_fixed(group: Group) -> bool:
+    return group.healed == len(group.pairs)
+
+
+def _heading(diff: Diff, outcome: str) -> str:
+    name = _HEADINGS.get(outcome, outcome.capitalize())
+    return f"{name} ({plural(diff.counts[outcome], 'cell')})"
+
+
+def _whole(group: Group, verbose: bool) -> str:
+    if group.outcome == "regressed" and group.issue and _is_fixed(group) and not verbose:
+        return known(group)
+    rows = [row(name, text) for name, text in facts(group)]
+    return "\n".join([fill("  ", escape.line(_title(group))), *rows])
+
+
+def known(group: Group) -> str:
+    """A known issue that compat fixes: the code that meets it, the message, the fix and the link."""
+    assert group.issue is not None
+    issue = group.issue
+    names = ", ".join(f'"{name}"' for name in group.shims)
+    found = [
+        ("code", issue.code),
+        ("message", message(group)),
+        ("fix", issue.workaround),
+        ("compat", f"compat.install(only=[{names}])" if names else ""),
+        ("link", issue.links[0]),
+    ]
+    rows = [row(name, text) for name, text in found if text]
+    return "\n".join([fill("  ", escape.line(f"{issue.title} [{issue.id}]")), *rows])
 
 
 def _taken(diff: Diff) -> list[str]:
@@ -62,37 +124,22 @@ def _taken(diff: Diff) -> list[str]:
 
 
 def _brief(group: Group) -> str:
-    """A line for what is known and healed, for what only grew heavier and for what is fixed; empty for the rest."""
+    """A line for a heavier kernel, and for an issue that is fixed or fails in another way; empty for a failure."""
     names = escape.line(_names(group), _NAMES)
     if group.outcome in ("resource-regressed", "slower", "changed"):
-        found = _changes(group)
+        found = changes(group)
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
         first = next((f"{metric} {text.partition(':')[0]}" for metric, text in found), "")
         return _one_line(f"{names}: {first}{more}")
-    healed = group.issue is not None and group.healed == len(group.pairs)
-    if group.outcome == "fixed" or (group.outcome == "regressed" and healed):
-        issue = f"{group.issue.id}: {group.issue.title}" if group.issue else "no known issue"
-        told = "" if group.outcome == "fixed" else "healed, "
-        return _one_line(f"{names}: {told}{issue}")
+    is_known = group.issue is not None and _is_fixed(group)
+    if group.outcome == "fixed" or (group.outcome == "changed-failure" and is_known):
+        issue = f"{group.issue.id}: {group.issue.title}" if group.issue else names
+        return _one_line(issue)
     return ""
 
 
 def _one_line(text: str) -> str:
     return f"  {escape.line(text, WIDTH - 2)}"
-
-
-def _apart(diff: Diff) -> list[str]:
-    """The demonstrations that were left out: which known issues begin here, and which are gone."""
-    lines = []
-    for outcome, told in (("regressed", "begin"), ("fixed", "are gone")):
-        mine = [group for group in diff.apart if group.outcome == outcome]
-        ids = sorted({group.issue.id if group.issue else "not known" for group in mine})
-        if ids:
-            healed = sum(group.healed for group in mine) == sum(len(group.pairs) for group in mine)
-            by = ", all of their cells healed by shims" if outcome == "regressed" and healed else ""
-            lines.append(fill("  ", f"{told}: {', '.join(ids)}{by}"))
-    title = "Known issues, by the kernels that each show one (not counted above; --demonstrations):"
-    return ["\n".join([fill("", title), *lines])] if lines else []
 
 
 def markdown(diff: Diff) -> str:
@@ -105,7 +152,6 @@ def markdown(diff: Diff) -> str:
     if told:
         heads = ["comparison", "cause", "kernels", "before → now", "upstream", "healed by"]
         parts.append(pipes(heads, [_cells(group) for group in told]))
-    parts += [escape.markdown(" ".join(text.split())) for text in _apart(diff)]
     parts += [
         f"Not compared ({n} cells): {escape.markdown(note)}." for note, n in diff.notes.items()
     ]
@@ -120,15 +166,6 @@ def export(diff: Diff) -> str:
         "worse": diff.worse,
         "counts": diff.counts,
         "notes": diff.notes,
-        "demonstrations_left_out": [
-            {
-                "comparison": group.outcome,
-                "issue": group.issue.id if group.issue else None,
-                "cells": len(group.pairs),
-                "healed": group.healed,
-            }
-            for group in diff.apart
-        ],
         "groups": [
             {
                 "comparison": group.outcome,
@@ -160,7 +197,7 @@ def facts(group: Group) -> list[tuple[str, str]]:
     if not _telling(group):
         return []
     where = ("where", _places([pair.record for pair in group.pairs]))
-    found = _changes(group) or [where, *_both(group)]
+    found = changes(group) or [where, *_both(group)]
     if group.issue:
         found.append(("upstream", " ".join(group.issue.links)))
     if healed := _healed(group):
@@ -180,7 +217,7 @@ def _cells(group: Group) -> list[str]:
     else:
         cause = escape.markdown("no known issue" if _red(group) else "")
     (_, before), (_, now) = _both(group)
-    values = [f"{metric} {text}".strip() for metric, text in _changes(group)] or [
+    values = [f"{metric} {text}".strip() for metric, text in changes(group)] or [
         f"{before} → {now}"
     ]
     links = group.issue.links if group.issue else ()
@@ -194,7 +231,7 @@ def _cells(group: Group) -> list[str]:
     ]
 
 
-def _changes(group: Group) -> list[tuple[str, str]]:
+def changes(group: Group) -> list[tuple[str, str]]:
     """The worst changes of each metric, with both figures."""
     rows = []
     by_metric: dict[str, dict[Change, list[Record]]] = {}

@@ -15,8 +15,17 @@ from crosswarp.matrix.checkout import settings
 from crosswarp.matrix.facts import known_texts, language_table, probed_targets, targets
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.baseline import read
+from crosswarp.reports.findings import releases
 from crosswarp.reports.findings.proofs import columns_of, proofs
-from crosswarp.reports.text import escape, export, language_page, proofs_text, schemas, targets_page
+from crosswarp.reports.text import (
+    escape,
+    export,
+    language_page,
+    proofs_text,
+    release_pages,
+    schemas,
+    targets_page,
+)
 from crosswarp.reports.text.api import prose, reference
 
 # Where a repository keeps it.
@@ -27,7 +36,7 @@ _COST = re.compile(r"^Cost:\s*(?P<text>.+)", re.S)
 def pages(issues: Sequence[Issue], baseline: Path | None = None) -> dict[str, str]:
     """File name and text of every page; which issues were seen, a committed baseline tells."""
     package = Path(compat.__file__).parent
-    seen = {"issues.md": _issues_page(issues, baseline)} if baseline else {}
+    seen = _of_baseline(issues, baseline) if baseline else {}
     return {
         **seen,
         "shims.md": shims_page(compat.all_shims(), issues),
@@ -89,13 +98,15 @@ def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _issues_page(issues: Sequence[Issue], baseline: Path) -> str:
+def _of_baseline(issues: Sequence[Issue], baseline: Path) -> dict[str, str]:
     records = read(baseline)
-    return proofs_text.markdown(
+    seen = proofs_text.markdown(
         proofs(records, issues),
         list(columns_of(records)),
         f"{baseline.parent.name}/{baseline.name}",
     )
+    found = releases.releases(records, issues, language_table.load(), probed_targets.load())
+    return {"issues.md": seen, **release_pages.pages(found)}
 
 
 def _shim(shim: Shim, issue: Issue | None, healed: Sequence[Issue]) -> str:

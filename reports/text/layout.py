@@ -50,6 +50,11 @@ def fill(prefix: str, text: str, whole: bool = True) -> str:
     )  # fmt: skip
 
 
+def plural(count: int, what: str) -> str:
+    """`1 kernel`, `2 kernels`, `1,200 cells`."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def column_id(column: str) -> str:
     """A short column id as it is, a longer one in its parts: cut off, it could read like another."""
     name = escape.line(column)

@@ -186,7 +186,7 @@ def _remarks(shown: Shown) -> list[str]:
     lines += [f"Left out: {column}: {why}." for column, why in shown.found.left_out.items()]
     if shown.apart:
         lines.append(
-            f"Left out: {shown.apart} kernels that each show a known issue, red by design (--demonstrations)."
+            f"Left out: {shown.apart} reproducers of known issues, which fail by design (--reproducers)."
         )
     if shown.run.status != "finished":
         lines.append(f"Run {shown.run.id} is not whole: {shown.run.status}.")

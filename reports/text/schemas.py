@@ -66,26 +66,16 @@ class _Group(_Part):
     cells: list[_Pair]
 
 
-class _LeftOut(_Part):
-    comparison: str
-    issue: str | None
-    cells: int
-    healed: int
-
-
 class Diff(_Part):
     """`crosswarp diff`"""
 
-    format: One
+    format: Literal[2]
     before: _Side
     after: _Side
     worse: bool
     counts: dict[str, int]
     notes: dict[str, int] = Field(description="what could not be compared, with its cells")
     groups: list[_Group]
-    demonstrations_left_out: list[_LeftOut] = Field(
-        default=[], description="kernels that only show a known issue: --demonstrations has them"
-    )
 
 
 # range

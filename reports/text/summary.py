@@ -47,11 +47,11 @@ def summary(view: View, verbose: bool = False, grid: str = "") -> str:
 
 
 def counts(view: View) -> str:
-    """Cells per column, lane and mode; outcomes that did not occur are left out, demonstrations are told below."""
-    seen, lines = tally(view, view.demonstrations)
+    """Cells per column, lane and mode; outcomes that did not occur are left out, reproducers follow below."""
+    seen, lines = tally(view, view.reproducers)
     if not lines:
         return "Nothing was recorded."
-    apart = _demonstrations(view)
+    apart = _reproducers(view)
     rows = []
     for column, lane, mode, found in lines:
         # a long name goes on in rows of its own
@@ -72,13 +72,13 @@ def counts(view: View) -> str:
     )
 
 
-def _demonstrations(view: View) -> str:
-    if not view.demonstrations:
+def _reproducers(view: View) -> str:
+    if not view.reproducers:
         return ""
-    cells = [record for name in view.demonstrations for record in view.by_kernel[name]]
+    cells = [record for name in view.reproducers for record in view.by_kernel[name]]
     red = Counter(record.mode for record in cells if record.red)
     told = (
-        f"Apart from these, {len(view.demonstrations)} kernels that each show a known issue: {len(cells):,} cells, "
+        f"Apart from these, {len(view.reproducers)} kernels that each show a known issue: {len(cells):,} cells, "
         f"{red['bare']:,} red bare, {red['shimmed']:,} red shimmed."
     )
     return f"\n\n{fill('', told)}"

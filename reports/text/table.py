@@ -75,9 +75,9 @@ def table(view: View, verbose: bool = False) -> str:
             if not verbose and set(row[1]) <= {"pass", "unsupported", ABSENT}
         ]
         rows = [row for row in grid.rows if row not in quiet]
-        suite = [row for row in rows if row[0] not in view.demonstrations]
+        suite = [row for row in rows if row[0] not in view.reproducers]
         lines += _blocks(view, grid, suite, "kernel")
-        shows = [row for row in rows if row[0] in view.demonstrations]
+        shows = [row for row in rows if row[0] in view.reproducers]
         lines += _blocks(view, grid, shows, "shows a known issue")
         if quiet:
             lines.append(

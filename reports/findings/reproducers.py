@@ -14,7 +14,7 @@ from crosswarp.matrix.results.record import Record
 
 
 def among(names: Iterable[str], plan: Mapping[str, Any] | None = None) -> frozenset[str]:
-    """Those of `names` that are demonstrations; none where all are, since then they are what was asked for.
+    """Those of `names` that are reproducers; none where all are, since then they are what was asked for.
 
     `plan` is that of the run. Without one (a baseline has none), the kernels tell: any that is not crosswarp's makes
     them another suite, whose names are its own.

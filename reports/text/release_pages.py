@@ -1,0 +1,183 @@
+"""docs/releases/: one page for each Triton release, and the list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.reports.findings.diff import Diff, Group
+from crosswarp.reports.findings.releases import Release
+from crosswarp.reports.text import diff_text, escape
+from crosswarp.reports.text.layout import plural
+from crosswarp.reports.text.markdown import pipes, short
+
+_MADE = "<!-- Made by `crosswarp docs` from the baseline, issues.toml, language.json and probed_targets.json. -->"
+_NAMES = 24
+
+
+def pages(found: Sequence[Release]) -> dict[str, str]:
+    """File name below docs/ and text of each page."""
+    made = {f"releases/{one.version}.md": page(one) for one in found}
+    return {"releases/index.md": index(found), **made} if made else {}
+
+
+def index(found: Sequence[Release]) -> str:
+    rows = [
+        [
+            f"[{one.version}]({one.version}.md)",
+            str(len(one.diff.breaks)) if one.diff else "",
+            str(_unfixed(one.diff)) if one.diff else "",
+            str(len(_issues(one.diff.of("fixed")))) if one.diff else "",
+            str(len(one.still)),
+            str(len(_heavier(one.diff))) if one.diff else "",
+        ]
+        for one in reversed(found)
+    ]
+    heads = [
+        "Triton",
+        "breaking changes",
+        "without a fix in compat",
+        "known issues fixed",
+        "silent wrong numbers",
+        "heavier kernels",
+    ]
+    return "\n\n".join(
+        [
+            "# Triton releases",
+            _MADE,
+            "Each row compares a release with the one before it: the whole suite and every reproducer, without a GPU "
+            "([how](../concepts.md)). Open a release for the code that breaks, the message, and the fix.",
+            pipes(heads, rows),
+            "In a terminal: `crosswarp diff 3.8.0 3.9.0`.",
+        ]
+    ) + "\n"  # fmt: skip
+
+
+def page(one: Release) -> str:
+    parts = [f"# Triton {one.version}", _MADE]
+    if one.diff:
+        parts += [
+            f"**{diff_text.verdict(one.diff)}** Compared with Triton {one.before}.",
+            f"`crosswarp lint mylib/ --triton '>={one.before}'` lists the lines of your code that meet a change, in "
+            "seconds and without importing it.",
+            *_breaks(one.diff),
+            *_fixed(one.diff),
+        ]
+    parts += [*_still(one), *_rest(one)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _breaks(diff: Diff) -> list[str]:
+    if not diff.breaks:
+        return [
+            "## Breaks",
+            "No case of the suite or of the reproducers passed before and fails now.",
+        ]
+    rows = [
+        [
+            _code(group),
+            escape.code(diff_text.message(group)),
+            _fix(group),
+            escape.link(short(group.issue.links[0]), group.issue.links[0]) if group.issue else "",
+        ]
+        for group in diff.breaks
+    ]
+    return ["## Breaks", pipes(["Your code", "The message", "The fix", "Upstream"], rows)]
+
+
+def _code(group: Group) -> str:
+    if group.issue is None:
+        return escape.markdown(", ".join(group.kernels))
+    code = f"<br>{escape.code(group.issue.code)}" if group.issue.code else ""
+    return f"{escape.markdown(group.issue.title)}{code}"
+
+
+def _fix(group: Group) -> str:
+    said = (
+        [escape.markdown(group.issue.workaround)] if group.issue and group.issue.workaround else []
+    )
+    said += [f"shim [{escape.code(name)}](../shims.md#{name})" for name in group.shims]
+    return "<br>".join(said) or "none known"
+
+
+def _fixed(diff: Diff) -> list[str]:
+    groups = [group for group in diff.of("fixed") if group.issue]
+    silent = _issues([g for g in groups if g.told.outcome == "mismatch"])
+    loud = [issue for issue in _issues(groups) if issue not in silent]
+    parts = []
+    if silent:
+        parts += ["## Fixed: silent wrong numbers", _list(silent)]
+    if loud:
+        parts += ["## Fixed: errors and crashes", _list(loud)]
+    return parts
+
+
+def _still(one: Release) -> list[str]:
+    title = "## Silent wrong numbers in this release"
+    if not one.still:
+        return [title, "None that the suite or a reproducer shows."]
+    rows = [
+        [
+            f"{escape.markdown(issue.title)} {escape.code(issue.id)}",
+            escape.code(issue.triton or "all"),
+            f"[{escape.code(issue.shim)}](../shims.md#{issue.shim})" if issue.shim else "none",
+        ]
+        for issue in one.still
+    ]
+    return [title, pipes(["Known issue", "Affected releases", "Shim"], rows)]
+
+
+def _rest(one: Release) -> list[str]:
+    parts = []
+    heavier = _heavier(one.diff) if one.diff else []
+    if heavier:
+        title = f"## Heavier: {len(heavier)} of {one.kernels} kernels"
+        parts += [title, "\n".join(f"- {escape.markdown(text)}" for text in heavier)]
+    if one.came or one.went:
+        lines = [
+            f"- {word}: {_names(names)}"
+            for word, names in (("new", one.came), ("gone", one.went))
+            if names
+        ]
+        parts += ["## Names", "\n".join(lines), "All names by release: [language](../language.md)."]
+    if one.targets_came or one.targets_went:
+        lines = [
+            f"- {word}: {_names(names)}"
+            for word, names in (("new", one.targets_came), ("gone", one.targets_went))
+            if names
+        ]
+        parts += ["## Targets", "\n".join(lines)]
+    return parts
+
+
+def _heavier(diff: Diff) -> list[str]:
+    found = []
+    for group in diff.of("resource-regressed", "slower"):
+        changes = diff_text.changes(group)
+        name = ", ".join(group.kernels)
+        if changes:
+            metric, text = changes[0]
+            found.append(
+                f"{name}: {metric} {text.partition(':')[0]}, in {plural(len(group.pairs), 'cell')}"
+            )
+    return found
+
+
+def _unfixed(diff: Diff) -> int:
+    return sum(group.healed < len(group.pairs) for group in diff.breaks)
+
+
+def _issues(groups: Sequence[Group]) -> list[Issue]:
+    return list({group.issue.id: group.issue for group in groups if group.issue}.values())
+
+
+def _list(issues: Sequence[Issue]) -> str:
+    return "\n".join(
+        f"- {escape.markdown(issue.title)} ({escape.link(short(issue.links[0]), issue.links[0])})"
+        for issue in issues
+    )
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(map(escape.code, names[:_NAMES])) + more
