@@ -11,8 +11,8 @@
       What is here, which shims are active and why, what to upgrade or pin.
       Known issues that no shim heals are listed by `crosswarp doctor`.
 
-MODE: auto (default) compiles in a child process on versions with a known
-compiler crash; always does so on every version; off never.
+MODE: auto (default) compiles in a child process what a known issue may kill the
+compiler with, by release, target and kernel; always every kernel; off none.
 
 Exit status: run: the script's. Otherwise 0 nothing known is left unhealed,
 1 something is, 2 usage, or there is no Triton here.

@@ -1,8 +1,9 @@
 """Compile in a forked child, so that a compiler abort becomes a Python exception.
 
-Only a miss of Triton's cache forks: the child compiles and leaves the result in that cache, the parent loads it from
-there. A crash is remembered on disk (``crash_memory``), keyed by kernel source, options, target and Triton build, so
-that no later process walks into it again. The matrix and the library use this same guard.
+Only what a known issue may kill goes there (`known_crashes`), or everything where that was asked for. Only a miss of
+Triton's cache forks: the child compiles and leaves the result in that cache, the parent loads it from there. A crash
+is remembered on disk (``crash_memory``), keyed by kernel source, options, target and Triton build, so that no later
+process walks into it again. The matrix and the library use this same guard.
 """
 
 import contextlib
@@ -11,10 +12,11 @@ import os
 import threading
 import time
 import weakref
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Optional, Set, Tuple
 
-from . import code_generator, crash_memory, features, locks, worker
+from . import code_generator, crash_memory, features, known_crashes, locks, worker
 from .acts import acted, note_acted
+from .copies import COMMON
 from .errors import CompilerCrashed, say_once
 from .isolate import Outcome
 from .launch import around_compile
@@ -86,25 +88,67 @@ def in_child() -> bool:
     return _child
 
 
-def install(patches: Patches, on_crash: Optional[CrashHandler] = None) -> None:
-    """Guard every compilation that a launch starts.
+def mode() -> str:
+    """``off``, ``auto`` or ``always``: the most that anybody has asked for, of any copy of this library."""
+    asked: Set[str] = set()
+    for copy in tuple(COMMON.asking):
+        asked.update(getattr(copy, "guards", lambda: ("auto",))())
+    return next((mode for mode in ("always", "auto", "off") if mode in asked), "auto")
+
+
+def install(patches: Patches) -> None:
+    """Compile whatever a launch asks for in a child."""
+    prepare(patches)
+    around_compile(
+        patches, lambda compile_, src, args, kwargs: _in_child(compile_, src, args, kwargs)
+    )
+
+
+def install_with(patches: Patches, on_crash: CrashHandler) -> None:
+    """Call `compile_guarded` for every launch.
 
     Args:
         patches: where the replaced attributes are kept.
-        on_crash: what to do instead of raising `CompilerCrashed`.
+        on_crash: what to do instead of raising `CompilerCrashed`, and instead of an exception of Triton's that is a
+            crash at bottom (`as_crash`).
     """
     prepare(patches)
 
     def guarded(compile_, src, args, kwargs):
+        kernel = getattr(src, "name", "a kernel")
         try:
             return compile_guarded(compile_, src, args, kwargs)
         except Exception as error:
-            crash = None if on_crash is None else as_crash(error, getattr(src, "name", "a kernel"))
-            if crash is None or on_crash is None:
+            crash = as_crash(error, kernel)
+            if crash is None and _may_be_a_crash(error) and _can_fork():
+                # Of a compilation in this process: what it printed has gone to this process's own stderr.
+                crash = _crash_again(compile_, src, args, kwargs)
+            if crash is None:
                 raise
-            return on_crash(crash, compile_, src, args, kwargs)
+            try:
+                return on_crash(crash, compile_, src, args, kwargs)
+            except CompilerCrashed:
+                # The compiler lives, and has said by its own exception that it cannot.
+                with contextlib.suppress(AttributeError):
+                    error.compiler_output = crash.stderr
+                raise error from None
 
     around_compile(patches, guarded)
+
+
+def _can_fork() -> bool:
+    return mode() != "off" and not (_child or _in_place or _state.guarding)
+
+
+def _crash_again(
+    compile_: Callable, src: Any, args: tuple, kwargs: dict
+) -> Optional[CompilerCrashed]:
+    """The crash of a kernel that has failed in this process, from a child whose output is read."""
+    try:
+        _in_child(compile_, src, args, kwargs)
+    except Exception as error:
+        return as_crash(error, getattr(src, "name", "a kernel"))
+    return None
 
 
 def prepare(patches: Patches) -> None:
@@ -175,7 +219,7 @@ def as_crash(error: Exception, kernel: str) -> Optional[CompilerCrashed]:
     if isinstance(error, CompilerCrashed):
         return error
     printed = getattr(error, "compiler_output", "")
-    if "PassManager::run failed" in str(error):
+    if _may_be_a_crash(error):
         if "Assertion" in printed:
             return CompilerCrashed(kernel, "assertion", "a failed assertion", printed)
         if "LLVM ERROR: operation destroyed" in printed:
@@ -183,9 +227,34 @@ def as_crash(error: Exception, kernel: str) -> Optional[CompilerCrashed]:
     return None
 
 
+def _may_be_a_crash(error: Exception) -> bool:
+    return "PassManager::run failed" in str(error)
+
+
 def compile_guarded(
     compile_: Callable, src: Any, args: tuple, kwargs: dict, variant: str = ""
 ) -> Any:
+    """``compile_(src, *args, **kwargs)``, in a child where a crash is possible; where the guard is off, never.
+
+    Args:
+        variant: names another way to compile a kernel that has crashed, which may crash as well.
+
+    Raises:
+        CompilerCrashed: the compiler died, now or (remembered) before. Whatever else the compiler raises is raised
+            here as it is.
+    """
+    asked = mode()
+    if asked == "always" or (asked == "auto" and (variant or known_crashes.may_die(src, kwargs))):
+        return _in_child(compile_, src, args, kwargs, variant)
+    if not _take_untouched or _child or _state.looking or _state.guarding:
+        return compile_(src, *args, **kwargs)
+    found, kernel = _look(compile_, src, args, kwargs)
+    if not found:
+        found, kernel = _look_for_untouched(compile_, src, args, kwargs)
+    return kernel if found else _compile_and_time(compile_, src, args, kwargs)
+
+
+def _in_child(compile_: Callable, src: Any, args: tuple, kwargs: dict, variant: str = "") -> Any:
     """``compile_(src, *args, **kwargs)``, in a forked child if Triton's cache does not hold the result.
 
     `variant` names another way to compile the same kernel: its crashes are remembered by themselves.
@@ -260,11 +329,7 @@ def _compile_in_child(
         )
 
     if _in_place:
-        began, processor_began = time.monotonic(), worker.processor_seconds()
-        compiled = compile_(src, *args, **kwargs)
-        processor = worker.processor_seconds() - processor_began
-        _note_seconds(compiled, time.monotonic() - began, processor)
-        return compiled
+        return _compile_and_time(compile_, src, args, kwargs)
 
     def compile_here(src, *args, **kwargs):
         _become_a_child()
@@ -299,6 +364,15 @@ def _compile_in_child(
     if outcome.kind == "signal" and outcome.reason in _OWN_SIGNALS and not of_machine:
         memory.write({"kernel": kernel, **_summary(outcome)})
     raise CompilerCrashed(kernel, **_summary(outcome))
+
+
+def _compile_and_time(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Any:
+    """Compile in this process, and note how long it took."""
+    began, processor_began = time.monotonic(), worker.processor_seconds()
+    compiled = compile_(src, *args, **kwargs)
+    processor = worker.processor_seconds() - processor_began
+    _note_seconds(compiled, time.monotonic() - began, processor)
+    return compiled
 
 
 def _note_seconds(compiled: Any, seconds: float, processor: float) -> None:

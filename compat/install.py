@@ -78,6 +78,10 @@ class _Here:
         requests = [*_standing, *_passing]
         return {s.name for s in all_shims() if any(r.wants(s, version) for r in requests)}
 
+    def guards(self) -> Set[str]:
+        """The guard modes that are asked of this copy."""
+        return {request.guard for request in (*_standing, *_passing)}
+
     def failed(self) -> Collection[str]:
         """Names of what this copy cannot apply."""
         return _left_out
@@ -102,8 +106,8 @@ def install(
     `uninstall` first. A shim that fails on this Triton is undone, warned of once (`CompatWarning`) and left out.
 
     Args:
-        guard: ``auto`` guards compilation (in a forked child) only on versions with a known compiler crash;
-            ``always`` on every version; ``off`` never.
+        guard: ``auto`` compiles a kernel in a forked child only where a known issue may kill the compiler: of this
+            release, on this target, by what the kernel does. ``always`` does so for every kernel, ``off`` for none.
         only: names of shims, to install no others; None for all.
         exclude: names of shims that are not asked for.
 

@@ -72,7 +72,10 @@ def apply(patches: Patches) -> None:
         _tuning.now = True
         try:
             return bench(self, *args, config=config, **meta)
-        except CompilerCrashed as crash:
+        except Exception as error:
+            crash = guard.as_crash(error, getattr(self.fn, "__name__", "a kernel"))
+            if crash is None:
+                raise
             note_acted(SHIM.name)
             say_once(
                 f"{crash.kernel}: the autotuner dropped a configuration ({config}): {_first_lines(crash)}"
@@ -85,7 +88,7 @@ def apply(patches: Patches) -> None:
     if moved_operands.supported():
         moved_operands.install(patches)
     left_out_pass.install(patches)
-    guard.install(patches, on_crash=_fall_back)
+    guard.install_with(patches, _fall_back)
 
 
 def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwargs: dict) -> Any:

@@ -65,3 +65,18 @@ def holds_much(x, y):
     at = tl.arange(0, 16384)
     values = tl.load(x + at)
     tl.store(y + at, values / tl.sum(values))
+
+
+multiplied = tl.dot
+
+
+@triton.jit
+def _multiply(x, y):
+    return multiplied(x, y)
+
+
+@triton.jit
+def product_by_another_name(a, b, c):
+    at = tl.arange(0, 16)
+    tile = at[:, None] * 16 + at[None, :]
+    tl.store(c + tile, _multiply(tl.load(a + tile), tl.load(b + tile)))
