@@ -222,7 +222,7 @@ def fake_columns(monkeypatch):
     from crosswarp.reports.commands import run
 
     monkeypatch.setattr(run, "Builder", lambda *given, **more: FakePrepare())
-    monkeypatch.setattr(run, "Runner", functools.partial(run.Runner, suite=fake_argv))
+    monkeypatch.setattr(run, "Runner", functools.partial(run.Runner, command=fake_argv))
 
 
 class FakePrepare:
@@ -267,7 +267,7 @@ class FakeRun:
         with self.store() as store:
             runner = Runner(
                 self.plan(ids, **plan), store, self.work, prepare or FakePrepare(),
-                PlainProgress(self.said), issues, suite=fake_argv, remove=remove,
+                PlainProgress(self.said), issues, command=fake_argv, remove=remove,
             )  # fmt: skip
             result = runner()
         return result
@@ -280,10 +280,14 @@ class FakeRun:
     def plan(self, ids=("triton-3.2.0",), **changes):
         from crosswarp.matrix.facts import columns, targets
         from crosswarp.matrix.running.plan import Plan
+        from crosswarp.matrix.work.suite import Suite
 
         chosen = columns.choose(columns.load(), ids)
         values = {"lanes": ("compile",), "targets": {"sm_90": targets.load()["sm_90"]}}
-        return Plan(columns=tuple(chosen), **{**values, **changes})
+        work = changes.pop("work", None) or Suite(
+            changes.pop("suite", None), beside=changes.pop("beside", {})
+        )
+        return Plan(work=work, columns=tuple(chosen), **{**values, **changes})
 
     def records(self, run=1):
         with self.store() as store:
@@ -336,7 +340,7 @@ def fake_trials(fake_run, monkeypatch, tmp_path):
     """Trials of one kernel run the fake cell process, in a folder of their own; `fake_trials(ids)` cannot be built."""
     from crosswarp.reports.commands import trials
 
-    monkeypatch.setattr(trials, "suite_argv", fake_argv)
+    monkeypatch.setattr(trials.Suite, "argv", lambda work, python, spec: fake_argv(python, spec))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "issues.toml").write_text("")
 

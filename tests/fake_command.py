@@ -12,5 +12,5 @@ from crosswarp.reports.commands import dispatched, run  # noqa: E402
 
 run.Builder = lambda *given, **more: FakePrepare()
 dispatched.COMMAND = (__file__,)
-run.Runner = functools.partial(run.Runner, suite=fake_argv)
+run.Runner = functools.partial(run.Runner, command=fake_argv)
 sys.exit(cli.main())

@@ -11,9 +11,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from crosswarp.matrix.environments import here
 from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.errors import Cancelled
-from crosswarp.matrix.running import check_run
+from crosswarp.matrix.work import brought
 from crosswarp.reports.commands import check
 
 SCHEMAS = Path(__file__).parent.parent / "docs" / "schemas"
@@ -65,7 +66,7 @@ def checked(tmp_path, monkeypatch, command):
     found = {"python": "3.11.7", "triton": "3.2.0", "torch": "2.6.0"}
     monkeypatch.setattr(check.here, "glance", lambda python: Here(python, found))
     monkeypatch.setattr(
-        check_run, "argv", lambda _: lambda python, spec: [sys.executable, str(script), str(spec)]
+        check.check.Check, "argv", lambda _, python, spec: [sys.executable, str(script), str(spec)]
     )
     monkeypatch.chdir(tmp_path)
 
@@ -171,7 +172,7 @@ def test_no_run_is_left_behind(checked, tmp_path):
 
 def test_without_any_triton_it_says_what_to_do(command, tmp_path, monkeypatch):
     (tmp_path / "kernels.py").write_text(FILE)
-    monkeypatch.setattr(check_run, "python_at_hand", lambda environ: None)
+    monkeypatch.setattr(here, "python_at_hand", lambda environ: None)
     monkeypatch.chdir(tmp_path)
     code, _, err = command("check", "kernels.py")
     assert code == 2
@@ -181,15 +182,13 @@ def test_without_any_triton_it_says_what_to_do(command, tmp_path, monkeypatch):
 
 
 def test_the_triton_at_hand(tmp_path):
-    assert (
-        check_run.python_at_hand({"VIRTUAL_ENV": str(tmp_path)}) is None or "triton" in sys.modules
-    )
+    assert here.python_at_hand({"VIRTUAL_ENV": str(tmp_path)}) is None or "triton" in sys.modules
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python").symlink_to(sys.executable)
     home = tmp_path / "lib" / "python3.11" / "site-packages" / "triton"
     home.mkdir(parents=True)
     (home / "__init__.py").touch()
-    assert check_run.python_at_hand({"VIRTUAL_ENV": str(tmp_path)}) is not None
+    assert here.python_at_hand({"VIRTUAL_ENV": str(tmp_path)}) is not None
 
 
 def test_an_interpreter_is_asked_without_importing_anything(tmp_path):
@@ -224,7 +223,7 @@ def test_usage(checked, command, tmp_path, arguments, said):
 
 
 def test_what_a_cell_needs_is_brought_along(tmp_path):
-    folder = check_run.bring_along(tmp_path / "path", ("packaging",))
+    folder = brought.bring_along(tmp_path / "path", ("packaging",))
     assert sorted(os.listdir(folder)) == ["crosswarp", "packaging"]
     assert (folder / "crosswarp" / "matrix" / "cell" / "kinds" / "check" / "__main__.py").is_file()
 

@@ -22,6 +22,7 @@ from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.running import run
 from crosswarp.matrix.running.progress import PlainProgress
 from crosswarp.matrix.running.stream import Tail
+from crosswarp.matrix.work.suite import Suite
 
 HERE = Path(__file__).parent
 SUITE = HERE / "suites" / "deaths"
@@ -61,7 +62,7 @@ def die(fake_run, fake_prepare, monkeypatch):
             "-u",
             "PYTHONDONTWRITEBYTECODE",
             *environ,
-            *run.suite_argv(python, spec),
+            *Suite().argv(python, spec),
         ]
 
     def call(**plan):
@@ -69,7 +70,7 @@ def die(fake_run, fake_prepare, monkeypatch):
         with fake_run.store() as store:
             runner = run.Runner(
                 fake_run.plan(**{**settings, "jobs": 1, "time_limit": 60, **plan}), store, fake_run.work,
-                fake_prepare(expect={}), PlainProgress(fake_run.said), suite=suite,
+                fake_prepare(expect={}), PlainProgress(fake_run.said), command=suite,
             )  # fmt: skip
             return runner()
 

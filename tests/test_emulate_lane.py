@@ -18,6 +18,7 @@ from crosswarp.matrix.facts import targets
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import plan
 from crosswarp.matrix.running.plan import Plan
+from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.reproducing.reproducer import script
 from crosswarp.reports.text import again
 
@@ -46,13 +47,13 @@ def test_a_run_for_amd_alone_emulates_nothing(monkeypatch):
 
 def test_the_cells_are_told_which_targets(tmp_path):
     chosen = of("sm_80", "sm_90", "gfx942")
-    one = Plan((), chosen, lanes=("compile", "emulate"), emulated=("sm_80",))
+    one = Plan(Suite(), (), chosen, lanes=("compile", "emulate"), emulated=("sm_80",))
     assert one.spec("c", {}, tmp_path, tmp_path)["emulated"] == ["sm_80"]
     assert one.describe()["emulated"] == ["sm_80"]
     lost = one.not_run("c", "x", "y")
     assert {r.target for r in lost if r.lane == "emulate"} == {"sm_80"}
     assert {r.target for r in lost if r.lane == "compile"} == set(chosen)
-    asked = Plan((), chosen, lanes=("emulate",))
+    asked = Plan(Suite(), (), chosen, lanes=("emulate",))
     assert asked.spec("c", {}, tmp_path, tmp_path)["emulated"] is None
     assert "emulated" not in asked.describe()
     assert {record.target for record in asked.not_run("c", "x", "y")} == set(chosen)
@@ -75,7 +76,7 @@ def test_a_script_executes_what_it_compiles(make_record):
 
 def test_a_target_without_ptx_is_unsupported(monkeypatch, tmp_path):
     monkeypatch.setattr(suite_plan.probe, "why_not", lambda target, limit: "")
-    spec = Plan((), of("sm_90", "gfx942"), lanes=("emulate",)).spec(
+    spec = Plan(Suite(), (), of("sm_90", "gfx942"), lanes=("emulate",)).spec(
         "c", {}, tmp_path / "r", tmp_path
     )
     stream = suite_plan.Stream(spec["records"])

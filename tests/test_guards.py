@@ -21,8 +21,10 @@ from crosswarp.matrix.errors import CrosswarpError
 from crosswarp.matrix.facts import issues, language_table
 from crosswarp.matrix.linting import guards
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.running import guard_run, plan
-from crosswarp.matrix.running.guard_run import Trial
+from crosswarp.matrix.running import plan
+from crosswarp.matrix.work import library_guards
+from crosswarp.matrix.work.library_guards import Trial
+from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.findings.guards import Need, answers
 from crosswarp.reports.text import guards_text
 
@@ -234,19 +236,19 @@ def ask(library, tmp_path, monkeypatch):
         (tmp_path / "suite").mkdir()
         (tmp_path / "suite" / "ops.py").write_text(suite)
         path = f"PYTHONPATH={HERE / 'fake_column'}"
-        own = guard_run.argv
+        own = library_guards.argv
         monkeypatch.setattr(
-            guard_run, "argv", lambda python, spec: ["/usr/bin/env", path, *own(python, spec)]
+            library_guards, "argv", lambda python, spec: ["/usr/bin/env", path, *own(python, spec)]
         )
         known = [one for one in found(folder) if one.path != "lib_flags.py"]
         planned = plan.Plan(
-            columns=(), targets={}, lanes=("interpret",), modes=("bare",), suite=tmp_path / "suite", time_limit=60,
-            column_limit=100, libraries={"beside": [str(folder)]},
+            Suite(tmp_path / "suite", beside={"triton-3.9.0": [folder]}), columns=(), targets={},
+            lanes=("interpret",), modes=("bare",), time_limit=60, column_limit=100,
         )  # fmt: skip
         planned = dataclasses.replace(planned, **settings)
         environment = Environment(Path(sys.executable), "fake", {}, {}, ())
         said = []
-        trials = guard_run.ask(
+        trials = library_guards.ask(
             environment, "triton-3.9.0", planned, folder, known, [one.id for one in known], issues.load(),
             here=False, say=said.append,
         )  # fmt: skip

@@ -15,8 +15,8 @@ from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import columns, issues, targets
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.running import inductor_run
 from crosswarp.matrix.running.plan import Plan
+from crosswarp.matrix.work import inductor as kind
 from crosswarp.reports.commands import inductor
 from crosswarp.reports.text import inductor_text
 
@@ -84,7 +84,7 @@ def test_helpers_of_two_torches_have_two_names():
 
 
 def test_our_programs_are_known_without_torch():
-    found = inductor_run.own_programs()
+    found = kind.own_programs()
     assert len(found) >= 30
     assert {
         "layer_norm",
@@ -107,25 +107,25 @@ def test_our_programs_are_known_without_torch():
 def test_what_cannot_be_asked_for_says_what_can(tmp_path, text, programs, said):
     (tmp_path / "mine.py").write_text("")
     with pytest.raises(UsageError, match=said):
-        inductor_run.asked(text.format(file=tmp_path / "mine.py"), programs)
+        kind.asked(text.format(file=tmp_path / "mine.py"), programs)
 
 
 def test_a_function_and_our_programs(tmp_path):
     (tmp_path / "mine.py").write_text("")
-    asked = inductor_run.asked(f"{tmp_path}/mine.py:step", [], dynamic=True)
-    assert asked.spec(tmp_path, False)["name"] == "step"
-    assert inductor_run.check_programs(asked) == ("step",)
-    ours = inductor_run.asked(None, ["*norm"])
-    assert "layer_norm" in inductor_run.check_programs(ours)
+    asked = kind.asked(f"{tmp_path}/mine.py:step", [], dynamic=True)
+    assert kind.Inductor(asked, tmp_path, tmp_path).spec("c")["inductor"]["name"] == "step"
+    assert kind.check_programs(asked) == ("step",)
+    ours = kind.asked(None, ["*norm"])
+    assert "layer_norm" in kind.check_programs(ours)
     with pytest.raises(UsageError, match="Did you mean softmax"):
-        inductor_run.check_programs(inductor_run.asked(None, ["softmx"]))
+        kind.check_programs(kind.asked(None, ["softmx"]))
 
 
 def test_an_environment_has_a_folder_of_its_own():
     pair = {"torch": "2.6.0+cu124", "triton": "3.2.0"}
     names = {
-        inductor_run.key("a", pair, ""), inductor_run.key("b", pair, ""), inductor_run.key("a", pair, "lock"),
-        inductor_run.key("a", {**pair, "triton": "3.9.0"}, ""),
+        kind.key("a", pair, ""), kind.key("b", pair, ""), kind.key("a", pair, "lock"),
+        kind.key("a", {**pair, "triton": "3.9.0"}, ""),
     }  # fmt: skip
     assert len(names) == 4
     assert all(name.startswith("torch-2.6.0+cu124-triton-3.") for name in names)
@@ -149,8 +149,8 @@ def _harvest(root, folder, programs, digest):
 def test_a_suite_is_made_of_all_that_was_written(tmp_path):
     _harvest(tmp_path, "one", ["softmax", "layer_norm"], "a")
     _harvest(tmp_path, "two", ["softmax", "step"], "b")
-    everything = inductor_run.Asked()
-    suite = inductor_run.write_suite(tmp_path, 2, everything)
+    everything = kind.Asked()
+    suite = kind.write_suite(tmp_path, 2, everything)
     names = modules.kernels(modules.look(suite))
     # What a user's file gave is asked for by its name.
     assert names == ["inductor_layer_norm", "inductor_softmax"]
@@ -159,7 +159,7 @@ def test_a_suite_is_made_of_all_that_was_written(tmp_path):
         json.dumps({"torch": "2.6.0", "digest": "c", "targets": {"sm_90": ["softmax"]}})
     )
     # Verdicts on what has changed since are not taken from an earlier run.
-    inductor_run.write_suite(tmp_path, 2, everything)
+    kind.write_suite(tmp_path, 2, everything)
     assert (suite / "inductor_softmax.py").read_text() != before
 
 
@@ -211,25 +211,27 @@ def test_red_programs_are_not_as_expected_unless_they_are_known():
     def beside(torch):
         return replace(red, versions={"torch": torch, "triton": "3.6.0"})
 
-    assert inductor_run.Judged([_record()], known).as_expected
-    assert inductor_run.Judged([beside("2.6.0+cu124")], known).as_expected
+    assert kind.Judged([_record()], known).as_expected
+    assert kind.Judged([beside("2.6.0+cu124")], known).as_expected
     # Another torch does not ask for it, and without records nothing is known.
-    assert not inductor_run.Judged([beside("2.10.0")], known).as_expected
-    assert not inductor_run.Judged([beside("2.6.0")]).as_expected
+    assert not kind.Judged([beside("2.10.0")], known).as_expected
+    assert not kind.Judged([beside("2.6.0")]).as_expected
 
 
 def test_without_a_triton_at_hand_it_says_what_to_do(tmp_path, monkeypatch):
     from crosswarp.reports import cli
 
-    monkeypatch.setattr(inductor.check_run, "python_at_hand", lambda environ: None)
+    monkeypatch.setattr(inductor.here, "python_at_hand", lambda environ: None)
     assert cli.main(["inductor", "--programs", "softmax", "--work", str(tmp_path)]) == 2
 
 
 def test_each_target_and_mode_of_a_run_is_a_part_of_its_lane():
-    told = inductor_run.Asked().spec(None, True)
+    work = kind.Inductor(kind.Asked(), Path(), None)
     known = targets.load()
     on = {name: known[name] for name in ("sm_80", "sm_90")}
-    plan = Plan(columns=(), targets=on, lanes=("compile",), inductor=told)
+    plan = Plan(work, columns=(), targets=on, lanes=("compile",))
     parts = ["sm_80/bare", "sm_80/shimmed", "sm_90/bare", "sm_90/shimmed"]
     assert plan.parts("compile") == parts
-    assert plan.spec("c", {}, Path("records"), Path("cache"))["inductor"] == told
+    assert (
+        plan.spec("c", {}, Path("records"), Path("cache"))["inductor"] == work.spec("c")["inductor"]
+    )

@@ -16,7 +16,7 @@ from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import columns, language_table
 from crosswarp.matrix.facts.language_table import Name, Release
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import language_run
+from crosswarp.matrix.work import language_probes
 from crosswarp.reports.commands import language
 from crosswarp.reports.findings import language_view
 from crosswarp.reports.findings.view import view
@@ -81,7 +81,7 @@ def ask(tmp_path, monkeypatch, command, fake_prepare):
     cell = tmp_path / "cell.py"
     cell.write_text(CELL)
     monkeypatch.setattr(
-        language_run, "argv", lambda python, spec: [sys.executable, str(cell), str(spec)]
+        language_probes, "argv", lambda python, spec: [sys.executable, str(cell), str(spec)]
     )
     monkeypatch.chdir(tmp_path)
 

@@ -14,8 +14,8 @@ import pytest
 from crosswarp.matrix.environments.uvtool import Answer
 from crosswarp.matrix.errors import EXIT_ENVIRONMENT, ConfigError, UsageError
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import libraries
-from crosswarp.matrix.running.libraries import Cause, Library, LibraryFile, cells, judge
+from crosswarp.matrix.work import library_ops
+from crosswarp.matrix.work.library_ops import Cause, Library, LibraryFile, cells, judge
 from crosswarp.reports.commands import libraries as command
 from crosswarp.reports.text.libraries_page import Facts, page
 
@@ -57,14 +57,14 @@ def both(make_record):
 
 
 def test_our_own_file_is_valid_and_holds_what_the_table_promises():
-    ids = {one.id for one in libraries.load().library}
+    ids = {one.id for one in library_ops.load().library}
     assert {"liger-kernel-0.3.0", "liger-kernel-0.5.10"} <= ids
-    assert len({one.name for one in libraries.load().library}) >= 7
+    assert len({one.name for one in library_ops.load().library}) >= 7
     assert sum(name.startswith("flash-linear-attention-") for name in ids) >= 2
 
 
 def test_no_release_brings_a_torch_or_triton_along():
-    for library in libraries.load().library:
+    for library in library_ops.load().library:
         names = {name.split("==")[0] for name in library.requires}
         assert not names & {"torch", "triton", "numpy", "packaging", "pytest"}, library.id
 
@@ -80,7 +80,7 @@ def test_a_broken_file_is_refused_with_its_place(tmp_path, text, said):
     path = tmp_path / "libraries.toml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=said):
-        libraries.load(path)
+        library_ops.load(path)
 
 
 def test_a_cause_names_outcomes_that_are_red(cause):
@@ -97,7 +97,7 @@ def test_the_same_id_twice_is_refused(library):
 
 def test_an_unknown_library_is_answered_with_the_list(library):
     with pytest.raises(UsageError, match="There are: liger-kernel-0.5.10"):
-        libraries.choose(LibraryFile(library=(library,)), ["apex*"])
+        library_ops.choose(LibraryFile(library=(library,)), ["apex*"])
 
 
 def test_the_modes_of_an_op_become_one_cell(library, both, make_record):
@@ -119,7 +119,7 @@ def test_a_process_that_dies_after_its_op_counts(library, both, make_record):
 def test_releases_whose_names_end_alike_are_told_apart(library, make_record):
     shorter = library.model_copy(update={"release": "10"})
     record = make_record(kernel="liger_norms", case="rms_norm-0.5.10")
-    assert libraries.located(record, [shorter, library]) == (library, "rms_norm")
+    assert library_ops.located(record, [shorter, library]) == (library, "rms_norm")
 
 
 def test_green_bare_and_red_shimmed_is_never_excused(library, cause, both):
@@ -226,16 +226,17 @@ def test_a_column_that_had_no_turn_is_told_until_it_has_been_run(tmp_path, both)
 
 
 def test_a_change_of_a_shim_changes_the_identity(monkeypatch, tmp_path):
-    before = libraries.identity()
+    before = library_ops.identity()
     (tmp_path / "a.py").write_text("")
-    monkeypatch.setattr(libraries, "SUITE", tmp_path)
-    assert libraries.identity() != before
+    monkeypatch.setattr(library_ops, "SUITE", tmp_path)
+    assert library_ops.identity() != before
 
 
 def test_settings_keep_what_is_preloaded_for_one_release_to_its_folder(library):
     library = library.model_copy(update={"preload": ("transformers",)})
     other = library.model_copy(update={"release": "0.3.0", "preload": ()})
-    made = libraries.settings({library: Path("/w/l"), other: Path("/w/o")}, ["*"], 2)
+    folders = {library: Path("/w/l"), other: Path("/w/o")}
+    made = library_ops.LibraryOps(folders=folders).spec("triton-3.9.0")
     assert made["preload"] == {"/w/l": ["transformers"]}
     assert made["libraries"]["releases"] == {"liger-kernel": {"0.5.10": "/w/l", "0.3.0": "/w/o"}}
 
@@ -249,7 +250,7 @@ def test_a_release_of_sources_alone_is_built_with_what_its_setup_imports(library
         return Answer(0, "", "")
 
     said = []
-    install = libraries.Installer(tmp_path, uv, said.append)
+    install = library_ops.Installer(tmp_path, uv, said.append)
     install(library)
     sources = library.model_copy(
         update={"name": "mamba-ssm", "build": ("torch==2.13.0",), "build_environment": ("SKIP=1",)}

@@ -19,12 +19,13 @@ from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.checkout import metadata, settings
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import jobs, library_tests
+from crosswarp.matrix.running import jobs
 from crosswarp.matrix.running.merge import merge
 from crosswarp.matrix.running.process import cell_environ
 from crosswarp.matrix.running.progress import PlainProgress
 from crosswarp.matrix.running.run import Runner
 from crosswarp.matrix.running.stream import Tail
+from crosswarp.matrix.work import library_tests
 
 HERE = Path(__file__).parent
 SETTINGS = 'time-limit = 5\nenv = { PYTEST_PLUGINS = "fake_way" }\n'
@@ -97,7 +98,14 @@ def library(tmp_path):
 def fake_argv(python, spec):
     # Where crosswarp is, and before it what stands in for torch and Triton.
     environ = ("-u", "PYTHONDONTWRITEBYTECODE", f"PYTHONPATH={HERE / 'fake_column'}")
-    return ["/usr/bin/env", *environ, *library_tests.argv(python, spec)]
+    return [
+        "/usr/bin/env",
+        *environ,
+        str(python),
+        "-m",
+        library_tests.LibraryTests.MODULE,
+        str(spec),
+    ]
 
 
 @pytest.fixture
@@ -110,12 +118,12 @@ def run(fake_run, fake_prepare):
             folder, metadata.declared(folder), library_tests.paths_of(folder, said), said, said.sample
         )  # fmt: skip
         plan = {
-            "modes": ("bare",), "jobs": 2, "time_limit": said.time_limit, "tests": tests, **changes
+            "modes": ("bare",), "jobs": 2, "time_limit": said.time_limit, "work": tests, **changes
         }  # fmt: skip
         with fake_run.store() as store:
             runner = Runner(
                 fake_run.plan(ids, **plan), store, fake_run.work, fake_prepare(expect={}),
-                PlainProgress(fake_run.said), issues, suite=fake_argv,
+                PlainProgress(fake_run.said), issues, command=fake_argv,
             )  # fmt: skip
             result = runner()
         records = fake_run.records(result.run)

@@ -11,7 +11,8 @@ import pytest
 
 from crosswarp.matrix.facts import columns
 from crosswarp.matrix.results.store import Store
-from crosswarp.reports.commands import trials
+from crosswarp.matrix.work.library_tests import LibraryTests
+from crosswarp.matrix.work.suite import Suite
 
 TESTS = "import pytest\n\ndef test_one(): pass\n"
 A, B = "triton-3.0.0", "triton-2.3.1"
@@ -33,7 +34,7 @@ def checkout(fake_trials, tmp_path, make_buildable):
 @pytest.fixture
 def crosswarp(checkout, fake_run, steps, command, monkeypatch):
     """`crosswarp({"triton-3.2.0": {...}}, "bisect", ...)`: the columns that are not named pass."""
-    monkeypatch.setattr(trials.library_tests, "argv", trials.suite_argv)
+    monkeypatch.setattr(LibraryTests, "argv", Suite.argv)
 
     def call(outcomes, *arguments, kernel="test_a::test_one"):
         script = {}
@@ -144,7 +145,6 @@ def test_the_library_of_crosswarp_test_is_beside_its_columns(
     from crosswarp.reports.commands import test as test_command
 
     monkeypatch.setattr(test_command, "Builder", lambda *a, **k: fake_prepare())
-    monkeypatch.setattr(test_command.library_tests, "argv", trials.suite_argv)
     status, out, _ = crosswarp({}, "test", "--columns", "triton-3.2.0", "--modes", "bare")
     assert status == 0, out
     (spec,) = specs(checkout)

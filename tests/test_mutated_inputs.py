@@ -17,7 +17,8 @@ from crosswarp.matrix.facts import columns, issues, language_table, targets
 from crosswarp.matrix.facts.language_table import Name, Release
 from crosswarp.matrix.results import baseline
 from crosswarp.matrix.results.store import Environment, Store
-from crosswarp.matrix.running import jobs, libraries, merge
+from crosswarp.matrix.running import jobs, merge
+from crosswarp.matrix.work import library_ops
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text.summary import summary
 
@@ -100,7 +101,7 @@ def documents(make_record, tmp_path):
         "columns.toml": (first(columns.DEFAULT_FILE, "[[column]]"), columns.load),
         "targets.toml": (first(targets.DEFAULT_FILE, "[sm_", 3), targets.load),
         "issues.toml": (first(issues.DEFAULT_FILE, "[[issue]]"), issues.load),
-        "libraries.toml": (first(libraries.DEFAULT_FILE, "[[library]]", 2), libraries.load),
+        "libraries.toml": (first(library_ops.DEFAULT_FILE, "[[library]]", 2), library_ops.load),
         "language.json": (language_table.dumped(table).encode(), language_table.load),
         "baseline.json": (baseline.dumped(records).encode(), baseline.read),
         "plan.json": (jobs.github(jobs.jobs(["triton-3.2.0", "main"], 2, [])).encode(), jobs.read),

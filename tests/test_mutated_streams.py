@@ -9,11 +9,12 @@ import pytest
 
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.results.verdict import judge
-from crosswarp.matrix.running import language_run, run
+from crosswarp.matrix.running import run
 from crosswarp.matrix.running.column_run import NO_RECORD, ColumnRun
 from crosswarp.matrix.running.progress import PlainProgress
 from crosswarp.matrix.running.recording import Recording
 from crosswarp.matrix.running.stream import Tail
+from crosswarp.matrix.work import language_probes
 
 STREAMS = 2000
 CASES = 12
@@ -161,9 +162,9 @@ def test_mutated_streams_of_the_language_probes(tmp_path):
     for seed in range(STREAMS):
         data, good = stream(language_lines(), seed)
         path.write_bytes(data)
-        told = language_run._Told()
+        told = language_probes._Told()
         for event in Tail(path).finish():
-            language_run.take(told, event)
+            language_probes.take(told, event)
         assert {f"p{number}" for number in good} <= set(told.probes), seed
         # Nothing goes without a word: a line that is counted, an end that did not come, a number that is another.
         assert (

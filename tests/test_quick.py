@@ -11,6 +11,7 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import columns, issues, named_runs, targets
 from crosswarp.matrix.running import plan
+from crosswarp.matrix.work import suite_modules
 from crosswarp.reports.commands import asked, run
 
 
@@ -33,7 +34,7 @@ def test_every_name_in_the_file_is_one():
     quick = named_runs.load()[named_runs.QUICK]
     assert [one.id for one in columns.choose(columns.load(), quick.columns)] == [*quick.columns]
     assert list(targets.choose(targets.load(), quick.targets)) == [*quick.targets]
-    assert set(quick.kernels) <= set(plan.kernel_names()) and plan.check_lanes(quick.lanes)
+    assert set(quick.kernels) <= set(suite_modules.kernel_names()) and plan.check_lanes(quick.lanes)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from crosswarp.kernels import Case, Kernel
 from crosswarp.matrix.cell.kinds.suite import kernel_check, modules
 from crosswarp.matrix.cell.kinds.suite import kernels as suite_kernels
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.running import plan
+from crosswarp.matrix.work import suite_modules
 
 KINDS = {
     "plain": ("KERNEL = make()\n", "kernel"),
@@ -63,7 +63,11 @@ def test_every_file_is_what_it_is(tmp_path):
 def test_both_sides_read_the_same_names(tmp_path):
     folder = write(tmp_path / "suite", KINDS)
     wanted = [name for name, (_, kind) in KINDS.items() if kind in ("kernel", "broken")]
-    assert plan.kernel_names(folder) == suite_kernels.names(str(folder), ["*"]) == sorted(wanted)
+    assert (
+        suite_modules.kernel_names(folder)
+        == suite_kernels.names(str(folder), ["*"])
+        == sorted(wanted)
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,9 +81,9 @@ def test_a_file_that_cannot_be_a_kernel_is_refused(tmp_path, monkeypatch, comman
     assert (status, out) == (2, "")
     (module,) = [one for one in modules.look(folder) if one.name == name]
     assert module.place in err and module.why in err and "Correct them" in err
-    assert plan.check_kernels(["plain"], folder) == ("plain",)
+    assert suite_modules.check_kernels(["plain"], folder) == ("plain",)
     with pytest.raises(UsageError, match="cannot be taken"):
-        plan.check_kernels([name[:3] + "*"], folder)
+        suite_modules.check_kernels([name[:3] + "*"], folder)
 
 
 @pytest.mark.parametrize("kind", ["folder", "link", "fifo", "rights"])
@@ -104,7 +108,7 @@ def test_what_is_no_file_is_refused_as_well(tmp_path, kind, monkeypatch):
         # Whoever may read everything, as root, has no file that is refused.
         monkeypatch.setattr(Path, "read_bytes", refused)
     with pytest.raises(UsageError, match="other.py"):
-        plan.check_kernels(["*"], folder)
+        suite_modules.check_kernels(["*"], folder)
 
 
 def test_every_file_that_is_left_out_is_named(tmp_path):
@@ -112,7 +116,7 @@ def test_every_file_that_is_left_out_is_named(tmp_path):
     (folder / "more").mkdir()
     (folder / "more" / "softmax.py").write_text("KERNEL = 1\n")
     (folder / "data").mkdir()
-    said = plan.left_out(folder)
+    said = suite_modules.left_out(folder)
     for name in (
         "_private.py (its name begins with _)",
         "lower.py (it sets no KERNEL)",
@@ -122,14 +126,18 @@ def test_every_file_that_is_left_out_is_named(tmp_path):
     ):
         assert name in said
     assert "plain" not in said and "data" not in said
-    assert plan.left_out(None) == plan.left_out(write(tmp_path / "whole", ["plain"])) == ""
+    assert (
+        suite_modules.left_out(None)
+        == suite_modules.left_out(write(tmp_path / "whole", ["plain"]))
+        == ""
+    )
 
 
 def test_a_suite_that_cannot_be_opened(tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "nowhere"):
         with pytest.raises(UsageError, match="Name a folder"):
-            plan.check_kernels(["*"], path)
+            suite_modules.check_kernels(["*"], path)
 
 
 # KERNEL, judged by its fields

@@ -11,7 +11,7 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.cell.pytest_plugin import session
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import probed_targets, targets
-from crosswarp.matrix.running import target_run
+from crosswarp.matrix.work import target_probe
 from crosswarp.reports.commands import targets as commands
 from crosswarp.reports.text import targets_page
 
@@ -162,7 +162,7 @@ def asked(tmp_path, monkeypatch, command):
     """`asked(...)`: `crosswarp targets --probe` of an environment that is no such thing."""
     script = tmp_path / "probe.py"
     monkeypatch.setattr(
-        target_run, "argv", lambda python, spec: [sys.executable, str(script), str(spec)]
+        target_probe, "argv", lambda python, spec: [sys.executable, str(script), str(spec)]
     )
     monkeypatch.setattr(commands.here, "look", lambda python: commands.here.Here(python, {}))
 

@@ -18,8 +18,10 @@ from crosswarp.matrix.environments.identity import Interpreter
 from crosswarp.matrix.errors import WorkError
 from crosswarp.matrix.facts import columns, targets
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import merge, unchanged
+from crosswarp.matrix.running import merge
 from crosswarp.matrix.running.plan import Plan
+from crosswarp.matrix.work import suite_keys
+from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.findings import taken
 
 HOME = Path(kernels.__file__).parent
@@ -50,11 +52,12 @@ def found(suite, tmp_path):
         python, versions = tmp_path / "env/bin/python", {"triton": "3.2.0"}
         environment = Environment(python, "x", versions if expect is None else expect, versions, ())
         values = {
-            "columns": tuple(columns.choose(columns.load(), ["triton-3.2.0"])), "suite": suite,
+            "columns": tuple(columns.choose(columns.load(), ["triton-3.2.0"])),
             "lanes": ("compile", "emulate", "interpret", "device"),
             "targets": {name: targets.load()[name] for name in ("sm_80", "sm_90")}, **changes,
         }  # fmt: skip
-        return unchanged.keys(Plan(**values), "triton-3.2.0", environment)
+        work = Suite(values.pop("suite", suite))
+        return work.keys(Plan(work, **values), "triton-3.2.0", environment)
 
     return keys
 
@@ -108,19 +111,19 @@ def test_with_less_time_or_memory_it_may_end_otherwise(found, limit):
 
 def test_a_shim_is_of_its_window_and_of_one_mode(found, monkeypatch, tmp_path):
     before = found()
-    own = unchanged._shims("3.2.0")
+    own = suite_keys._shims("3.2.0")
     assert {path.stem for path in own} == {shim.name for shim in wanted_shims("auto", "3.2.0")}
     assert all(path.is_file() for path in own)
     edited = tmp_path / "num_warps_parameter.py"
     edited.write_text("# edited")
     others = [path for path in own if path.name != edited.name]
-    monkeypatch.setattr(unchanged, "_shims", lambda version: [*others, edited])
+    monkeypatch.setattr(suite_keys, "_shims", lambda version: [*others, edited])
     assert differ(before, found())[2] == {"shimmed"}
 
 
 def test_an_interpreter_at_hand_has_the_shims_of_the_triton_that_is_found_there(found, monkeypatch):
     asked = []
-    monkeypatch.setattr(unchanged, "_shims", lambda version: asked.append(version) or [])
+    monkeypatch.setattr(suite_keys, "_shims", lambda version: asked.append(version) or [])
     found(expect={})
     assert asked == ["3.2.0"]
 
@@ -139,11 +142,11 @@ def test_the_mapping_of_torch_judges_every_lane(found, monkeypatch):
     real = Path.read_bytes
     edited = lambda path: real(path) + (b"#" if "virtual_torch" in path.parts else b"")  # noqa: E731
     monkeypatch.setattr(Path, "read_bytes", edited)
-    assert differ(before, found())[1] == set(unchanged.LANES)
+    assert differ(before, found())[1] == set(suite_keys.LANES)
 
 
 def test_what_our_own_kernels_reach():
-    names = {path.stem for path in unchanged.reach(HOME / "layer_norm.py", None)}
+    names = {path.stem for path in suite_keys.reach(HOME / "layer_norm.py", None)}
     assert {"layer_norm", "rms_norm", "case"} <= names and "softmax" not in names
 
 
@@ -530,9 +533,9 @@ def test_a_kernel_is_what_it_imports_of_a_folder_that_is_worked_in(suite, tmp_pa
     (package / "one.py").write_text("")
     (tmp_path / "lib/beside.py").write_text("")
     (suite / "one.py").write_text("from ops.one import f\n")
-    names = {path.name for path in unchanged.reach(suite / "one.py", suite, [tmp_path / "lib"])}
+    names = {path.name for path in suite_keys.reach(suite / "one.py", suite, [tmp_path / "lib"])}
     assert names == {"one.py", "__init__.py", "beside.py"}
-    assert len(unchanged.reach(suite / "one.py", suite)) == 1
+    assert len(suite_keys.reach(suite / "one.py", suite)) == 1
 
 
 # What is said of it

@@ -5,9 +5,11 @@ Nothing is built and nothing is expected: the column is named for the Triton tha
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -188,3 +190,14 @@ def _asked(python: Path, question: str) -> dict[str, Any]:
             + "\n".join(lines)
             + "\nMake `import torch, triton` work there first."
         ) from None
+
+
+def python_at_hand(environ: Mapping[str, str]) -> Path | None:
+    """The interpreter that crosswarp runs in, or else that of the active virtual environment, where it has a Triton."""
+    if importlib.util.find_spec("triton") is not None:
+        return Path(sys.executable)
+    active = Path(environ.get("VIRTUAL_ENV", "")) / "bin" / "python"
+    if environ.get("VIRTUAL_ENV") and active.is_file():
+        if any(active.parent.parent.glob("lib/python3*/site-packages/triton/__init__.py")):
+            return active
+    return None

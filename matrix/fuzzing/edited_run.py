@@ -15,10 +15,11 @@ from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import plan
 from crosswarp.matrix.running.plan import Plan
 from crosswarp.matrix.running.recording import Progress
 from crosswarp.matrix.running.run import Prepare, Runner
+from crosswarp.matrix.work import suite_modules
+from crosswarp.matrix.work.suite import Suite
 
 from . import metamorphic, ring
 from .editing import BETWEEN, Edited, edited
@@ -154,7 +155,7 @@ class EditedRun:
 
     def _ran(self, store: Store, place: EditPlace, chosen: Sequence[str]) -> list[Record]:
         planned = replace(
-            self.plan, columns=(place.column,), kernels=tuple(chosen), suite=self.suite_folder
+            self.plan, work=Suite(self.suite_folder), columns=(place.column,), kernels=tuple(chosen)
         )
         prepare = place.prepare()
         runner = Runner(
@@ -169,9 +170,11 @@ def names(suite: Path | None, globs: Sequence[str]) -> list[str]:
     Raises:
         UsageError: none fits.
     """
-    chosen = plan.check_kernels(list(globs), suite)
+    chosen = suite_modules.check_kernels(list(globs), suite)
     found = [
-        name for name in plan.kernel_names(suite) if any(fnmatchcase(name, one) for one in chosen)
+        name
+        for name in suite_modules.kernel_names(suite)
+        if any(fnmatchcase(name, one) for one in chosen)
     ]
     if suite is None:
         found = [name for name in found if name in own.SUITE or name in globs]

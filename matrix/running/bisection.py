@@ -27,7 +27,6 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.cause import words
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import run as run_module
 from crosswarp.matrix.running.plan import Plan
 from crosswarp.matrix.running.recording import Progress
 from crosswarp.matrix.running.run import Prepare, Runner
@@ -141,24 +140,27 @@ class Trial:
     progress: Progress
     issues: Sequence[Issue] = ()
     argv: Sequence[str] = ()
-    suite: Callable[[Path, Path], list[str]] = run_module.suite_argv
     here: bool = False
+    # The cases that the answer is judged by, where they are others than `case`, and what it means if there are none.
+    judged: str | None = None
+    none: str = ""
+    command: Callable[[Path, Path], list[str]] | None = None
 
     def __call__(self, column: Column) -> Seen:
         runner = Runner(
             replace(self.plan, columns=(column,)), self.store, self.work, self.prepare(column),
-            self.progress, self.issues, self.argv, suite=self.suite, here=self.here,
+            self.progress, self.issues, self.argv, here=self.here, command=self.command,
         )  # fmt: skip
         result = runner()
         problems = [note.text for note in self.store.notes(result.run) if note.kind == "problem"]
         records = self.store.records(result.run)
-        # Of a library's tests those that count alone have run, or their file could not be imported.
-        case = "*" if self.plan.tests else self.case
-        seen = judge(records, case, problems)
-        if self.plan.tests and not records:
-            seen = replace(seen, why="no such test was collected")
+        seen = judge(records, self.judged or self.case, problems)
+        if self.none and not records:
+            seen = replace(seen, why=self.none)
         environment = result.exit_code == EXIT_ENVIRONMENT
-        counted = tuple(record for record in records if fnmatchcase(record.case, case))
+        counted = tuple(
+            record for record in records if fnmatchcase(record.case, self.judged or self.case)
+        )
         return replace(seen, run=result.run, environment=environment, records=counted)
 
 

@@ -225,7 +225,7 @@ class ColumnRun:
         self._without_record()
         if not out_of_time:
             self._missing(status, bool(died))
-        elif self._plan.tests:
+        elif self._plan.work.BY_PART:
             # A target of which nothing is known would pass for one that nobody asked for.
             self._parts_not_begun("column limit", "The column's time limit came before its turn.")
         if self._senseless:
@@ -268,7 +268,7 @@ class ColumnRun:
                 self._to.problem(column, f"{column}: {message} See {self._log}, and run again.")
                 continue
             message = f"The {lane} lane did not say what it was going to run there ({how})."
-            if self._plan.tests and (
+            if self._plan.work.BY_PART and (
                 parts := self._parts_not_begun("lane did not start", message, [lane])
             ):
                 where = ", ".join(parts)

@@ -66,8 +66,8 @@ def compiled(
     column: Column,
     python: Path,
     progress: Progress,
-    suite: Callable[[Path, Path], list[str]],
     here: bool = False,
+    command: Callable[[Path, Path], list[str]] | None = None,
 ) -> Compiled:
     """`plan` says how a cell is limited; `python` is of the column, and `here` leaves its surroundings as they are."""
     alone = replace(
@@ -79,7 +79,7 @@ def compiled(
         try:
             with Store(work / "store.db") as store:
                 prepare = _There(python, column)
-                result = Runner(alone, store, work, prepare, progress, (), (), suite, here)()
+                result = Runner(alone, store, work, prepare, progress, here=here, command=command)()
                 records = store.records(result.run)
         except CrosswarpError as error:
             return Compiled(missing=str(error))

@@ -1,22 +1,26 @@
-"""The plan: which columns, targets, lanes, modes and kernels one run covers, decided before anything is built."""
+"""The plan: which kind of work, on which columns, targets, lanes, modes and kernels, before anything is built.
+
+The engine knows no kind of work by name: `Work` is all that it asks of one, and `matrix/work/` has them.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from crosswarp.matrix.cell.kinds.suite import modules
+from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.facts.targets import Target
+from crosswarp.matrix.results import verdict
 from crosswarp.matrix.results.record import LANES, MODES, Record
-from crosswarp.matrix.running.library_tests import LibraryTests
 
 # Without a GPU nothing is executed in the device lane, so a plan holds it only where one was found.
 DEFAULT_LANES = ("compile", "emulate", "interpret")
@@ -26,8 +30,70 @@ _EMULATED_FIRST = ("sm_80",)
 _WORTH_A_WORKER = 12
 
 
+class Coordinate(NamedTuple):
+    """The cells that have a key in common: all cases of a kernel in a lane and a mode on a target."""
+
+    target: str
+    lane: str
+    mode: str
+    kernel: str
+
+    @classmethod
+    def of(cls, cell: Record) -> Coordinate:
+        return cls(cell.target, cell.lane, cell.mode, cell.kernel)
+
+
+class Judged(Protocol):
+    """What a run's records came to."""
+
+    @property
+    def as_expected(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Work:
+    """One kind of what a run does.
+
+    A kind says which module runs in the column. All else has an answer that fits a kind whose cells are known only
+    there, and whose failures are judged by the known issues.
+    """
+
+    # Run as `python -m MODULE SPEC.json`; its cells come as a stream of matrix/cell/protocol.py.
+    MODULE: ClassVar[str]
+    # Whether a lane begins once for each target and mode, and not once as a whole.
+    BY_PART: ClassVar[bool] = False
+
+    def argv(self, python: Path, spec: Path) -> list[str]:
+        """The command line of the process that runs it in a column."""
+        return [str(python), "-m", self.MODULE, str(spec)]
+
+    def spec(self, column: str) -> Mapping[str, Any]:
+        """What that process is asked for besides what every kind is."""
+        return {}
+
+    def about(self) -> Mapping[str, Any]:
+        """What the store keeps of it."""
+        return {}
+
+    def kernels(self) -> Sequence[str]:
+        """The names of what it runs, as far as they are known before a column says them."""
+        return ()
+
+    def keys(
+        self, plan: Plan, column: str, environment: Environment
+    ) -> Mapping[Coordinate, str]:  # fmt: skip
+        """A digest of all that decides on the cells of each coordinate; empty where it cannot be said."""
+        return {}
+
+    def judge(self, records: Sequence[Record], issues: Sequence[Issue]) -> Judged:
+        """Whether the cells are as they were expected."""
+        return verdict.judge(records, issues)
+
+
 @dataclass(frozen=True)
 class Plan:
+    # The kind of work, and what is asked of it.
+    work: Work
     columns: tuple[Column, ...]
     targets: Mapping[str, Target]
     lanes: tuple[str, ...] = DEFAULT_LANES
@@ -46,9 +112,6 @@ class Plan:
     time_limit_alone: int = 0
     memory_limit_mb: int = 6000
     column_limit: int = 3600
-    suite: Path | None = None
-    # By column, folders that come before its own packages on the suite's path; filled as columns are prepared.
-    beside: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     # Whether what an earlier run compiled is forgotten first.
     fresh: bool = False
     # What is taken from an earlier run where nothing changed: "nothing", "verdicts", or "everything", crashes as well.
@@ -57,15 +120,6 @@ class Plan:
     shard: tuple[int, int] | None = None
     # The commit that the suite is of, as far as git tells.
     commit: str = ""
-    # What a suite of library ops is told (libraries.settings), and what the store keeps of it.
-    libraries: Mapping[str, Any] | None = None
-    # A library's own tests, in place of a suite.
-    tests: LibraryTests | None = None
-    # A file whose kernels are compiled, in place of a suite: what the cell side is told of it (cell/kinds/check).
-    check: Mapping[str, Any] | None = None
-    # Programs of which torch.compile is to write the kernels, in place of a suite (cell/kinds/inductor).
-    inductor: Mapping[str, Any] | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
 
     def spec(
         self,
@@ -78,7 +132,7 @@ class Plan:
         planned: Mapping[str, int] | None = None,
         turns: Path | None = None,
     ) -> dict[str, Any]:
-        """What the cell side is told, see suite/.
+        """What the process of a column is told.
 
         Args:
             taken: items that need not run.
@@ -105,16 +159,11 @@ class Plan:
             "time_limit_alone": self.time_limit_alone,
             "memory_limit_mb": self.memory_limit_mb,
             "cache": str(cache),
-            "suite": str(self.suite) if self.suite else None,
             "shard": list(self.shard) if self.shard else None,
             "emulated": None if self.emulated is None else list(self.emulated),
             "sanitize": self.sanitize,
             **({"again": dict(again), "planned": dict(planned or {})} if again else {}),
-            **(self.libraries or {}),
-            **({"beside": list(map(str, self.beside[column]))} if column in self.beside else {}),
-            **({"tests": self.tests.spec(column)} if self.tests else {}),
-            **({"check": self.check} if self.check else {}),
-            **({"inductor": self.inductor} if self.inductor else {}),
+            **self.work.spec(column),
         }
 
     def _jobs_for(self, items: int) -> int:
@@ -122,8 +171,8 @@ class Plan:
         return max(1, min(self.jobs, items // _WORTH_A_WORKER))
 
     def parts(self, lane: str) -> list[str]:
-        """What a lane begins in: the whole, or, of a library's tests and of inductor, each target and mode."""
-        if self.tests is None and self.inductor is None:
+        """What a lane begins in: the whole, or each target and mode."""
+        if not self.work.BY_PART:
             return [""]
         return [f"{target}/{mode}" for target in self.targets_of(lane) for mode in self.modes]
 
@@ -135,34 +184,22 @@ class Plan:
             "lanes": list(self.lanes),
             "modes": list(self.modes),
             "kernels": list(self.kernels),
-            "suite": str(self.suite) if self.suite else None,
+            "suite": None,
             **({} if self.cases == ("*",) else {"cases": list(self.cases)}),
             **({"shard": list(self.shard)} if self.shard else {}),
             **({} if self.emulated is None else {"emulated": list(self.emulated)}),
             **({"sanitize": True} if self.sanitize else {}),
             **({"commit": self.commit} if self.commit else {}),
-            **({"library": self.tests.about()} if self.tests else {}),
-            **({"check": str(self.check["file"])} if self.check else {}),
-            **(
-                {"inductor": self.inductor.get("file") or self.inductor["programs"]}
-                if self.inductor
-                else {}
-            ),
-            **self.about,
+            **self.work.about(),
         }
 
     def not_run(self, column: str, reason: str, message: str) -> list[Record]:
         """One record for each kernel that a column was to run and did not; its cases are known only inside a cell."""
-        kernels = (
-            list(self.check["kernels"])
-            if self.check
-            else [
-                name
-                # Which tests a library has, and which programs a torch, is known where they are.
-                for name in ([] if self.tests or self.inductor else kernel_names(self.suite))
-                if any(fnmatchcase(name, glob) for glob in self.kernels)
-            ]
-        )
+        kernels = [
+            name
+            for name in self.work.kernels()
+            if any(fnmatchcase(name, glob) for glob in self.kernels)
+        ]
         return [
             Record(
                 column, target, lane, mode, kernel, case="*",
@@ -178,70 +215,6 @@ class Plan:
         if lane == "emulate" and self.emulated is not None:
             return self.emulated
         return {"interpret": ["cpu"], "device": ["gpu"]}.get(lane) or list(self.targets)
-
-
-def kernel_names(suite: Path | None = None) -> list[str]:
-    """The kernels by file name: importing one needs Triton, which the host has not."""
-    if suite is None:
-        from crosswarp import kernels
-
-        return list(kernels.NAMES)
-    return modules.kernels(modules.look(suite))
-
-
-def check_kernels(wanted: Sequence[str], suite: Path | None) -> tuple[str, ...]:
-    """The kernels that were asked for; all of them are `*`.
-
-    Raises:
-        UsageError: there is none, or a file of the suite that was asked for as well cannot be read.
-    """
-    if suite is None:
-        names, wrong = kernel_names(), {}
-    else:
-        found = _looked(suite)
-        wrong = {one.name: one for one in found if one.kind in ("broken", "misspelt")}
-        names = [one.name for one in found if one.kind == "kernel" or one.name in wrong]
-    if not names:
-        where = suite or "crosswarp.kernels"
-        raise UsageError(
-            f"{where} holds no kernel (a file that sets KERNEL). Name another with --suite."
-        )
-    chosen = selection.choose(wanted, names, "kernel", f"There are: {', '.join(names)}.")
-    # A run without them would be green, and say nothing of them.
-    unread = [f"{one.place}: {one.why}" for name, one in wrong.items() if name in chosen]
-    if unread:
-        lines = "\n".join(unread)
-        raise UsageError(
-            f"--suite {suite}: {len(unread)} of its files cannot be taken for kernels:\n{lines}\n"
-            "Correct them, or choose others with --kernels."
-        )
-    return ("*",) if chosen == names else tuple(chosen)
-
-
-def _looked(suite: Path) -> list[modules.Module]:
-    try:
-        if not suite.is_dir():
-            raise UsageError(
-                f"--suite {suite}: there is no such folder. Name a folder of kernel modules."
-            )
-        return modules.look(suite)
-    except OSError as error:
-        raise UsageError(
-            f"--suite {suite}: {error.strerror or error}. Name a folder that can be read."
-        ) from None
-
-
-def left_out(suite: Path | None) -> str:
-    """The files of a suite's folder that are no kernels, each with why; empty where there is none."""
-    if suite is None:
-        return ""
-    parts = [
-        f"{one.path.name} ({one.why})"
-        for one in _looked(suite)
-        if one.kind in ("helper", "misspelt", "broken")
-    ]
-    parts += [f"{name} (a folder)" for name in modules.folders(suite)]
-    return f"{suite}: not run as kernels: {', '.join(parts)}." if parts else ""
 
 
 def check_shard(text: str | None) -> tuple[int, int] | None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from crosswarp.matrix.cell.protocol import Cell
 from crosswarp.matrix.environments import locks, removal
@@ -38,11 +38,11 @@ from crosswarp.matrix.errors import (
 )
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
-from crosswarp.matrix.results import record, store, verdict
+from crosswarp.matrix.results import record, store
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running import process, unchanged
 from crosswarp.matrix.running.column_run import ColumnRun
-from crosswarp.matrix.running.plan import Plan
+from crosswarp.matrix.running.plan import Coordinate, Judged, Plan
 from crosswarp.matrix.running.recording import Progress, Recording
 from crosswarp.matrix.running.signals import StopRequested
 from crosswarp.matrix.running.stream import Tail
@@ -60,7 +60,7 @@ class Prepare(Protocol):
 
 def exit_code(
     records: Sequence[Record],
-    verdict: Any,
+    verdict: Judged,
     *,
     planned: Mapping[tuple[str, str], int],
     environment_failed: bool,
@@ -88,15 +88,11 @@ def unaccounted(
     return {key: count for key, count in lacking.items() if count > 0}
 
 
-def suite_argv(python: Path, spec: Path) -> list[str]:
-    return [str(python), "-m", "crosswarp.matrix.cell.kinds.suite", str(spec)]
-
-
 @dataclass
 class Result:
     run: int
     exit_code: int
-    verdict: Any
+    verdict: Judged
 
 
 class Runner:
@@ -109,10 +105,9 @@ class Runner:
         progress: Progress,
         issues: Sequence[Issue] = (),
         argv: Sequence[str] = (),
-        suite: Callable[[Path, Path], list[str]] = suite_argv,
         here: bool = False,
-        judge: Callable[[Sequence[Record]], Any] | None = None,
         remove: bool = False,
+        command: Callable[[Path, Path], list[str]] | None = None,
     ) -> None:
         self.plan = plan
         self._store = data
@@ -121,12 +116,12 @@ class Runner:
         self._progress = progress
         self._recording = Recording(data, progress, issues)
         self._argv = argv
-        self._suite = suite
+        # In place of what the work runs in a column.
+        self._command = command or plan.work.argv
         self._here = here
         # Whether a column's environment goes when the column has run, so that the disk holds one at a time.
         self._remove = remove
-        # What is expected of the records; anything with `as_expected` will do.
-        self._judge = judge or (lambda records: verdict.judge(records, issues))
+        self._issues = issues
         self._stop = StopRequested()
         # Columns that have begun and go on by themselves.
         self._beside: deque[Generator[None, None, None]] = deque()
@@ -371,11 +366,11 @@ class Runner:
 
     def _unchanged(
         self, column: Column, environment: Environment
-    ) -> tuple[Mapping[unchanged.Coordinate, str], unchanged.Taken]:
+    ) -> tuple[Mapping[Coordinate, str], unchanged.Taken]:
         # Somebody else's interpreter may change without anybody's knowing, where its files cannot be told.
         if self.plan.take == "nothing" or (self._here and not environment.identity):
             return {}, unchanged.Taken()
-        keys = unchanged.keys(self.plan, column.id, environment)
+        keys = self.plan.work.keys(self.plan, column.id, environment)
         if self.plan.fresh or not keys:
             return keys, unchanged.Taken()
         crashes = self.plan.take == "everything"
@@ -398,7 +393,7 @@ class Runner:
         folder = self._folder
         tail = Tail(records)
         suite = process.SuiteProcess(
-            self._suite(environment.python, spec.resolve()),
+            self._command(environment.python, spec.resolve()),
             log,
             process.cell_environ(os.environ, here=self._here),
             # Away from the user's folder: what lies there must not be imported instead of what is installed.
@@ -420,7 +415,7 @@ class Runner:
 
     def _finish(self) -> Result:
         records = self._store.records(self._run)
-        verdict = self._judge(records)
+        verdict = self.plan.work.judge(records, self._issues)
         code = exit_code(
             records,
             verdict,

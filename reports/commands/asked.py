@@ -15,6 +15,7 @@ from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.record import MODES
 from crosswarp.matrix.running import plan
+from crosswarp.matrix.work import suite_modules
 from crosswarp.reports.commands.options import column_table, target_table
 
 
@@ -53,7 +54,7 @@ def asked(options: argparse.Namespace) -> Asked:
         lanes,
         emulated,
         plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode"),
-        plan.check_kernels(selection.split(options.kernels or ["*"]), suite),
+        suite_modules.check_kernels(selection.split(options.kernels or ["*"]), suite),
         # Which cases there are is known inside a cell.
         tuple(selection.split(options.cases or ["*"])),
         suite,

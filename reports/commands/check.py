@@ -7,8 +7,9 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from crosswarp.matrix.environments import here
@@ -25,10 +26,10 @@ from crosswarp.matrix.errors import (
 from crosswarp.matrix.facts import columns, selection, targets
 from crosswarp.matrix.results.record import MODES, Record
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import check_run
 from crosswarp.matrix.running.plan import Plan, check_words, default_jobs
 from crosswarp.matrix.running.run import Prepare, Runner
 from crosswarp.matrix.signatures import finding, given, infer, kinds, source
+from crosswarp.matrix.work import brought, check
 from crosswarp.reports.commands.options import (
     add_files,
     add_here,
@@ -140,13 +141,13 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     shown.begin()
     if any(one.signatures for one in inferred):
         check_work(options.work)
-        plan = Plan(
-            columns=(), targets=on, lanes=("compile",), modes=modes, jobs=options.jobs or default_jobs(),
+        work = partial(check.Check, read, inferred, configurations=options.configurations)
+        plan = partial(
+            Plan, targets=on, lanes=("compile",), modes=modes, jobs=options.jobs or default_jobs(),
             time_limit=options.time_limit, memory_limit_mb=options.memory_limit,
             column_limit=options.column_limit, fresh=options.fresh,
-            check=check_run.told(read, inferred, options.configurations),
         )  # fmt: skip
-        checked = _compiled(options, argv, checked, plan, at_hand, chosen_columns, shown)
+        checked = _compiled(options, argv, checked, plan, work, at_hand, chosen_columns, shown)
     checked = replace(checked, exit_code=checked.exit_code or _exit_code(checked))
     if options.format == "json":
         write_out(check_text.as_json(checked), options.out)
@@ -218,7 +219,8 @@ def _compiled(
     options: argparse.Namespace,
     argv: Sequence[str],
     checked: Checked,
-    plan: Plan,
+    plan: Callable[..., Plan],
+    work: Callable[..., check.Check],
     at_hand: here.Here | None,
     built: Sequence[columns.Column],
     shown: _Lines,
@@ -229,7 +231,7 @@ def _compiled(
     told: list[Column] = []
     codes: list[int] = []
     with tempfile.TemporaryDirectory() as scratch:
-        links = check_run.bring_along(
+        links = brought.bring_along(
             Path(scratch) / "path", at_hand.missing if at_hand else ("packaging",)
         )
         # What is checked is no run of the matrix: its store goes with it, and leaves the last run the last.
@@ -237,9 +239,8 @@ def _compiled(
 
             def go(prepare: Prepare, chosen: Sequence[columns.Column], is_here: bool) -> None:
                 runner = Runner(
-                    replace(plan, columns=tuple(chosen)), store, options.work, prepare, shown,
-                    known_issues(options), argv, suite=check_run.argv(links), here=is_here,
-                    judge=lambda records: check_run.Accepted(),
+                    plan(work=work(links=links), columns=tuple(chosen)), store, options.work, prepare,
+                    shown, known_issues(options), argv, here=is_here,
                 )  # fmt: skip
                 try:
                     result = runner()
@@ -254,7 +255,7 @@ def _compiled(
                 )
 
             if at_hand is not None:
-                shown.say(f"{at_hand.column.id}: {check_run.label(at_hand)} ({at_hand.python})")
+                shown.say(f"{at_hand.column.id}: {check.label(at_hand)} ({at_hand.python})")
                 go(at_hand, [at_hand.column], True)
             if built:
                 table = column_table(options)
@@ -292,7 +293,7 @@ def _columns(options: argparse.Namespace) -> list[columns.Column]:
 
 def _at_hand(options: argparse.Namespace, others: bool) -> here.Here | None:
     """The environment at hand, with its Triton; None where there is none and `others` are to be built."""
-    python = options.here or check_run.python_at_hand(os.environ)
+    python = options.here or here.python_at_hand(os.environ)
     if python is not None:
         return here.glance(python)
     if others:

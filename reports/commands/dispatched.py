@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> int:
     check_work(options.work)
     work = options.work.absolute()
     known = known_issues(options)
-    folder = folder_of(work, cut, plan.suite, plan.commit)
+    folder = folder_of(work, cut, asked.asked(options).suite, plan.commit)
     words = [*_words(options), "--work", str(work), "--jobs", str(plan.jobs)]
     if options.envs:
         words += ["--envs", str(options.envs.absolute())]

@@ -23,6 +23,7 @@ from crosswarp.matrix.fuzzing.metamorphic import Comparison, EditFinding
 from crosswarp.matrix.running.plan import Plan, default_jobs
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare
+from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.commands.options import at_hand, column_table, known_issues, target_table
 from crosswarp.reports.reproducing import edited, fuzzed
 from crosswarp.reports.text import escape
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace, argv: Sequence[str], default_targets: str) 
     # The lane emulate compiles as well.
     lanes = {"emulate" if one.backend == "cuda" else "compile" for one in on.values()}
     planned = Plan(
-        columns=(), targets=on, lanes=tuple(sorted(lanes)), modes=("bare",),
+        work=Suite(suite), columns=(), targets=on, lanes=tuple(sorted(lanes)), modes=("bare",),
         jobs=options.jobs or default_jobs(),
         cases=tuple(selection.split(options.cases or ["*"])),
         time_limit=options.time_limit, time_limit_alone=3 * options.time_limit,

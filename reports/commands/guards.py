@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,9 +21,11 @@ from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.linting import guards
 from crosswarp.matrix.linting.guards import Guard
 from crosswarp.matrix.results.record import MODES
-from crosswarp.matrix.running import guard_run, libraries, plan
-from crosswarp.matrix.running.guard_run import Trial
-from crosswarp.matrix.running.libraries import Library, LibraryFile
+from crosswarp.matrix.running import plan
+from crosswarp.matrix.work import library_guards, library_ops
+from crosswarp.matrix.work.library_guards import Trial
+from crosswarp.matrix.work.library_ops import Library, LibraryFile, LibraryOps
+from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
@@ -100,13 +102,14 @@ class _Asked:
     folder: Path
     suite: Path | None
     kernels: tuple[str, ...] = ("*",)
-    told: Mapping[str, Any] | None = None
+    release: LibraryOps | None = None
     left_out: tuple[str, ...] = ()
 
-    @property
-    def beside(self) -> list[Path]:
-        # An op puts the library on its path by itself.
-        return [] if self.told else [self.folder]
+    def work(self, columns: Sequence[Column]) -> Suite:
+        if self.release is not None:
+            # An op puts the library on its path by itself.
+            return self.release
+        return Suite(self.suite, beside={one.id: [self.folder] for one in columns})
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
@@ -122,14 +125,15 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     running = asked.suite is not None and not options.list and bool(chosen)
     if running:
         on = targets.choose(target_table(options), selection.split(options.targets or ["sm_90"]))
+        chosen_columns = _columns(options, table)
         planned = plan.Plan(
+            work=asked.work([column for column, _ in chosen_columns]),
             columns=(), targets=on, lanes=(options.lane,), modes=(options.mode,), kernels=asked.kernels,
             cases=tuple(selection.split(options.cases or ["*"])), time_limit=options.time_limit,
-            memory_limit_mb=options.memory_limit, column_limit=options.column_limit, suite=asked.suite,
-            libraries={**(asked.told or {}), "beside": [str(one) for one in asked.beside]},
+            memory_limit_mb=options.memory_limit, column_limit=options.column_limit,
         )  # fmt: skip
-        for column, prepare in _columns(options, table):
-            trials += guard_run.ask(
+        for column, prepare in chosen_columns:
+            trials += library_guards.ask(
                 prepare(column), column.id, planned, asked.folder, found.guards, chosen, known,
                 here=bool(options.here), say=_say,
             )  # fmt: skip
@@ -146,7 +150,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def _asked(options: argparse.Namespace) -> _Asked:
-    file = libraries.load(options.libraries_file or libraries.DEFAULT_FILE)
+    file = library_ops.load(options.libraries_file or library_ops.DEFAULT_FILE)
     folder = Path(options.library)
     suite: Path | None = options.suite.resolve() if options.suite else None
     if suite is not None and not suite.is_dir():
@@ -158,12 +162,13 @@ def _asked(options: argparse.Namespace) -> _Asked:
     if suite is not None:
         raise UsageError(f"--suite is for a folder; {library.id} has its ops. Leave it out.")
     check_work(options.work)
-    home = libraries.Installer((options.work / "libraries").absolute(), Uv(), _say)(library)
-    told = libraries.settings(
-        {library: home}, selection.split(options.ops or ["*"]), options.configurations
-    )
+    home = library_ops.Installer((options.work / "libraries").absolute(), Uv(), _say)(library)
+    release = LibraryOps(
+        folders={library: home}, ops=selection.split(options.ops or ["*"]),
+        configurations=options.configurations,
+    )  # fmt: skip
     # What it needs beside itself is installed there as well, and has guards of its own.
-    return _Asked(library.id, home, libraries.SUITE, (f"{library.family}_*",), told)
+    return _Asked(library.id, home, library_ops.SUITE, (f"{library.family}_*",), release)
 
 
 def _release(file: LibraryFile, text: str) -> Library:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from crosswarp.matrix.environments import here
@@ -21,10 +22,11 @@ from crosswarp.matrix.errors import (
 from crosswarp.matrix.facts import columns, selection, targets
 from crosswarp.matrix.results.record import MODES, Record
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import check_run, inductor_run
-from crosswarp.matrix.running.plan import Plan, check_words, default_jobs
+from crosswarp.matrix.running.plan import Plan, Work, check_words, default_jobs
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare, Runner
+from crosswarp.matrix.work import brought, inductor
+from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
@@ -117,10 +119,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     globs = selection.split(options.programs) if options.programs else []
-    asked = inductor_run.asked(options.function, globs, options.dynamic)
-    names = inductor_run.check_programs(asked)
+    asked = inductor.asked(options.function, globs, options.dynamic)
+    names = inductor.check_programs(asked)
     if options.list:
-        own = inductor_run.own_programs()
+        own = inductor.own_programs()
         colour.show(inductor_text.programs({name: own.get(name, "") for name in names}))
         return EXIT_EXPECTED
     command = _Command(options, argv, asked, _plan(options), *_environments(options))
@@ -137,6 +139,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 def _plan(options: argparse.Namespace) -> Plan:
     wanted = selection.split(options.targets or [_TARGET])
     return Plan(
+        # What each step does, it says itself.
+        work=Suite(),
         columns=(),
         targets=targets.choose(target_table(options), wanted),
         lanes=("compile",),
@@ -160,7 +164,7 @@ def _environments(
     built = columns.choose(table, wanted) if wanted else []
     pythons = list(options.here)
     if not pythons and not built:
-        found = check_run.python_at_hand(os.environ)
+        found = here.python_at_hand(os.environ)
         if found is None:
             raise UsageError(
                 "there is no Triton at hand. Name an interpreter that has torch and Triton (--here PYTHON), or have an "
@@ -176,7 +180,7 @@ class _Command:
 
     options: argparse.Namespace
     argv: Sequence[str]
-    asked: inductor_run.Asked
+    asked: inductor.Asked
     plan: Plan
     at_hand: Sequence[here.Here]
     built: Sequence[columns.Column]
@@ -199,21 +203,25 @@ class _Command:
         records: list[Record] = []
         with tempfile.TemporaryDirectory() as scratch, Store(Path(scratch) / "written.db") as store:
             for plan, prepare, key in writer.each():
-                told = replace(plan, inductor=self.asked.spec(self.root / key, False))
-                code, number = self.one(told, store, prepare, Path(scratch))
+                code, number = self.one(
+                    plan, store, prepare, Path(scratch),
+                    partial(inductor.Inductor, self.asked, folder=self.root / key),
+                )  # fmt: skip
                 if code == EXIT_ENVIRONMENT:
                     return code
                 records += store.records(number)
         colour.show(inductor_text.written(records))
-        return EXIT_EXPECTED if inductor_run.written(records) else EXIT_USAGE
+        return EXIT_EXPECTED if inductor.written(records) else EXIT_USAGE
 
     def pair(self) -> int:
         """Try each torch with the Triton beside it."""
         codes, records, versions = [], [], {}
         with tempfile.TemporaryDirectory() as scratch, Store(self.options.store) as store:
             for plan, prepare, _ in self.each():
-                told = replace(plan, inductor=self.asked.spec(None, True))
-                code, number = self.one(told, store, prepare, Path(scratch))
+                code, number = self.one(
+                    plan, store, prepare, Path(scratch),
+                    partial(inductor.Inductor, self.asked, folder=None),
+                )  # fmt: skip
                 codes.append(code)
                 records += store.records(number)
                 versions.update({one.column: one.versions for one in store.environments(number)})
@@ -222,7 +230,7 @@ class _Command:
 
     def replay(self) -> int:
         """Have each Triton compile what was written, and execute it."""
-        suite = inductor_run.write_suite(self.root, self.options.configurations, self.asked)
+        suite = inductor.write_suite(self.root, self.options.configurations, self.asked)
         if not any(suite.glob("*.py")):
             raise UsageError(
                 f"{self.root} holds no kernels of these programs. Leave out --written, so that they are written first."
@@ -231,8 +239,10 @@ class _Command:
         codes = []
         with tempfile.TemporaryDirectory() as scratch, Store(self.options.store) as store:
             for plan, prepare, _ in self.each():
-                told = replace(plan, lanes=lanes, suite=suite)
-                code, number = self.one(told, store, prepare, Path(scratch))
+                code, number = self.one(
+                    replace(plan, lanes=lanes), store, prepare, Path(scratch),
+                    partial(_replayed, suite),
+                )  # fmt: skip
                 codes.append(code)
                 colour.show(inductor_text.resources(store.records(number)))
                 colour.show(summary(view(store, known_issues(self.options), number)))
@@ -242,27 +252,30 @@ class _Command:
         """A plan for each environment, what prepares it, and the name of the folder for what it writes."""
         for one in self.at_hand:
             # It has no lock; what comes first on its path may be another build of the same version.
-            key = inductor_run.key(str(one.python), one.found, os.environ.get("PYTHONPATH", ""))
+            key = inductor.key(str(one.python), one.found, os.environ.get("PYTHONPATH", ""))
             yield replace(self.plan, columns=(one.column,)), one, key
         table = column_table(self.options)
         for column in self.built:
             builder = Builder((self.options.work / "envs").absolute(), table, Uv())
             pair = {"torch": column.torch or "", "triton": column.triton or ""}
-            key = inductor_run.key(column.id, pair, builder.lock(column))
+            key = inductor.key(column.id, pair, builder.lock(column))
             yield replace(self.plan, columns=(column,)), builder, key
 
-    def one(self, plan: Plan, store: Store, prepare: Prepare, scratch: Path) -> tuple[int, int]:
-        """Run one environment: its exit status and the number of its run."""
+    def one(
+        self, plan: Plan, store: Store, prepare: Prepare, scratch: Path, work: Callable[[Path], Work]
+    ) -> tuple[int, int]:  # fmt: skip
+        """Run one environment: its exit status and the number of its run. `work` is made of what is brought along."""
         is_here = isinstance(prepare, here.Here)
         missing = prepare.missing if isinstance(prepare, here.Here) else ("packaging",)
         links = scratch / f"path-{len(list(scratch.iterdir()))}"
-        inductor_run.bring_along(links, missing)
+        told = replace(plan, work=work(brought.bring_along(links, missing)))
         known = known_issues(self.options)
-        judge = None if plan.suite else lambda records: inductor_run.Judged(records, known)
-        made = inductor_run.argv(links, generates=plan.suite is None)
         with progress() as shown:
             result = Runner(
-                plan, store, self.options.work, prepare, shown, known, self.argv, suite=made,
-                here=is_here, judge=judge,
-            )()  # fmt: skip
+                told, store, self.options.work, prepare, shown, known, self.argv, here=is_here
+            )()
         return result.exit_code, result.run
+
+
+def _replayed(suite: Path, links: Path) -> Work:
+    return inductor.Replayed(suite, links=links)

@@ -15,7 +15,8 @@ from crosswarp.matrix.running import ir, plan
 from crosswarp.matrix.running.ir import Compiled, Wanted
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.recording import Progress
-from crosswarp.matrix.running.run import suite_argv
+from crosswarp.matrix.work import suite_modules
+from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.commands.options import positive
 from crosswarp.reports.findings.ir_cells import chosen
 from crosswarp.reports.findings.view import View
@@ -81,7 +82,7 @@ def _compiled(
     wanted: Wanted, work: Path, pythons: Mapping[str, Path], suite: Path | None, told: Progress
 ) -> Compiled:
     table = targets.load()
-    if wanted.kernel not in plan.kernel_names(suite) or wanted.target not in table:
+    if wanted.kernel not in suite_modules.kernel_names(suite) or wanted.target not in table:
         return Compiled(missing="This crosswarp has no such kernel or target.")
     try:
         column = _column(wanted.column)
@@ -92,15 +93,15 @@ def _compiled(
         build = f"crosswarp run --columns {column.id} --kernels {wanted.kernel}"
         return Compiled(missing=f"Its environment is not there. Build it: {build}")
     limits = plan.Plan(
+        work=Suite(suite),
         columns=(),
         targets=table,
         jobs=1,
-        suite=suite,
         memory_limit_mb=_MEGABYTES,
         column_limit=_SECONDS,
     )
     here = wanted.column in pythons
-    return ir.compiled(wanted, limits, column, python, told, suite_argv, here)
+    return ir.compiled(wanted, limits, column, python, told, here)
 
 
 def _column(name: str) -> Column:

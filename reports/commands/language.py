@@ -25,9 +25,10 @@ from crosswarp.matrix.errors import (
 from crosswarp.matrix.facts import columns, language_table, selection
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.language_table import Release, Table
-from crosswarp.matrix.running import language_run, plan
+from crosswarp.matrix.running import plan
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare
+from crosswarp.matrix.work import language_probes
 from crosswarp.reports.commands.options import (
     add_files,
     add_here,
@@ -136,7 +137,7 @@ def _code(failed: Mapping[str, Exception]) -> int:
 
 def _asker(
     options: argparse.Namespace, globs: Sequence[str], say: Callable[[str], None]
-) -> tuple[language_run.Asker, Sequence[Column]]:
+) -> tuple[language_probes.Asker, Sequence[Column]]:
     prepare: Prepare
     if options.here:
         prepare = here.look(options.here)
@@ -146,7 +147,7 @@ def _asker(
         listed = _columns(table, options.columns)
         prepare = Builder((options.work / "envs").absolute(), table, Uv(), say=say)
     limits = {"time_limit": options.time_limit, "memory_limit_mb": options.memory_limit}
-    asker = language_run.Asker(
+    asker = language_probes.Asker(
         prepare, options.work, globs, limits, options.jobs or plan.default_jobs(),
         options.column_limit, say, here=bool(options.here),
     )  # fmt: skip

@@ -13,10 +13,11 @@ from crosswarp.matrix.facts import columns, selection, targets
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.results.record import MODES, Record
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import libraries, plan
-from crosswarp.matrix.running.libraries import Cell, Library, LibraryFile, Verdict
+from crosswarp.matrix.running import plan
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Runner
+from crosswarp.matrix.work import library_ops
+from crosswarp.matrix.work.library_ops import Cell, Library, LibraryFile, Verdict
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
@@ -80,18 +81,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     check_work(options.work)
-    file = libraries.load(options.libraries_file or libraries.DEFAULT_FILE)
+    file = library_ops.load(options.libraries_file or library_ops.DEFAULT_FILE)
     ended = 0
     if not options.no_run:
         ended = _run(options, argv, file)
     with Store(options.store, must_exist=True) as store:
-        records, facts = newest(store, libraries.identity())
-    found = libraries.cells(records, file.library)
+        records, facts = newest(store, library_ops.identity())
+    found = library_ops.cells(records, file.library)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         (options.out / PAGE).write_text(page(found, file, facts), encoding="utf-8")
         print(options.out / PAGE)
-    verdict = libraries.judge(found, file.cause)
+    verdict = library_ops.judge(found, file.cause)
     print(summary(found, verdict, facts), end="")
     return exit_code(ended, verdict)
 
@@ -105,12 +106,10 @@ def exit_code(ended: int, verdict: Verdict) -> int:
 
 def _run(options: argparse.Namespace, argv: Sequence[str], file: LibraryFile) -> int:
     table = column_table(options)
-    chosen = libraries.choose(file, selection.split(options.libraries or ["*"]))
+    chosen = library_ops.choose(file, selection.split(options.libraries or ["*"]))
     modes = plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode")
     on = targets.choose(targets.load(), selection.split(options.targets or TARGETS))
     listed = _columns(options, table)
-    identity = libraries.identity()
-    about = {"identity": identity, "configurations": options.configurations}
     with Store(options.store) as store, progress() as shown:
         if options.resume:
             listed = [one for one in listed if not complete(store, one, chosen, on, modes)]
@@ -118,10 +117,16 @@ def _run(options: argparse.Namespace, argv: Sequence[str], file: LibraryFile) ->
                 shown.say("Nothing has changed since these columns were run.")
                 return 0
         uv = Uv()
-        install = libraries.Installer((options.work / "libraries").absolute(), uv, shown.say)
+        install = library_ops.Installer((options.work / "libraries").absolute(), uv, shown.say)
         folders = {library: install(library) for library in chosen}
         families = {library.family for library in chosen}
         planned = plan.Plan(
+            work=library_ops.LibraryOps(
+                folders=folders,
+                ops=selection.split(options.ops or ["*"]),
+                configurations=options.configurations,
+                mark=library_ops.identity(),
+            ),
             columns=tuple(listed),
             targets=on,
             lanes=("compile",),
@@ -131,11 +136,6 @@ def _run(options: argparse.Namespace, argv: Sequence[str], file: LibraryFile) ->
             time_limit=options.time_limit,
             memory_limit_mb=options.memory_limit,
             column_limit=options.column_limit,
-            suite=libraries.SUITE,
-            libraries=libraries.settings(
-                folders, selection.split(options.ops or ["*"]), options.configurations
-            ),
-            about=about,
         )
         runner = Runner(
             planned,
@@ -144,8 +144,6 @@ def _run(options: argparse.Namespace, argv: Sequence[str], file: LibraryFile) ->
             Builder((options.work / "envs").absolute(), table, uv, say=shown.say),
             shown,
             argv=argv,
-            # What this run holds may be a part of the table; the whole of it is judged afterwards.
-            judge=lambda records: Verdict(),
         )
         return runner().exit_code
 
@@ -154,10 +152,10 @@ def _columns(options: argparse.Namespace, table: Sequence[Column]) -> list[Colum
     wanted = options.columns or [",".join(c.id for c in table if c.triton and c.official)]
     chosen = columns.choose(table, selection.split(wanted))
     for column in chosen:
-        if python_for(column) != libraries.python():
+        if python_for(column) != library_ops.python():
             raise UsageError(
                 f"{column.id} needs Python {column.python}, and the libraries are installed for "
-                f"{libraries.python()}. Run crosswarp with a Python that all columns have, such as 3.11."
+                f"{library_ops.python()}. Run crosswarp with a Python that all columns have, such as 3.11."
             )
     return chosen
 
@@ -167,7 +165,7 @@ def newest(store: Store, identity: str) -> tuple[list[Record], Facts]:
     seen: set[str] = set()
     records: list[Record] = []
     dates: list[str] = []
-    configurations = libraries.CONFIGURATIONS
+    configurations = library_ops.CONFIGURATIONS
     outdated: set[str] = set()
     waiting: dict[str, Record] = {}
     for one in store.runs():
@@ -207,11 +205,11 @@ def complete(
     modes: Sequence[str],
 ) -> bool:
     """Whether every op that any column has is recorded for this one as everything is now."""
-    identity = libraries.identity()
+    identity = library_ops.identity()
     known: set[tuple[str, ...]] = set()
     here: set[tuple[str, ...]] = set()
     for one in store.runs():
-        for cell in libraries.cells(store.records(one.id), chosen):
+        for cell in library_ops.cells(store.records(one.id), chosen):
             if cell.op in ("*", "import"):
                 continue
             known.add((cell.library.id, cell.op))

@@ -17,8 +17,9 @@ from crosswarp.matrix.facts import columns, selection, targets
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.record import MODES
-from crosswarp.matrix.running import library_tests, plan
-from crosswarp.matrix.running.library_tests import LibraryTests
+from crosswarp.matrix.running import plan
+from crosswarp.matrix.work import library_tests
+from crosswarp.matrix.work.library_tests import LibraryTests
 from crosswarp.reports.commands.options import positive, target_table
 
 

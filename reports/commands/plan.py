@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.running import jobs
-from crosswarp.matrix.running.plan import left_out
+from crosswarp.matrix.work.suite_modules import left_out
 from crosswarp.reports.commands import asked, own_tests
 from crosswarp.reports.commands.options import add_files, add_selection, column_table, positive
 from crosswarp.reports.text import escape

@@ -17,10 +17,12 @@ from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import costs, validators
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running.plan import Plan, check_shard, default_jobs, left_out
+from crosswarp.matrix.running.plan import Plan, check_shard, default_jobs
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.revision import revision
 from crosswarp.matrix.running.run import Prepare, Runner
+from crosswarp.matrix.work.suite import Suite
+from crosswarp.matrix.work.suite_modules import left_out
 from crosswarp.reports.commands import asked, dispatched, watching
 from crosswarp.reports.commands.options import (
     add_environments,
@@ -145,6 +147,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                 "Leave it out, or add the column: --columns main."
             )
         planned = Plan(
+            work=Suite(wanted.suite, options.requires, beside.folders if beside else {}),
             columns=tuple(chosen),
             targets=wanted.targets,
             lanes=lanes,
@@ -159,12 +162,9 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             time_limit_alone=alone(options),
             memory_limit_mb=options.memory_limit,
             column_limit=options.column_limit,
-            suite=wanted.suite,
             fresh=options.fresh,
             take="everything" if options.take_all else "verdicts",
             shard=check_shard(options.shard),
-            beside=beside.folders if beside else {},
-            about={"requires": options.requires} if options.requires else {},
             commit=revision(wanted.suite or Path(kernels.__file__).parent),
         )
         if options.on:

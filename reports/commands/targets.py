@@ -15,7 +15,7 @@ from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import columns, probed_targets, selection, targets
 from crosswarp.matrix.facts.probed_targets import Release
 from crosswarp.matrix.facts.targets import Target
-from crosswarp.matrix.running import target_run
+from crosswarp.matrix.work import target_probe
 from crosswarp.reports.commands.options import (
     add_files,
     add_work,
@@ -84,7 +84,7 @@ def _probe(options: argparse.Namespace, table: Mapping[str, Target]) -> int:
     recorded = probed_targets.load(path)
     found: dict[str, Release] = {}
     for python in _pythons(options):
-        version, release = target_run.ask(
+        version, release = target_probe.ask(
             python, table, options.time_limit, here=bool(options.here)
         )
         found[version] = release

@@ -10,7 +10,7 @@ from crosswarp.matrix.environments.beside import Beside
 from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import library_tests, plan
+from crosswarp.matrix.running import plan
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.revision import revision
 from crosswarp.matrix.running.run import Prepare, Runner
@@ -93,6 +93,9 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             columns = Builder(options.work.absolute() / "envs", listed, uv, say=shown.say)
             prepare = beside = library.beside(columns, options.work, uv, shown.say)
         planned = plan.Plan(
+            work=library.tests(
+                options.sample or library.settings.sample, beside.folders if beside else {}
+            ),
             columns=tuple(chosen),
             targets=wanted.targets,
             lanes=wanted.lanes,
@@ -104,15 +107,12 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             fresh=options.fresh,
             shard=plan.check_shard(options.shard),
             commit=revision(library.root),
-            tests=library.tests(
-                options.sample or library.settings.sample, beside.folders if beside else {}
-            ),
         )
         check_work(options.work)
         with Store(options.store) as store:
             runner = Runner(
                 planned, store, options.work, prepare, shown, known, argv,
-                suite=library_tests.argv, here=bool(options.here),
+                here=bool(options.here),
                 remove=options.environments == "remove",
             )  # fmt: skip
             result = runner()

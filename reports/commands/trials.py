@@ -21,11 +21,13 @@ from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.cause import RootCause, cause_of, words
 from crosswarp.matrix.results.record import LANES, MODES, Record
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import library_tests, plan
+from crosswarp.matrix.running import plan
 from crosswarp.matrix.running.bisection import Trial
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.revision import revision
-from crosswarp.matrix.running.run import Prepare, suite_argv
+from crosswarp.matrix.running.run import Prepare
+from crosswarp.matrix.work import library_tests, suite_modules
+from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.commands import own_tests
 from crosswarp.reports.commands.options import (
     TIME_LIMIT,
@@ -79,22 +81,22 @@ def trial(
 ) -> Iterator[tuple[Trial, Sequence[Issue]]]:
     library = _library(options)
     known = known_issues(options, library.root if library else Path())
-    argv_of = suite_argv
     if library is None:
         wanted = planned(options, at_hand)
     else:
         folders: dict[str, tuple[Path, ...]] = {}
         wanted = _of_library(options, library, folders, at_hand)
-        argv_of = library_tests.argv
         prepare = prepare if at_hand else _beside(library, prepare, options.work, folders)
     check_work(options.work)
     with progress() as shown, Store(options.store) as store:
-        if skipped := plan.left_out(wanted.suite):
+        if skipped := suite_modules.left_out(_suite(options)):
             shown.say(skipped)
+        # Of a library's tests those that count alone have run, or their file could not be imported.
+        judged, none = (None, "") if library is None else ("*", "no such test was collected")
         yield (
             Trial(
                 wanted, options.case, store, options.work, lambda column: prepare(column, shown.say),
-                shown, known, argv, argv_of, at_hand,
+                shown, known, argv, at_hand, judged, none,
             ),
             known,
         )  # fmt: skip
@@ -102,27 +104,32 @@ def trial(
 
 def planned(options: argparse.Namespace, fresh: bool) -> plan.Plan:
     all_targets = target_table(options)
-    suite = options.suite.resolve() if options.suite else None
-    plan.check_kernels([options.kernel], suite)
-    names = plan.kernel_names(suite)
+    suite = _suite(options)
+    suite_modules.check_kernels([options.kernel], suite)
+    names = suite_modules.kernel_names(suite)
     if options.kernel not in names:
         raise UsageError(f'"{options.kernel}" is no one kernel. There are: {", ".join(names)}.')
     options.time_limit = options.time_limit or TIME_LIMIT
     return replace(
-        _plan(options, all_targets, LANES, fresh),
+        _plan(options, Suite(suite), all_targets, LANES, fresh),
         kernels=(options.kernel,),
         time_limit_alone=alone(options),
-        suite=suite,
     )
 
 
+def _suite(options: argparse.Namespace) -> Path | None:
+    return options.suite.resolve() if options.suite else None
+
+
 def _plan(
-    options: argparse.Namespace, table: Mapping[str, Target], lanes: Sequence[str], fresh: bool
-) -> plan.Plan:
+    options: argparse.Namespace, work: plan.Work, table: Mapping[str, Target], lanes: Sequence[str],
+    fresh: bool,
+) -> plan.Plan:  # fmt: skip
     # What is told of the search names the target, and not the product that was asked for.
     wanted = targets.named(table, selection.split([options.target]))
     options.target = ",".join(wanted)
     return plan.Plan(
+        work=work,
         columns=(),
         targets=targets.choose(table, wanted),
         lanes=plan.check_words([options.lane], lanes, "lane"),
@@ -154,9 +161,9 @@ def _of_library(
     options.kernel, case = _named(options.kernel, tests.folders)
     options.case = case if options.case == "*" else options.case
     options.time_limit = options.time_limit or library.settings.time_limit
+    work = library_tests.of_one(tests, options.kernel, options.case)
     return replace(
-        _plan(options, target_table(options), library_tests.LANES, fresh),
-        tests=library_tests.of_one(tests, options.kernel, options.case),
+        _plan(options, work, target_table(options), library_tests.LANES, fresh),
         commit=revision(library.root),
     )
 

@@ -102,8 +102,8 @@ class _Seen:
 
 
 def _same_suite(run: Run, plan: Plan) -> bool:
-    mine = str(plan.suite) if plan.suite else None
-    return not run.plan.get("library") and run.plan.get("suite") == mine
+    mine = plan.describe()
+    return all(run.plan.get(name) == mine.get(name) for name in ("library", "suite"))
 
 
 def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built: bool) -> OfColumn:
@@ -132,7 +132,7 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
 
 
 def _cases(plan: Plan, cases: int) -> float | None:
-    if plan.suite is not None:
+    if plan.describe()["suite"] is not None:
         return None
     chosen = [one for one in kernels.NAMES if any(fnmatchcase(one, glob) for glob in plan.kernels)]
     return cases * len(chosen) / len(kernels.NAMES)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from crosswarp.matrix import versions
 from crosswarp.matrix.linting.guards import Guard
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.running.guard_run import Trial
 from crosswarp.matrix.versions import Version
+from crosswarp.matrix.work.library_guards import Trial
 
 
 class Need(enum.Enum):

@@ -22,7 +22,7 @@ from crosswarp.matrix.cell.kinds.suite.in_child import SEED
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.running.plan import kernel_names
+from crosswarp.matrix.work.suite_modules import kernel_names
 from crosswarp.reports.reproducing.flatten import flatten, names
 from crosswarp.reports.text import escape
 

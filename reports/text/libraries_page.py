@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.matrix import versions
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.running import libraries
-from crosswarp.matrix.running.libraries import Cause, Cell, Library, Verdict
+from crosswarp.matrix.work import library_ops
+from crosswarp.matrix.work.library_ops import Cause, Cell, Library, Verdict
 from crosswarp.reports.text import escape
 
 ABSENT = "-"
@@ -28,8 +28,8 @@ class Facts:
     outdated: tuple[str, ...] = ()
 
 
-def page(cells: Sequence[Cell], file: libraries.LibraryFile, facts: Facts) -> str:
-    verdict = libraries.judge(cells, file.cause)
+def page(cells: Sequence[Cell], file: library_ops.LibraryFile, facts: Facts) -> str:
+    verdict = library_ops.judge(cells, file.cause)
     notes = {cause.id: number for number, cause in enumerate(_used(verdict, file.cause), 1)}
     parts = [*_head(cells, verdict, facts)]
     for library in file.library:

@@ -31,7 +31,7 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.results.verdict import classify
-from crosswarp.matrix.running import inductor_run
+from crosswarp.matrix.work import inductor
 
 # Less than this is not worth a run: its interpreter has not even imported torch.
 _SHORTEST = 25
@@ -62,8 +62,8 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     ends = time.monotonic() + options.seconds
     if not options.table:
-        asked = inductor_run.asked(None, options.programs.split(","))
-        suite = inductor_run.write_suite(root, options.configurations, asked)
+        asked = inductor.asked(None, options.programs.split(","))
+        suite = inductor.write_suite(root, options.configurations, asked)
         for column in options.columns:
             for lane in options.lanes.split(","):
                 cells = [one for one in wanted if one.lane == lane]
@@ -105,12 +105,12 @@ def _column(text: str) -> Column:
 
 def _planned(root: Path, options: argparse.Namespace) -> Iterator[Cell]:
     """What was written, as cells; named as `matrix/cell/kinds/inductor/replay` names them."""
-    programs = inductor_run.check_programs(inductor_run.asked(None, options.programs.split(",")))
+    programs = inductor.check_programs(inductor.asked(None, options.programs.split(",")))
     on = {
         "compile": options.targets.split(","),
         "emulate": options.emulated.split(","),
     }
-    for harvest in sorted(root.glob(f"*/{inductor_run.HARVEST}")):
+    for harvest in sorted(root.glob(f"*/{inductor.HARVEST}")):
         torch = json.loads(harvest.read_text("utf-8"))["torch"].partition("+")[0]
         for path in sorted(harvest.parent.glob("*/*/record.json")):
             record = json.loads(path.read_text("utf-8"))

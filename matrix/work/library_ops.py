@@ -22,11 +22,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from crosswarp import compat
 from crosswarp.matrix import versions
+from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.facts import datafile, selection, validators
-from crosswarp.matrix.results import verdict as run_verdict
+from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import RED, Record
+from crosswarp.matrix.running.plan import Coordinate, Plan
+from crosswarp.matrix.work.suite import Suite
 
 _CELL = Path(__file__).parents[1] / "cell"
 DEFAULT_FILE = Path(__file__).parents[1] / "facts" / "libraries.toml"
@@ -187,20 +190,48 @@ def python() -> str:
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def settings(
-    folders: Mapping[Library, Path],
-    ops: Sequence[str],
-    configurations: int,
-) -> dict[str, Any]:
-    """What the cell side is told, see library_ops/_library.py and suite/warm.py."""
-    releases: dict[str, dict[str, str]] = {}
-    for library, folder in folders.items():
-        releases.setdefault(library.name, {})[library.release] = str(folder)
-    preload = {str(folders[one]): list(one.preload) for one in folders if one.preload}
-    return {
-        "libraries": {"releases": releases, "ops": list(ops), "configurations": configurations},
-        "preload": preload,
-    }
+@dataclass(frozen=True)
+class LibraryOps(Suite):
+    """The ops of published releases, a suite of ours that finds the releases in these folders.
+
+    Attributes:
+        folders: of the releases.
+        ops: globs of their names.
+        configurations: to which an autotuned kernel is limited; 0: all.
+        mark: what the store keeps of the code that it was run with.
+    """
+
+    folder: Path | None = SUITE
+    folders: Mapping[Library, Path] = field(default_factory=dict)
+    ops: Sequence[str] = ("*",)
+    configurations: int = CONFIGURATIONS
+    mark: str = ""
+
+    def spec(self, column: str) -> Mapping[str, Any]:
+        releases: dict[str, dict[str, str]] = {}
+        for library, folder in self.folders.items():
+            releases.setdefault(library.name, {})[library.release] = str(folder)
+        ops = {
+            "releases": releases,
+            "ops": list(self.ops),
+            "configurations": self.configurations,
+        }
+        preload = {
+            str(home): list(one.preload) for one, home in self.folders.items() if one.preload
+        }
+        return {**super().spec(column), "libraries": ops, "preload": preload}
+
+    def about(self) -> Mapping[str, Any]:
+        found = {"identity": self.mark, "configurations": self.configurations}
+        return {**super().about(), **found}
+
+    def keys(self, plan: Plan, column: str, environment: Environment) -> Mapping[Coordinate, str]:
+        # What was installed of a release is not among what a key holds.
+        return {}
+
+    def judge(self, records: Sequence[Record], issues: Sequence[Issue]) -> Verdict:
+        # A run may hold a part of the table; the whole of it is judged afterwards.
+        return Verdict()
 
 
 def identity() -> str:
@@ -300,14 +331,3 @@ def judge(found: Sequence[Cell], causes: Sequence[Cause]) -> Verdict:
         if seen and cause.id not in used:
             verdict.idle.append(cause)
     return verdict
-
-
-def judge_records(
-    records: Iterable[Record], libraries: Sequence[Library], causes: Sequence[Cause]
-) -> Verdict:
-    return judge(cells(records, libraries), causes)
-
-
-def triton_of(cell: Cell) -> str | None:
-    record = cell.shimmed or cell.bare
-    return run_verdict.triton_of(record) if record else versions.of_column(cell.column)

@@ -38,8 +38,11 @@ class Trial:
     launched: str = ""
 
 
+MODULE = "crosswarp.matrix.cell.kinds.library_guards"
+
+
 def argv(python: Path, spec: Path) -> list[str]:
-    return [str(python), "-m", "crosswarp.matrix.cell.kinds.library_guards", str(spec)]
+    return [str(python), "-m", MODULE, str(spec)]
 
 
 def ask(

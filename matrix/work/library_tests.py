@@ -14,6 +14,7 @@ from crosswarp.matrix.checkout.finding import tests_of
 from crosswarp.matrix.checkout.metadata import Declared
 from crosswarp.matrix.checkout.settings import Settings
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.running.plan import Work
 
 # The ways of the plugin; a device needs none.
 LANES = ("compile", "emulate", "interpret")
@@ -21,8 +22,9 @@ DEFAULT_LANES = ("compile",)
 
 
 @dataclass(frozen=True)
-class LibraryTests:
-    """
+class LibraryTests(Work):
+    """A library's own tests, in place of a suite.
+
     Attributes:
         root: the checkout.
         declared: what its metadata says.
@@ -31,6 +33,10 @@ class LibraryTests:
             prepared. A column that is not among them has the library itself.
         only: files to run instead of `paths`, by which tests are still named.
     """
+
+    MODULE = "crosswarp.matrix.cell.kinds.library_tests"
+    # A target of which nothing is known would pass for one that nobody asked for.
+    BY_PART = True
 
     root: Path
     declared: Declared
@@ -45,8 +51,10 @@ class LibraryTests:
         """From which tests are named."""
         return [path for path in self.paths if (self.root / path).is_dir()]
 
-    def spec(self, column: str) -> dict[str, Any]:
-        """What the cell side is told, see library_tests/."""
+    def spec(self, column: str) -> Mapping[str, Any]:
+        return {"tests": self._told(column)}
+
+    def _told(self, column: str) -> dict[str, Any]:
         return {
             "root": str(self.root),
             "paths": list(self.only or self.paths),
@@ -58,16 +66,16 @@ class LibraryTests:
             "beside": [str(path) for path in self.beside.get(column, ())],
         }
 
-    def about(self) -> dict[str, Any]:
-        """What the store keeps of it."""
+    def about(self) -> Mapping[str, Any]:
         ranges = {name: self.declared.told(name) for name in ("triton", "torch")}
-        return {
+        library = {
             "name": self.declared.name,
             "tests": list(self.paths),
             "declares": {name: told for name, told in ranges.items() if told},
             **({"sample": self.sample} if self.sample else {}),
             **({"cases": list(self.settings.cases)} if self.settings.cases else {}),
         }
+        return {"library": library}
 
 
 def of_one(tests: LibraryTests, kernel: str, case: str = "*") -> LibraryTests:
@@ -99,10 +107,6 @@ def _files(tests: LibraryTests) -> list[str]:
         inside = sorted(place.rglob("*.py")) if place.is_dir() else [place]
         found += [one.relative_to(tests.root).as_posix() for one in inside]
     return found
-
-
-def argv(python: Path, spec: Path) -> list[str]:
-    return [str(python), "-m", "crosswarp.matrix.cell.kinds.library_tests", str(spec)]
 
 
 def paths_of(root: Path, settings: Settings) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,20 +25,13 @@ from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.verdict import classify
-from crosswarp.matrix.running import check_run
+from crosswarp.matrix.running.plan import Work
+from crosswarp.matrix.work import brought
+from crosswarp.matrix.work.suite import Suite
 
 HARVEST = "harvest.json"
 WRITTEN = "written"
 _PROGRAMS = Path(programs.__file__).parent
-# In place of the user's folder there is what was brought along, for the processes that it starts as well.
-_START = """
-import os, sys
-path = sys.argv.pop(1)
-sys.path[:] = [path, *filter(None, sys.path)]
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [path, os.environ.get("PYTHONPATH", "")]))
-from crosswarp.matrix.cell.{part}.__main__ import main
-sys.exit(main(sys.argv[1:]))
-"""
 _MODULE = '''"""What inductor wrote of {program}: made by `crosswarp inductor`, of {digest}."""
 
 from pathlib import Path
@@ -62,15 +55,6 @@ class Asked:
     file: Path | None = None
     name: str = ""
     dynamic: bool = False
-
-    def spec(self, folder: Path | None, compile_kernels: bool) -> dict[str, Any]:
-        """What the cell side is told (matrix/cell/kinds/inductor/__main__.py)."""
-        return {
-            "folder": str(folder) if folder else "",
-            "programs": list(self.programs),
-            "compile": compile_kernels,
-            **({"file": str(self.file), "name": self.name, "dynamic": self.dynamic} if self.file else {}),
-        }  # fmt: skip
 
 
 def asked(text: str | None, programs: Sequence[str], dynamic: bool = False) -> Asked:
@@ -161,15 +145,55 @@ def check_programs(asked: Asked) -> tuple[str, ...]:
     )
 
 
-def bring_along(folder: Path, missing: Sequence[str]) -> Path:
-    """What an interpreter at hand lacks of crosswarp, as `crosswarp check` brings it."""
-    return check_run.bring_along(folder, missing)
+@dataclass(frozen=True)
+class Inductor(Work):
+    """Programs of which torch.compile is to write the kernels.
+
+    Attributes:
+        links: the crosswarp that was brought along.
+        folder: where what is written goes; None: nothing is kept, and its own Triton compiles it.
+    """
+
+    MODULE = "crosswarp.matrix.cell.kinds.inductor"
+    BY_PART = True
+
+    asked: Asked
+    links: Path
+    folder: Path | None
+
+    def argv(self, python: Path, spec: Path) -> list[str]:
+        return brought.argv(self.links, self.MODULE, python, spec)
+
+    def spec(self, column: str) -> Mapping[str, Any]:
+        asked = self.asked
+        told = {
+            "folder": str(self.folder or ""),
+            "programs": list(asked.programs),
+            "compile": self.folder is None,
+        }
+        if asked.file:
+            told |= {"file": str(asked.file), "name": asked.name, "dynamic": asked.dynamic}
+        return {"inductor": told}
+
+    def about(self) -> Mapping[str, Any]:
+        return {"inductor": str(self.asked.file or "") or list(self.asked.programs)}
+
+    def judge(self, records: Sequence[Record], issues: Sequence[Issue]) -> Judged:
+        return Judged(records, issues)
 
 
-def argv(folder: Path, generates: bool) -> Callable[[Path, Path], list[str]]:
-    """The command line of the process that generates, or else compiles, with the crosswarp that `folder` holds."""
-    start = _START.format(part="inductor" if generates else "suite")
-    return lambda python, spec: [str(python), "-c", start, str(folder), str(spec)]
+@dataclass(frozen=True)
+class Replayed(Suite):
+    """What was written, as a suite, in an interpreter that need not have crosswarp.
+
+    Attributes:
+        links: the crosswarp that was brought along.
+    """
+
+    links: Path = Path()
+
+    def argv(self, python: Path, spec: Path) -> list[str]:
+        return brought.argv(self.links, self.MODULE, python, spec)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,82 @@
+"""The kernels of one file, in the environments that are named, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.environments.here import Here
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.running.plan import Work
+from crosswarp.matrix.signatures.signature import Inferred
+from crosswarp.matrix.signatures.source import Source
+from crosswarp.matrix.work import brought
+
+
+class Accepted:
+    """What is expected of a file of somebody's: nothing. Its red cells are told, and judged by nobody's records."""
+
+    as_expected = True
+
+
+@dataclass(frozen=True)
+class Check(Work):
+    """A file's kernels, with the signatures that its text gave.
+
+    Attributes:
+        links: the crosswarp that was brought along.
+        configurations: of each autotuned kernel; 0: all.
+    """
+
+    MODULE = "crosswarp.matrix.cell.kinds.check"
+
+    source: Source
+    inferred: Sequence[Inferred]
+    links: Path
+    configurations: int = 0
+
+    def argv(self, python: Path, spec: Path) -> list[str]:
+        return brought.argv(self.links, self.MODULE, python, spec)
+
+    def spec(self, column: str) -> Mapping[str, Any]:
+        by_name = {one.name: one for one in self.source.kernels}
+        told = {
+            "file": str(self.source.path),
+            "module": self.source.module,
+            "root": str(self.source.root),
+            "configurations": self.configurations,
+            "kernels": {
+                one.kernel: {
+                    "parameters": list(one.parameters),
+                    "line": by_name[one.kernel].line,
+                    "first": by_name[one.kernel].first,
+                    "function": by_name[one.kernel].node.name,
+                    "within": by_name[one.kernel].within,
+                    "cases": {
+                        signature.id: {"attempts": [other.told() for other in signature.attempts]}
+                        for signature in one.signatures
+                    },
+                }
+                for one in self.inferred
+                if one.signatures
+            },
+        }
+        return {"check": told}
+
+    def about(self) -> Mapping[str, Any]:
+        return {"check": str(self.source.path)}
+
+    def kernels(self) -> Sequence[str]:
+        return [one.kernel for one in self.inferred if one.signatures]
+
+    def judge(self, records: Sequence[Record], issues: Sequence[Issue]) -> Accepted:
+        return Accepted()
+
+
+def label(at_hand: Here) -> str:
+    """`triton 3.6.0, torch 2.10.0, Python 3.11.7`."""
+    found = at_hand.found
+    return f"triton {found['triton']}, torch {found['torch']}, Python {found['python']}"

@@ -1,0 +1,44 @@
+"""A suite: crosswarp's own kernels, or a folder of modules that each set KERNEL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.environments.environment import Environment
+from crosswarp.matrix.running.plan import Coordinate, Plan, Work
+from crosswarp.matrix.work import suite_keys
+from crosswarp.matrix.work.suite_modules import kernel_names
+
+
+@dataclass(frozen=True)
+class Suite(Work):
+    """
+    Attributes:
+        folder: of the modules; None: crosswarp's own kernels.
+        requires: what they import besides Triton and torch.
+        beside: by column, folders that come before its own packages on the suite's path; filled as columns are
+            prepared.
+    """
+
+    MODULE = "crosswarp.matrix.cell.kinds.suite"
+
+    folder: Path | None = None
+    requires: Sequence[str] = ()
+    beside: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+
+    def spec(self, column: str) -> Mapping[str, Any]:
+        beside = {"beside": list(map(str, self.beside[column]))} if column in self.beside else {}
+        return {"suite": str(self.folder) if self.folder else None, **beside}
+
+    def about(self) -> Mapping[str, Any]:
+        requires = {"requires": list(self.requires)} if self.requires else {}
+        return {"suite": str(self.folder) if self.folder else None, **requires}
+
+    def kernels(self) -> Sequence[str]:
+        return kernel_names(self.folder)
+
+    def keys(self, plan: Plan, column: str, environment: Environment) -> Mapping[Coordinate, str]:
+        return suite_keys.keys(plan, column, environment, self.folder, self.beside.get(column, ()))

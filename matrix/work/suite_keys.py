@@ -1,0 +1,183 @@
+"""What decides on a cell of a suite: its key.
+
+That is the text of the kernel and of the files that it imports, the target's row, the mode, the limits of time and
+memory, the environment with the hashes of what is installed, the shims in whose window the column's Triton lies, and
+the code that judges.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from crosswarp import compat, kernels, matrix
+from crosswarp.compat.versions import in_window
+from crosswarp.matrix.environments.environment import Environment
+from crosswarp.matrix.running.plan import Coordinate, Plan
+from crosswarp.matrix.work.suite_modules import kernel_names
+
+# Each of these decides on cells of its lane alone. What runs no suite decides on none.
+_ONLY = {"emulate": ("emulate", "machines", "observers")}
+_NONE = ("pytest_plugin",)
+# Not the lane device: what is measured there is measured.
+LANES = ("compile", "emulate", "interpret")
+
+
+def keys(
+    plan: Plan, column: str, environment: Environment, suite: Path | None, beside: Sequence[Path]
+) -> dict[Coordinate, str]:
+    """The key of each coordinate of `plan` in a column; empty where a key cannot say all that decides on a cell."""
+    installed = _installed(environment, beside)
+    if installed is None:
+        return {}
+    judges = {lane: _judge(lane) for lane in LANES}
+    # What was found: of an interpreter at hand nothing is expected.
+    version = str(environment.versions.get("triton") or environment.expect.get("triton", "0"))
+    shims = _digest(_shims(version))
+    texts = {
+        name: _digest(reach(path, suite, environment.sources))
+        for name, path in _paths(suite)
+        if any(fnmatchcase(name, glob) for glob in plan.kernels)
+    }
+    found = {}
+    for lane in set(plan.lanes) & set(LANES):
+        for target in plan.targets_of(lane):
+            row = plan.targets[target].model_dump(mode="json") if target in plan.targets else None
+            for mode in plan.modes:
+                for kernel, text in texts.items():
+                    one = Coordinate(target, lane, mode, kernel)
+                    said = [
+                        one, column, text, judges[lane], installed, environment.versions, row,
+                        shims if mode == "shimmed" else "", plan.sanitize, str(suite),
+                        plan.time_limit, plan.memory_limit_mb,
+                    ]  # fmt: skip
+                    found[one] = hashlib.sha256(
+                        json.dumps(said, sort_keys=True).encode()
+                    ).hexdigest()
+    return found
+
+
+def reach(path: Path, suite: Path | None, sources: Sequence[Path] = ()) -> list[Path]:
+    """`path` and the files that it imports, at first or second hand, of the folder that it lies in, and of `sources`.
+
+    Nothing is imported to find out. What comes from elsewhere is the environment's, or crosswarp's.
+    """
+    roots = [Path(kernels.__file__).parent] if suite is None else [suite, *sources]
+    found: dict[Path, None] = {}
+    left = [path]
+    while left:
+        one = left.pop()
+        if one in found or not one.is_file():
+            continue
+        found[one] = None
+        text = one.read_bytes()
+        for root in roots:
+            for names in _imports(text, one, root):
+                left += _files(root.joinpath(*names))
+                # What a package does on import it does for each module of it.
+                left += [root.joinpath(*names[:end], "__init__.py") for end in range(1, len(names))]
+    return list(found)
+
+
+# Each column asks anew, of a text that may have changed since.
+@functools.lru_cache(maxsize=None)
+def _imports(text: bytes, path: Path, root: Path) -> Sequence[Sequence[str]]:
+    try:
+        return list(_imported(ast.parse(text), path, root))
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+
+
+def _imported(tree: ast.AST, path: Path, root: Path) -> Iterator[Sequence[str]]:
+    """Names below `root` that are imported anywhere in the file."""
+    own = ("crosswarp", "kernels")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                parts = tuple(alias.name.split("."))
+                yield parts[2:] if parts[:2] == own else parts
+        elif isinstance(node, ast.ImportFrom):
+            parts = tuple((node.module or "").split(".")) if node.module else ()
+            if node.level:
+                up = path.parent
+                for _ in range(node.level - 1):
+                    up = up.parent
+                if not up.is_relative_to(root):
+                    continue
+                parts = (*up.relative_to(root).parts, *parts)
+            elif parts[:2] == own:
+                parts = parts[2:]
+            elif parts == own[:1]:
+                continue
+            if parts:
+                yield parts
+            for alias in node.names:
+                yield (*parts, alias.name)
+
+
+def _files(path: Path) -> list[Path]:
+    """Of a module: its file, or all of a package."""
+    if path.is_dir():
+        return sorted(path.rglob("*.py")) if (path / "__init__.py").is_file() else []
+    file = path.with_name(f"{path.name}.py")
+    return [file] if file.is_file() else []
+
+
+def _paths(suite: Path | None) -> list[tuple[str, Path]]:
+    if suite is not None:
+        return [(name, suite / f"{name}.py") for name in kernel_names(suite)]
+    home = Path(kernels.__file__).parent
+    return [
+        (name, home / ("known_issues" if name in kernels.KNOWN_ISSUES else "") / f"{name}.py")
+        for name in kernel_names()
+    ]
+
+
+def _judge(lane: str) -> str:
+    """Of the code that runs a cell of this lane and judges it."""
+    cell = Path(matrix.__file__).parent / "cell"
+    left_out = {name for other, rooms in _ONLY.items() if other != lane for name in rooms}
+    left_out |= set(_NONE)
+    rooms = [room for room in cell.iterdir() if room.name not in {*left_out, "kinds"}]
+    rooms.append(cell / "kinds" / "suite")
+    files = [
+        path for room in rooms for path in ([room] if room.suffix == ".py" else room.rglob("*.py"))
+    ]
+    home = Path(compat.__file__).parent
+    files += [*home.glob("*.py"), cell.parent / "errors.py"]
+    files += [Path(kernels.__file__), Path(kernels.__file__).with_name("case.py")]
+    return _digest(files)
+
+
+def _shims(version: str) -> list[Path]:
+    """The files of the shims that act on this Triton."""
+    home = Path(compat.__file__).parent / "shims"
+    return [
+        home / f"{shim.name}.py" for shim in compat.all_shims() if in_window(shim.window, version)
+    ]
+
+
+def _installed(environment: Environment, beside: Sequence[Path]) -> str | None:
+    """Of the hashes of all files that are installed, but for crosswarp's own; None where there are none to read."""
+    if environment.identity:
+        return environment.identity
+    home = environment.python.parent.parent
+    found = [*home.glob("lib/python*/site-packages/*.dist-info/RECORD")]
+    if not found:
+        return None
+    found += [path for folder in beside for path in folder.glob("*.dist-info/RECORD")]
+    return _digest(path for path in found if not path.parent.name.startswith("crosswarp-"))
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    """Of names and contents, in the order of the names."""
+    found = hashlib.sha256()
+    for path in sorted(paths):
+        found.update(path.parent.name.encode() + b"/" + path.name.encode() + b"\0")
+        found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
