@@ -50,7 +50,7 @@ class _TooMany(Exception):
 def sources(asked: Interpreter, suite: Path | None, present: Path) -> tuple[Path, ...]:
     """Folders of the path that are worked in: the present one, and what the suite lies in.
 
-    What a kernel imports from there counts for that kernel (`running.unchanged.reach`), and no other file does.
+    What a kernel imports from there counts for that kernel (`work.suite_keys.reach`), and no other file does.
     """
     inside = {present.resolve()}
     for folder in _folders(asked):
