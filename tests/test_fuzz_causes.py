@@ -1,4 +1,4 @@
-"""docs/fuzz-causes.md: its programs are well defined and red somewhere, and the page says what the data says."""
+"""docs/evidence/fuzz-causes.md: its programs are well defined, fail somewhere, and the page has the data."""
 
 from __future__ import annotations
 

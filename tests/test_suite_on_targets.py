@@ -1,4 +1,4 @@
-"""docs/suite-on-targets.md: what a store adds to it, what stays of before, and that no red cell goes unsaid."""
+"""docs/evidence/suite-on-targets.md: what a store adds, what stays, and that no failing cell is left out."""
 
 from __future__ import annotations
 

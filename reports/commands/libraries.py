@@ -69,7 +69,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--no-run", action="store_true", help="run nothing: judge and write what is stored"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("docs"), metavar="DIR", help="where libraries.md goes (docs)"
+        "--out", type=Path, default=Path("docs/evidence"), metavar="DIR",
+        help="the folder of libraries.md (docs/evidence)",
     )  # fmt: skip
     add_work(parser)
     add_files(parser, "columns", "libraries")

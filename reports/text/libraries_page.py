@@ -1,4 +1,4 @@
-"""docs/libraries.md: op x column for every release and target, made from the stored records. Pure functions."""
+"""docs/evidence/libraries.md: op x column for every release and target, made from the records. Pure functions."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _shims(cells: Sequence[Cell]) -> list[str]:
         return []
     rows = [
         [
-            f"[{escape.code(shim)}](shims.md#{shim})"
+            f"[{escape.code(shim)}](../shims.md#{shim})"
             if shim
             else "one that adds names or arguments",
             ", ".join(map(_short, sorted(_columns(own), key=_version))),

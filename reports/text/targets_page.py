@@ -14,7 +14,7 @@ _WORKS, _NO_DOT, _FAILS = "✓", "no dot", "–"
 _SUITE = """
 ## The suite on them
 
-[The suite on every target](suite-on-targets.md): all cases of all kernels, compiled, by release and target.
+[The suite on every target](evidence/suite-on-targets.md): all cases of all kernels, compiled, by release and target.
 """
 _INTEL = """
 ## Intel XPU

@@ -2,7 +2,7 @@
 
     releases.py --work WORK --columns triton-3.2.0,triton-3.9.0           columns that crosswarp builds
     releases.py --work WORK --columns triton-3.6.0=ENV/bin/python         an environment at hand
-    releases.py --work WORK --table-only --out docs/ecosystem.md
+    releases.py --work WORK --table-only --out docs/evidence/ecosystem.md
 
 `nox -s ecosystem -- …` is the same, with all that it needs. A library's archive is fetched and unpacked here, and
 nothing of it is built or run but in the cell's child processes, under their limits. What WORK holds of a library and a

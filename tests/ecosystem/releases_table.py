@@ -1,4 +1,4 @@
-"""The table of what releases.py has run, a section of docs/ecosystem.md. Reads WORK, runs nothing."""
+"""The table of what releases.py has run, a section of docs/evidence/ecosystem.md. Reads WORK, runs nothing."""
 
 from __future__ import annotations
 
@@ -59,8 +59,10 @@ def lacks(record: Record, library: str) -> str:
 
 
 def page(runs: Sequence[Told]) -> str:
-    """The section of docs/ecosystem.md: a row a release and target, a column a Triton. What comes from a library is
-    escaped."""
+    """The section of docs/evidence/ecosystem.md: a row a release and target, a column a Triton.
+
+    Text that comes from a library is escaped.
+    """
     ids = sorted({one.about["column"] for one in runs}, key=_number)
     heads = [column.removeprefix("triton-") for column in ids]
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
@@ -162,7 +164,7 @@ def missing(runs: Sequence[Told], every: Sequence[str]) -> str:
 
 
 def section(work: Path, every: Sequence[str]) -> str:
-    """What WORK holds, for docs/ecosystem.md. `every`: the names of the libraries of which that is a part."""
+    """What WORK holds, for docs/evidence/ecosystem.md. `every`: the names of the libraries of which that is a part."""
     runs = told(work)
     dates = sorted({one.about["date"] for one in runs})
     commands = dict.fromkeys(
@@ -173,7 +175,7 @@ def section(work: Path, every: Sequence[str]) -> str:
         BEGIN,
         "## The newest releases of the package index",
         "",
-        f"Written by `nox -s ecosystem` ([tests/ecosystem](../tests/ecosystem/README.md)), run on "
+        f"Written by `nox -s ecosystem` ([tests/ecosystem](../../tests/ecosystem/README.md)), run on "
         f"{' to '.join(dict.fromkeys(dates[:1] + dates[-1:]))}, way compile, with {said}.",
         "Each row is a sample of a release; a cell says how many are green, and how many red; in brackets those that "
         "say nothing of Triton: nothing was launched, skipped, not applicable, too slow for this machine, or a package "

@@ -2,7 +2,7 @@
 
     unmodified.py fetch SOURCES
     unmodified.py run SOURCES --column 3.6.0=ENV/bin/python … --overlay DIR --work WORK --sample 60
-    unmodified.py table WORK --out docs/ecosystem.md
+    unmodified.py table WORK --out docs/evidence/ecosystem.md
 
 `run` leaves a file of records for each library, column and mode in WORK, and leaves out those that are there. Each red
 test is given a cause by causes.toml, or stays without one. See README.md beside this file.
@@ -297,7 +297,7 @@ def page(cells: list[Cell]) -> str:
         "# Other libraries' own GPU tests, unmodified, without a GPU",
         "",
         "Written by `python tests/ecosystem/unmodified.py table`; how to run it: "
-        "[tests/ecosystem](../tests/ecosystem/README.md).",
+        "[tests/ecosystem](../../tests/ecosystem/README.md).",
         f"Run on {between}, way compile, sm_90, two configurations of each autotuner, samples of at most "
         f"{' and '.join(map(str, samples))} tests a library, spread over its test functions. No number was judged.",
         f"Revisions: {revisions}. crosswarp: {', '.join(_commits(cells))}. "
@@ -305,7 +305,7 @@ def page(cells: list[Cell]) -> str:
         _missing(cells, [name for name in told if name in WANTED or name in names]),
         "",
         "n/a is not applicable; in brackets those whose error comes after the library has read a number that no kernel "
-        "computed ([what that means](your-library.md#what-to-know)): neither green nor red.",
+        "computed ([what that means](../your-library.md#what-to-know)): neither green nor red.",
         "",
         "Whose a red is: **ours** (the mapping of torch onto the CPU), the **library**'s own (a requirement, or a bug "
         "of its tests), **Triton**'s (that release cannot compile it), a **limit** (time on this machine, downloads).",

@@ -1,4 +1,4 @@
-"""The smallest program of each cause that generated programs met: docs/fuzz-causes.md, from fuzz_causes.json.
+"""The smallest program of each cause that generated programs met: docs/evidence/fuzz-causes.md, from fuzz_causes.json.
 
     python tests/proofs/fuzz_causes.py --here PYTHON..   run each in each, keep what comes of it, write the page
     python tests/proofs/fuzz_causes.py                   write the page again
@@ -34,7 +34,7 @@ from crosswarp.reports.text.markdown import pipes
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(__file__).with_suffix(".json")
-PAGE = ROOT / "docs" / "fuzz-causes.md"
+PAGE = ROOT / "docs" / "evidence" / "fuzz-causes.md"
 TARGETS = ("sm_80", "sm_90")
 SECONDS, MEGABYTES = 60.0, 6000
 PASS, SILENT = "pass", "mismatch"
@@ -52,8 +52,8 @@ LONGEST = 160
 
 HEAD = """# What generated programs met, program by program
 
-The smallest programs of causes that [`crosswarp fuzz`](fuzz.md) met, beside the cases that
-[its table](fuzz.md#what-it-has-found) names, with what each Triton makes of it: `python tests/proofs/fuzz_causes.py
+The smallest programs of causes that [`crosswarp fuzz`](../fuzz.md) met, beside the cases that
+[its table](../fuzz.md#what-it-has-found) names, with what each Triton makes of it: `python tests/proofs/fuzz_causes.py
 --here PYTHON..`, which runs them again. {silent} of the {all} are silent somewhere. Each was cut down from a generated
 program, line by line, as long as the same compiler said the same of it, and as long as what it means was well defined;
 what a line made that was cut is loaded. "·" is right numbers, bit for bit; "?" could not be executed here; a release

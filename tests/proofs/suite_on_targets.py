@@ -1,4 +1,6 @@
-"""Every kernel of the suite on every target: docs/suite-on-targets.md, from stores of runs. Run by hand, on the host.
+"""Every kernel of the suite on every target: docs/evidence/suite-on-targets.md, from stores of runs.
+
+Run by hand, on the host.
 
     crosswarp run --columns triton-3.6.0 --targets sm_86,gfx1100 --lanes compile --store STORE
     python tests/proofs/suite_on_targets.py STORE..          take in what they hold, and write the page
@@ -34,7 +36,7 @@ from crosswarp.reports.text.markdown import pipes
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(__file__).with_suffix(".json")
-PAGE = ROOT / "docs" / "suite-on-targets.md"
+PAGE = ROOT / "docs" / "evidence" / "suite-on-targets.md"
 LANE = "compile"
 # The kernels that the suite began with, which take seconds where the whole takes an hour.
 FOUNDING = frozenset(
@@ -212,7 +214,7 @@ def page(table: Table) -> tuple[str, list[str]]:
         f"GPU was used, and nothing was executed. {_verdict(wrong)}",
         "The number is how many cells are green bare; with an arrow, bare and then with the shims; in brackets, how "
         "many are red bare, each by a known issue. What a release or a target has no word for is `unsupported`, as "
-        "declared, and not counted. –: that release does not compile for it ([targets](targets.md)). Empty: not run."
+        "declared, and not counted. –: that release does not compile for it ([targets](../targets.md)). Empty: not run."
         + "".join(f" {mark}: {_told(lacks)}." for lacks, mark in marks.items()),
         pipes(("target", *releases), rows),
         "## What is red, and why",

@@ -1,4 +1,4 @@
-"""Which threads of maintainers crosswarp finds, and which it heals: docs/threads.md. Run by hand, on the host.
+"""Which threads of maintainers crosswarp finds, and which it heals: docs/evidence/threads.md. Run by hand, on the host.
 
     python tests/proofs/threads.py --work FOLDER [--column 3.9.0=PYTHON] [--column 3.8.0=PYTHON:FOLDER ..] [--only TEXT]
     python tests/proofs/threads.py --work FOLDER --write         what FOLDER holds, as the page; nothing is run
@@ -35,7 +35,7 @@ from crosswarp.reports.text.markdown import pipes
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(__file__).with_name("threads.toml")
-PAGE = ROOT / "docs" / "threads.md"
+PAGE = ROOT / "docs" / "evidence" / "threads.md"
 
 
 class Cells(BaseModel):
@@ -195,7 +195,7 @@ def page(threads: Sequence[Thread], all_found: Sequence[Found], when: str, trial
             names, escape.markdown(thread.what),
             escape.markdown(one.how) if "`" not in one.how else one.how,
             escape.code(one.seen) if one.how else escape.markdown(f"not found: {one.why}"),
-            ", ".join(f"[`{name}`](shims.md#{name})" for name in one.shims),
+            ", ".join(f"[`{name}`](../shims.md#{name})" for name in one.shims),
             escape.code(one.command) if one.command else "",
         ])  # fmt: skip
     total = sum(len(one.threads) for one in threads)
@@ -237,7 +237,9 @@ def main() -> int:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--column", action="append", default=[], metavar="TRITON=PYTHON[:FOLDER]")
     parser.add_argument("--only", default="", metavar="TEXT", help="threads and kernels with it")
-    parser.add_argument("--write", action="store_true", help="write docs/threads.md; run nothing")
+    parser.add_argument(
+        "--write", action="store_true", help="write docs/evidence/threads.md; run nothing"
+    )
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     threads = load()
