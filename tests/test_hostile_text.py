@@ -463,7 +463,7 @@ ASKED = argparse.Namespace(
 
 def outputs(path, known, allowed, scripts, drawn, xsd):
     """Every output of the store at `path`, each held against its reader. Raises what the output refuses."""
-    with Store(path, must_exist=True) as store:
+    with Store(path, read_only=True) as store:
         shown = view(store, known)
         past = history(store, shown.run)
     for verbose in (False, True):

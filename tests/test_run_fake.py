@@ -397,7 +397,7 @@ def test_looking_at_a_run_that_was_cut_off_takes_nothing_from_the_next(host, fak
     )
     process.kill()
     process.wait()
-    with Store(fake_run.database, must_exist=True) as store:
+    with Store(fake_run.database, read_only=True) as store:
         assert [run.status for run in store.runs()] == ["cut off"]
     fake_run([session(1), *whole("c")])
     assert "The last run (1, started" in fake_run.said.getvalue()

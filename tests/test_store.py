@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -132,7 +133,7 @@ def test_written_by_a_newer_crosswarp(path):
 
 def test_no_store_where_one_must_be(path):
     with pytest.raises(StoreError, match="no store.*crosswarp run"):
-        Store(path, must_exist=True)
+        Store(path, read_only=True)
     assert not path.exists()
 
 
@@ -193,15 +194,15 @@ def test_migrations_run_from_every_older_format(path, monkeypatch, make_record):
         assert store._db.execute("SELECT added FROM runs").fetchone()[0] == "x"
 
 
-@pytest.mark.parametrize("must_exist", [False, True])
-def test_a_folder_that_may_not_be_entered(path, monkeypatch, must_exist):
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_folder_that_may_not_be_entered(path, monkeypatch, read_only):
     # As Path.exists does in a folder without the right to enter it; whoever is root may enter all.
     def refused(self):
         raise PermissionError(13, "Permission denied", str(self))
 
     monkeypatch.setattr(type(path), "exists", refused)
     with pytest.raises(StoreError, match="cannot be written .* Change its rights"):
-        Store(path, must_exist=must_exist)
+        Store(path, read_only=read_only)
 
 
 @pytest.mark.parametrize(
@@ -215,3 +216,120 @@ def test_a_store_in_a_read_only_folder(path, monkeypatch, said):
     with pytest.raises(StoreError, match="name another with --store") as caught:
         Store(path)
     assert caught.value.exit_code == 4
+
+
+@pytest.fixture
+def nothing_can_be_written(monkeypatch):
+    """As on a file system that is mounted read-only: SQLite cannot make its files beside the store."""
+    connect = sqlite3.connect
+
+    def refusing(name, **options):
+        if (
+            str(name).startswith("file:")
+            and "immutable=1" in name
+            or "/crosswarp-store-" in str(name)
+            or name == ":memory:"
+        ):
+            return connect(name, **options)
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(store_module.sqlite3, "connect", refusing)
+
+
+def test_a_store_that_cannot_be_written_is_read(path, make_record, request):
+    odd = path.with_name("a b?c#%41.db")
+    with Store(odd) as store:
+        store.cells(store.begin([], {}), [make_record()])
+    request.getfixturevalue("nothing_can_be_written")
+    before = odd.read_bytes()
+    with Store(odd, read_only=True) as store:
+        assert [record.id for record in store.records(store.run().id)] == [make_record().id]
+    assert odd.read_bytes() == before and [one.name for one in path.parent.iterdir()] == [odd.name]
+    with pytest.raises(StoreError, match="--store"):
+        Store(odd)
+
+
+def test_what_its_last_writer_left_in_a_second_file_is_read_too(
+    path, make_record, request, tmp_path
+):
+    with Store(path) as store:
+        store.cells(store.begin([], {}), [make_record()])
+        # As its writer's death leaves them.
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{path}{suffix}", f"{tmp_path / 'dead.db'}{suffix}")
+    request.getfixturevalue("nothing_can_be_written")
+    with Store(tmp_path / "dead.db", read_only=True) as store:
+        assert len(store.records(1)) == 1
+
+
+def test_an_older_format_that_cannot_be_written_is_read(path, monkeypatch, make_record, request):
+    steps = store_module.MIGRATIONS
+    monkeypatch.setattr(store_module, "MIGRATIONS", steps[:1])
+    with Store(path) as store:
+        store.cells(store.begin([], {}), [make_record()])
+    monkeypatch.setattr(store_module, "MIGRATIONS", steps)
+    request.getfixturevalue("nothing_can_be_written")
+    with Store(path, read_only=True) as store:
+        assert len(store.records(1)) == 1 and store.taken(1) == {} and store.environments(1) == []
+
+
+def test_a_reader_cannot_write(path):
+    Store(path).close()
+    with Store(path, read_only=True) as store, pytest.raises(StoreError, match="cannot be written"):
+        store.begin([], {})
+
+
+def test_a_schema_that_is_no_text_any_more_is_damage(path):
+    Store(path).close()
+    data = bytearray(path.read_bytes())
+    data[data.index(b"CREATE TABLE notes") + 7] = 0xC1
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match="--store"):
+        Store(path, read_only=True).runs()
+
+
+def test_a_run_is_found_and_counted_without_a_look_at_the_cells_of_others(path, make_record):
+    with Store(path) as store:
+        for cells in (3, 1):
+            run = store.begin([], {})
+            store.cells(run, [make_record(case=str(number)) for number in range(cells)])
+        asked = []
+        store._db.set_trace_callback(asked.append)
+        assert [store.run(one).cells for one in (1, 2, None)] == [3, 1, 1]
+        store.records(1)
+        store._db.set_trace_callback(None)
+        for statement in asked:
+            plan = [row["detail"] for row in store._db.execute(f"EXPLAIN QUERY PLAN {statement}")]
+            assert not any(
+                "SCAN" in step and "cells" in step or "TEMP B-TREE" in step for step in plan
+            ), plan
+            assert (
+                not any("runs" in step and "SCAN" in step for step in plan)
+                or "LIMIT 1" in statement
+            )
+
+
+def test_a_number_that_no_run_can_have(path):
+    Store(path).close()
+    with Store(path) as store, pytest.raises((StoreError, UsageError)):
+        store.run(10**40)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("kernel", b"\xff"),
+        ("seconds", "soon"),
+        ("seconds", float("inf")),
+        ("lane", "fast"),
+        ("resources", "[" * 99_999),
+        ("shims", "{}"),
+    ],
+)
+def test_a_field_of_a_cell_that_was_not_written_so(path, make_record, field, value):
+    with Store(path) as store:
+        run = store.begin([], {})
+        store.cells(run, [make_record()])
+        store._db.execute(f'UPDATE cells SET "{field}" = ?', (value,))
+        with pytest.raises(StoreError, match=f"not written by crosswarp: {field} is no"):
+            store.records(run)

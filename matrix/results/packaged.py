@@ -43,7 +43,7 @@ def opened(store: Path) -> Store:
     Raises:
         StoreError: there is none, and the baseline does not stand in for it.
     """
-    return as_store() if stands_in(store) else Store(store, must_exist=True)
+    return as_store() if stands_in(store) else Store(store, read_only=True)
 
 
 def line() -> str:

@@ -5,15 +5,23 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from crosswarp.matrix.results.record import clean
+from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record, clean
 
 # What a plan says, where it says it; the rest of it is for people.
 _LISTS = ("columns", "targets", "lanes", "modes", "kernels", "cases")
 # SQLite's own whole numbers.
 _LARGEST = 2**63
+
+
+# What is kept of a cell, in the order of the table.
+CELL = (
+    "column", "target", "lane", "mode", "kernel", "case", "config", "outcome", "reason",
+    "fingerprint", "message", "phase", "seconds", "resources", "shims", "issue",
+)  # fmt: skip
+_TYPES = {str, float}
 
 
 class WrongRow(ValueError):
@@ -81,6 +89,50 @@ def plan(row: sqlite3.Row, name: str) -> dict[str, Any]:
     if not sound:
         raise _wrong(row, name, "a plan")
     return found
+
+
+def records(
+    found: Iterable[sqlite3.Row], sessions: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> list[Record]:
+    """The records of rows that have the columns of `CELL`; `sessions` has the versions of each column and lane."""
+    made = []
+    # A run says the same few texts of tens of thousands of cells: each is kept once, and JSON is read once.
+    kept: dict[Any, Any] = {}
+    resources: dict[str, dict[str, Any]] = {}
+    shims: dict[str, tuple[str, ...]] = {}
+    for row in found:
+        if set(map(type, row)) != _TYPES or not _known(row):
+            # Something is not as it was written: the reader of a single field says what.
+            _read_each(row)
+        values = dict(zip(CELL, map(kept.setdefault, row, row)))
+        one, other = values["resources"], values["shims"]
+        if one not in resources:
+            resources[one] = mapping(row, "resources")
+        if other not in shims:
+            shims[other] = texts(row, "shims")
+        values.update(
+            seconds=float(row["seconds"]), resources=resources[one], shims=shims[other],
+            versions=sessions.get((values["column"], values["lane"]), {}),
+        )  # fmt: skip
+        made.append(Record(**values))
+    return made
+
+
+def _known(row: sqlite3.Row) -> bool:
+    return (
+        row["lane"] in LANES and row["mode"] in MODES and row["outcome"] in OUTCOMES
+        and math.isfinite(row["seconds"])
+    )  # fmt: skip
+
+
+def _read_each(row: sqlite3.Row) -> None:
+    """Raises WrongRow for the first field that is not what is written there."""
+    known = {"lane": LANES, "mode": MODES, "outcome": OUTCOMES}
+    for name in CELL:
+        if name == "seconds":
+            number(row, name)
+        else:
+            text(row, name, known.get(name, ()))
 
 
 def _json(row: sqlite3.Row, name: str) -> Any:

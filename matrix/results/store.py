@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
+import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -21,7 +24,7 @@ from typing import Any
 
 from crosswarp.matrix.errors import StoreError, UsageError
 from crosswarp.matrix.results import rows
-from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record, clean
+from crosswarp.matrix.results.record import LANES, Record, clean
 
 # Where runs are kept when nobody names another place.
 DEFAULT = Path(".crosswarp/store.db")
@@ -66,16 +69,19 @@ MIGRATIONS = (
         run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL, item TEXT NOT NULL, source INTEGER NOT NULL,
         PRIMARY KEY (run, "column", item));
     """,
+    # A run's cells in the order in which they came, and their number, without a look at those of other runs.
+    """
+    CREATE INDEX cells_of_run ON cells (run);
+    """,
 )
+# The format that the queries need; what came later only makes them faster.
+_READABLE = 3
 
-_CELL = (
-    "column", "target", "lane", "mode", "kernel", "case", "config", "outcome", "reason",
-    "fingerprint", "message", "phase", "seconds", "resources", "shims", "issue",
-)  # fmt: skip
+_NAMES = ", ".join(f'"{name}"' for name in rows.CELL)
 _INSERT_CELL = (
-    f"INSERT INTO cells (run, {', '.join(f'{chr(34)}{name}{chr(34)}' for name in _CELL)}) "
-    f"VALUES (?{', ?' * len(_CELL)}) ON CONFLICT DO NOTHING"
+    f"INSERT INTO cells (run, {_NAMES}) VALUES (?{', ?' * len(rows.CELL)}) ON CONFLICT DO NOTHING"
 )
+_RUNS = "SELECT runs.*, (SELECT count(*) FROM cells WHERE run = runs.id) AS cells FROM runs"
 
 
 @dataclass(frozen=True)
@@ -117,26 +123,79 @@ class Note:
 
 
 class Store:
-    def __init__(self, path: Path, *, must_exist: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """Opens the store, and makes it where there is none; `read_only`: there must be one, and nothing is written.
+
+        Raises:
+            StoreError: it cannot be used, or `read_only` and it is not there.
+        """
         self.path = path
         with self._plain_errors():
             # A folder that may not be entered raises here.
             there = path.exists()
-        if must_exist and not there:
+        if read_only and not there:
             raise StoreError(
                 f"{path}: there is no store. Run `crosswarp run` first, or name another with --store."
             )
+        if there and not path.is_file():
+            raise StoreError(f"{path}: it is no file. Name another with --store.")
         with self._plain_errors():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=10, isolation_level=None)
-            self._db.row_factory = sqlite3.Row
-            try:
-                self._db.execute("PRAGMA journal_mode = WAL")
-                self._db.execute("PRAGMA foreign_keys = ON")
-                self._migrate()
-            except BaseException:
-                self._db.close()
+            self._db = self._readable() if read_only else self._writable()
+
+    def _writable(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(self.path, timeout=10, isolation_level=None)
+        with self._prepared(db):
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA foreign_keys = ON")
+            self._migrate(db)
+        return db
+
+    def _readable(self) -> sqlite3.Connection:
+        try:
+            db = self._writable()
+        except (sqlite3.OperationalError, OSError) as error:
+            if "locked" in str(error):
                 raise
+            return self._from_what_cannot_be_written()
+        db.execute("PRAGMA query_only = ON")
+        return db
+
+    def _from_what_cannot_be_written(self) -> sqlite3.Connection:
+        """A store in a folder, or on a file system, that may only be read: SQLite would put its own files beside it."""
+        log = Path(f"{self.path}-wal")
+        if log.is_file() and log.stat().st_size:
+            # What its last writer wrote is in two files, which are put together where that can be done.
+            with tempfile.TemporaryDirectory(prefix="crosswarp-store-") as folder:
+                copy = Path(folder, "store.db")
+                for suffix in ("", "-wal"):
+                    shutil.copyfile(f"{self.path}{suffix}", f"{copy}{suffix}")
+                return self._in_memory(sqlite3.connect(copy))
+        name = urllib.parse.quote(os.fsencode(self.path.absolute()))
+        db = sqlite3.connect(f"file:{name}?immutable=1", uri=True, isolation_level=None)
+        with self._prepared(db):
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version < _READABLE:
+            return self._in_memory(db)
+        with self._prepared(db):
+            self._refuse_newer(version)
+        return db
+
+    def _in_memory(self, source: sqlite3.Connection) -> sqlite3.Connection:
+        db = sqlite3.connect(":memory:", isolation_level=None)
+        with closing(source), self._prepared(db):
+            source.backup(db)
+            self._migrate(db)
+        return db
+
+    @contextmanager
+    def _prepared(self, db: sqlite3.Connection) -> Iterator[None]:
+        db.row_factory = sqlite3.Row
+        try:
+            yield
+        except BaseException:
+            db.close()
+            raise
 
     def __enter__(self) -> Store:
         return self
@@ -227,7 +286,7 @@ class Store:
         twice = 0
         with self._write() as db:
             for record in records:
-                values = [getattr(record, name) for name in _CELL]
+                values = [getattr(record, name) for name in rows.CELL]
                 values = [_json(v) if isinstance(v, (tuple, Mapping)) else clean(v) for v in values]
                 twice += 1 - db.execute(_INSERT_CELL, [run, *values]).rowcount
         return twice
@@ -258,19 +317,17 @@ class Store:
     # Reading
 
     def runs(self) -> list[Run]:
+        """All runs, the latest first."""
         with self._plain_errors():
-            found = self._db.execute(
-                "SELECT runs.*, (SELECT count(*) FROM cells WHERE run = runs.id) AS cells "
-                "FROM runs ORDER BY id DESC"
-            ).fetchall()
-            return [_run(row) for row in found]
+            return [_run(row) for row in self._db.execute(f"{_RUNS} ORDER BY id DESC")]
 
     def run(self, run: int | None = None) -> Run:
         """The run with that id, or the latest."""
-        runs = self.runs()
-        for one in runs:
-            if run is None or one.id == run:
-                return one
+        with self._plain_errors():
+            chosen = "WHERE id = ?" if run is not None else "ORDER BY id DESC LIMIT 1"
+            found = self._db.execute(f"{_RUNS} {chosen}", () if run is None else (run,)).fetchone()
+            if found is not None:
+                return _run(found)
         if run is not None:
             raise UsageError(f"{self.path} has no run {run}. `crosswarp runs` lists what it holds.")
         raise StoreError(f"{self.path} holds no run yet. Run `crosswarp run` first.")
@@ -278,12 +335,12 @@ class Store:
     def records(self, run: int, column: str | None = None) -> list[Record]:
         """The cells of a run, or of one column of it, in the order in which they were stored."""
         sessions = self.sessions(run)
+        chosen, values = ('AND "column" = ?', (run, column)) if column is not None else ("", (run,))
         with self._plain_errors():
             found = self._db.execute(
-                'SELECT * FROM cells WHERE run = ? AND (? IS NULL OR "column" = ?) ORDER BY rowid',
-                (run, column, column),
-            ).fetchall()
-            return [_record(row, sessions) for row in found]
+                f"SELECT {_NAMES} FROM cells WHERE run = ? {chosen} ORDER BY rowid", values
+            )
+            return rows.records(found, sessions)
 
     def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
         """The versions that each column's suite imported, by column and lane."""
@@ -378,22 +435,25 @@ class Store:
 
     # Machinery
 
-    def _migrate(self) -> None:
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+    def _migrate(self, db: sqlite3.Connection) -> None:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        self._refuse_newer(version)
+        for number in range(version, len(MIGRATIONS)):
+            # Two runs may open a new store at the same time: the second finds the step done.
+            db.execute("BEGIN IMMEDIATE")
+            (now,) = db.execute("PRAGMA user_version").fetchone()
+            if now == number:
+                for statement in MIGRATIONS[number].split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {number + 1}")
+            db.execute("COMMIT")
+
+    def _refuse_newer(self, version: int) -> None:
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"{self.path} was written by a newer crosswarp (format {version}, this one knows "
                 f"{len(MIGRATIONS)}). Upgrade crosswarp, or name another file with --store."
             )
-        for number in range(version, len(MIGRATIONS)):
-            # Two runs may open a new store at the same time: the second finds the step done.
-            self._db.execute("BEGIN IMMEDIATE")
-            (now,) = self._db.execute("PRAGMA user_version").fetchone()
-            if now == number:
-                for statement in MIGRATIONS[number].split(";"):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {number + 1}")
-            self._db.execute("COMMIT")
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
@@ -414,7 +474,12 @@ class Store:
     def _plain_errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except UnicodeDecodeError:
+            # A damaged page of the schema, of which SQLite gives the text as it is.
+            raise StoreError(
+                f"{self.path}: it is damaged (not UTF-8). Move it away, or name another with --store."
+            ) from None
+        except (sqlite3.Error, OSError, OverflowError) as error:
             raise StoreError(f"{self.path}: {_what_to_do(error)}") from error
         except rows.WrongRow as error:
             raise StoreError(
@@ -429,20 +494,6 @@ def _run(row: sqlite3.Row) -> Run:
         row["id"], rows.text(row, "started"), rows.optional(row, "finished", rows.text),
         "cut off" if status == "running" and _is_gone(row) else status,
         rows.optional(row, "exit_code", rows.whole), rows.texts(row, "argv"), rows.plan(row, "plan"), row["cells"],
-    )  # fmt: skip
-
-
-def _record(row: sqlite3.Row, sessions: Mapping[tuple[str, str], Mapping[str, Any]]) -> Record:
-    known = {"lane": LANES, "mode": MODES, "outcome": OUTCOMES}
-    values: dict[str, Any] = {
-        name: rows.text(row, name, known.get(name, ()))
-        for name in _CELL
-        if name not in ("seconds", "resources", "shims")
-    }
-    versions = sessions.get((values["column"], values["lane"]), {})
-    return Record(
-        **values, seconds=rows.number(row, "seconds"), resources=rows.mapping(row, "resources"),
-        shims=rows.texts(row, "shims"), versions=versions,
     )  # fmt: skip
 
 

@@ -136,7 +136,7 @@ def _lost(
 
 
 def read(path: Path) -> Part:
-    with Store(path, must_exist=True) as store:
+    with Store(path, read_only=True) as store:
         one = store.run()
         notes = list(store.notes(one.id))
         if one.status != "finished":

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 def _source(options: argparse.Namespace) -> Store:
     if not options.baseline:
-        return Store(options.store, must_exist=True)
+        return Store(options.store, read_only=True)
     if options.run or options.store != DEFAULT:
         raise UsageError("--baseline is of no run and no store: leave --run and --store out.")
     return packaged.as_store()

@@ -93,7 +93,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues(options)
-    with Store(options.store, must_exist=True) as store:
+    with Store(options.store, read_only=True) as store:
         shown = view(store, known, options.run)
     if options.action == "outputs":
         print(outputs(shown, options.page), end="")

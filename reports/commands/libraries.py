@@ -86,7 +86,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     ended = 0
     if not options.no_run:
         ended = _run(options, argv, file)
-    with Store(options.store, must_exist=True) as store:
+    with Store(options.store, read_only=True) as store:
         records, facts = newest(store, library_ops.identity())
     found = library_ops.cells(records, file.library)
     if options.out:

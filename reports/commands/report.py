@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues(options)
     # What goes to a pull request or to a CI's own pages is of a run, or of nothing.
     of_a_run = options.format in ("comment", "junit")
-    opened = Store(options.store, must_exist=True) if of_a_run else opened_store(options)
+    opened = Store(options.store, read_only=True) if of_a_run else opened_store(options)
     with opened as store:
         shown = view(store, known, options.run)
         past = history(store, shown.run) if options.format == "html" else []

@@ -70,7 +70,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues(options, options.library)
-    with Store(options.store, must_exist=True) as store:
+    with Store(options.store, read_only=True) as store:
         shown = view(store, known, options.run)
     make = _of_library(options, shown) if is_of_library(shown) else _of_suite(options, shown)
     if options.cell is None:

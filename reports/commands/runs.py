@@ -21,7 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    with Store(options.store, must_exist=True) as store:
+    with Store(options.store, read_only=True) as store:
         rows = [
             [
                 r.id,

@@ -34,7 +34,7 @@ def told(work: Path) -> list[Told]:
         store = path.with_suffix(".db")
         records: list[Record] = []
         if store.exists():
-            with Store(store, must_exist=True) as opened:
+            with Store(store, read_only=True) as opened:
                 for one in opened.runs()[:1]:
                     records = opened.records(one.id)
         found.append(Told(json.loads(path.read_text("utf-8")), records))

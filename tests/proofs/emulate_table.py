@@ -39,7 +39,7 @@ def read(paths: Iterable[Path]) -> Tuple[Found, List[str]]:
     found: Found = {}
     runs, open_ended = [], []
     for path in paths:
-        with Store(path, must_exist=True) as store:
+        with Store(path, read_only=True) as store:
             for run in store.runs():
                 records = store.records(run.id)
                 runs.append((run.started, records))

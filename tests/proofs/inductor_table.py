@@ -91,7 +91,7 @@ def main():
         print(
             "\n| written by torch | compiled by Triton | lane | mode | cells |\n| --- | --- | --- | --- | --- |"
         )
-        outcomes = replayed(Store(options.store, must_exist=True))
+        outcomes = replayed(Store(options.store, read_only=True))
         for key in sorted(outcomes, key=order):
             told = ", ".join(f"{count} {name}" for name, count in sorted(outcomes[key].items()))
             print(f"| {' | '.join(key)} | {told} |")

@@ -301,7 +301,7 @@ def main() -> int:
 
 
 def _day(path: Path) -> str:
-    with Store(path, must_exist=True) as store:
+    with Store(path, read_only=True) as store:
         return max(run.started for run in store.runs())[:10]
 
 

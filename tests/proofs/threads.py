@@ -328,7 +328,7 @@ def kept(work: Path) -> tuple[dict[str, list[Record]], list[str], list[str]]:
     days = set()
     for path in sorted(work.glob("*.db")):
         cells: dict[str, Record] = {}
-        with Store(path, must_exist=True) as store:
+        with Store(path, read_only=True) as store:
             for run in reversed(store.runs()):
                 days.add(run.started[:10])
                 asked = {one.item: one for one in store.records(run.id)}
