@@ -1,4 +1,4 @@
-"""`crosswarp why`: the known issues and shims that an error's text speaks of. Needs nothing but Python 3.11."""
+"""`crosswarp why`: what an error's text says: causes, and what to do. Needs nothing but Python 3.11."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from crosswarp import compat
 from crosswarp.matrix import versions
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import known_texts
-from crosswarp.reports.findings.why import LONGEST, why
+from crosswarp.reports.findings.answers import answers
+from crosswarp.reports.findings.error_text import Facts
+from crosswarp.reports.findings.why import LONGEST
 from crosswarp.reports.text import colour, why_text
 
 DESCRIPTION = (
-    "Say which known issues an error speaks of, the likeliest first: on which releases of Triton, why, where it is "
-    "reported, and the lines that heal it. Any wording will do: one line, a few words, a whole log. Exit status: 0 "
-    "something known matches, 1 nothing does, 2 usage."
+    "Say what an error comes from and what to do, the likeliest first: errors of environment, versions, code, "
+    "hardware and compiler, and the known issues with the lines that fix them. Where several causes share a text, "
+    "each is named, with the fact that decides. Any wording will do: one line, a few words, a whole log. Exit status: "
+    "0 something known matches, 1 nothing does, 2 usage."
 )
 EXAMPLES = (
     "crosswarp why \"TypeError: missing a required argument: 'num_warps'\"",
@@ -35,6 +38,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--triton", metavar="VERSION", help="yours: what does not hold there comes last"
     )
+    parser.add_argument("--torch", metavar="VERSION", help="yours: what cannot be there comes last")
+    parser.add_argument(
+        "--target", metavar="GPU", help="yours, as sm_90 or gfx942: what cannot be there comes last"
+    )
     parser.add_argument("--format", choices=("table", "json"), default="table")
 
 
@@ -42,12 +49,15 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     triton = options.triton.removeprefix("triton-") if options.triton else None
     if triton and versions.parse(triton) is None:
         raise UsageError(f'--triton: "{triton}" is no version. Write it as 3.2.0.')
+    if options.torch and versions.parse(options.torch) is None:
+        raise UsageError(f'--torch: "{options.torch}" is no version. Write it as 2.6.0.')
     text = _text(options.text)
     if not text.strip():
         raise UsageError(
             "there is no text to look for. Give the error's line in quotes, a file, or a log on standard input."
         )
-    found = why(text, known_texts.committed(), compat.all_shims(), triton)
+    facts = Facts(triton or "", options.torch or "", options.target or "")
+    found = answers(text, known_texts.committed(), compat.all_shims(), facts)
     if options.format == "json":
         print(why_text.export(found, triton), end="")
     else:

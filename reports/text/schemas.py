@@ -281,11 +281,22 @@ class Guards(_Part):
 # why
 
 
+class _Cause(_Part):
+    why: str
+    do: str
+    code: str = Field(description="a command or lines of code; empty: none")
+    evidence: str = Field(description="the part of the text that speaks for it")
+    possible: bool = Field(description="false: not on the releases or the GPU that are named")
+    issue: str | None = Field(description="the known issue that it is")
+
+
 class _Found(_Part):
-    issue: str
+    issue: str = Field(description="id of the known issue or of the error")
     title: str
-    status: str
-    exact: bool = Field(description="its fingerprint matches; else its words are alike")
+    status: str = Field(
+        description="a known issue's; `error` of the index; `message` of the source"
+    )
+    exact: bool = Field(description="the answer is certain: no other cause says this text")
     share: float = Field(description="0 to 1: how much of the issue's text was there")
     line: str = Field(description="what spoke of it, as it was given")
     triton: str = Field(description="the releases that have it, as a specifier; empty: all")
@@ -295,7 +306,13 @@ class _Found(_Part):
     links: list[str]
     shim: str | None
     paste: list[str]
-    workaround: str
+    workaround: str = Field(description="what to do; of an error, for the likeliest cause")
+    kind: str = Field(default="", description="known issue, source, or the error's kind")
+    number: int = Field(default=0, description="of the line, from 1")
+    failure: int = Field(default=0, description="of the text's failures, from 0")
+    also_in: list[int] = Field(default=[], description="other failures that say the same")
+    ask: str = Field(default="", description="the fact that decides between the causes")
+    causes: list[_Cause] = Field(default=[], description="of an error, the likeliest first")
 
 
 class Explained(_Part):
@@ -304,6 +321,9 @@ class Explained(_Part):
     format: One
     triton: str | None
     found: list[_Found] = Field(description="the likeliest first")
+    paste_for_all: list[str] = Field(
+        default=[], description="the lines that apply the shims of all certain answers"
+    )
 
 
 # doctor

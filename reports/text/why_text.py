@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, TypedDict
 
 from crosswarp.compat.record import Shim
+from crosswarp.matrix.facts.errors import Entry
+from crosswarp.reports.findings.answers import Answer, Ranked
 from crosswarp.reports.findings.why import Match
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import fill
@@ -13,7 +15,17 @@ from crosswarp.reports.text.layout import fill
 FORMAT: Literal[1] = 1
 # Further down nobody looks; the JSON has all.
 _SHOWN = 5
+_CAUSES = 4
 _LINE = 200
+
+
+class Cause(TypedDict):
+    why: str
+    do: str
+    code: str
+    evidence: str
+    possible: bool
+    issue: str | None
 
 
 class Found(TypedDict):
@@ -31,35 +43,70 @@ class Found(TypedDict):
     shim: str | None
     paste: list[str]
     workaround: str
+    kind: str
+    number: int
+    failure: int
+    also_in: list[int]
+    ask: str
+    causes: list[Cause]
 
 
-class Answer(TypedDict):
+class Document(TypedDict):
     format: Literal[1]
     triton: str | None
     found: list[Found]
+    paste_for_all: list[str]
 
 
 def paste(shim: Shim | None) -> list[str]:
-    """The lines that heal it."""
-    if shim is None:
+    """The lines that apply a shim."""
+    return _install([shim.name] if shim else [])
+
+
+def paste_for_all(answers: Sequence[Answer]) -> list[str]:
+    """The lines that apply each shim of the answers that are certain."""
+    sure = [one.known.shim.name for one in answers if one.certain and one.known and one.known.shim]
+    return _install(list(dict.fromkeys(sure)))
+
+
+def _install(shims: Sequence[str]) -> list[str]:
+    if not shims:
         return []
-    return ["from crosswarp import compat", f'compat.install(only=["{shim.name}"])']
+    named = ", ".join(f'"{name}"' for name in shims)
+    return ["from crosswarp import compat", f"compat.install(only=[{named}])"]
 
 
-def terminal(matches: Sequence[Match], triton: str | None) -> str:
-    if not matches:
+def terminal(answers: Sequence[Answer], triton: str | None) -> str:
+    """The likeliest answers, by failure where the log has several."""
+    if not answers:
         return nothing()
+    shown = _chosen(answers)
+    several = len({one.failure for one in shown}) > 1
     parts = []
-    for number, match in enumerate(matches[:_SHOWN], 1):
-        parts.append(_told(number, match, triton))
-    if len(matches) > _SHOWN:
-        parts.append(f"and {len(matches) - _SHOWN} less likely: --format json has all.")
+    for number, answer in enumerate(shown, 1):
+        parts.append(_spoken(number, answer, triton, several))
+    if len(answers) > len(shown):
+        parts.append(f"and {len(answers) - len(shown)} less likely: --format json has all.")
+    lines = paste_for_all(shown)
+    if lines and sum(bool(one.certain and one.known and one.known.shim) for one in shown) > 1:
+        parts.append("For all of them:\n" + "\n".join("   " + line for line in lines))
     return "\n\n".join(parts) + "\n"
 
 
+def _chosen(answers: Sequence[Answer]) -> list[Answer]:
+    """The first of each failure, then the others of the first."""
+    first: dict[int, Answer] = {}
+    for one in answers:
+        first.setdefault(one.failure, one)
+    leading = sorted(first.values(), key=answers.index)[:_SHOWN]
+    rest = [one for one in answers if one not in leading]
+    return sorted([*leading, *rest[: _SHOWN - len(leading)]], key=answers.index)
+
+
 def nothing() -> str:
+    """What is said where nothing is known."""
     return (
-        "No known issue says this. It may be new, or your code's own error.\n"
+        "No known error of Triton says this. It may be new, or your code's own error.\n"
         "  Give more of the text: the last line of the traceback, or the whole log on standard input.\n"
         "  Your files against every release:  crosswarp lint PATH\n"
         "  What is installed and healed here: crosswarp doctor\n"
@@ -67,56 +114,139 @@ def nothing() -> str:
     )
 
 
-def export(matches: Sequence[Match], triton: str | None) -> str:
-    document: Answer = {
+def export(answers: Sequence[Answer], triton: str | None) -> str:
+    """The answers as JSON, all of them."""
+    document: Document = {
         "format": FORMAT,
         "triton": triton,
-        "found": [
-            {
-                "issue": one.issue.id,
-                "title": one.issue.title,
-                "status": one.issue.status,
-                "exact": one.exact,
-                "share": one.share,
-                "line": escape.line(one.line, 4 * _LINE),
-                "triton": one.issue.triton,
-                "inside": one.inside,
-                "fixed_in": one.issue.fixed_in,
-                "targets": list(one.issue.targets),
-                "links": list(one.issue.links),
-                "shim": one.issue.shim,
-                "paste": paste(one.shim),
-                "workaround": one.issue.workaround,
-            }
-            for one in matches
-        ],
+        "found": [_record(one) for one in answers],
+        "paste_for_all": paste_for_all(answers),
     }
     return escape.document(document)
 
 
-def _told(number: int, match: Match, triton: str | None) -> str:
+def _record(answer: Answer) -> Found:
+    match, entry = answer.known, answer.entry
+    causes: list[Cause] = [
+        {
+            "why": one.cause.why, "do": one.cause.do, "code": one.cause.code,
+            "evidence": escape.line(one.because, _LINE), "possible": one.share > -1, "issue": one.cause.issue,
+        }
+        for one in answer.causes
+    ]  # fmt: skip
+    first = answer.causes[0].cause if answer.causes else None
+    record: Found = {
+        "issue": answer.id,
+        "title": _title(answer),
+        "status": match.issue.status if match else "error" if entry else "message",
+        "exact": answer.certain,
+        "share": match.share if match else 1.0,
+        "line": escape.line(answer.line, 4 * _LINE),
+        "triton": match.issue.triton if match else "",
+        "inside": match.inside if match else None,
+        "fixed_in": match.issue.fixed_in if match else None,
+        "targets": list(match.issue.targets) if match else ["*"],
+        "links": list(match.issue.links if match else entry.links if entry else ()),
+        "shim": match.issue.shim if match else None,
+        "paste": paste(match.shim) if match else [],
+        "workaround": match.issue.workaround if match else first.do if first else "",
+        "kind": "known issue" if match else entry.kind if entry else "source",
+        "number": answer.number,
+        "failure": answer.failure,
+        "also_in": list(answer.also),
+        "ask": entry.ask if entry else "",
+        "causes": causes,
+    }
+    return record
+
+
+def _title(answer: Answer) -> str:
+    if answer.known:
+        return answer.known.issue.title
+    if answer.entry:
+        foreign = f"Not Triton's ({answer.entry.foreign}): " if answer.entry.foreign else ""
+        return foreign + answer.entry.title
+    message = answer.message
+    assert message is not None
+    first, last = (".".join(one.split(".")[:2]) for one in (message.first, message.last))
+    span = first if first == last else f"{first} to {last}"
+    return f"Triton {span} says this in {message.where} ({message.exception})"
+
+
+def _spoken(number: int, answer: Answer, triton: str | None, several: bool) -> str:
+    lines = [fill(f"{number}. ", escape.line(f"{_title(answer)} [{answer.id}]", 400))]
+    if several:
+        more = f", and in {len(answer.also)} more" if answer.also else ""
+        lines.append(_fact("failure", f"{answer.failure + 1}, line {answer.number}{more}"))
+    if answer.known:
+        lines += _of_issue(answer, answer.known, triton)
+    elif answer.entry:
+        lines += _of_entry(answer, answer.entry)
+    else:
+        lines.append(_fact("because", f"it is in its source: {escape.line(answer.line, _LINE)}"))
+        lines.append(_fact("do", "Nobody wrote more of it yet. That file has the condition."))
+    return "\n".join(lines)
+
+
+def _of_entry(answer: Answer, entry: Entry) -> Iterator[str]:
+    sure = "this text is its own" if answer.certain else "several causes share this text"
+    if len(entry.causes) == 1:
+        sure = "this text is its own" if answer.certain else "like it"
+    yield _fact("because", f"{sure}: {escape.line(answer.line, _LINE)}")
+    if entry.meaning:
+        yield _fact("means", entry.meaning)
+    possible = [one for one in answer.causes if one.share > -1] or list(answer.causes)
+    alone = answer.certain or len(possible) == 1
+    for place, one in enumerate(possible[: 1 if answer.certain else _CAUSES], 1):
+        yield from _of_cause(one, "" if alone else f"{place}) ")
+    if not alone and entry.ask:
+        yield _fact("decide", entry.ask)
+    if entry.bad and entry.good:
+        yield _fact("not", entry.bad.splitlines()[0])
+        yield _fact("but", entry.good.splitlines()[0])
+    if entry.links:
+        yield _fact("see", " ".join(entry.links))
+
+
+def _of_cause(one: Ranked, number: str) -> Iterator[str]:
+    evidence = f" (here: {escape.line(one.because, 60)})" if one.because else ""
+    yield _fact("cause", f"{number}{one.cause.why}{evidence}")
+    yield _fact("do", one.cause.do)
+    for line in one.cause.code.splitlines():
+        yield f"            {line}"
+    if one.cause.issue:
+        yield _fact("issue", f"crosswarp why {one.cause.issue}")
+
+
+def _of_issue(answer: Answer, match: Match, triton: str | None) -> Iterator[str]:
     issue = match.issue
-    lines = [fill(f"{number}. ", escape.line(f"{issue.title} [{issue.id}]", 400))]
     window = f"{issue.triton}" if issue.triton else "every release"
     if issue.fixed_in:
         window += f"; fixed in {issue.fixed_in}"
-    if match.inside is not None:
+    if match.inside is not None and triton:
         window += f"; {triton} is {'one of them' if match.inside else 'NOT one of them'}"
-    targets = "" if tuple(issue.targets) == ("*",) else ", ".join(issue.targets)
-    sure = "this text is its own" if match.exact else f"like it by {match.share:.0%}"
-    facts = [
-        ("Triton", window),
-        ("targets", targets),
-        ("because", f"{sure}: {escape.line(match.line, _LINE)}"),
-        ("do", issue.workaround),
-        ("see", " ".join(issue.links)),
-    ]
-    lines += [_fact(name, text) for name, text in facts if text]
-    if given := paste(match.shim):
-        lines += ["   paste    " + given[0], *("            " + line for line in given[1:])]
+    yield _fact("Triton", window)
+    if tuple(issue.targets) != ("*",):
+        yield _fact("targets", ", ".join(issue.targets))
+    if answer.certain:
+        sure = "this text is its own"
+    elif match.exact:
+        sure = "others say the same"
+    else:
+        sure = f"like it by {match.share:.0%}"
+    yield _fact("because", f"{sure}: {escape.line(answer.line, _LINE)}")
+    if issue.workaround:
+        yield _fact("do", issue.workaround)
+    if issue.links:
+        yield _fact("see", " ".join(issue.links))
+    if not answer.certain:
+        # Lines to paste are for who is sure.
+        yield _fact("paste", f"if it is this: crosswarp why {issue.id}")
+    elif given := paste(match.shim):
+        yield "   paste    " + given[0]
+        yield from ("            " + line for line in given[1:])
     elif issue.shim is None:
-        lines.append(_fact("paste", "no shim heals it"))
-    return "\n".join(lines)
+        yield _fact("paste", "no shim heals it")
 
 
 def _fact(name: str, text: str) -> str:

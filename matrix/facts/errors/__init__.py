@@ -1,0 +1,176 @@
+"""The error index: what Triton and what stands around it say when something fails, why, and what to do.
+
+One TOML file a kind, written by people; `models.py` checks them and writes compiled.json, which is what is read here.
+messages.json has every message that the releases of Triton can say, by first and last release, for what no entry
+explains. Needs nothing beyond Python 3.11.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+COMPILED = FOLDER / "compiled.json"
+MESSAGES = FOLDER / "messages.json"
+
+_WORD = re.compile(r"[a-z0-9_]+")
+# A word that goes on, or a dotted name.
+_JOINED = re.compile(r"[a-z0-9_]\.?[a-z0-9_]")
+_QUOTES = str.maketrans("", "", "'\"`\u2018\u2019\u201c\u201d\\")
+_PLACE = re.compile(r"\{[nw]?\}")
+_PLACES = {"{}": ".{0,200}?", "{n}": r"\d+", "{w}": r"[\w.<>\[\]*]+"}
+# Of its words the rarest are asked for before the expression is.
+ANCHORS = 3
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One cause of an error: evidence for it is what speaks of it in a log, and where it can be the cause at all."""
+
+    why: str
+    do: str
+    code: str = ""
+    # An expression that is found in the log where this is the cause.
+    log: str = ""
+    # The releases of Triton and torch that can have it, and the targets; empty: any.
+    triton: str = ""
+    torch: str = ""
+    targets: tuple[str, ...] = ()
+    # The known issue that it is.
+    issue: str | None = None
+    # Its `log` is enough to be certain of it.
+    decides: bool = False
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One error, in all its wordings."""
+
+    id: str
+    kind: str
+    title: str
+    causes: tuple[Cause, ...]
+    # The fact that decides between the causes.
+    ask: str = ""
+    meaning: str = ""
+    links: tuple[str, ...] = ()
+    # Only with a frame of Triton's, inductor's or a library that is known for it.
+    framed: bool = False
+    # Something else failed before it.
+    consequence: bool = False
+    # Whose it is, where it is not Triton's.
+    foreign: str = ""
+    # Known issues and others say the same: never certain.
+    shared: bool = False
+    # The language table says more where it knows the name.
+    table: bool = False
+    # Kernel statements, or a script: what says it, and the corrected one.
+    bad: str = ""
+    good: str = ""
+
+
+@dataclass(frozen=True)
+class Wording:
+    # Of the entry, or of the message, in the order of the file.
+    number: int
+    # With `{}` for anything, in the form that `tidy` makes.
+    text: str
+    # The releases that say so; empty: any.
+    triton: str
+    anchors: tuple[str, ...]
+
+    @property
+    def weight(self) -> int:
+        """How many characters must be there."""
+        return len(_PLACE.sub("", self.text))
+
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where it stands in a tidy text, in whole words."""
+        if "{" in self.text:
+            yield from (found.span() for found in _expression(self.text).finditer(text))
+            return
+        at = text.find(self.text)
+        while at >= 0:
+            end = at + len(self.text)
+            if not (_JOINED.match(text, end - 1) or at and _JOINED.match(text, at - 1)):
+                yield at, end
+            at = text.find(self.text, end)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message that Triton's source can say, and of which nobody wrote more."""
+
+    text: str
+    where: str
+    exception: str
+    first: str
+    last: str
+
+
+@dataclass(frozen=True)
+class Index:
+    entries: Sequence[Entry]
+    wordings: Sequence[Wording]
+    messages: Sequence[Message]
+    message_wordings: Sequence[Wording]
+
+
+def tidy(text: str) -> str:
+    """Small letters, no quotes, single spaces: one spelling for what terminals, shells and `repr` make of a text."""
+    return " ".join(text.replace("\\n", " ").translate(_QUOTES).lower().split())
+
+
+def words(text: str) -> list[str]:
+    """Those of a tidy text."""
+    return _WORD.findall(text)
+
+
+def whole_words(template: str) -> list[str]:
+    """The words of a tidy template that nothing can be added to."""
+    marked = _PLACE.sub("\0", template)
+    found = re.findall(r"(?<![\0a-z0-9_])[a-z0-9_]{3,}(?![\0a-z0-9_])", marked)
+    return list(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=None)
+def _expression(template: str) -> re.Pattern[str]:
+    made, at = [], 0
+    for place in _PLACE.finditer(template):
+        made += [re.escape(template[at : place.start()]), _PLACES[place[0]]]
+        at = place.end()
+    # A word that goes on, or a dotted name, is another one.
+    begin = r"(?<![a-z0-9_])" if re.match(r"[a-z0-9_]", template) else ""
+    end = r"(?!\.?[a-z0-9_])" if re.search(r"[a-z0-9_]$", template) else ""
+    return re.compile("".join([begin, *made, re.escape(template[at:]), end]))
+
+
+@lru_cache(maxsize=1)
+def committed() -> Index:
+    """The index that crosswarp ships."""
+    document = json.loads(COMPILED.read_text(encoding="utf-8"))
+    said = json.loads(MESSAGES.read_text(encoding="utf-8"))["messages"]
+    messages = [Message(*one[:5]) for one in said]
+    return Index(
+        [_entry(one) for one in document["errors"]],
+        [Wording(n, text, triton, tuple(anchors)) for n, text, triton, anchors in document["says"]],
+        messages,
+        [Wording(n, one[5], "", tuple(one[6])) for n, one in enumerate(said) if one[6]],
+    )
+
+
+def _entry(record: dict[str, Any]) -> Entry:
+    fields = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
+    }
+    fields["causes"] = tuple(
+        Cause(**{n: tuple(v) if isinstance(v, list) else v for n, v in one.items()})
+        for one in record["causes"]
+    )
+    return Entry(**fields)

@@ -1,0 +1,231 @@
+"""The files of the error index, checked; `python -m crosswarp.matrix.facts.errors.models` compiles them.
+
+compiled.json is the same in one file, with what is looked for first: reading forty TOML files would take longer than
+the answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from crosswarp.matrix.errors import ConfigError
+from crosswarp.matrix.facts import datafile, validators
+from crosswarp.matrix.facts.errors import (
+    ANCHORS,
+    COMPILED,
+    FOLDER,
+    Entry,
+    tidy,
+    whole_words,
+)
+
+KINDS = (
+    "environment", "versions", "author", "hardware", "compiler", "runtime", "interpreter", "autotuner", "inductor",
+    "processes", "libraries", "foreign",
+)  # fmt: skip
+# A wording of fewer characters is in too many texts.
+_LEAST = 8
+# Of a message, what says nothing: places, signs, and what Python says of everything.
+_UNSAID = re.compile(
+    r"\{\}|has no attribute|is not defined|got an unexpected keyword argument|not implemented|missing required argument"
+    r"|unsupported (?:data )?d?type|unsupported operand type\(?s?\)? for|unknown d?type|positional arguments"
+    r"|must be|expected|[^a-z]"
+)
+
+
+def _link(text: str) -> str:
+    if not re.fullmatch(r"https://[^\s<>()\"'`\\|]+/[^\s<>()\"'`\\|]+", text):
+        raise ValueError(f'"{text}" is no https address of a page')
+    return text
+
+
+def _sentence(text: str) -> str:
+    if not re.search(r"[.?)]$", text):
+        raise ValueError(f'"{text[:60]}" is no whole sentence: end it with a full stop')
+    return text
+
+
+Releases = Annotated[str, AfterValidator(lambda text: text and validators.specifier(text))]
+Expression = Annotated[str, AfterValidator(validators.regex)]
+Sentence = Annotated[str, Field(min_length=5), AfterValidator(_sentence)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class _Cause(_Strict):
+    why: Sentence
+    do: Sentence
+    code: str = ""
+    log: Expression = ""
+    triton: Releases = ""
+    torch: Releases = ""
+    targets: list[str] = []
+    issue: str | None = None
+    decides: bool = False
+
+
+class _Says(_Strict):
+    text: Annotated[str, Field(min_length=_LEAST)]
+    triton: Releases = ""
+
+
+class _Run(_Strict):
+    """How the example is run, where it is not a kernel on sm_90."""
+
+    target: str = "sm_90"
+    options: dict[str, int | str | bool] = {}
+    # Whether it needs TRITON_INTERPRET=1.
+    interpret: bool = False
+    # Statements ahead of the kernel, and what is passed for `x_ptr`.
+    before: str = ""
+    dtype: str = "float32"
+
+
+class _Error(_Strict):
+    id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+    title: Annotated[str, Field(min_length=8, max_length=110)]
+    says: Annotated[list[str | _Says], Field(min_length=1)]
+    # Of the one cause; where there are several, `cause` has them.
+    why: str = ""
+    do: str = ""
+    code: str = ""
+    cause: list[_Cause] = []
+    ask: str = ""
+    meaning: str = ""
+    links: list[Annotated[str, AfterValidator(_link)]] = []
+    framed: bool = False
+    consequence: bool = False
+    foreign: str = ""
+    shared: bool = False
+    table: bool = False
+    bad: str = ""
+    good: str = ""
+    # Statements of a whole file rather than of a kernel.
+    script: bool = False
+    run: _Run = _Run()
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Error:
+        if bool(self.cause) == bool(self.why and self.do):
+            raise ValueError("give `why` and `do` of the one cause, or `cause` for each of several")
+        if self.why:
+            _sentence(self.why), _sentence(self.do)
+        if len(self.cause) == 1:
+            raise ValueError("one cause is written as `why` and `do`")
+        if len(self.cause) > 1 and not self.ask:
+            raise ValueError("several causes share the text: `ask` for the fact that decides")
+        for text in self.templates():
+            if re.search(r"\{(?![nw]?\})", text):
+                raise ValueError(f"in {text!r} only {{}}, {{n}} and {{w}} stand for something")
+            if len(re.sub(r"\{[nw]?\}", "", tidy(text))) < _LEAST or not whole_words(tidy(text)):
+                raise ValueError(f"{text!r} says too little to be found by")
+        if bool(self.bad) != bool(self.good) and not self.bad:
+            raise ValueError("a corrected example belongs to one that fails")
+        return self
+
+    def templates(self) -> list[str]:
+        return [one if isinstance(one, str) else one.text for one in self.says]
+
+
+class _File(_Strict):
+    error: Annotated[list[_Error], Field(min_length=1)]
+
+
+def load(folder: Path = FOLDER) -> dict[str, _File]:
+    """Each kind's entries. Raises ConfigError for what is not as it must be, with the file and the entry."""
+    made = {
+        path.stem: datafile.load(path, _File, todo="Correct these entries of the error index.")
+        for path in sorted(folder.glob("*.toml"))
+    }
+    for kind in made:
+        if kind not in KINDS:
+            raise ConfigError(f"{folder / kind}.toml: no kind of error. Kinds: {', '.join(KINDS)}.")
+    counted = Counter(one.id for file in made.values() for one in file.error)
+    if twice := sorted(name for name, times in counted.items() if times > 1):
+        raise ConfigError(f"{folder}: two errors have one id: {', '.join(twice)}. Rename one.")
+    texts = Counter(
+        tidy(text) for file in made.values() for one in file.error for text in one.templates()
+    )
+    if twice := sorted(text for text, times in texts.items() if times > 1):
+        raise ConfigError(
+            f"{folder}: two errors say the same: {'; '.join(twice)}. Make one of them."
+        )
+    return made
+
+
+def compiled(files: dict[str, _File]) -> str:
+    """compiled.json of these files."""
+    errors: list[dict[str, Any]] = []
+    says: list[tuple[int, str, str]] = []
+    for kind, file in files.items():
+        for one in file.error:
+            says += [
+                (len(errors), tidy(text if isinstance(text, str) else text.text),
+                 "" if isinstance(text, str) else text.triton)
+                for text in one.says
+            ]  # fmt: skip
+            errors.append(_record(kind, one))
+    return _document("errors", errors, "says", [[*one, _a] for one, _a in _anchored(says)])
+
+
+def _record(kind: str, error: _Error) -> dict[str, Any]:
+    causes = error.cause or [_Cause(why=error.why, do=error.do, code=error.code)]
+    whole = {
+        "id": error.id, "kind": kind, "title": error.title,
+        "causes": [one.model_dump(exclude_defaults=True) for one in causes],
+        **{name: getattr(error, name) for name in Entry.__dataclass_fields__
+           if name not in ("id", "kind", "title", "causes")},
+    }  # fmt: skip
+    return {name: value for name, value in whole.items() if value not in ("", [], False)}
+
+
+def _anchored(says: list[tuple[int, str, str]]) -> list[tuple[tuple[int, str, str], list[str]]]:
+    """Each wording with its rarest words."""
+    counted = Counter(word for _, text, _ in says for word in set(whole_words(text)))
+    return [
+        (one, sorted(whole_words(one[1]), key=lambda word: (counted[word], -len(word)))[:ANCHORS])
+        for one in says
+    ]
+
+
+def _document(first: str, entries: list[Any], second: str, others: list[Any]) -> str:
+    """An entry a line, so that a change is read as one."""
+
+    def lines(many: list[Any]) -> str:
+        return ",\n".join(json.dumps(one, ensure_ascii=False) for one in many)
+
+    return f'{{"crosswarp_errors": 1,\n"{first}": [\n{lines(entries)}\n],\n"{second}": [\n{lines(others)}\n]}}\n'
+
+
+def compiled_messages(extracted: list[dict[str, str]]) -> str:
+    """messages.json of what was extracted: `text`, `where`, `exception`, `first`, `last` of each."""
+    kept, seen = [], set()
+    for one in extracted:
+        text = " ".join(one["text"].split())
+        plain = tidy(text)
+        key = plain, one["first"], one["last"]
+        if len(_UNSAID.sub("", plain)) < _LEAST or not whole_words(plain) or key in seen:
+            continue
+        seen.add(key)
+        kept.append((text, one["where"], one["exception"], one["first"], one["last"], plain))
+    anchored = _anchored([(n, one[5], "") for n, one in enumerate(kept)])
+    rows = [[*one, anchors] for one, (_, anchors) in zip(kept, anchored)]
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    return f'{{"crosswarp_messages": 1,\n"messages": [\n{lines}\n]}}\n'
+
+
+def main() -> None:
+    COMPILED.write_text(compiled(load()), encoding="utf-8")
+    print(COMPILED.name, "written")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""`crosswarp why`: what a text says, the likeliest first: errors of the index, known issues, messages of the source.
+
+The rules: a text that several causes share is never certain, and a shim to paste never answers it first. A cause
+outside the release or the GPU that is named never comes first. Python's own errors are answered with a frame of
+Triton's or a known library's alone. What is not Triton's is said to be so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from crosswarp.compat.record import Shim
+from crosswarp.matrix import versions
+from crosswarp.matrix.facts import errors
+from crosswarp.matrix.facts.errors import Cause, Entry, Message, Wording
+from crosswarp.matrix.facts.known_texts import Known
+from crosswarp.reports.findings import language_answers
+from crosswarp.reports.findings.error_text import Facts, Log
+from crosswarp.reports.findings.why import Match, why
+
+# Of the message of the source that nobody wrote more of; a shorter one is in too many texts.
+_LONG = 22
+# How often one wording is looked for: a log repeats itself.
+_MOST = 200
+# A known issue whose words are alike, and nothing more.
+_ALIKE = 0.9
+# Python's own errors: anybody's code raises them.
+_PYTHONS = re.compile(
+    r"^\W*(?:\w+Error: )?(?:NameError|KeyError|(?:name )?\W?\w+\W? is not defined"
+    r"|\W?\w+\W? object (?:has no attribute|is not)|(?:too many|not enough) values to unpack|unhashable type"
+    r"|unsupported operand|.{0,40}not supported between)"
+)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A cause, with the evidence for it."""
+
+    cause: Cause
+    # How much of the evidence is there; -1 and less: it cannot be this one.
+    share: float
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    # The line that says it, as it was given, and its number.
+    line: str
+    number: int
+    # Of which failure of the log, from 0; and in how many more.
+    failure: int
+    certain: bool
+    entry: Entry | None = None
+    causes: tuple[Ranked, ...] = ()
+    known: Match | None = None
+    message: Message | None = None
+    also: tuple[int, ...] = ()
+    # Smaller is better.
+    rank: tuple[object, ...] = field(default=(), compare=False)
+
+    @property
+    def id(self) -> str:
+        if self.entry:
+            return self.entry.id
+        return self.known.issue.id if self.known else "source"
+
+
+@dataclass(frozen=True)
+class _Hit:
+    wording: Wording
+    start: int
+    end: int
+    of_source: bool
+
+
+def answers(
+    text: str,
+    issues: Sequence[Known],
+    shims: Sequence[Shim],
+    facts: Facts | None = None,
+    index: errors.Index | None = None,
+) -> list[Answer]:
+    """What explains `text`, the likeliest first; none where nothing does. `facts` are the reader's own."""
+    index = index or errors.committed()
+    log = Log(text)
+    named = facts or Facts()
+    facts = Facts(
+        named.triton or log.facts.triton,
+        named.torch or log.facts.torch,
+        named.target or log.facts.target,
+    )
+    hits = _hits(log, index)
+    found = [*_entries(log, index, hits, facts), *_messages(log, index, hits, facts)]
+    found += _computed(log, facts, found)
+    known = why(log.plain, issues, shims, named.triton or facts.triton or None)
+    found += _known(log, known, found, facts)
+    return _ordered(found)
+
+
+# What is said
+
+
+@lru_cache(maxsize=4)
+def _by_word(wordings: tuple[Wording, ...]) -> dict[str, list[Wording]]:
+    found: dict[str, list[Wording]] = defaultdict(list)
+    for one in wordings:
+        found[one.anchors[0]].append(one)
+    return found
+
+
+def _hits(log: Log, index: errors.Index) -> list[_Hit]:
+    """Where a wording stands, without those that a more exact one overlaps."""
+    found: list[_Hit] = []
+    for wordings, of_source in ((index.wordings, False), (index.message_wordings, True)):
+        for word, some in _by_word(tuple(wordings)).items():
+            if word not in log.words:
+                continue
+            for one in some:
+                if not log.words.issuperset(one.anchors):
+                    continue
+                if of_source:
+                    if one.weight < _LONG and not log.framed:
+                        continue
+                elif index.entries[one.number].framed and not log.framed:
+                    continue
+                for number, (start, end) in enumerate(one.find(log.tidy)):
+                    found.append(_Hit(one, start, end, of_source))
+                    if number > _MOST:
+                        break
+    return _exact(found, index)
+
+
+def _exact(hits: list[_Hit], index: errors.Index) -> list[_Hit]:
+    """Without the hits that overlap a more exact one: an entry rather than a message of the source, a text of one
+    error rather than of many, a longer wording rather than a shorter."""
+
+    def order(hit: _Hit) -> tuple[bool, bool, bool, int, int]:
+        weight, places = -hit.wording.weight, hit.wording.text.count("{}")
+        if hit.of_source:
+            return True, False, False, weight, places
+        entry = index.entries[hit.wording.number]
+        return False, entry.shared, entry.table, weight, places
+
+    kept: list[_Hit] = []
+    for hit in sorted(hits, key=order):
+        if not any(hit.start < one.end and one.start < hit.end for one in kept):
+            kept.append(hit)
+    return kept
+
+
+# The errors of the index
+
+
+def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) -> Iterator[Answer]:
+    for hit in hits:
+        if hit.of_source:
+            continue
+        entry = index.entries[hit.wording.number]
+        line = log.lines[log.at(hit.start)]
+        around = log.by_failure[line.failure]
+        causes = _causes(entry, around, facts)
+        possible = [one for one in causes if one.share > -1]
+        decided = [one for one in possible if one.share > 0]
+        certain = not entry.shared and len(entry.causes) == 1
+        if not certain and len(decided) == 1 and decided[0].cause.decides:
+            certain = True
+        outside = bool(facts.triton and hit.wording.triton) and not _within(
+            facts.triton, hit.wording.triton
+        )
+        rank = (
+            bool(entry.foreign),
+            entry.consequence,
+            not possible or outside,
+            hit.start,
+            -hit.wording.weight,
+        )
+        yield Answer(
+            line.text, line.number, line.failure, certain and not outside, entry, causes, rank=rank
+        )
+
+
+def _causes(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
+    """With those first for which there is evidence, and those last that the reader's release or GPU cannot have."""
+    ranked = []
+    for cause in entry.causes:
+        share, because = 0.0, ""
+        if cause.log:
+            found = re.search(cause.log, text)
+            # What there would be evidence for, and is none, comes behind what nothing speaks of.
+            share, because = (2.0, found[0][:80]) if found else (-0.5, "")
+        for mine, window in ((facts.triton, cause.triton), (facts.torch, cause.torch)):
+            if mine and window:
+                share = share + 1 if _within(mine, window) else -5
+        if facts.target and cause.targets:
+            share = share + 1 if _is_one(facts.target, cause.targets) else -5
+        ranked.append(Ranked(cause, share, because))
+    # Sorted is stable: without evidence they stay as they are written, the likeliest first.
+    return tuple(sorted(ranked, key=lambda one: -one.share))
+
+
+def _within(version: str, window: str) -> bool:
+    parsed = versions.parse(version)
+    if parsed is None:
+        return True
+    if len(parsed.release) < 3:
+        # `Triton 3.2` is any of its patches.
+        return versions.within(f"{version}.0", window) or versions.within(f"{version}.9", window)
+    return versions.within(version, window)
+
+
+def _is_one(target: str, targets: Sequence[str]) -> bool:
+    return any(fnmatchcase(target, one) for one in targets)
+
+
+# Messages of the source
+
+
+def _messages(
+    log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts
+) -> Iterator[Answer]:
+    for hit in hits:
+        if not hit.of_source:
+            continue
+        message = index.messages[hit.wording.number]
+        line = log.lines[log.at(hit.start)]
+        rank = (False, True, True, hit.start, -hit.wording.weight)
+        yield Answer(line.text, line.number, line.failure, False, message=message, rank=rank)
+
+
+def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answer]:
+    """Names and options that some releases have: what the language table says of them."""
+    taken = {one.number: one for one in found if one.entry and not one.entry.consequence}
+    for entry, position in language_answers.entries(log.lines):
+        line = log.lines[position]
+        other = taken.get(line.number)
+        if other and other.entry and (not other.entry.table or other.certain):
+            continue
+        causes = _causes(entry, log.by_failure[line.failure], facts)
+        # Ahead of what many texts say.
+        rank = (False, False, False, (other.rank[3] if other else log.start(position)), -1000)
+        yield Answer(
+            line.text, line.number, line.failure, not entry.shared, entry, causes, rank=rank
+        )
+
+
+# Known issues
+
+
+def _known(
+    log: Log, matches: Sequence[Match], found: Sequence[Answer], facts: Facts
+) -> Iterator[Answer]:
+    """Those that the text speaks of: exactly, and not in words that others share, before everything else."""
+    places = {line.text: line for line in reversed(log.lines)}
+    shared = {one.number for one in found if one.entry and one.entry.shared}
+    told = {one.number for one in found if one.entry and not one.entry.consequence}
+    short = len(errors.words(log.tidy)) <= 14
+    for order, match in enumerate(matches):
+        line = places.get(match.line) or log.lines[-1]
+        if not log.framed and _PYTHONS.search(match.line):
+            continue
+        targets = tuple(match.issue.targets)
+        elsewhere = bool(facts.target) and targets != ("*",) and not _is_one(facts.target, targets)
+        # Of a text of several lines nobody says which one it was.
+        beside = line.number in shared if match.line in places else bool(shared)
+        alike = not match.exact and (line.number in told or not (short or match.share >= _ALIKE))
+        if not match.exact and match.share < _ALIKE and not short and told:
+            continue
+        worse = match.inside is False or elsewhere or beside or alike
+        certain = match.exact and not worse
+        rank = (False, worse, worse, -1 if not worse else 1_000_000_000, order)
+        yield Answer(line.text, line.number, line.failure, certain, known=match, rank=rank)
+
+
+def _ordered(found: Iterable[Answer]) -> list[Answer]:
+    """By failure, and in each by rank; what several failures say is said once, of the first."""
+    best: dict[tuple[str, str], Answer] = {}
+    first: dict[int, int] = {}
+    for one in sorted(found, key=lambda one: (*one.rank[:3], one.failure, *one.rank[3:])):  # type: ignore[type-var]
+        key = (one.id, one.message.text if one.message else "")
+        if key in best:
+            if one.failure != best[key].failure and one.failure not in best[key].also:
+                best[key] = replace(best[key], also=(*best[key].also, one.failure))
+            continue
+        best[key] = one
+        first.setdefault(one.failure, one.number)
+    return list(best.values())

@@ -1,0 +1,262 @@
+"""A log as `crosswarp why` reads it: its lines without what CI and launchers put in front of them, the failures that
+it holds, and the facts that it names (releases, GPU)."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from crosswarp.matrix.facts import errors
+from crosswarp.matrix.printable import printable
+
+# A longer text is read around the places that speak of a failure.
+_WHOLE = 200_000
+_MOST = 600_000
+_BEFORE, _AFTER = 2500, 1200
+_MARKS = (
+    "rror", "RROR", "ssert", "xception", "raceback", "atal", "ailed", "annot", "egmentation", "dumped", "UNREACHABLE",
+    "llegal", "isaligned", "not support", "arning: Triton", "sm_", "No module", "out of resource", "Unsupported",
+    "unsupported", "SIG", "Killed",
+)  # fmt: skip
+_LONGEST_LINE = 4000
+# Who speaks, in a log of several processes.
+_STREAM = re.compile(
+    r"^\s*(?:\x1b\[[\d;]*m)*(\[(?:rank|Rank |gw)\d+\]|\[\d+\]:"
+    r"|\((?:\w*(?:Worker|Core|Engine|rank|pid)\w*)[^)\n]{0,60}\))"
+)
+# What a CI, a launcher or pytest puts in front of a line.
+_FRONT = re.compile(
+    r"^(?:\s+|E {2,}|>+ |\[[^\]\n]{1,40}\]:?|\(\w[^)\n]{0,60}\)(?= )|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?"
+    r"|\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:ERROR|FATAL|WARNING|INFO|FAILED|stderr|stdout)\b[:|]?(?= )|\|)\s*"
+)
+_HEADER = re.compile(r"^(?:_{3,} .+ _{3,}|={3,} (?:FAILURES|ERRORS) ={3,}|\[\d+/\d+\] )")
+_TRACEBACK = "Traceback (most recent call last)"
+_CHAINED = (
+    "the above exception was the direct cause",
+    "during handling of the above exception",
+    "was raised",
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    # From 1, as an editor counts.
+    number: int
+    text: str
+    # Of which failure it is a part, from 0.
+    failure: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of the reader's machine; empty: nothing."""
+
+    triton: str = ""
+    torch: str = ""
+    # `sm_90`, `gfx942`.
+    target: str = ""
+
+
+class Log:
+    """A text, read."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = tuple(_lines(text))
+        pieces, self._starts, at = [], [], 0
+        for line in self.lines:
+            self._starts.append(at)
+            pieces.append(errors.tidy(line.text[:_LONGEST_LINE]))
+            at += len(pieces[-1]) + 1
+        # Every line in one spelling, one behind the other: a message may be folded.
+        self.tidy = " ".join(pieces)
+
+    def at(self, position: int) -> int:
+        """The place, in `lines`, of what stands there in `tidy`."""
+        return max(0, bisect_right(self._starts, position) - 1)
+
+    def start(self, place: int) -> int:
+        """Where in `tidy` that line begins."""
+        return self._starts[place]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset(errors.words(self.tidy))
+
+    @cached_property
+    def plain(self) -> str:
+        """The lines as they are written, for expressions."""
+        return "\n".join(line.text for line in self.lines)
+
+    @cached_property
+    def by_failure(self) -> dict[int, str]:
+        found: dict[int, list[str]] = {}
+        for line in self.lines:
+            found.setdefault(line.failure, []).append(line.text)
+        return {number: "\n".join(texts) for number, texts in found.items()}
+
+    @cached_property
+    def framed(self) -> bool:
+        """Whether Triton, inductor or a library that is known for Triton's errors stands in it."""
+        return bool(_FRAME.search(self.plain))
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The releases and the GPU that it names, each where it names one alone."""
+        return Facts(
+            _one(_TRITON.findall(self.plain)), _one(_TORCH.findall(self.plain)), _gpu(self.plain)
+        )
+
+
+_FRAME = re.compile(
+    r"triton(?![-_ ]?(?:server|client|inference))|\btl\.\w|\.triton/|torchinductor|_inductor|CompilationError"
+    r"|TritonGPU|\bttir\b|\bttgir\b|\bptxas\b"
+    r"|\btt[gn]?\.\w+|constexpr"
+    r"|\bnum_(?:warps|stages|ctas)\b|TRITON_|\bat \d+:\d+:|OutOfResources|InterpreterError"
+    r"|\bunsloth\b|bitsandbytes|flash_attn|\bfla/|"
+    r"liger_kernel|\bvllm/|sageattention|\bmamba_ssm|\bhelion\b|flex_attention|torch\.compile",
+    re.I,
+)
+_TRITON = re.compile(
+    r"\b(?:pytorch[-_])?triton(?:[-_](?:windows|rocm|nightly|xpu))?[ \t]*(?:version)?[ \t]*(?:==|[-_@:=]|is)?[ \t]*v?"
+    r"(\d\.\d+(?:\.\d+)?)\b(?!\.\d+\.\d)",
+    re.I,
+)
+_TORCH = re.compile(
+    r"\b(?:py)?torch(?: version)?[ \t]*(?:==|[-:=]|is)?[ \t]*v?(\d\.\d+(?:\.\d+)?)\b", re.I
+)
+_SM = re.compile(
+    r"\bsm_?(\d{2,3})a?\b|compute capability[ :=]+\(?(\d+)[.,] ?(\d)|\b(gfx\d+[a-f]?\w?)\b", re.I
+)
+# The GPU's name is what people write.
+_GPUS = (
+    ("sm_70", r"V100|Titan V\b"), ("sm_75", r"\bT4\b|RTX ?20\d0|GTX ?16\d0|Turing|Quadro RTX|2080"),
+    ("sm_80", r"A100|A800|A30\b"), ("sm_86", r"RTX ?30\d0|\bA10G?\b|A40\b|A6000|RTX A\d000|3090"),
+    ("sm_89", r"RTX ?40\d0|\bL40S?\b|\bL4\b|4090|Ada\b"), ("sm_90", r"H100|H200|H800|H20\b|GH200|Hopper"),
+    ("sm_100", r"B200|GB200|B100\b"), ("sm_103", r"B300|GB300"), ("sm_120", r"RTX ?50\d0|5090|RTX PRO 6000"),
+    ("sm_121", r"DGX Spark|GB10\b"), ("sm_61", r"GTX ?10\d0|\bP40\b|1080"), ("sm_60", r"P100"),
+    ("gfx942", r"MI30[08]X?|MI325"), ("gfx90a", r"MI2[15]0X?"), ("gfx950", r"MI35[05]"), ("gfx908", r"MI100"),
+    ("gfx906", r"MI[56]0\b"), ("gfx1100", r"7900 ?XTX?|RDNA ?3"), ("gfx1201", r"9070|RDNA ?4"),
+)  # fmt: skip
+
+
+def _one(found: Sequence[str]) -> str:
+    """The one that all name; "" where they differ."""
+    return found[0] if len(set(found)) == 1 else ""
+
+
+def _gpu(text: str) -> str:
+    text = text[:_WHOLE]
+    named = {target for target, names in _GPUS if re.search(names, text)}
+    if len(named) == 1:
+        return named.pop()
+    asked = {
+        sm and f"sm_{sm}" or major and f"sm_{major}{minor}" or gfx.lower()
+        for sm, major, minor, gfx in _SM.findall(text)
+    }
+    return asked.pop() if len(asked) == 1 and not named else ""
+
+
+def _lines(text: str) -> Iterator[Line]:
+    streams: dict[str, int] = {}
+    failures, before = -1, ""
+    seen: set[tuple[str, str]] = set()
+    for number, raw in _numbered(text):
+        found = _STREAM.match(raw)
+        stream = found[1] if found else ""
+        line = _stripped(raw)
+        if not line:
+            continue
+        if len(text) > _WHOLE:
+            # A log says the same again and again.
+            if (stream, line) in seen and _TRACEBACK not in line:
+                continue
+            seen.add((stream, line))
+        begins = _TRACEBACK in line and not any(one in before.lower() for one in _CHAINED)
+        if stream not in streams or begins or _HEADER.match(line):
+            if not (stream in streams and _HEADER.match(before)):
+                failures += 1
+            streams[stream] = failures
+        before = line
+        yield Line(number, line, streams[stream])
+
+
+def _stripped(raw: str) -> str:
+    line, before = printable(raw), None
+    if _HEADER.match(line):
+        return line.rstrip()
+    while before != line:
+        before, line = line, _FRONT.sub("", line, count=1)
+    return line.rstrip()
+
+
+def _numbered(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that are read, with their numbers."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    number = 1
+    at = 0
+    for start, end in _read(text):
+        start = text.rfind("\n", 0, start) + 1
+        number += text.count("\n", at, start)
+        at = start
+        for line in text[start:end].split("\n"):
+            yield number, line
+            number += 1
+        # What follows the last line's end is counted again.
+        number -= 1
+        at = end
+
+
+def _read(text: str) -> list[tuple[int, int]]:
+    """The parts of it that are read: all of a short one, else what stands around the marks of a failure."""
+    if len(text) <= _WHOLE:
+        return [(0, len(text))]
+    places: list[int] = []
+    for mark in _MARKS:
+        at, found = text.find(mark), 0
+        while at >= 0 and found < 400:
+            places.append(at)
+            found += 1
+            at = text.find(mark, at + _AFTER // 2)
+        if found == 400:
+            # The first of many and the last are enough.
+            at = text.rfind(mark)
+            while at >= 0 and found < 500:
+                places.append(at)
+                found += 1
+                at = text.rfind(mark, 0, at - _AFTER // 2) if at > _AFTER // 2 else -1
+    spans: list[tuple[int, int]] = []
+    for place in sorted(places):
+        start, end = max(0, place - _BEFORE), min(len(text), place + _AFTER)
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((start, end))
+    tail = (max(0, len(text) - _BEFORE * 4), len(text))
+    return _bounded([*spans, tail] if not spans or spans[-1][1] < tail[0] else spans)
+
+
+def _bounded(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The beginning and the end of what is too much: a first cause stands early, and what ended it all last."""
+    half = _MOST // 2
+    first: list[tuple[int, int]] = []
+    left = half
+    for start, end in spans:
+        if left <= 0:
+            break
+        first.append((start, min(end, start + left)))
+        left -= end - start
+    if left > 0:
+        return spans
+    last: list[tuple[int, int]] = []
+    left = half
+    for start, end in reversed(spans):
+        start = max(start, first[-1][1], end - left)
+        if left <= 0 or start >= end:
+            break
+        last.append((start, end))
+        left -= end - start
+    return [*first, *reversed(last)]

@@ -1,0 +1,157 @@
+"""Answers that the language table gives: which releases of Triton have a name, or an option of a function.
+
+language.json is read as it is written: `language_table`, which checks it, wants pydantic, and `crosswarp why` is to
+answer on the small install.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from crosswarp.matrix import facts
+from crosswarp.matrix.facts.errors import Cause, Entry
+from crosswarp.reports.findings.error_text import Line
+
+_FILE = Path(facts.__file__).with_name("language.json")
+_Q = r"[`'\"\\]*"
+_NAME = r"([A-Za-z_]\w*)"
+_WANTED = (
+    re.compile(rf"module {_Q}(triton[\w.]*){_Q} has no attribute {_Q}{_NAME}"),
+    re.compile(rf"(?s)cannot import name {_Q}{_NAME}{_Q} from {_Q}(triton[\w.]*)"),
+    re.compile(rf"No module named {_Q}(triton(?:\.\w+)*)\.{_NAME}"),
+)
+_KEYWORD = re.compile(rf"\b{_NAME}\(\) got an unexpected keyword argument {_Q}{_NAME}")
+# Under which of the table's names a module's are.
+_SHORT = (
+    ("triton.language.extra.libdevice.", "libdevice."), ("triton.language.extra.cuda.", "tl.extra.cuda."),
+    ("triton.language.core.", "tl."), ("triton.language.standard.", "tl."), ("triton.language.", "tl."),
+)  # fmt: skip
+_PAIRS = (
+    "torch pins its own Triton (pip show torch): 2.3 wants 2.3, 2.4 3.0, 2.5 3.1, 2.6 3.2, 2.7 3.3, 2.8 3.4, 2.9 3.5, "
+    "2.10 3.6."
+)
+
+
+def entries(lines: Sequence[Line]) -> Iterator[tuple[Entry, int]]:
+    """For each name of Triton's that a line misses: what the table says of it, and the line's place."""
+    for place, line in enumerate(lines):
+        text = line.text
+        if "triton" in text:
+            for pattern in _WANTED:
+                found = pattern.search(text)
+                if found:
+                    module, name = found.groups()
+                    if not module.startswith("triton"):
+                        module, name = name, module
+                    made = _of_name(module.rstrip("."), name)
+                    if made:
+                        yield made, place
+                    break
+        if "unexpected keyword" in text:
+            found = _KEYWORD.search(text)
+            made = _of_option(*found.groups()) if found else None
+            if made:
+                yield made, place
+
+
+def _of_name(module: str, name: str) -> Entry | None:
+    path = f"{module}.{name}"
+    have = _releases(path)
+    elsewhere = {other: runs for other, runs in _elsewhere(name) if other != path}
+    if not have and not elsewhere:
+        return None
+    if have:
+        title = f"{path} is in Triton {_spoken(have)} alone"
+        why = f"The Triton that runs is none of them: {path} is in {_spoken(have)}."
+    else:
+        title = f"No release of Triton has {path}"
+        why = f"No release from 2.3.1 to 3.9.0 has {path}."
+    other = "; ".join(f"{one} in {_spoken(runs)}" for one, runs in list(elsewhere.items())[:3])
+    do = f"It is also {other}. " if other else ""
+    if have:
+        do += f"Install one of {_spoken(have)}, or the release of torch or the library that fits yours. "
+    return Entry(
+        "triton-name", "versions", title[:110], (Cause(why, do + _PAIRS),), meaning="",
+        links=(), shared=not have,
+    )  # fmt: skip
+
+
+def _of_option(function: str, option: str) -> Entry | None:
+    """An option of a function of triton.language that some releases have."""
+    having: list[str] = []
+    known = False
+    for runs, kind, signature in _names().get(f"tl.{function}", ()):
+        known = known or kind == "function"
+        if re.search(rf"[(\s*]{re.escape(option)}\b", signature):
+            having += runs.split()
+    if not known:
+        return None
+    path = f"tl.{function}"
+    if not having:
+        return Entry(
+            "triton-option", "versions", f"{path} has no option {option}"[:110],
+            (Cause(f"No release from 2.3.1 to 3.9.0 has {option}= for {path}.",
+                   "Check the spelling in docs/language.md, or the vendor's build that has it."),),
+            shared=True, framed=True,
+        )  # fmt: skip
+    spoken = _spoken(having)
+    return Entry(
+        "triton-option", "versions", f"{path} takes {option}= in Triton {spoken} alone"[:110],
+        (Cause(f"The Triton that runs is none of them: {path} takes {option}= in {spoken}.",
+               f"Leave {option}= out on other releases, or install one of {spoken}. {_PAIRS}"),),
+        framed=True,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _names() -> Mapping[str, Sequence[tuple[str, str, str]]]:
+    return json.loads(_FILE.read_text(encoding="utf-8"))["names"]  # type: ignore[no-any-return]
+
+
+def _keys(path: str) -> Iterator[str]:
+    yield path
+    for long, short in _SHORT:
+        if path.startswith(long):
+            yield short + path[len(long) :]
+
+
+def _releases(path: str) -> list[str]:
+    for key in _keys(path):
+        if key in _names():
+            return [run for runs, _, _ in _names()[key] for run in runs.split()]
+    return []
+
+
+def _elsewhere(name: str) -> Iterator[tuple[str, list[str]]]:
+    """Where else a name of this spelling is, of names long enough to be the same thing."""
+    if len(name) < 5:
+        return
+    for key, found in _names().items():
+        if key.rpartition(".")[2] == name and not key.startswith(("tensor.", "launch.")):
+            yield key, [run for runs, _, _ in found for run in runs.split()]
+
+
+def _spoken(runs: Sequence[str]) -> str:
+    """`3.0 to 3.4` of `3.0.0..3.4.0`."""
+
+    def minor(version: str) -> str:
+        return ".".join(version.split(".")[:2])
+
+    ends = [[minor(end) for end in run.split("..")] for run in runs]
+    merged: list[list[str]] = []
+    for end in ends:
+        if merged and _next(merged[-1][-1]) == end[0]:
+            merged[-1] = [merged[-1][0], end[-1]]
+        else:
+            merged.append([end[0], end[-1]])
+    return ", ".join(a if a == b else f"{a} to {b}" for a, b in merged)
+
+
+def _next(minor: str) -> str:
+    """The minor release after one, of those in the table."""
+    order = ["2.3", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9"]
+    return order[order.index(minor) + 1] if minor in order[:-1] else ""

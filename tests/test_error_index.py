@@ -1,0 +1,248 @@
+"""The error index: its files are right, its data is what they say, and labelled texts get the answer that is theirs."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from crosswarp import compat
+from crosswarp.matrix.errors import ConfigError
+from crosswarp.matrix.facts import errors, known_texts
+from crosswarp.matrix.facts.errors import models
+from crosswarp.reports.findings.answers import answers
+from crosswarp.reports.findings.error_text import Facts, Log
+from crosswarp.reports.text import why_text
+
+ROOT = Path(__file__).parent.parent
+ISSUES = known_texts.committed()
+SHIMS = compat.all_shims()
+_SPEC = importlib.util.spec_from_file_location("why_answers", ROOT / "tests/proofs/why_answers.py")
+assert _SPEC and _SPEC.loader
+why_answers = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(why_answers)
+
+
+def found(text, **facts):
+    return answers(text, ISSUES, SHIMS, Facts(**facts))
+
+
+def records(name):
+    lines = (ROOT / "tests/data" / name).read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_what_is_read_is_what_the_files_say():
+    assert models.compiled(models.load()) == errors.COMPILED.read_text("utf-8")
+
+
+def test_a_known_issue_that_a_cause_names_is_there():
+    known = {issue.id for issue in ISSUES}
+    named = {c.issue for e in errors.committed().entries for c in e.causes if c.issue}
+    assert named and named <= known
+
+
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        ('says = ["abc"]\nwhy = "It is so."\ndo = "Do it so."', "too little"),
+        ('says = ["a long text here"]\nwhy = "It is so."', "give `why` and `do`"),
+        ('says = ["a long text here"]\nwhy = "It is so"\ndo = "Do it."', "whole sentence"),
+        ('says = ["a long text here"]\nwhy = "It is so."\ndo = "Do it."', None),
+        ('says = ["a long text {x}"]\nwhy = "It is so."\ndo = "Do it so."', "only {}"),
+        (
+            'says = ["a long text here"]\nwhy = "It is so."\ndo = "Do it so."\nwrong = 1',
+            "Extra inputs",
+        ),
+        (
+            'says = ["a long text here"]\ncause = [{why = "One of them.", do = "Do it so."}, '
+            '{why = "Another one.", do = "Do it so.", log = "("}]\nask = "Which?"',
+            "not a regular expression",
+        ),
+        (
+            'says = ["a long text here"]\ncause = [{why = "One of them.", do = "Do it so."}, '
+            '{why = "Another one.", do = "Do it so."}]',
+            "fact that decides",
+        ),
+    ],
+)
+def test_an_entry_that_cannot_be_right_is_refused(tmp_path, text, problem):
+    (tmp_path / "author.toml").write_text(
+        f'[[error]]\nid = "one"\ntitle = "A title of it"\n{text}\n'
+    )
+    if problem is None:
+        models.load(tmp_path)
+        return
+    with pytest.raises(ConfigError, match=problem):
+        models.load(tmp_path)
+
+
+def test_two_entries_of_one_id_or_one_text_are_refused(tmp_path):
+    one = '[[error]]\nid = "{}"\ntitle = "A title of it"\nsays = ["{}"]\nwhy = "It is so."\ndo = "Do it so."\n'
+    (tmp_path / "author.toml").write_text(
+        one.format("a", "some text") + one.format("a", "more text")
+    )
+    with pytest.raises(ConfigError, match="one id"):
+        models.load(tmp_path)
+    (tmp_path / "author.toml").write_text(
+        one.format("a", "some text") + one.format("b", "Some  `text`")
+    )
+    with pytest.raises(ConfigError, match="say the same"):
+        models.load(tmp_path)
+
+
+# What is answered
+
+
+def test_labelled_texts_get_their_answer_first():
+    verdicts = [why_answers.judge(one, found(one["text"])) for one in records("error_texts.jsonl")]
+    assert len(verdicts) == 58
+    assert verdicts.count("right") >= 0.95 * len(verdicts)
+    assert "confidently wrong" not in verdicts
+
+
+def test_what_is_not_triton_s_gets_no_answer_or_is_said_to_be_so():
+    texts = records("foreign_texts.jsonl")
+    assert len(texts) >= 60
+    wrong = [one["text"] for one in texts if why_answers.judge(one, found(one["text"])) != "right"]
+    assert wrong == []
+
+
+def test_a_text_that_several_causes_share_is_never_certain_nor_answered_with_a_shim():
+    for text in (
+        "RuntimeError: Triton Error [CUDA]: an illegal memory access was encountered",
+        "NameError: name 'tl' is not defined",
+        "LLVM ERROR: Cannot select: t5: f32 = foo",
+        "ptxas fatal : Ptx assembly aborted due to errors",
+        "LLVM ERROR: Failed to translate TritonGPU to LLVM IR.",
+        'Casting.h:567: Assertion `isa<To>(Val) && "cast<Ty>() argument of incompatible type!"\' failed.',
+    ):
+        first = found(text)[0]
+        assert first.entry and not first.certain, text
+        said = why_text.terminal(found(text), None)
+        assert "decide" in said and "compat.install(" not in said, text
+
+
+def test_a_cause_outside_the_release_or_the_gpu_that_is_named_never_comes_first():
+    text = "AttributeError: module 'triton.language' has no attribute 'rsqrt'"
+    assert found(text)[0].id == "bi-mamba2-2"
+    assert found(text, triton="3.6.0")[0].id != "bi-mamba2-2"
+    text = "mma -> mma layout conversion is only supported on Ampere"
+    assert found(text)[0].id == "triton-4418"
+    assert found(text, target="sm_70")[0].id == "mma-mma-conversion"
+    assert found(f"{text} on a Tesla V100")[0].id == "mma-mma-conversion"
+    key = "cannot import name 'triton_key' from 'triton.compiler.compiler'"
+    assert "older" in found(key, triton="2.3.1")[0].causes[0].cause.why
+    assert "newer" in found(key, triton="3.6.0")[0].causes[0].cause.why
+
+
+def test_python_s_own_errors_are_answered_with_a_frame_alone():
+    text = "AttributeError: 'int' object has no attribute 'to'"
+    assert found(text) == []
+    framed = f'  File "/x/triton/runtime/interpreter.py", line 5, in f\n{text}'
+    assert found(framed)[0].id == "interpreter-int-to"
+
+
+@pytest.mark.parametrize(
+    "text, releases",
+    [
+        ("cannot import name 'triton_key' from 'triton.runtime.cache'", "3.5 to 3.9"),
+        (
+            "ImportError: cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler' (x)",
+            None,
+        ),
+        ("AttributeError: module 'triton.language' has no attribute 'dot_scaled'", "3.2 to 3.9"),
+        ("TypeError: load() got an unexpected keyword argument 'cache_policy'\n tl.load(x)", "3.9"),
+    ],
+)
+def test_names_and_options_are_looked_up_in_the_language_table(text, releases):
+    first = found(text)[0]
+    if releases is None:
+        assert first.id == "attrs-descriptor"
+    else:
+        assert first.id in ("triton-name", "triton-option", "triton-key")
+        assert releases in why_text.terminal([first], None) or first.id == "triton-key"
+
+
+def test_a_message_that_nobody_wrote_more_of_is_recognised_with_its_file():
+    first = found("error: 'ttng.x' op CLC operations: The result may not be sliced across CTAs.")[0]
+    assert first.message and first.id == "source"
+    assert "says this in" in why_text.terminal([first], None)
+
+
+def test_every_wording_is_found_where_it_stands():
+    index = errors.committed()
+    for wording in index.wordings:
+        entry = index.entries[wording.number]
+        said = wording.text.replace("{n}", "3").replace("{w}", "abc").replace("{}", "x")
+        assert any(True for _ in wording.find(errors.tidy(said))), wording.text
+        assert set(wording.anchors) <= set(errors.words(errors.tidy(said))), (
+            entry.id,
+            wording.text,
+        )
+
+
+# Logs
+
+LOG = """\
+(VllmWorker rank=0 pid=11) Traceback (most recent call last):
+(VllmWorker rank=0 pid=11)   File "/x/triton/compiler/code_generator.py", line 3, in visit
+(VllmWorker rank=0 pid=11) triton.compiler.errors.CompilationError: at 3:4:
+(VllmWorker rank=0 pid=11) ValueError("arange's arguments must be of type tl.constexpr")
+(VllmWorker rank=1 pid=12) Traceback (most recent call last):
+(VllmWorker rank=1 pid=12)   File "/x/triton/compiler/code_generator.py", line 3, in visit
+(VllmWorker rank=1 pid=12) ValueError("arange's arguments must be of type tl.constexpr")
+Traceback (most recent call last):
+  File "/x/launch.py", line 3, in <module>
+TypeError: missing a required argument: 'num_warps'
+Traceback (most recent call last):
+  File "/x/bench.py", line 3, in <module>
+TypeError: do_bench() got an unexpected keyword argument 'fast_flush'
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+"""
+
+
+def test_a_log_is_taken_apart_and_the_first_cause_stands_before_what_follows():
+    got = found(LOG)
+    ids = [one.id for one in got]
+    assert ids.index("arange-constexpr") < ids.index("compilation-error")
+    assert ids[-1] == "rank-killed" or ids.index("rank-killed") > ids.index("arange-constexpr")
+    by_id = {one.id: one for one in got}
+    assert by_id["arange-constexpr"].number == 4 and by_id["arange-constexpr"].also
+    assert by_id["liger-215"].failure != by_id["triton-4485"].failure
+    said = why_text.terminal(got, None)
+    assert 'compat.install(only=["reserved_options", "do_bench_arguments"])' in said.replace(
+        "\n", " "
+    )
+    assert "failure" in said and "line 4" in said
+
+
+def test_a_log_of_twenty_megabytes_is_read_in_time():
+    noise = "".join(
+        f"step {n}: loss 1.{n} lr 0.001 some more words of a log line\n" for n in range(330_000)
+    )
+    assert len(noise) > 20_000_000
+    text = f"{noise[: 10 << 20]}\nValueError: arange's arguments must be of type tl.constexpr\n{noise[10 << 20 :]}"
+    found("x")
+    before = time.process_time()
+    got = found(text)
+    spent = time.process_time() - before
+    assert got[0].id == "arange-constexpr" and got[0].number > 100_000
+    # A second is wanted; a loaded machine is slower.
+    assert spent < 3
+
+
+def test_the_lines_of_a_log_keep_their_numbers():
+    for text in ("a\n\nError: b\n", "x\n" * 150_000 + "Error: b\n" + "y\n" * 10):
+        (line,) = [one for one in Log(text).lines if one.text == "Error: b"]
+        assert text.split("\n")[line.number - 1] == "Error: b"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "{}", "\0", "((((" * 5000, "Error " * 50_000, "'" * 100_000]
+)
+def test_strange_texts_are_read(text):
+    found(text)
