@@ -28,9 +28,33 @@ COLUMNS = ("triton-3.2.0", "triton-3.9.0")
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 # What a step may say: it moves words and files, and calls programs that decide.
 ALLOWED = re.compile(
-    r"python3? -m pip install \S+( @ \S+)?$|nox |crosswarp |buildkite-agent |read -ra options <<< \"\$\w+\"$"
+    r"python3? -m pip install \S+( @ \S+)?$|nox |crosswarp |buildkite-agent "
+    r"|read -d '' -ra options < <\(printf '%s\\0' \"\$\w+\"\)$"
     r"|echo \"matrix=\$\(cat plan\.json\)\" >> \"\$GITHUB_OUTPUT\"$"
 )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "--suite k --columns all", "--suite k\n--columns all\n\n  --targets *\n", "\n--suite\tk"],
+)
+def test_options_are_read_to_their_last_line(tmp_path, text):
+    """Of `options: |` with three lines, a reader of one line would run fewer columns, and all of them would pass."""
+    (tmp_path / "a-file").touch()
+    lines = {line.strip() for line in scripts() if "options <" in line}
+    assert len(lines) == 2
+    for line in lines:
+        name = re.search(r'"\$(\w+)"', line)[1]
+        code = f"set -eo pipefail\n{line}\nprintf '[%s]' \"${{options[@]}}\""
+        done = subprocess.run(
+            ["bash", "-c", code],
+            env={**os.environ, name: text},
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=True,
+        )
+        assert done.stdout == ("".join(f"[{word}]" for word in text.split()) or "[]")
 
 
 def loaded(path):

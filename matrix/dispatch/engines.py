@@ -13,7 +13,7 @@ from typing import Protocol
 from crosswarp.matrix.dispatch.part import Died, Ended, Task
 from crosswarp.matrix.errors import UsageError
 
-NAMES = "ray, ray://HOST:PORT, slurm, github"
+NAMES = "ray, ray://HOST:PORT, slurm"
 
 
 class Engine(Protocol):
@@ -39,6 +39,11 @@ def engine(name: str, folder: Path, workers: int, cpus: int) -> Engine:
         UsageError: there is none of that name, or its library is not installed.
     """
     kind = "ray" if name == "ray" or name.startswith("ray://") else name
+    if kind == "github":
+        raise UsageError(
+            "--on github: a workflow cuts the run by itself: see examples/github-fan-out.yml, and `crosswarp plan "
+            "--format github`."
+        )
     if kind not in ("ray", "slurm"):
         raise UsageError(f'--on "{name}": there is no such engine. There are: {NAMES}.')
     try:

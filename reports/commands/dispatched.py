@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from crosswarp.matrix.dispatch import engines, on_github, shares
+from crosswarp.matrix.dispatch import engines, shares
 from crosswarp.matrix.dispatch.dispatch import dispatch, folder_of
 from crosswarp.matrix.dispatch.part import Task
 from crosswarp.matrix.errors import UsageError
@@ -35,7 +35,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--on", metavar="ENGINE",
         help=f"hand it out in shares, gather what they make and merge it: {engines.NAMES}. `ray` is the cluster of "
-        "RAY_ADDRESS, or one on this machine; github prints a workflow. Given again, it goes on with what is missing",
+        "RAY_ADDRESS, or one on this machine. Given again, it goes on with what is missing",
     )  # fmt: skip
     group.add_argument(
         "--shards", type=positive, metavar="N",
@@ -75,9 +75,6 @@ def check(options: argparse.Namespace) -> None:
 def run(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> int:
     """`plan`: of the whole, with as many jobs as a share has."""
     cut = shares.cut(_costs(options, plan), asked.words(options), options.shards)
-    if options.on == "github":
-        print(on_github.workflow(cut, _words(options), argv), end="")
-        return 0
     check_work(options.work)
     work = options.work.absolute()
     known = known_issues(options)
