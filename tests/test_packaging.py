@@ -60,6 +60,7 @@ def test_every_room_stands_in_the_table_of_contributing():
         for path in (ROOT / folder).rglob("__init__.py")
     }
     inner = {
+        "matrix/cell/machines/amdgcn/instructions",
         "matrix/cell/machines/ptx/arithmetic",
         "matrix/cell/machines/ptx/instructions",
         "matrix/cell/pytest_plugin/ways",

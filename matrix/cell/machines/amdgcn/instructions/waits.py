@@ -1,0 +1,71 @@
+"""Waits for what is under way, by the counters of each generation."""
+
+from ..counters import LDS, LOAD, SCALAR, STORE
+from ..errors import Unknown
+from ..lowering import handles
+
+# Nothing of these kinds is ever under way here.
+_NEVER = ("s_wait_samplecnt", "s_wait_bvhcnt", "s_wait_expcnt", "s_waitcnt_expcnt", "s_wait_event",
+          "s_waitcnt_depctr", "s_wait_alu", "s_wait_idle")  # fmt: skip
+
+
+def _kinds(low, counter):
+    """The kinds that a counter counts: stores have one of their own from gfx10 on."""
+    if counter in ("vmcnt", "loadcnt"):
+        return (LOAD, STORE) if low.generation < (10, 0) else (LOAD,)
+    return {"vscnt": (STORE,), "storecnt": (STORE,), "lgkmcnt": (LDS, SCALAR), "dscnt": (LDS,),
+            "kmcnt": (SCALAR,)}[counter]  # fmt: skip
+
+
+def _number(instruction):
+    """The number of an instruction with one counter: `s_wait_dscnt 0x0`, `s_waitcnt_vscnt null, 0x0`."""
+    numbers = [key for key in list(instruction.modifiers) if key[:1].isdigit()]
+    numbers += [one.text for one in instruction.operands if one.text[:1].isdigit()]
+    if len(numbers) != 1:
+        raise Unknown("a wait without one number")
+    instruction.modifiers.get(numbers[0])
+    return int(numbers[0], 0)
+
+
+def _wait(low, wanted):
+    found = {_kinds(low, counter): most for counter, most in wanted.items()}
+    low.emit(f"S.counters.wait({found!r}, m)")
+
+
+@handles("s_waitcnt")
+def waitcnt(low, name, instruction):
+    wanted = {}
+    for key in list(instruction.modifiers):
+        value = instruction.modifiers[key]
+        if key in ("vmcnt", "lgkmcnt"):
+            wanted[key] = int(value, 0)
+        elif key in ("0", "0x0"):
+            wanted = {"vmcnt": 0, "lgkmcnt": 0}
+        elif key not in ("expcnt", "&"):
+            raise Unknown(f"a wait for {key}")
+    _wait(low, wanted)
+
+
+_ONE = {
+    "s_waitcnt_vscnt": "vscnt", "s_waitcnt_vmcnt": "vmcnt", "s_waitcnt_lgkmcnt": "lgkmcnt",
+    "s_wait_loadcnt": "loadcnt", "s_wait_storecnt": "storecnt", "s_wait_dscnt": "dscnt", "s_wait_kmcnt": "kmcnt",
+}  # fmt: skip
+
+
+@handles(*_ONE)
+def one_counter(low, name, instruction):
+    _wait(low, {_ONE[name]: _number(instruction)})
+
+
+@handles("s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt")
+def two_counters(low, name, instruction):
+    number = _number(instruction)
+    first = "loadcnt" if "load" in name else "storecnt"
+    _wait(low, {first: number >> 8 & 63, "dscnt": number & 63})
+
+
+@handles(*_NEVER)
+def never(low, name, instruction):
+    """Exports, images and hazards: nothing of theirs is under way."""
+    for key in list(instruction.modifiers):
+        instruction.modifiers.get(key)
