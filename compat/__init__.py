@@ -7,8 +7,10 @@ Call it before or after ``import triton``; kernels decorated earlier are healed 
 neither Triton nor torch. On a Triton outside a shim's window that shim changes nothing at all. A shim that cannot be
 applied is left out with a warning, and the others are applied. ``uninstall()`` puts everything back.
 
-``install(only=["compiler_crash"])`` and ``install(exclude=["libdevice_paths"])`` choose shims by name. Several
-libraries of one process may install: each gets what it asked for, whatever the others left out.
+``install(only=["compiler_crash"])`` and ``install(exclude=["libdevice_paths"])`` choose shims by name,
+``install(tiers=["names", "refused"])`` by what they change, and ``install(scope="mylib")`` limits those that
+act on kernels to the kernels of a package. Several libraries of one process may install: each gets what it asked for,
+whatever the others left out. ``CROSSWARP_COMPAT=off`` in the environment takes everything off.
 """
 
 from .acts import acted

@@ -29,8 +29,9 @@ import os
 import sys
 from typing import Callable, List, Optional, Tuple
 
-from .install import GUARD_MODES, wanted_shims
-from .versions import triton_version
+from .choice import GUARD_MODES
+from .install import wanted_shims
+from .versions import triton_text
 
 
 class _Usage(Exception):
@@ -133,7 +134,7 @@ def _list(arguments: List[str]) -> int:
     options, rest = _options(arguments, ("--guard",))
     if rest:
         raise _Usage(f"{rest[0]!r} is no command")
-    version = triton_version()
+    version = triton_text()
     if version is None:
         print("There is no Triton in this environment: nothing would be installed.")
         return 2

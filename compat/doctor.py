@@ -8,12 +8,12 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from . import facts, pairs, probe
+from . import choice, facts, pairs, probe
 from .acts import acted
 from .install import active, wanted_shims
 from .shims import all_shims
 from .shims.interpreter_numpy import pin
-from .versions import DISTRIBUTIONS, in_window, would_install
+from .versions import DISTRIBUTIONS, in_window, read, would_install
 
 # Of the JSON: raised when a field changes its meaning or goes, not when one is added.
 SCHEMA = 1
@@ -123,6 +123,7 @@ def _devices(asked: Dict[str, Dict[str, Any]]) -> Dict[str, Any]:
 
 
 def _shims(guard: str, version: Optional[str], asked: Dict[str, Any]) -> List[Dict[str, Any]]:
+    request = choice.request(guard)
     wanted = {shim.name for shim in wanted_shims(guard, version)} if version else set()
     entries = []
     for shim in all_shims():
@@ -130,11 +131,12 @@ def _shims(guard: str, version: Optional[str], asked: Dict[str, Any]) -> List[Di
         if not version:
             state, why = "unknown", "no version of Triton to compare with"
         elif shim.name not in wanted:
-            state = "off"
-            why = f"guard={guard}" if inside else f"{version} is not in {shim.window}"
+            state, why = "off", request.why_not(shim, str(version))
         elif shim.name in asked.get("active", ()):
             state = "on"
-            why = f"{version} is in {shim.window}" if inside else f"guard={guard}"
+            counts = f"{version} counts as {read(str(version)).nearest} for names"
+            beyond = counts if shim.tier == "names" else f"guard={guard}"
+            why = f"{version} is in {shim.window}" if inside else beyond
         else:
             state = "failed"
             why = (
@@ -143,7 +145,7 @@ def _shims(guard: str, version: Optional[str], asked: Dict[str, Any]) -> List[Di
                 or "install() left it out"
             )
         entries.append(
-            {"name": shim.name, "state": state, "why": why, "window": shim.window, "inside": inside,
+            {"name": shim.name, "tier": shim.tier, "state": state, "why": why, "window": shim.window, "inside": inside,
              "issue": shim.issue, "symptom": shim.symptom, "link": shim.link,
              "delete_when": shim.delete_when}
         )  # fmt: skip

@@ -132,7 +132,9 @@ def _cache(cache: Dict[str, Any]) -> str:
 
 
 def _shim(shim: Dict[str, Any]) -> List[str]:
-    lines = _wrapped(f"{shim['state']:7} {shim['name']}: {shim['why']}", "  ", " " * 10)
+    lines = _wrapped(
+        f"{shim['state']:7} {shim['name']} ({shim['tier']}): {shim['why']}", "  ", " " * 10
+    )
     if shim["state"] in ("on", "failed"):
         lines += _wrapped(f"heals: {shim['symptom']} ({short_link(shim['link'])})", " " * 10)
     return lines

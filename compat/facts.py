@@ -39,6 +39,7 @@ VARIABLES = {
     "CUDA_VISIBLE_DEVICES": "which NVIDIA GPUs this process sees",
     "HIP_VISIBLE_DEVICES": "which AMD GPUs this process sees",
     "ROCR_VISIBLE_DEVICES": "which AMD GPUs this process sees",
+    "CROSSWARP_COMPAT": "off, or a list of -NAME (a shim or a tier) and +untested: what install() leaves off and adds",
     "CROSSWARP_CACHE_DIR": "where crashes of the compiler are remembered",
     "CROSSWARP_COMPILE_SECONDS": "time limit of a guarded compilation",
     "CROSSWARP_COMPILE_MB": "memory limit of a guarded compilation",

@@ -16,7 +16,6 @@ from typing import (
     Any,
     Collection,
     Dict,
-    FrozenSet,
     Iterable,
     Iterator,
     List,
@@ -26,28 +25,13 @@ from typing import (
     Tuple,
 )
 
+from . import choice
+from .choice import Request
 from .copies import COMMON, VERSION
-from .errors import CompatError, say_without_raising
+from .errors import log, say_without_raising
 from .record import Patches, Shim, covered_by_others
 from .shims import all_shims
-from .versions import in_window, triton_version
-
-GUARD_MODES = ("auto", "always", "off")
-
-
-class _Request(NamedTuple):
-    """What one caller asked for."""
-
-    guard: str
-    only: Optional[FrozenSet[str]]
-    exclude: FrozenSet[str]
-
-    def wants(self, shim: Shim, version: str) -> bool:
-        if shim.name in self.exclude or (self.only is not None and shim.name not in self.only):
-            return False
-        if shim.name == "compiler_crash" and self.guard != "auto":
-            return self.guard == "always"
-        return in_window(shim.window, version)
+from .versions import TESTED_UP_TO, read, triton_text
 
 
 class _Applied(NamedTuple):
@@ -59,8 +43,8 @@ class _Applied(NamedTuple):
 
 
 _lock = COMMON.lock
-_standing: List[_Request] = []
-_passing: List[_Request] = []
+_standing: List[Request] = []
+_passing: List[Request] = []
 # Also those that failed later than they were applied, which may lie under others.
 _left_out: Dict[str, str] = {}
 
@@ -99,6 +83,9 @@ def install(
     guard: str = "auto",
     only: Optional[Iterable[str]] = None,
     exclude: Iterable[str] = (),
+    tiers: Optional[Iterable[str]] = None,
+    scope: Optional[str] = None,
+    untested: bool = False,
 ) -> None:
     """Install every shim whose window holds this Triton. Idempotent and thread-safe.
 
@@ -110,11 +97,19 @@ def install(
             release, on this target, by what the kernel does. ``always`` does so for every kernel, ``off`` for none.
         only: names of shims, to install no others; None for all.
         exclude: names of shims that are not asked for.
+        tiers: kinds of shims, to install no others, of ``names``, ``refused``, ``torch``, ``interpreter`` and
+            ``silent``; None for all.
+        scope: a package; shims that act on a kernel act on those that are defined in it or below it. Shims that add
+            names, and those for torch and the interpreter, hold for the whole process all the same.
+        untested: whether shims that change what a kernel is compiled to are installed on a Triton that they were not
+            tested on: newer than every column, a nightly, a build of one's own.
+
+    The environment variable ``CROSSWARP_COMPAT`` takes away from it: ``off``, or ``-NAME,-NAME`` of shims or tiers.
 
     Raises:
-        CompatError: `guard` is none of these, or there is no shim of a name.
+        CompatError: one of these is not known.
     """
-    request = _request(guard, only, exclude)
+    request = _request(guard, only, exclude, tiers, scope, untested)
     with _lock:
         if request not in _standing:
             _standing.append(request)
@@ -137,13 +132,16 @@ def installed(
     guard: str = "auto",
     only: Optional[Iterable[str]] = None,
     exclude: Iterable[str] = (),
+    tiers: Optional[Iterable[str]] = None,
+    scope: Optional[str] = None,
+    untested: bool = False,
 ) -> Iterator[None]:
     """`install` for the length of a ``with`` block.
 
     What was installed before stays installed after it, and so does what others, in other threads too, have asked for
     meanwhile: it takes back what nobody else wants.
     """
-    request = _request(guard, only, exclude)
+    request = _request(guard, only, exclude, tiers, scope, untested)
     with _lock:
         _passing.append(request)
         try:
@@ -178,38 +176,19 @@ def wanted_shims(
     version: str,
     only: Optional[Iterable[str]] = None,
     exclude: Iterable[str] = (),
+    tiers: Optional[Iterable[str]] = None,
+    untested: bool = False,
 ) -> List[Shim]:
     """The shims to install on Triton `version`: those inside their window, the guard's by the `guard` mode."""
-    request = _request(guard, only, exclude)
+    request = _request(guard, only, exclude, tiers, None, untested)
     return [shim for shim in all_shims() if request.wants(shim, version)]
 
 
-def _request(guard: str, only: Optional[Iterable[str]], exclude: Iterable[str]) -> _Request:
-    if guard not in GUARD_MODES:
-        msg = f"guard={guard!r} is not known: use one of {', '.join(GUARD_MODES)}"
-        raise CompatError(msg)
-    return _Request(
-        guard, None if only is None else _names("only", only), _names("exclude", exclude)
-    )
+def _request(*arguments: Any) -> Request:
+    return choice.request(*arguments, known=lambda: all_shims())
 
 
-def _names(argument: str, given: Iterable[str]) -> FrozenSet[str]:
-    names = [given] if isinstance(given, str) else list(given)
-    if not names:
-        return frozenset()
-    import difflib
-
-    known = [shim.name for shim in all_shims()]
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, 3)
-            hint = f"did you mean {' or '.join(near)}? " if near else ""
-            msg = f"{argument}: there is no shim {name!r}: {hint}compat.all_shims() lists them all"
-            raise CompatError(msg)
-    return frozenset(names)
-
-
-def _forget(request: _Request) -> None:
+def _forget(request: Request) -> None:
     # Another block may have asked for the same: which of the two goes makes no difference.
     if request in _passing:
         _passing.remove(request)
@@ -242,9 +221,10 @@ def _settle() -> None:
 
 
 def _apply() -> None:
-    version = triton_version()
+    version = triton_text()
     if version is None:
         return
+    _say_untested(version)
     # They wrap each other in their order, so what comes in between is put under those that come later. Not where
     # somebody else's patch lies on ours, which would stay below it and wrap twice.
     covered = covered_by_others(one.patches for one in COMMON.applied)
@@ -264,6 +244,32 @@ def _apply() -> None:
             patches = copy.patches(shim, version)
             if patches is not None:
                 COMMON.applied.append(_Applied(shim, patches, copy))
+    names = [one.shim.name for one in COMMON.applied]
+    log(f"Triton {version}: installed {len(names)}: {', '.join(names) or 'none'}")
+
+
+def _say_untested(version: str) -> None:
+    """Warn of what is not installed because nobody has tested it on this Triton."""
+    requests = [*_standing, *_passing]
+    held = [
+        shim.name
+        for shim in all_shims()
+        if any(request.holds_back(shim, version) for request in requests)
+        and not any(request.wants(shim, version) for request in requests)
+    ]
+    if not held:
+        return
+    found = read(version)
+    why = (
+        f"is newer than {TESTED_UP_TO}, the newest release that was tested"
+        if found.newer
+        else f"is no published release, and counts as {found.release}"
+    )
+    say_without_raising(
+        f"Triton {version[:80]} {why}: names of other releases are added, and {len(held)} other shims stay off, with "
+        f"all that change compiled kernels. install(untested=True), or {choice.ENVIRONMENT}=+untested in the "
+        "environment, switches them on"
+    )
 
 
 def _chosen(version: str, stay: bool) -> List[Tuple[Shim, Any]]:

@@ -155,6 +155,7 @@ class Shim(NamedTuple):
         delete_when: the fact after which it can be deleted.
         apply: called with a `Patches`; replaces what must be replaced.
         order: later ones wrap earlier ones where they replace the same attribute.
+        tier: what kind of difference it makes, of `choice.TIERS`.
     """
 
     name: str
@@ -165,3 +166,4 @@ class Shim(NamedTuple):
     delete_when: str
     apply: Callable[[Patches], None]
     order: int = 0
+    tier: str = ""

@@ -1,8 +1,9 @@
 """Which Triton is this, and is it inside a window? The one place where versions are compared."""
 
 import functools
+import re
 import sys
-from typing import TYPE_CHECKING, Optional, Tuple
+from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple
 
 # packaging and importlib.metadata are imported where they are used: they take nine times as long as this package,
 # which is imported whether or not a shim comes to be needed.
@@ -21,6 +22,15 @@ DISTRIBUTIONS = (
 )
 
 
+# The newest minor release that the fixes were tested on, and the end of each that is needed still. A test compares it
+# with the newest column.
+TESTED_UP_TO = "3.9"
+
+# How a published build says what it was built for, behind its version: 3.2.0+cu124, 3.4.0+rocm6.4.
+_BUILT_FOR = re.compile(r"(cpu|xpu|cu\d+|rocm[\d.]*)$")
+# What a version begins with, whatever follows. Not of any length: it is anybody's text.
+_NUMBERS = re.compile(r"\s*v?(\d{1,6}(?:\.\d{1,6}){0,3})")
+
 # A matrix asks the same of ten thousands of cells.
 _asked = functools.lru_cache(maxsize=4096)
 
@@ -37,16 +47,76 @@ def base_version(text: str) -> "Version":
 def in_window(window: str, version: str) -> bool:
     """Whether `version` is inside the specifier `window` (``>=3.0,<3.3``). Nightlies count as their base version.
 
-    Raises packaging's InvalidSpecifier or InvalidVersion for text that is neither.
+    A version that packaging cannot read counts as `read` makes of it. Raises packaging's InvalidSpecifier for a window
+    that is none.
     """
     from packaging.specifiers import SpecifierSet
 
-    return SpecifierSet(window).contains(base_version(version), prereleases=True)
+    return SpecifierSet(window).contains(base_version(read(version).release), prereleases=True)
+
+
+class Found(NamedTuple):
+    """A Triton's version, as far as it can be read.
+
+    Attributes:
+        text: as it stands in Triton.
+        release: the release that it counts as; the newest tested one where the text begins with no number.
+        published: whether it is a release that somebody published, and no build of something in between.
+        newer: whether it is newer than every release that was tested.
+    """
+
+    text: str
+    release: str
+    published: bool
+    newer: bool
+
+    @property
+    def tested(self) -> bool:
+        """Whether the fixes were tested on it."""
+        return self.published and not self.newer
+
+    @property
+    def nearest(self) -> str:
+        """The release that was tested and is the nearest to it."""
+        return TESTED_UP_TO if self.newer else self.release
+
+
+@_asked
+def read(text: str) -> Found:
+    """The version in `text`: ``3.9.0-dirty`` counts as 3.9.0, ``3.9.x`` as 3.9, ``main`` as the newest tested."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        version = Version(text)
+    except (InvalidVersion, ValueError):
+        found = _NUMBERS.match(text)
+        release, published = (found[1] if found else TESTED_UP_TO), False
+    else:
+        release = version.base_version
+        built_for = version.local is None or bool(_BUILT_FOR.match(version.local))
+        published = built_for and not (version.is_prerelease or version.is_devrelease)
+    return Found(text, release, published, Version(release) >= Version(_after_tested()))
+
+
+def bounded(window: str) -> str:
+    """`window` up to the newest tested release, where it has no end of its own: ``>=3.3`` becomes ``>=3.3,<3.10``."""
+    ends = "<" in window or re.search(r"==|~=", window)
+    return window if ends else f"{window},<{_after_tested()}"
+
+
+def _after_tested() -> str:
+    major, minor = TESTED_UP_TO.split(".")
+    return f"{major}.{int(minor) + 1}"
 
 
 def would_install(wanted: "SpecifierSet", version: str) -> bool:
     """Whether an installer asked for `wanted` would be content with `version`: there a nightly is not its release."""
-    return wanted.contains(version, prereleases=True)
+    from packaging.version import InvalidVersion
+
+    try:
+        return wanted.contains(version, prereleases=True)
+    except (InvalidVersion, ValueError):
+        return False
 
 
 def same_public(found: str, planned: str) -> bool:
@@ -72,25 +142,30 @@ def numbers(text: str) -> Tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
 
 
+def triton_text() -> Optional[str]:
+    """The version of the Triton that is imported, else of the one that is installed, as it stands there; else None."""
+    version = getattr(sys.modules.get("triton"), "__version__", None)
+    if version is not None:
+        return str(version)
+    import importlib.metadata
+
+    for name in DISTRIBUTIONS:
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None
+
+
 def triton_version() -> Optional[str]:
-    """The version of the Triton that is imported, else of the one that is installed, else None."""
+    """As `triton_text`, in packaging's spelling, or the release that it counts as where packaging cannot read it."""
     from packaging.version import InvalidVersion, Version
 
-    module = sys.modules.get("triton")
-    version = getattr(module, "__version__", None)
-    if version is None:
-        import importlib.metadata
-
-        for name in DISTRIBUTIONS:
-            try:
-                version = importlib.metadata.version(name)
-                break
-            except importlib.metadata.PackageNotFoundError:
-                continue
+    text = triton_text()
     try:
-        return None if version is None else str(Version(version))
-    except InvalidVersion:
-        return None
+        return None if text is None else str(Version(text))
+    except (InvalidVersion, ValueError):
+        return read(str(text)).release
 
 
 def torch_version() -> Optional[str]:

@@ -11,7 +11,7 @@ from crosswarp import compat
 from crosswarp.compat.install import wanted_shims
 from crosswarp.compat.launch import by_position, warps_within
 from crosswarp.compat.record import Patches
-from crosswarp.compat.versions import base_version, in_window
+from crosswarp.compat.versions import base_version, in_window, read
 
 
 def python(code):
@@ -156,7 +156,8 @@ def test_an_unknown_guard_mode_says_which_there_are():
         ("3.6.0", {"wavefront_limit", "compiler_crash"}),
         ("3.7.1", {"wavefront_limit"}),
         ("3.9.0", {"wavefront_limit"}),
-        ("3.10.0", {"wavefront_limit"}),
+        # Nobody has tested any of them there, and these add no names.
+        ("3.10.0", set()),
     ],
 )
 def test_only_the_shims_of_a_version_are_wanted(version, names):
@@ -168,7 +169,7 @@ def test_only_the_shims_of_a_version_are_wanted(version, names):
     }
     wanted = wanted_shims("auto", version)
     assert {shim.name for shim in wanted} & founding == names
-    assert all(in_window(shim.window, version) for shim in wanted)
+    assert all(in_window(shim.window, read(version).nearest) for shim in wanted)
 
 
 def test_guard_modes():

@@ -373,8 +373,8 @@ HEALTHY = {
     "devices": {"listed": [{"name": "NVIDIA H200", "target": "sm_90", "memory": 150 << 30}], "error": None},
     "environment": {}, "caches": [], "crashes": {"path": "/c", "count": 0, "listed": []},
     "shims": [
-        {"name": "compiler_crash", "state": "on", "why": "3.2.0 is in ==3.2.*", "symptom": "Assertion",
-         "link": "https://github.com/a/b/issues/1"},
+        {"name": "compiler_crash", "tier": "refused", "state": "on", "why": "3.2.0 is in ==3.2.*",
+         "symptom": "Assertion", "link": "https://github.com/a/b/issues/1"},
     ],
     "installed_here": [], "acted_here": [], "issues": None, "advice": [], "exit_code": 0,
 }  # fmt: skip

@@ -65,6 +65,7 @@ def annotated_values(used: Mapping[Tuple[str, int], Tuple[Any, Any]]) -> List[Tu
 SHIM = Shim(
     name="annotated_globals",
     issue="annotated-globals",
+    tier="names",
     window=">=3.3",
     symptom="NameError: Cannot access global variable BLOCK from within @jit'ed function",
     link="https://github.com/triton-lang/triton/blob/release/3.3.x/python/triton/compiler/code_generator.py",

@@ -26,6 +26,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="assumptions",
     issue="triton-4396",
+    tier="names",
     window="<3.2",
     symptom="module 'triton.language' has no attribute 'assume'",
     link="https://github.com/triton-lang/triton/pull/4396",

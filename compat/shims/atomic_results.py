@@ -148,6 +148,7 @@ def _elements(shape: List[int]) -> int:
 SHIM = Shim(
     name="atomic_results",
     issue="triton-7402",
+    tier="silent",
     window="<3.5",
     symptom="silent wrong numbers from what a tl.atomic_add of few elements returns, broadcast or transposed",
     link="https://github.com/triton-lang/triton/issues/7402",

@@ -202,6 +202,7 @@ class _Filling:
 SHIM = Shim(
     name="attrs_descriptor",
     issue="triton-5512",
+    tier="torch",
     window=">=3.2",
     symptom="cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler'\n"
     "must be called with a dataclass type or instance",

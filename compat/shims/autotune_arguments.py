@@ -267,6 +267,7 @@ def _module_of(hook: Callable) -> str:
 SHIM = Shim(
     name="autotune_arguments",
     issue="autotune-arguments",
+    tier="names",
     window="<3.4",
     symptom="TypeError: autotune() got an unexpected keyword argument 'cache_results'",
     link="https://github.com/triton-lang/triton/pull/5992",

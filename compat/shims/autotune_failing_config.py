@@ -50,6 +50,7 @@ def _last_line(error: Exception) -> str:
 SHIM = Shim(
     name="autotune_failing_config",
     issue="autotune-failing-config",
+    tier="refused",
     window="<3.3",
     symptom="RuntimeError: Internal Triton PTX codegen error, raised by an autotuned kernel",
     link="https://github.com/state-spaces/mamba/issues/904",

@@ -52,6 +52,7 @@ def _tell(unknown: list) -> None:
 SHIM = Shim(
     name="autotune_key_names",
     issue="triton-11602",
+    tier="names",
     window=">=2.3,!=3.2.*,!=3.3.*,!=3.4.*,!=3.5.*,!=3.6.*,!=3.7.*,!=3.8.*",
     symptom="ValueError: key contains names that are not kernel arguments",
     link="https://github.com/triton-lang/triton/pull/11602",

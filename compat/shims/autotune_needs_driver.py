@@ -37,6 +37,7 @@ def _drivers_benchmark(*args: Any, **kwargs: Any) -> Any:
 SHIM = Shim(
     name="autotune_needs_driver",
     issue="autotune-needs-driver",
+    tier="refused",
     window=">=3.2,<3.4",
     symptom="RuntimeError: 0 active drivers ([]). There should only be one.",
     link="https://github.com/triton-lang/triton/issues/6150",

@@ -68,6 +68,7 @@ def _is_none(arguments: Any, name: Any) -> bool:
 SHIM = Shim(
     name="autotune_none_values",
     issue="triton-10295",
+    tier="refused",
     window="<3.8",
     symptom="'NoneType' object has no attribute 'zero_', from restore_value or reset_to_zero",
     link="https://github.com/triton-lang/triton/pull/10295",

@@ -78,6 +78,7 @@ def _is_exact(precision: Any) -> bool:
 SHIM = Shim(
     name="batched_dot",
     issue="triton-6157",
+    tier="refused",
     window=">=3.0,<3.3",
     symptom="Assertion `idx < size()' failed, or: offsets must have the same rank as input, from a 3-D tl.dot",
     link="https://github.com/triton-lang/triton/issues/6157",

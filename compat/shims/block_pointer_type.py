@@ -25,6 +25,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="block_pointer_type",
     issue="flaggems-4968",
+    tier="refused",
     window=">=3.8,<3.9",
     symptom="'_aggregate_type' object has no attribute 'element_ty'",
     link="https://github.com/flagos-ai/FlagGems/pull/4968",

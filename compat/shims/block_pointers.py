@@ -161,6 +161,7 @@ def _heal(code_generator: Any, patches: Patches, instead: dict) -> None:
 SHIM = Shim(
     name="block_pointers",
     issue="triton-10833",
+    tier="names",
     window=">=3.9",
     symptom="NotImplementedError: Block pointers have been removed in favor of the tensor descriptor API",
     link="https://github.com/triton-lang/triton/pull/10833",

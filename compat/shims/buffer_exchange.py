@@ -70,6 +70,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="buffer_exchange",
     issue="triton-11019",
+    tier="refused",
     window=">=3.6",
     symptom="RuntimeError: failed to translate module to LLVM IR, from tl.atomic_xchg on AMD\n"
     "LLVM ERROR: Cannot select: BUFFER_ATOMIC_SWAP, from tl.atomic_xchg of float64 on AMD",

@@ -96,6 +96,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="byte_comparisons",
     issue="compared-int8",
+    tier="silent",
     window="<3.0",
     symptom="wrong numbers from x < y, x == y, tl.argmin or tl.argmax of int8 or uint8",
     link="https://github.com/llvm/llvm-project/pull/81308",

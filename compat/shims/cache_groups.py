@@ -89,6 +89,7 @@ def _store(wanted: Any, shared: str, own: str) -> None:
 SHIM = Shim(
     name="cache_groups",
     issue="triton-11319",
+    tier="silent",
     window=">=2.3",
     symptom="NaN or wrong numbers from a TRITON_CACHE_DIR that several processes share",
     link="https://github.com/triton-lang/triton/pull/11319",

@@ -98,6 +98,7 @@ def _called(code_generator: Any, patches: Patches) -> None:
 SHIM = Shim(
     name="closure_names",
     issue="triton-3035",
+    tier="refused",
     window="<3.4",
     symptom="NameError('tl is not defined') of a kernel that is made inside a function",
     link="https://github.com/triton-lang/triton/issues/3035",

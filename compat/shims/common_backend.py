@@ -114,6 +114,7 @@ class _InOrder:
 SHIM = Shim(
     name="common_backend",
     issue="pytorch-129639",
+    tier="torch",
     window=">=3.0",
     symptom="No module named 'triton.common'\ntarget must be of GPUTarget type",
     link="https://github.com/pytorch/pytorch/issues/129639",

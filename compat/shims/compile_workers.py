@@ -125,6 +125,7 @@ def _names() -> List[str]:
 SHIM = Shim(
     name="compile_workers",
     issue="triton-7835",
+    tier="torch",
     window=">=3.0",
     symptom="SubprocException: An exception occurred in a subprocess\ncannot pickle '_thread.RLock' object",
     link="https://github.com/triton-lang/triton/issues/7835",

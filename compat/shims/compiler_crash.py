@@ -154,6 +154,7 @@ def _first_lines(crash: CompilerCrashed) -> str:
 SHIM = Shim(
     name="compiler_crash",
     issue="fla-196",
+    tier="refused",
     window=">=2.3,<3.7,!=3.4.*",
     symptom="LinearLayout.cpp reshapeOuts Assertion `getTotalOutDimSize() == std::accumulate(",
     link="https://github.com/fla-org/flash-linear-attention/issues/196",

@@ -34,6 +34,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="condition_to_bf16",
     issue="condition-to-bf16",
+    tier="refused",
     window="<3.2",
     symptom="'llvm.uitofp' op result #0 must be floating point LLVM type",
     link="https://github.com/triton-lang/triton/blob/release/3.1.x/third_party/nvidia/lib/TritonNVIDIAGPUToLLVM/ElementwiseOpToLLVM.cpp",

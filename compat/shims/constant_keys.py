@@ -61,6 +61,7 @@ def constants_of(kernel: Any) -> List[Tuple[str, str, str]]:
 SHIM = Shim(
     name="constant_keys",
     issue="triton-7322",
+    tier="silent",
     window="<3.5",
     symptom="a kernel computes with the value that a global constexpr had before",
     link="https://github.com/triton-lang/triton/issues/7322",

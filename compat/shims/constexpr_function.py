@@ -94,6 +94,7 @@ def _hash_what_it_wraps(patches: Patches, own_code) -> None:
 SHIM = Shim(
     name="constexpr_function",
     issue="vllm-39664",
+    tier="names",
     window=">=2.3",
     symptom="module 'triton.language' has no attribute 'constexpr_function'",
     link="https://github.com/vllm-project/vllm/issues/39664",

@@ -67,6 +67,7 @@ def scratch(size: int, alignment: int, stream: Optional[int]) -> Any:
 SHIM = Shim(
     name="default_allocator",
     issue="triton-10002",
+    tier="refused",
     window=">=3.3",
     symptom="Kernel requires a runtime memory allocation, but no allocator was set",
     link="https://github.com/triton-lang/triton/pull/10002",

@@ -57,6 +57,7 @@ def names() -> dict:
 SHIM = Shim(
     name="descriptor_names",
     issue="leetgpu-11",
+    tier="names",
     window=">=3.3",
     symptom="module 'triton.language' has no attribute 'make_tensor_descriptor'",
     link="https://github.com/dsl-learn/LeetGPU/issues/11",

@@ -38,6 +38,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="do_bench_arguments",
     issue="triton-4485",
+    tier="names",
     window=">=3.2",
     symptom="do_bench() got an unexpected keyword argument 'fast_flush'",
     link="https://github.com/triton-lang/triton/pull/4485",

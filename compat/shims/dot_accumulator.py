@@ -52,6 +52,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="dot_accumulator",
     issue="triton-10341",
+    tier="refused",
     window=">=3.5,<3.8",
     symptom="AssertionError without a word from a tl.dot that adds to an int32 accumulator",
     link="https://github.com/triton-lang/triton/issues/10341",

@@ -25,6 +25,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="dot_and_reduce_arguments",
     issue="triton-3804",
+    tier="names",
     window="<3.0",
     symptom="sum() got an unexpected keyword argument 'keep_dims'",
     link="https://github.com/triton-lang/triton/issues/3804",

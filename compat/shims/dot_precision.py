@@ -50,6 +50,7 @@ def _at_hand(one: Any, args: Any, kwargs: Any) -> Any:
 SHIM = Shim(
     name="dot_precision",
     issue="sana-508",
+    tier="names",
     window=">=3.0",
     symptom="input_precision must be one of ('ieee',). Got tf32",
     link="https://github.com/NVlabs/Sana/pull/508",

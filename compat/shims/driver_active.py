@@ -50,6 +50,7 @@ class _Target(tuple):
 SHIM = Shim(
     name="driver_active",
     issue="triton-4014",
+    tier="names",
     window="<3.0",
     symptom="object has no attribute 'active'",
     link="https://github.com/triton-lang/triton/issues/4014",

@@ -65,6 +65,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="exact_flip",
     issue="triton-5439",
+    tier="silent",
     window=">=3.0,<3.4",
     symptom="NaN from a tl.flip of infinity; Currently only support flipping the last dimension",
     link="https://github.com/triton-lang/triton/issues/5439",

@@ -50,6 +50,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="flattened_argmax",
     issue="flattened-argmax",
+    tier="silent",
     window=">=3.3",
     symptom="wrong numbers from tl.argmax or tl.argmin of a tile that tl.reshape made one dimension\n"
     "wrong numbers from tl.histogram, with a mask, of a tile that tl.reshape made one dimension",

@@ -66,6 +66,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="flattened_loops",
     issue="triton-11740",
+    tier="silent",
     window=">=3.3,<3.9",
     symptom="wrong numbers from a loop inside tl.range(..., flatten=True) whose lower bound is above the upper one",
     link="https://github.com/triton-lang/triton/pull/11740",

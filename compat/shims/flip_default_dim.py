@@ -27,6 +27,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="flip_default_dim",
     issue="flip-default-dim",
+    tier="refused",
     window=">=3.4,<3.9",
     symptom="'<=' not supported between instances of 'int' and 'NoneType'",
     link="https://github.com/triton-lang/triton/blob/release/3.4.x/python/triton/language/standard.py",

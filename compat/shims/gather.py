@@ -40,6 +40,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="gather",
     issue="triton-5479",
+    tier="names",
     window="<3.3",
     symptom="module 'triton.language' has no attribute 'gather'",
     link="https://github.com/triton-lang/triton/pull/5479",

@@ -31,6 +31,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="histogram_shape",
     issue="triton-4860",
+    tier="refused",
     window=">=3.0,<3.2",
     symptom="has initial type <(16,), int32> but is re-assigned to <[16], int32> in loop, of what tl.histogram made",
     link="https://github.com/triton-lang/triton/issues/4860",

@@ -103,6 +103,7 @@ def _forget_versions(compiler: Any) -> None:
 SHIM = Shim(
     name="hopper_ptxas",
     issue="masked-product",
+    tier="silent",
     window=">=3.6,<3.9",
     symptom="wrong numbers on Hopper from a product of a masked, rounded product with 16 or 32 columns and four warps",
     link="https://github.com/fla-org/flash-linear-attention/issues/640",

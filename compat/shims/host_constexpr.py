@@ -104,6 +104,7 @@ def _operator(constexpr, name, swapped=False):
 SHIM = Shim(
     name="host_constexpr",
     issue="triton-3762",
+    tier="names",
     window="<3.5",
     symptom="unhashable type: 'constexpr'",
     link="https://github.com/triton-lang/triton/pull/3762",

@@ -29,6 +29,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 SHIM = Shim(
     name="interpreter_atomics",
     issue="interpreter-atomics",
+    tier="interpreter",
     window=">=3.0,<3.3",
     symptom="InterpreterError: ValueError('Unsupported data type')",
     link="https://github.com/triton-lang/triton/issues/4992",

@@ -45,6 +45,7 @@ def _interpreted(fn: Any) -> bool:
 SHIM = Shim(
     name="interpreter_autotune",
     issue="interpreter-autotune",
+    tier="interpreter",
     window=">=3.0",
     symptom="TRITON_INTERPRET=1 with triton.autotune: RuntimeError: 0 active drivers ([])",
     link="https://github.com/triton-lang/triton/pull/4496",

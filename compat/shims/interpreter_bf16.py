@@ -274,6 +274,7 @@ def _patch_memory(patches: Patches, interpreter: Any) -> None:
 SHIM = Shim(
     name="interpreter_bf16",
     issue="interpreter-bf16",
+    tier="interpreter",
     window=">=3.0",
     symptom="TRITON_INTERPRET=1 gives wrong numbers for bfloat16: tl.dot around 1e10, x + y, x < y, casts",
     link="https://github.com/triton-lang/triton/issues/11584",

@@ -31,6 +31,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 SHIM = Shim(
     name="interpreter_bool_sum",
     issue="interpreter-bool-sum",
+    tier="interpreter",
     window=">=3.0,<3.3",
     symptom="TRITON_INTERPRET=1: tl.sum of a comparison is 1 where the compiled kernel gives 0",
     link="https://github.com/triton-lang/triton/pull/5763",

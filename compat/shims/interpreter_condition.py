@@ -25,6 +25,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 SHIM = Shim(
     name="interpreter_condition",
     issue="interpreter-condition",
+    tier="interpreter",
     window=">=3.5,<3.9",
     symptom="TRITON_INTERPRET=1: a kernel with while tl.condition(...) never ends",
     link="https://github.com/triton-lang/triton/issues/11402",

@@ -36,6 +36,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 SHIM = Shim(
     name="interpreter_config_options",
     issue="interpreter-config-options",
+    tier="interpreter",
     window="==3.2.*",
     symptom="got an unexpected keyword argument 'num_buffers_warp_spec'",
     link="https://github.com/triton-lang/triton/issues/5164",

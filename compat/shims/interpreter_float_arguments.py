@@ -35,6 +35,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 SHIM = Shim(
     name="interpreter_float_arguments",
     issue="interpreter-float-arguments",
+    tier="interpreter",
     window=">=3.2",
     symptom="TRITON_INTERPRET=1: a product with a float argument is rounded to fp16 or bf16",
     link="https://github.com/triton-lang/triton/issues/5965",

@@ -48,6 +48,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 SHIM = Shim(
     name="interpreter_fp8",
     issue="interpreter-fp8",
+    tier="interpreter",
     window=">=3.0",
     symptom="TRITON_INTERPRET=1 casts to float8 that are wrong by a factor of two, or not rounded to nearest even",
     link="https://github.com/triton-lang/triton/issues/8322",

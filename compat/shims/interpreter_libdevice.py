@@ -94,6 +94,7 @@ def _with_builder(own: Any, implementation: Any, builder: Dict[str, Any]) -> Any
 SHIM = Shim(
     name="interpreter_libdevice",
     issue="interpreter-libdevice",
+    tier="interpreter",
     window=">=3.0",
     symptom="TRITON_INTERPRET=1: cannot convert None of type <class 'NoneType'> to tensor, from libdevice functions",
     link="https://github.com/triton-lang/triton/issues/8825",

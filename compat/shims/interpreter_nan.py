@@ -48,6 +48,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 SHIM = Shim(
     name="interpreter_nan",
     issue="interpreter-nan",
+    tier="interpreter",
     window=">=3.0,<3.8",
     symptom="TRITON_INTERPRET=1: tl.maximum, tl.minimum or tl.clamp gives nan where a compiled kernel gives a number",
     link="https://github.com/triton-lang/triton/pull/10333",

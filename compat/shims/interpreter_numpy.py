@@ -43,6 +43,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 SHIM = Shim(
     name="interpreter_numpy",
     issue="interpreter-numpy",
+    tier="interpreter",
     window="<3.7",
     symptom="only 0-dimensional arrays can be converted to Python scalars; TRITON_INTERPRET=1 outputs stay zero",
     link="https://github.com/triton-lang/triton/issues/9171",

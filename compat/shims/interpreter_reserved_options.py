@@ -35,6 +35,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 SHIM = Shim(
     name="interpreter_reserved_options",
     issue="interpreter-reserved-options",
+    tier="interpreter",
     window="<3.3",
     symptom="missing 1 required positional argument: 'num_warps'",
     link="https://github.com/linkedin/Liger-Kernel/issues/215",

@@ -31,6 +31,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 SHIM = Shim(
     name="interpreter_scalar_mask",
     issue="interpreter-scalar-mask",
+    tier="interpreter",
     window=">=3.9",
     symptom="TRITON_INTERPRET=1: ValueError: mask has unsupported dtype",
     link="https://github.com/triton-lang/triton/blob/v3.9.0/python/triton/runtime/interpreter.py",

@@ -39,6 +39,7 @@ def _noting(function: Callable) -> Callable:
 SHIM = Shim(
     name="interpreter_tensor_methods",
     issue="interpreter-tensor-methods",
+    tier="interpreter",
     window=">=3.0,<3.9",
     symptom="'NoneType' object has no attribute 'create_exp'",
     link="https://github.com/triton-lang/triton/blob/release/3.3.x/python/triton/language/math.py",

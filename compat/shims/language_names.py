@@ -60,6 +60,7 @@ def _plain_range(call):
 SHIM = Shim(
     name="language_names",
     issue="bi-mamba2-2",
+    tier="names",
     window="<3.0",
     symptom="module 'triton.language' has no attribute 'rsqrt'",
     link="https://github.com/Hprairie/Bi-Mamba2/issues/2",

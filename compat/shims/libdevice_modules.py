@@ -38,6 +38,7 @@ def functions() -> dict:
 SHIM = Shim(
     name="libdevice_modules",
     issue="triton-3748",
+    tier="names",
     window="<3.0",
     symptom="cannot import name 'libdevice' from 'triton.language.extra'",
     link="https://github.com/triton-lang/triton/issues/3748",

@@ -21,6 +21,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="libdevice_paths",
     issue="triton-4938",
+    tier="names",
     window=">=3.0",
     symptom="module 'triton.language.math' has no attribute 'tanh'",
     link="https://github.com/triton-lang/triton/issues/4938",

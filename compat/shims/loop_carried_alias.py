@@ -143,6 +143,7 @@ def _is_unrolled(loop: ast.AST) -> bool:
 SHIM = Shim(
     name="loop_carried_alias",
     issue="triton-7200",
+    tier="silent",
     window=">=3.5",
     symptom="wrong numbers after a loop with previous = current: the value from before the loop is used",
     link="https://github.com/triton-lang/triton/pull/7200",

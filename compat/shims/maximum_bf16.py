@@ -40,6 +40,7 @@ def _by_float32(core: Any, function: Callable[..., Any]) -> Callable[..., Any]:
 SHIM = Shim(
     name="maximum_bf16",
     issue="triton-2677",
+    tier="refused",
     window="<3.0",
     symptom="LLVM ERROR: Failed to translate TritonGPU to LLVM IR, from a tl.maximum of bfloat16",
     link="https://github.com/triton-lang/triton/pull/2677",

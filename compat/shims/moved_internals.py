@@ -127,6 +127,7 @@ class _Hook:
 SHIM = Shim(
     name="moved_internals",
     issue="triton-7835",
+    tier="torch",
     window=">=2.3",
     symptom="cannot import name 'triton_key' from 'triton.compiler.compiler'\n"
     "type object 'CompiledKernel' has no attribute 'launch_enter_hook'\n"

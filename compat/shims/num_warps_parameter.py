@@ -132,6 +132,7 @@ def _meant(config: Any, defaults: Dict[str, Any], named_twice: bool) -> Dict[str
 SHIM = Shim(
     name="num_warps_parameter",
     issue="num-warps-parameter",
+    tier="names",
     window=">=2.3",
     symptom="launched with 4 warps although the kernel's num_warps parameter says otherwise",
     link="https://github.com/linkedin/Liger-Kernel/issues/215",

@@ -159,6 +159,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="operand_layouts",
     issue="triton-3580",
+    tier="silent",
     window="<3.3",
     symptom="silent wrong numbers from a tl.dot of int8 that another made, or of a transposed or made operand and a "
     "converted one; SIGSEGV from a float32 one of an int8 operand",

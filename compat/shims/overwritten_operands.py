@@ -80,6 +80,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="overwritten_operands",
     issue="overwritten-operand",
+    tier="silent",
     window=">=2.3",
     symptom="tl.atomic_add of a tile, in a loop or a branch, adds nothing where its result replaces what it adds",
     link="https://github.com/triton-lang/triton/pull/10314",

@@ -79,6 +79,7 @@ def packed_otherwise(ptx: str) -> Optional[str]:
 SHIM = Shim(
     name="packed_fp8",
     issue="triton-11111",
+    tier="silent",
     window=">=3.4,<3.7",
     symptom="bytes of something else in an fp8 tile that is stored transposed as well, on Ada and newer",
     link="https://github.com/triton-lang/triton/issues/11111",

@@ -35,6 +35,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="plain_operands",
     issue="plain-operands",
+    tier="refused",
     window="<3.4",
     symptom="unsupported operand type(s) for <<: 'int' and 'NotImplementedType'",
     link="https://github.com/triton-lang/triton/blob/release/3.3.x/python/triton/compiler/code_generator.py",

@@ -117,6 +117,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="ragged_masks",
     issue="ragged-mask",
+    tier="silent",
     window="<3.2",
     symptom="wrong numbers from a pipelined load under a mask that ends within 16 bytes",
     link="https://github.com/triton-lang/triton/pull/1289",

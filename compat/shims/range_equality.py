@@ -79,6 +79,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="range_equality",
     issue="triton-3214",
+    tier="silent",
     window="<3.0",
     symptom="wrong numbers from tl.arange(0, N) == 0: it is true in more than one place",
     link="https://github.com/triton-lang/triton/issues/3214",

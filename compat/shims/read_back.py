@@ -88,6 +88,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="read_back",
     issue="triton-8259",
+    tier="silent",
     window=">=3.0",
     symptom="silent wrong numbers: a loop that is pipelined loads what was there before its own store",
     link="https://github.com/triton-lang/triton/issues/8259",

@@ -46,6 +46,7 @@ RESERVED = frozenset(
 SHIM = Shim(
     name="reserved_options",
     issue="liger-215",
+    tier="names",
     window="<3.0",
     symptom="TypeError: missing a required argument: 'num_warps'",
     link="https://github.com/linkedin/Liger-Kernel/issues/215",

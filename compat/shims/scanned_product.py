@@ -49,6 +49,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="scanned_product",
     issue="triton-7817",
+    tier="silent",
     window=">=3.3,<3.7",
     symptom="ScanOpToLLVM.cpp: AddPartialReduce: Assertion failed, from a tl.cumsum of one column, or wrong sums",
     link="https://github.com/triton-lang/triton/issues/7817",

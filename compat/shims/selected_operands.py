@@ -97,6 +97,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="selected_operands",
     issue="selected-operand",
+    tier="silent",
     window=">=3.3",
     symptom="tl.dot of what tl.where chooses by a transposed product is silently wrong, or refused",
     link="https://github.com/triton-lang/triton/pull/10285",

@@ -147,6 +147,7 @@ def _first_line(error: Exception) -> str:
 SHIM = Shim(
     name="single_cta",
     issue="triton-11808",
+    tier="silent",
     window=">=2.3",
     symptom='a kernel does not compile with num_ctas=2: Assertion `Index < Length && "Invalid index!"\' failed',
     link="https://github.com/triton-lang/triton/issues/11808",

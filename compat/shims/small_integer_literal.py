@@ -116,6 +116,7 @@ def _names_small_integers(reached: Iterable[Any]) -> bool:
 SHIM = Shim(
     name="small_integer_literal",
     issue="triton-4613",
+    tier="silent",
     window="<3.2",
     symptom="wrong numbers from an int8 or int16 tensor and a number: x + 1 is int32 and does not wrap around",
     link="https://github.com/triton-lang/triton/pull/4613",

@@ -51,6 +51,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="sorted_floats",
     issue="triton-5999",
+    tier="silent",
     window=">=2.3,<3.4",
     symptom="tl.sort gives NaN where an element is infinite, or turns a sign beside a negative zero",
     link="https://github.com/triton-lang/triton/issues/5999",

@@ -36,6 +36,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="surplus_values",
     issue="triton-11053",
+    tier="refused",
     window=">=3.9",
     symptom="too many values to unpack (expected 2)",
     link="https://github.com/triton-lang/triton/pull/11053",

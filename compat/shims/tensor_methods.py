@@ -22,6 +22,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="tensor_methods",
     issue="tensor-methods",
+    tier="names",
     window=">=3.0,<3.4",
     symptom="Cannot call @triton.jit'd outside of the scope of a kernel",
     link="https://github.com/triton-lang/triton/blob/release/3.3.x/python/triton/language/core.py",

@@ -92,6 +92,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="thread_locality",
     issue="triton-11836",
+    tier="silent",
     window=">=2.3",
     symptom="wrong numbers from a sum of rows that a loop adds up and reads, subtracts, or adds in a branch; "
     "or an assertion, loopResult.hasOneUse(), where it is used twice",

@@ -188,6 +188,7 @@ def _heal_config(patches: Patches) -> None:
 SHIM = Shim(
     name="unknown_options",
     issue="unknown-options",
+    tier="names",
     window=">=2.3",
     symptom="KeyError: Keyword argument waves_per_eu was specified but unrecognised;"
     " TypeError: got an unexpected keyword argument 'maxnreg'",

@@ -39,6 +39,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="wavefront_limit",
     issue="liger-231",
+    tier="refused",
     window=">=3.0",
     symptom="Triton Error [HIP]: Code: 1, Messsage: invalid argument",
     link="https://github.com/linkedin/Liger-Kernel/issues/231",

@@ -137,6 +137,7 @@ def _revision() -> str:
 SHIM = Shim(
     name="wide_scans",
     issue="triton-3017",
+    tier="silent",
     window="<3.0",
     symptom="wrong numbers from tl.cumsum(x, 0) or tl.associative_scan along an outer axis of a wide tile",
     link="https://github.com/triton-lang/triton/issues/3017",

@@ -39,6 +39,7 @@ def apply(patches: Patches) -> None:
 SHIM = Shim(
     name="zero_stages",
     issue="pytorch-139182",
+    tier="refused",
     window=">=3.2,<3.6",
     symptom="AssertionError: Triton AMD backend pipeliner has been updated;"
     " MLIR error: global prefetch control must be in [0, )",

@@ -331,6 +331,7 @@ class Explained(_Part):
 
 class _Shim(_Part):
     name: str
+    tier: str = ""
     state: Literal["on", "off", "failed", "unknown"]
     why: str
     window: str
