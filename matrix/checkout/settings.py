@@ -67,6 +67,19 @@ Module = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
 Glob = Annotated[str, Field(min_length=1)]
 
 
+class XFail(BaseModel):
+    """A failure that is expected; strict: where it passes, the run fails."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cells: Glob = Field(description="a glob of KERNEL, or KERNEL/CASE, as reports name them")
+    triton: Annotated[str, AfterValidator(validators.specifier)] = Field(
+        default="", description="the releases on which it fails. Empty: all"
+    )
+    targets: tuple[Glob, ...] = Field(default=("*",), description="globs of targets")
+    reason: str = ""
+
+
 class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_alias)
 
@@ -109,6 +122,16 @@ class Settings(BaseModel):
     )
     time_limit: Annotated[int, Field(ge=1)] = Field(
         default=120, description="seconds of wall time for one test"
+    )
+    compat: bool = Field(
+        default=False,
+        description="whether the library calls compat.install() itself. Then the cells with compat decide, and a "
+        "failure without it is expected",
+    )
+    xfail: tuple[Glob | XFail, ...] = Field(
+        default=(),
+        description="failures that are expected, as globs of KERNEL or KERNEL/CASE, or as tables that name releases "
+        "and targets too. Strict: where one passes, the run fails",
     )
     lint_exclude: tuple[Glob, ...] = Field(
         default=(), description="globs of files that `crosswarp lint` leaves out"

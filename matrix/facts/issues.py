@@ -76,6 +76,8 @@ class Issue(BaseModel):
     configs: tuple[str, ...] = ("*",)
     outcome: tuple[str, ...]
     fingerprint: Annotated[str, AfterValidator(validators.regex)] = ""
+    # Whether its fingerprint is that of other mistakes as well: somebody's kernel then "looks like" it, no more.
+    looks_like: bool = False
     links: Annotated[tuple[Annotated[str, AfterValidator(_link)], ...], Field(min_length=1)]
     fixed_in: Annotated[str, AfterValidator(validators.version)] | None = None
     workaround: str = ""

@@ -41,6 +41,16 @@ class Verdict:
     # The issue names a shim, and the cell is red shimmed, or red bare and was never seen green shimmed.
     shim_failed: list[tuple[Record, Issue]] = field(default_factory=list)
     healed: list[Healed] = field(default_factory=list)
+    # Whether the kernels are somebody else's (owned.py). The rest is of such a run alone.
+    theirs: bool = False
+    # By id of an unexpected failure: the known issue that explains it, or one that it looks like.
+    explained: dict[str, Issue] = field(default_factory=dict)
+    alike: dict[str, Issue] = field(default_factory=dict)
+    # By id of a failure without a known issue: the shims that acted where it passes with compat.
+    fixed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # Failures that their owner expects; and what she expects to fail and passes.
+    expected: list[Record] = field(default_factory=list)
+    unexpected_pass: list[Record] = field(default_factory=list)
 
     @property
     def unhealed(self) -> list[tuple[Record, Issue]]:
@@ -50,7 +60,12 @@ class Verdict:
 
     @property
     def as_expected(self) -> bool:
-        return not (self.unexpected_red or self.unexpectedly_green or self.shim_failed)
+        return not (
+            self.unexpected_red
+            or self.unexpectedly_green
+            or self.shim_failed
+            or self.unexpected_pass
+        )
 
 
 def triton_of(record: Record) -> str | None:
@@ -175,7 +190,7 @@ def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
                 verdict.known.append((record, issue))
         elif record.mode == "bare" and record.ran:
             for issue in by_kernel.proving(record.kernel):
-                if issue.status == "reproduced" and _must_be_red(issue, record, version):
+                if issue.status == "reproduced" and must_be_red(issue, record):
                     verdict.unexpectedly_green.append(Green(issue, record))
     return verdict
 
@@ -202,8 +217,9 @@ def _bare_item(record: Record) -> str:
     return "/".join((record.target, record.lane, record.kernel, record.case))
 
 
-def _must_be_red(issue: Issue, record: Record, version: str | None) -> bool:
-    return proves(issue, record) and _in_window(issue, record, version)
+def must_be_red(issue: Issue, record: Record) -> bool:
+    """Whether a record is of the cells that prove `issue`, inside its window."""
+    return proves(issue, record) and _in_window(issue, record, triton_of(record))
 
 
 def _covers(case: ProvingCase, record: Record) -> bool:

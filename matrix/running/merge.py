@@ -16,9 +16,9 @@ from typing import Any
 from crosswarp.matrix import versions
 from crosswarp.matrix.errors import EXIT_ENVIRONMENT, EXIT_USAGE, UsageError
 from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results import owned
 from crosswarp.matrix.results.record import LANES, MODES, Record
 from crosswarp.matrix.results.store import Environment, Note, Run, Store
-from crosswarp.matrix.results.verdict import judge
 from crosswarp.matrix.running import jobs, run, unchanged
 
 INCOMPLETE = "incomplete"
@@ -92,7 +92,7 @@ def merge(
     whole = not missing and all(part.run.status == "finished" for part in parts)
     code = run.exit_code(
         records,
-        judge(records, issues),
+        owned.judge(records, issues, parts[0].run.plan),
         planned=planned,
         environment_failed=any(part.run.exit_code == EXIT_ENVIRONMENT for part in parts),
         problems=any(note.kind == "problem" for note in notes),

@@ -19,7 +19,7 @@ from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.facts.targets import Target
-from crosswarp.matrix.results import verdict
+from crosswarp.matrix.results import owned
 from crosswarp.matrix.results.record import LANES, MODES, Record
 
 # Without a GPU nothing is executed in the device lane, so a plan holds it only where one was found.
@@ -87,7 +87,7 @@ class Work:
 
     def judge(self, records: Sequence[Record], issues: Sequence[Issue]) -> Judged:
         """Whether the cells are as they were expected."""
-        return verdict.judge(records, issues)
+        return owned.judge(records, issues, self.about())
 
 
 @dataclass(frozen=True)

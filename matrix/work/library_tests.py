@@ -14,6 +14,7 @@ from crosswarp.matrix.checkout.finding import tests_of
 from crosswarp.matrix.checkout.metadata import Declared
 from crosswarp.matrix.checkout.settings import Settings
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.results.owned import Owner
 from crosswarp.matrix.running.plan import Work
 
 # The ways of the plugin; a device needs none.
@@ -32,6 +33,7 @@ class LibraryTests(Work):
         beside: by column, the folders in which the library and what it needs are installed; filled as columns are
             prepared. A column that is not among them has the library itself.
         only: files to run instead of `paths`, by which tests are still named.
+        owner: what the library expects of its tests.
     """
 
     MODULE = "crosswarp.matrix.cell.kinds.library_tests"
@@ -45,6 +47,7 @@ class LibraryTests(Work):
     sample: int | None = None
     beside: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     only: tuple[str, ...] = ()
+    owner: Owner = Owner("library")
 
     @property
     def folders(self) -> list[str]:
@@ -75,7 +78,7 @@ class LibraryTests(Work):
             **({"sample": self.sample} if self.sample else {}),
             **({"cases": list(self.settings.cases)} if self.settings.cases else {}),
         }
-        return {"library": library}
+        return {"library": library, **self.owner.about()}
 
 
 def of_one(tests: LibraryTests, kernel: str, case: str = "*") -> LibraryTests:

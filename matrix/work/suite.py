@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswarp.matrix.environments.environment import Environment
+from crosswarp.matrix.results.owned import Owner
 from crosswarp.matrix.running.plan import Coordinate, Plan, Work
 from crosswarp.matrix.work import suite_keys
 from crosswarp.matrix.work.suite_modules import kernel_names
@@ -21,6 +22,7 @@ class Suite(Work):
         requires: what they import besides Triton and torch.
         beside: by column, folders that come before its own packages on the suite's path; filled as columns are
             prepared.
+        owner: of a folder's kernels, what is expected of them.
     """
 
     MODULE = "crosswarp.matrix.cell.kinds.suite"
@@ -28,6 +30,7 @@ class Suite(Work):
     folder: Path | None = None
     requires: Sequence[str] = ()
     beside: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    owner: Owner = Owner("suite")
 
     def spec(self, column: str) -> Mapping[str, Any]:
         beside = {"beside": list(map(str, self.beside[column]))} if column in self.beside else {}
@@ -35,7 +38,9 @@ class Suite(Work):
 
     def about(self) -> Mapping[str, Any]:
         requires = {"requires": list(self.requires)} if self.requires else {}
-        return {"suite": str(self.folder) if self.folder else None, **requires}
+        if self.folder is None:
+            return {"suite": None, **requires}
+        return {"suite": str(self.folder), **requires, **self.owner.about()}
 
     def kernels(self) -> Sequence[str]:
         return kernel_names(self.folder)

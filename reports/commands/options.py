@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from crosswarp.matrix.checkout import settings
 from crosswarp.matrix.checkout.settings import own_issues
 from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.errors import UsageError
@@ -16,11 +17,12 @@ from crosswarp.matrix.facts import columns, issues, targets
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.facts.targets import Target
-from crosswarp.matrix.results import packaged
+from crosswarp.matrix.results import baseline, owned, packaged
 from crosswarp.matrix.results.store import DEFAULT, Store
 
 # Seconds for one configuration of a case.
 TIME_LIMIT = 120
+FAIL_ON = ("any", "compat")
 
 
 def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -211,6 +213,43 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
     return number
+
+
+def add_expectations(group: argparse._ActionsContainer) -> None:
+    """What the owner of the kernels expects: of a user's suite, or a library's tests."""
+    group.add_argument(
+        "--xfail", action="append", default=[], metavar="GLOB",
+        help="KERNEL or KERNEL/CASE of yours that is expected to fail; strict: a pass fails the run (repeatable)",
+    )  # fmt: skip
+    group.add_argument(
+        "--baseline", type=Path, metavar="FILE",
+        help="failures of yours that are in this file (crosswarp baseline write) are expected",
+    )  # fmt: skip
+    group.add_argument(
+        "--fail-on", choices=FAIL_ON, default=None,
+        help="of your kernels: any failure, or only what fails with compat as well (default: any, unless your settings "
+        "say compat = true)",
+    )  # fmt: skip
+
+
+def owner(options: argparse.Namespace, whose: str, checkout: Path) -> owned.Owner:
+    """What the owner of a suite or a library expects, by her settings and by the options."""
+    places = [one for one in (checkout, Path()) if settings.load(one).path is not None]
+    told = settings.load(places[0] if places else checkout).settings
+    xfail = [
+        owned.Expected(one) if isinstance(one, str)
+        else owned.Expected(one.cells, one.triton, one.targets, one.reason)
+        for one in (*told.xfail, *options.xfail)
+    ]  # fmt: skip
+    own = own_issues(checkout)
+    files = [one for one in (options.issues_file, own) if one]
+    return owned.Owner(
+        whose,
+        options.fail_on == "compat" or told.compat and options.fail_on is None,
+        tuple(xfail),
+        frozenset(issue.id for one in files for issue in issues.load(one)),
+        owned.accepted(baseline.read(options.baseline)) if options.baseline else frozenset(),
+    )
 
 
 def known_issues(options: argparse.Namespace, checkout: Path = Path()) -> tuple[Issue, ...]:

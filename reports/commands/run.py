@@ -26,6 +26,7 @@ from crosswarp.matrix.work.suite_modules import left_out
 from crosswarp.reports.commands import asked, dispatched, watching
 from crosswarp.reports.commands.options import (
     add_environments,
+    add_expectations,
     add_here,
     add_limits,
     add_selection,
@@ -36,6 +37,7 @@ from crosswarp.reports.commands.options import (
     alone,
     check_work,
     known_issues,
+    owner,
 )
 from crosswarp.reports.findings import estimate
 from crosswarp.reports.findings.view import view
@@ -82,6 +84,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="run nothing: say which columns, how many cells, how much disk and time it would be",
     )
     watching.add_watch(how)
+    add_expectations(how)
     add_environments(how)
     dispatched.add_engine(parser)
     add_limits(how)
@@ -147,7 +150,12 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                 "Leave it out, or add the column: --columns main."
             )
         planned = Plan(
-            work=Suite(wanted.suite, options.requires, beside.folders if beside else {}),
+            work=Suite(
+                wanted.suite,
+                options.requires,
+                beside.folders if beside else {},
+                owner(options, "suite", wanted.suite or Path()),
+            ),
             columns=tuple(chosen),
             targets=wanted.targets,
             lanes=lanes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from crosswarp.matrix.environments.beside import Beside
@@ -17,6 +18,7 @@ from crosswarp.matrix.running.run import Prepare, Runner
 from crosswarp.reports.commands import asked, own_tests
 from crosswarp.reports.commands.options import (
     add_environments,
+    add_expectations,
     add_files,
     add_here,
     add_limits,
@@ -27,6 +29,7 @@ from crosswarp.reports.commands.options import (
     check_work,
     column_table,
     known_issues,
+    owner,
 )
 from crosswarp.reports.findings.range import measured
 from crosswarp.reports.findings.view import view
@@ -66,6 +69,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument("--fresh", action="store_true", help="compile everything again")
     add_limits(how)
+    add_expectations(how)
     add_environments(how)
     add_verbose(how, "all there is to say of what is known and healed too")
     where = parser.add_argument_group("where")
@@ -93,8 +97,11 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             columns = Builder(options.work.absolute() / "envs", listed, uv, say=shown.say)
             prepare = beside = library.beside(columns, options.work, uv, shown.say)
         planned = plan.Plan(
-            work=library.tests(
-                options.sample or library.settings.sample, beside.folders if beside else {}
+            work=replace(
+                library.tests(
+                    options.sample or library.settings.sample, beside.folders if beside else {}
+                ),
+                owner=owner(options, "library", library.root),
             ),
             columns=tuple(chosen),
             targets=wanted.targets,

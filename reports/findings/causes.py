@@ -51,8 +51,9 @@ class Cause:
 
 
 def unexpected(view: View) -> list[Cause]:
-    """Red, and no known issue explains it."""
-    return _grouped([(record, None) for record in view.verdict.unexpected_red])
+    """Red, and no known issue explains it; of somebody else's kernels also what one explains."""
+    explained = view.verdict.explained
+    return _grouped([(record, explained.get(record.id)) for record in view.verdict.unexpected_red])
 
 
 def not_healed(view: View) -> list[Cause]:

@@ -35,7 +35,11 @@ def marks(records: Sequence[Record], verdict: Verdict) -> dict[Place, Mark]:
     bare = [record for record in records if record.mode == "bare"] or records
     found: dict[Place, Mark] = {_place(record): _mark(record) for record in bare}
     found.update({_place(one.bare): "healed" for one in verdict.healed})
-    regressed = [*verdict.unexpected_red, *(record for record, _ in verdict.shim_failed)]
+    regressed = [
+        *verdict.unexpected_red,
+        *verdict.unexpected_pass,
+        *(record for record, _ in verdict.shim_failed),
+    ]
     found.update({_place(record): "regressed" for record in regressed})
     return found
 

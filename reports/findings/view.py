@@ -13,11 +13,11 @@ from functools import cached_property
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
-from crosswarp.matrix.results import windows
+from crosswarp.matrix.results import fault, owned, windows
 from crosswarp.matrix.results.cause import RootCause, cause_of
 from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import Environment, Note, Run, Store
-from crosswarp.matrix.results.verdict import Healed, Verdict, judge, triton_of
+from crosswarp.matrix.results.verdict import Healed, Verdict, triton_of
 from crosswarp.matrix.results.windows import Wrong
 from crosswarp.matrix.versions import Version
 from crosswarp.reports.findings import reproducers
@@ -104,7 +104,25 @@ class View:
         """The issue that explains a red cell, by the cell's id."""
         return {
             record.id: issue for record, issue in [*self.verdict.known, *self.verdict.shim_failed]
-        }
+        } | self.verdict.explained
+
+    def fault(self, record: Record) -> fault.Fault:
+        """Whose fault a failing cell of somebody's kernels is, and the next step."""
+        healed = self.healed.get(record.id)
+        bare = f"{record.target}/{record.lane}/bare/{record.kernel}/{record.case}"
+        return fault.of(
+            record,
+            self.issue_of.get(record.id),
+            self.verdict.alike.get(record.id),
+            healed.shims if healed else self.verdict.fixed.get(record.id),
+            record.mode == "shimmed" and (record.column, bare, record.config) in self._passing,
+        )
+
+    @cached_property
+    def _passing(self) -> frozenset[tuple[str, str, str]]:
+        return frozenset(
+            (one.column, one.item, one.config) for one in self.records if one.outcome == "pass"
+        )
 
     @cached_property
     def healed(self) -> Mapping[str, Healed]:
@@ -149,7 +167,7 @@ def day(moment: str) -> date | None:
 def view(store: Store, issues: Sequence[Issue], run: int | None = None) -> View:
     one = store.run(run)
     records = store.records(one.id)
-    verdict = judge(records, issues)
+    verdict = owned.judge(records, issues, one.plan)
     return View(
         run=one,
         records=records,
@@ -158,7 +176,8 @@ def view(store: Store, issues: Sequence[Issue], run: int | None = None) -> View:
         verdict=verdict,
         unsupported_targets=store.unsupported_targets(one.id),
         planned=store.planned(one.id),
-        wrong_windows=windows.wrong(records, verdict, issues),
+        # What fails in somebody else's kernels says nothing of where an issue begins and ends.
+        wrong_windows=() if verdict.theirs else windows.wrong(records, verdict, issues),
         sources=store.taken(one.id),
     )
 

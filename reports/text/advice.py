@@ -2,8 +2,8 @@
 
 # By `findings.whose`. Short enough for a line of a table.
 _SHORT = {
-    "library": "mend it in the library, or report it upstream and add it to its issues.toml",
-    "suite": "mend the kernel, or report it upstream and keep a record (--issues-file)",
+    "library": "correct it in the library, or list it as expected (xfail in its settings)",
+    "suite": "correct the kernel, or list it as expected (--xfail)",
     "": "report it upstream and add it to issues.toml",
 }
 

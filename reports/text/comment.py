@@ -150,7 +150,12 @@ def _sections(view: View) -> list[Section]:
     sections = []
     red, failed = unexpected(view), not_healed(view)
     if red:
-        title = f"Regressed: {_number(red, 'root cause')} that no known issue explains"
+        if view.verdict.theirs:
+            title = f"Fails: {_number(red, 'root cause')}"
+            rows = [f"- {_code(str(view.fault(one.records[0])))}" for one in red]
+            sections.append(Section("Whose fault, and the next step", list(dict.fromkeys(rows))))
+        else:
+            title = f"Regressed: {_number(red, 'root cause')} that no known issue explains"
         sections.append(_causes(title, red, advice.sentence(whose(view.run.plan))))
     if failed:
         title = f"Not healed: {_number(failed, 'issue')} whose shim was not seen to heal it"

@@ -141,19 +141,23 @@ def _missing(view: View) -> list[str]:
 
 def _unexpected(view: View) -> list[str]:
     verdict = view.verdict
-    parts = []
-    if verdict.unexpected_red:
+    parts = _theirs(view) if verdict.theirs else []
+    if verdict.unexpected_red and not verdict.theirs:
         parts.append(
             f"UNEXPECTEDLY RED ({len(verdict.unexpected_red)} cells): no known issue explains these.\n"
             + _cells((record, "") for record in verdict.unexpected_red)
             + "\n"
-            + _advice(view, verdict.unexpected_red[0])
+            + _advice(view)
         )
     if verdict.shim_failed:
         parts.append(
             f"NOT HEALED ({len(verdict.shim_failed)} cells): the issue's shim was not seen to heal these.\n"
             + _cells((record, issue.id) for record, issue in verdict.shim_failed)
-            + "\n  Mend the shim, or narrow what issues.toml promises of it."
+            + (
+                ""
+                if verdict.theirs
+                else "\n  Mend the shim, or narrow what issues.toml promises of it."
+            )
         )
     if verdict.unhealed:
         # As expected, and yet no user of the shims is helped.
@@ -184,24 +188,62 @@ def _unexpected(view: View) -> list[str]:
     return parts
 
 
-def _advice(view: View, first: Record) -> str:
-    """What to do about what is new: a kernel of crosswarp's is right, a user's may be at fault itself."""
+def _theirs(view: View) -> list[str]:
+    """What fails in somebody else's kernels: the failure, whose fault it is, and the next step."""
+    verdict = view.verdict
+    parts = []
+    causes: dict[RootCause, list[Record]] = {}
+    for record in verdict.unexpected_red:
+        causes.setdefault(cause_of(record, ""), []).append(record)
+    lines = []
+    for group in sorted(causes.values(), key=lambda group: WORST.index(group[0].outcome))[
+        :MAX_LISTED
+    ]:
+        first = group[0]
+        more = f" and {len(group) - 1} more like it" if len(group) > 1 else ""
+        lines.append(fill("  ", escape.line(first.id, LONGEST) + more, whole=False))
+        lines.append(row(first.outcome, words(first)))
+        # One line, for who copies it.
+        lines.append(f"    {escape.line(str(view.fault(first)), LONGEST)}")
+    if len(causes) > MAX_LISTED:
+        lines.append(f"  ... and {len(causes) - MAX_LISTED} more: crosswarp report --format json")
+    if lines:
+        if view.run.plan.get("library"):
+            first = verdict.unexpected_red[0]
+            again = command(
+                view.run, first.kernel, first.column, first.lane, [first.target], first.mode
+            )
+            lines.append(row("the first", again))
+        lines += [
+            row("a script", f"crosswarp reproduce --run {view.run.id}"),
+            row("a record", f"crosswarp issues --run {view.run.id} --new"),
+            row("expect it", "--xfail, or xfail in [tool.crosswarp]"),
+        ]
+        parts.append(
+            "\n".join([f"FAILS ({_count(verdict.unexpected_red)}), as you ship it:", *lines])
+        )
+    if verdict.unexpected_pass:
+        parts.append(
+            f"PASSES UNEXPECTEDLY ({_count(verdict.unexpected_pass)}): you list these as expected failures (xfail).\n"
+            + _cells((record, "") for record in verdict.unexpected_pass)
+            + "\n  Good news: take them off the list."
+        )
+    if verdict.expected:
+        parts.append(
+            f"Expected by you: {_count(verdict.expected)} (xfail, a baseline, or compat = true in your settings)."
+        )
+    return parts
+
+
+def _count(records: Collection[Record]) -> str:
+    return f"{len(records):,} {'cell' if len(records) == 1 else 'cells'}"
+
+
+def _advice(view: View) -> str:
+    """What to do about what is new in crosswarp's own kernels, which are right."""
     run = view.run
     script = f"    a script to attach  crosswarp reproduce --run {run.id}\n"
     record = f"    a record to paste   crosswarp issues --run {run.id} --new"
-    if run.plan.get("library"):
-        again = command(run, first.kernel, first.column, first.lane, [first.target], first.mode)
-        told = (
-            "New: mend it in the library, or raise the range in its metadata. Where Triton is at fault, report it "
-            "upstream and keep a record in issues.toml beside the library's settings."
-        )
-        return "\n".join([fill("  ", told), row("the first", again), script + record])
-    if run.plan.get("suite"):
-        told = (
-            "New: mend the kernel. Where Triton is at fault, report it upstream and keep a record in a file of yours "
-            "(--issues-file). Of each cause:"
-        )
-        return "\n".join([fill("  ", told), script + record])
     return "  New: report it upstream and add it to issues.toml. Of each cause:\n" + script + record
 
 
@@ -257,13 +299,17 @@ def verdict(view: View) -> str:
     if view.run.status != "finished":
         said = f"This run is not whole: {view.run.status}. What had finished is told here."
         return fill("", escape.line(said, LONGEST))
+    if code == 0 and found.theirs:
+        known = len(found.known) + len(found.expected)
+        said = f"Passes: {sum(one.outcome == 'pass' for one in view.records):,} cells"
+        return fill("", f"{said}{f', and {known:,} fail as you expect' if known else ''}.")
     if code == 0:
         healed = f", {len(found.healed)} of them green shimmed" if found.healed else ""
         left = len(found.unhealed)
         healed += f", {left} red with the shims too, which heal none of these" if left else ""
         return fill("", f"As expected: {len(found.known)} red cells, all known upstream{healed}.")
     meaning = {
-        1: f"Not as expected: {_wrong(view)}",
+        1: f"{'Fails' if found.theirs else 'Not as expected'}: {_wrong(view)}",
         2: "Nothing ran.",
         3: "An environment could not be built or was not the planned one; the other columns ran.",
     }
@@ -272,7 +318,17 @@ def verdict(view: View) -> str:
 
 def _wrong(view: View) -> str:
     verdict = view.verdict
+    if verdict.theirs and verdict.unexpected_red:
+        faults = Counter(view.fault(record).whose for record in verdict.unexpected_red)
+        causes = ", ".join(f"{number:,} {one}" for one, number in faults.most_common())
+        passed = (
+            f", {_count(verdict.unexpected_pass)} pass unexpectedly"
+            if verdict.unexpected_pass
+            else ""
+        )
+        return f"{_count(verdict.unexpected_red)} failed (whose fault: {causes}){passed}"
     found = [
+        (len(verdict.unexpected_pass), "pass although you expect a failure"),
         (len(verdict.unexpected_red), "unexpectedly red"),
         (len(verdict.shim_failed), "not healed"),
         (len(verdict.unexpectedly_green), "unexpectedly green"),

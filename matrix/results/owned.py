@@ -1,0 +1,195 @@
+"""Whose kernels a run is of, and the verdict that follows: whoever owns a kernel owns what is expected of it.
+
+In crosswarp's own suite a known issue is an expected failure. In a user's suite, or a library's tests, a failure
+without compat fails the run whatever explains it, unless its owner expects it: her settings say that the library
+installs compat (then the cells with compat decide), she lists it (`xfail`, strict), her own issues.toml has a record of
+it, or her baseline has the same failure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results import verdict
+from crosswarp.matrix.results.cause import words
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.verdict import ByKernel, Green, Healed, Verdict, triton_of
+
+# In a run's plan, as the store keeps it.
+KEY = "owner"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A failure that the owner lists. `cells`: a glob of KERNEL or KERNEL/CASE."""
+
+    cells: str
+    triton: str = ""
+    targets: tuple[str, ...] = ("*",)
+    reason: str = ""
+
+    def covers(self, record: Record) -> bool:
+        names = (record.kernel, f"{record.kernel}/{record.case}")
+        return (
+            any(fnmatchcase(name, self.cells) for name in names)
+            and any(fnmatchcase(record.target, glob) for glob in self.targets)
+            and (not self.triton or versions.within(triton_of(record), self.triton))
+        )
+
+
+@dataclass(frozen=True)
+class Owner:
+    """
+    Attributes:
+        whose: ``suite`` for a user's, ``library`` for a library's tests, empty for crosswarp's own.
+        compat: whether the library installs compat itself.
+        issues: the ids of the owner's own known issues.
+        accepted: of a committed baseline, each failing cell with its cause in words.
+    """
+
+    whose: str = ""
+    compat: bool = False
+    xfail: tuple[Expected, ...] = ()
+    issues: frozenset[str] = frozenset()
+    accepted: frozenset[tuple[str, str]] = frozenset()
+
+    def about(self) -> dict[str, Any]:
+        """What the store keeps of it, with the plan of the run."""
+        told = {
+            "compat": self.compat,
+            "xfail": [vars(one) | {"targets": list(one.targets)} for one in self.xfail],
+            "issues": sorted(self.issues),
+            "accepted": [list(one) for one in sorted(self.accepted)],
+        }
+        return {KEY: told} if any(told.values()) else {}
+
+
+def of_plan(plan: Mapping[str, Any]) -> Owner:
+    """The owner of a run, from its plan as the store has it, which a stranger may have written."""
+    whose = "library" if plan.get("library") else "suite" if plan.get("suite") else ""
+    told = plan.get(KEY)
+    if not whose or not isinstance(told, Mapping):
+        return Owner(whose)
+    xfail = tuple(
+        Expected(
+            str(one.get("cells", "")), str(one.get("triton", "")), tuple(map(str, one.get("targets", ["*"]))),
+            str(one.get("reason", "")),
+        )
+        for one in told.get("xfail", ())
+    )  # fmt: skip
+    accepted = frozenset((str(cell), str(cause)) for cell, cause in told.get("accepted", ()))
+    return Owner(
+        whose,
+        bool(told.get("compat")),
+        xfail,
+        frozenset(map(str, told.get("issues", ()))),
+        accepted,
+    )
+
+
+def accepted(records: Iterable[Record]) -> frozenset[tuple[str, str]]:
+    """The failures of a baseline, for an Owner."""
+    return frozenset((record.id, words(record)) for record in records if record.red)
+
+
+def judge(records: Sequence[Record], issues: Sequence[Issue], plan: Mapping[str, Any]) -> Verdict:
+    """The verdict on a run with this plan."""
+    owner = of_plan(plan)
+    return (
+        _Theirs(records, issues, owner).verdict if owner.whose else verdict.judge(records, issues)
+    )
+
+
+def claims(issue: Issue) -> bool:
+    """Whether the fingerprint of an issue is enough to claim a kernel that is not crosswarp's.
+
+    Results are named by a kernel of ours, and some texts are those of everybody's mistakes as well.
+    """
+    return issue.kernels == ("*",) and not issue.looks_like
+
+
+class _Theirs:
+    def __init__(self, records: Sequence[Record], issues: Sequence[Issue], owner: Owner) -> None:
+        self._owner = owner
+        self._own = ByKernel([one for one in issues if one.id in owner.issues])
+        self._upstream = ByKernel(
+            [one for one in issues if one.id not in owner.issues and one.kernels == ("*",)]
+        )
+        self._twins: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
+        self.verdict = Verdict(theirs=True)
+        for record in records:
+            self._twins[record.column, _place(record), record.mode].append(record)
+        self._compat = owner.compat and any(record.mode == "shimmed" for record in records)
+        for record in records:
+            if record.red:
+                self._failure(record)
+            elif record.ran:
+                self._pass(record)
+
+    def _failure(self, record: Record) -> None:
+        found = self.verdict
+        if any(one.covers(record) for one in self._owner.xfail) or (
+            (record.id, words(record)) in self._owner.accepted
+        ):
+            found.expected.append(record)
+            return
+        own = verdict.classify(record, self._own, triton_of(record))
+        healed = self._healed(record)
+        issue = own or verdict.classify(record, self._upstream, triton_of(record))
+        sure = issue is not None and (
+            own is not None or claims(issue) or bool(healed and issue.shim in healed)
+        )
+        if issue is not None and sure and healed is not None:
+            found.healed.append(Healed(issue, record, (issue.shim,) if issue.shim else healed))
+        elif healed is not None:
+            found.fixed[record.id] = healed
+        if own is not None or (self._compat and record.mode == "bare"):
+            # Her own record, strict as ours are; or the cell with compat decides.
+            if issue is not None and sure:
+                found.known.append((record, issue))
+            else:
+                found.expected.append(record)
+            return
+        found.unexpected_red.append(record)
+        if issue is not None and sure and not self._is_broken(record):
+            found.explained[record.id] = issue
+        elif issue is not None:
+            found.alike[record.id] = issue
+
+    def _pass(self, record: Record) -> None:
+        decides = "shimmed" if self._compat else "bare"
+        if record.mode == decides and not record.config and record.outcome == "pass":
+            listed = next((one for one in self._owner.xfail if one.covers(record)), None)
+            if listed is not None:
+                self.verdict.unexpected_pass.append(record)
+        if record.mode == "bare":
+            for issue in self._own.proving(record.kernel):
+                if issue.status == "reproduced" and verdict.must_be_red(issue, record):
+                    self.verdict.unexpectedly_green.append(Green(issue, record))
+
+    def _healed(self, record: Record) -> tuple[str, ...] | None:
+        """The shims that acted where the same passes with compat; None where that was not seen."""
+        if record.mode != "bare":
+            return None
+        twins = self._twins[record.column, _place(record), "shimmed"]
+        same = [twin for twin in twins if twin.config == record.config and twin.ran] or twins
+        if any(twin.red for twin in same) or not any(twin.outcome == "pass" for twin in same):
+            return None
+        return tuple(sorted({shim for twin in same for shim in twin.shims}))
+
+    def _is_broken(self, record: Record) -> bool:
+        """Whether only compat makes it fail."""
+        return record.mode == "shimmed" and any(
+            twin.outcome == "pass" and twin.config == record.config
+            for twin in self._twins[record.column, _place(record), "bare"]
+        )
+
+
+def _place(record: Record) -> str:
+    return "/".join((record.target, record.lane, record.kernel, record.case))

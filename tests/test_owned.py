@@ -1,0 +1,217 @@
+"""Whose kernels a run is of: a user's failure fails her run, with whose fault it is and the next step in one line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED
+from crosswarp.matrix.facts import issues
+from crosswarp.matrix.results import fault, owned
+from crosswarp.matrix.results.owned import Expected, Owner
+from crosswarp.matrix.work.suite import Suite
+from crosswarp.reports.findings.view import view
+from crosswarp.reports.text.comment import comment
+from crosswarp.reports.text.summary import summary
+
+SUITE = {"suite": "mine"}
+NOBODY = Owner("suite")
+# As cells say it, on Triton 3.9.0 or 3.2.0: kernel, version, what failed, whose fault it is, and the next step.
+TEN = {
+    "removed API": (
+        "3.9.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
+        "AttributeError: module 'triton.language' has no attribute 'make_block_tensor'"},
+        "your kernel: this Triton does not have make_block_tensor",
+    ),
+    "shared memory": (
+        "3.9.0", {"outcome": "limit", "phase": "launch", "reason": "OutOfResources", "fingerprint":
+        "OutOfResources: out of resource: shared memory, Required: 262144, Hardware limit: 232448"},
+        "your kernel: too large for sm_90: smaller blocks",
+    ),
+    "syntax": (
+        "3.9.0", {"outcome": "api-error", "phase": "import", "reason": "SyntaxError", "fingerprint":
+        "SyntaxError: invalid syntax"}, "your kernel: correct its syntax",
+    ),
+    "undefined name": (
+        "3.2.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
+        "CompilationError: NameError('scale is not defined')"}, "your kernel: define scale",
+    ),
+    "missing package": (
+        "3.9.0", {"outcome": "api-error", "phase": "import", "reason": "ModuleNotFoundError", "fingerprint":
+        "ModuleNotFoundError: No module named 'einops'"}, "your environment: pip install einops",
+    ),
+    "known crash": (
+        "3.2.0", {"outcome": "crash", "phase": "compile", "reason": "SIGABRT", "fingerprint":
+        "LinearLayout.cpp: LinearLayout::reshapeOuts: Assertion `getTotalOutDimSize() == std::accumulate"},
+        "Triton: known issue fla-196 (https://github.com/fla-org/flash-linear-attention/issues/196)",
+    ),
+    "unknown crash": (
+        "3.9.0", {"outcome": "crash", "phase": "compile", "reason": "SIGSEGV", "fingerprint": "SIGSEGV"},
+        "Triton: its compiler dies: no known issue is like it",
+    ),
+    "wrong numbers": (
+        "3.9.0", {"outcome": "mismatch", "phase": "execute", "fingerprint": "mismatch: y wrong", "lane": "emulate"},
+        "your kernel: its numbers differ",
+    ),
+    "hang": (
+        "3.9.0", {"outcome": "timeout", "reason": "longer than 120 s", "fingerprint": "timeout"},
+        "your kernel: it does not end",
+    ),
+    "AMD limit": (
+        "3.9.0", {"outcome": "limit", "phase": "launch", "reason": "OutOfResources", "target": "gfx942", "fingerprint":
+        "OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 65536"},
+        "your kernel: too large for gfx942",
+    ),
+}  # fmt: skip
+
+
+def cell(kernel="mine", mode="bare", **changes):
+    found = {
+        "event": "cell", "target": "sm_90", "lane": "compile", "mode": mode, "kernel": kernel, "case": "a",
+        "config": "", "outcome": "pass", "seconds": 0.1, **changes,
+    }  # fmt: skip
+    item = "/".join(found[name] for name in ("target", "lane", "mode", "kernel", "case"))
+    return [{"event": "start", "item": item}, found, {"event": "end", "item": item, "cells": 1}]
+
+
+@pytest.fixture
+def ran(fake_run, monkeypatch, tmp_path):
+    """`ran(cells, owner)`: the exit status of a run of a user's suite, its summary, and its view."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "mine.py").write_text("KERNEL = None\n")
+
+    def go(*cells, owner=NOBODY, version="3.2.0", known=None, modes=("bare", "shimmed")):
+        known = issues.load(issues.DEFAULT_FILE) if known is None else known
+        lane = cells[0][1]["lane"]
+        steps = [
+            {
+                "event": "session",
+                "lane": lane,
+                "versions": {"triton": version},
+                "planned": len(cells),
+            }
+        ]
+        result = fake_run(
+            [*steps, *(step for one in cells for step in one)], (f"triton-{version}",), known,
+            work=Suite(folder, owner=owner), modes=modes, lanes=(lane,),
+        )  # fmt: skip
+        with fake_run.store() as store:
+            ended = view(store, known, result.run)
+        return result.exit_code, summary(ended), ended
+
+    return go
+
+
+@pytest.mark.parametrize("why", TEN)
+def test_a_users_failure_fails_her_run_with_its_owner_and_the_next_step(ran, why):
+    version, failure, said = TEN[why]
+    code, text, ended = ran(
+        cell(**failure), cell(**{**failure, "mode": "shimmed"}), version=version
+    )
+    assert code == EXIT_UNEXPECTED
+    # In one line, whole.
+    assert any(line.strip().startswith(said) for line in text.splitlines()), text
+    for ours in (
+        "UNEXPECTEDLY RED",
+        "WRONG WINDOW",
+        "Mend the shim",
+        "all known upstream",
+    ):
+        assert ours not in text, text
+    if not said.startswith("Triton: its compiler"):
+        assert "report it upstream" not in text
+    assert said.split(":")[0] in comment(ended) and "✅" not in comment(ended)
+
+
+def test_what_compat_fixes_fails_until_her_settings_say_that_she_installs_it(ran):
+    version, failure, said = TEN["known crash"]
+    cells = cell(**failure), cell(mode="shimmed", shims=["compiler_crash"])
+    code, text, _ = ran(*cells, version=version)
+    assert code == EXIT_UNEXPECTED and f"fixed by compat: {fault.INSTALL}" in text
+    code, text, _ = ran(*cells, owner=Owner("suite", compat=True), version=version)
+    assert code == EXIT_EXPECTED and "1 fail as you expect" in text
+    # With compat it is red as well: compat decides.
+    both = cell(**failure), cell(**{**failure, "mode": "shimmed"})
+    assert ran(*both, owner=Owner("suite", compat=True), version=version)[0] == EXIT_UNEXPECTED
+    # Nothing says so where compat did not run.
+    alone = ran(
+        cell(**failure), owner=Owner("suite", compat=True), version=version, modes=("bare",)
+    )
+    assert alone[0] == EXIT_UNEXPECTED
+
+
+def test_what_compat_alone_breaks_is_crosswarps(ran):
+    code, text, _ = ran(
+        cell(), cell(mode="shimmed", outcome="compile-error", fingerprint="TypeError: x")
+    )
+    assert code == EXIT_UNEXPECTED and "crosswarp: report it to crosswarp" in text
+
+
+def test_what_she_lists_is_expected_and_strict(ran):
+    failure = {"outcome": "compile-error", "fingerprint": "TypeError: x"}
+    owner = Owner("suite", xfail=(Expected("mi*/a", triton="<3.3"),))
+    both = cell(**failure), cell(**{**failure, "mode": "shimmed"})
+    assert ran(*both, owner=owner)[0] == EXIT_EXPECTED
+    assert ran(*both, owner=owner, version="3.3.1")[0] == EXIT_UNEXPECTED
+    code, text, _ = ran(cell(), cell(mode="shimmed"), owner=owner)
+    assert code == EXIT_UNEXPECTED and "PASSES UNEXPECTEDLY (1 cell)" in text
+
+
+def test_what_her_baseline_has_is_expected_and_nothing_else(ran):
+    failure = {"outcome": "compile-error", "fingerprint": "TypeError: x"}
+    _, _, ended = ran(cell(**failure), modes=("bare",))
+    owner = Owner("suite", accepted=owned.accepted(ended.records))
+    assert ran(cell(**failure), owner=owner, modes=("bare",))[0] == EXIT_EXPECTED
+    other = {**failure, "fingerprint": "TypeError: y"}
+    assert ran(cell(**other), owner=owner, modes=("bare",))[0] == EXIT_UNEXPECTED
+
+
+def test_a_fingerprint_of_everybodys_mistakes_only_looks_like_an_issue(ran):
+    version, failure, _ = TEN["undefined name"]
+    _, text, ended = ran(cell(**failure), cell(**{**failure, "mode": "shimmed"}), version=version)
+    assert "looks like triton-3035" in text and not ended.issue_of
+    # Where its own shim was seen to fix it, it is that.
+    _, text, ended = ran(
+        cell(**failure), cell(mode="shimmed", shims=["closure_names"]), version=version
+    )
+    assert "known issue triton-3035" in text and "looks like" not in text
+
+
+def test_a_kernel_that_is_called_as_one_of_ours_has_none_of_its_issues(ran):
+    ours = next(
+        one for one in issues.load(issues.DEFAULT_FILE) if one.case and one.kernels != ("*",)
+    )
+    name = ours.case[0].kernel
+    code, text, _ = ran(cell(kernel=name), cell(kernel=name, mode="shimmed"), version="3.2.0")
+    assert code == EXIT_EXPECTED and "GREEN" not in text
+
+
+def test_her_own_records_are_as_strict_as_ours(ran, make_issue):
+    hers = make_issue(
+        id="hers-1", kernels=["mine"], fingerprint="TypeError", outcome="compile-error", case={"kernel": "mine"},
+        status="reproduced", shim=None, configs=["*"], triton="",
+    )  # fmt: skip
+    owner = Owner("suite", issues=frozenset({"hers-1"}))
+    failure = {"outcome": "compile-error", "fingerprint": "TypeError: x"}
+    assert ran(cell(**failure), owner=owner, known=[hers], modes=("bare",))[0] == EXIT_EXPECTED
+    assert ran(cell(), owner=owner, known=[hers], modes=("bare",))[0] == EXIT_UNEXPECTED
+
+
+def test_crosswarps_own_suite_stays_as_it_is(fake_run, make_issue):
+    issue = make_issue(
+        kernels=["softmax"], fingerprint="SIGABRT", case={"kernel": "softmax"}, configs=["*"]
+    )
+    steps = [{"event": "session", "lane": "compile", "versions": {"triton": "3.2.0"}, "planned": 1}]
+    steps += cell("softmax", outcome="crash", fingerprint="SIGABRT")
+    assert fake_run(steps, issues=[issue]).exit_code == EXIT_EXPECTED
+
+
+def test_what_the_store_keeps_of_an_owner_is_the_owner():
+    owner = Owner(
+        "suite", True, (Expected("a*", "<3.3", ("gfx*",), "why"),), frozenset({"x"}), frozenset({("c", "w")})
+    )  # fmt: skip
+    assert owned.of_plan({**SUITE, **json.loads(json.dumps(owner.about()))}) == owner
+    assert owned.of_plan({}) == Owner() and owned.of_plan({"library": {}, "owner": 1}).whose == ""
+    assert not Owner("suite").about()
