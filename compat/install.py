@@ -66,6 +66,16 @@ class _Here:
         """The guard modes that are asked of this copy."""
         return {request.guard for request in (*_standing, *_passing)}
 
+    def scopes(self, name: str) -> Set[Optional[str]]:
+        """The packages for whose kernels the shim `name` is asked of this copy, None for all."""
+        version = triton_text() or ""
+        return {
+            request.scope
+            for request in (*_standing, *_passing)
+            for shim in all_shims()
+            if shim.name == name and request.wants(shim, version)
+        }
+
     def failed(self) -> Collection[str]:
         """Names of what this copy cannot apply."""
         return _left_out

@@ -213,3 +213,31 @@ def test_whoever_asks_for_names_alone_hears_nothing():
     """
     )
     assert python(code) == ("names", "")
+
+
+def test_a_scope_is_a_package_and_what_lies_below_it(monkeypatch):
+    code = (
+        FAKE_TRITON.format(version="3.9.0")
+        + """
+    from crosswarp.compat.scopes import in_scope
+    def kernel(module):
+        function = lambda: None
+        function.__module__ = module
+        return types.SimpleNamespace(fn=function)
+    def seen(shim):
+        return [name for name in ("one", "one.ops", "oneself", "two", "two.x") if in_scope(shim, kernel(name))]
+    compat.install(scope="one")
+    compat.install(tiers=["refused"], scope="two")
+    print(seen("silent"), seen("refused"))
+    with compat.installed(only=["silent"]):
+        print(seen("silent"), seen("refused"))
+    print(seen("silent"), in_scope("silent", kernel("one").fn))
+    compat.uninstall()
+    print(seen("silent"))
+    """
+    )
+    one, two = ["one", "one.ops"], ["two", "two.x"]
+    everybody = ["one", "one.ops", "oneself", "two", "two.x"]
+    assert python(code)[0].split("\n") == [
+        f"{one} {one + two}", f"{everybody} {one + two}", f"{one} True", f"{everybody}",
+    ]  # fmt: skip
