@@ -71,8 +71,8 @@ def test_what_a_suite_requires_needs_no_library(
     (needed,) = prepare.folders["triton-3.2.0"]
     assert (needed / "einops.py").is_file()
     plan = fake_run.plan(beside=prepare.folders)
-    assert plan.spec("triton-3.2.0", {}, tmp_path, tmp_path)["beside"] == [str(needed)]
-    assert "beside" not in plan.spec("triton-3.9.0", {}, tmp_path, tmp_path)
+    assert plan.spec("triton-3.2.0", {}, tmp_path, tmp_path).beside == [str(needed)]
+    assert plan.spec("triton-3.9.0", {}, tmp_path, tmp_path).beside == []
 
 
 def test_nothing_is_needed(made):

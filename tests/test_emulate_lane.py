@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.judging.verdict import Verdict
 from crosswarp.matrix.cell.kinds.suite import in_child
 from crosswarp.matrix.cell.kinds.suite import item as runner
@@ -48,13 +50,13 @@ def test_a_run_for_amd_alone_emulates_nothing(monkeypatch):
 def test_the_cells_are_told_which_targets(tmp_path):
     chosen = of("sm_80", "sm_90", "gfx942")
     one = Plan(Suite(), (), chosen, lanes=("compile", "emulate"), emulated=("sm_80",))
-    assert one.spec("c", {}, tmp_path, tmp_path)["emulated"] == ["sm_80"]
+    assert one.spec("c", {}, tmp_path, tmp_path).emulated == ["sm_80"]
     assert one.describe()["emulated"] == ["sm_80"]
     lost = one.not_run("c", "x", "y")
     assert {r.target for r in lost if r.lane == "emulate"} == {"sm_80"}
     assert {r.target for r in lost if r.lane == "compile"} == set(chosen)
     asked = Plan(Suite(), (), chosen, lanes=("emulate",))
-    assert asked.spec("c", {}, tmp_path, tmp_path)["emulated"] is None
+    assert asked.spec("c", {}, tmp_path, tmp_path).emulated is None
     assert "emulated" not in asked.describe()
     assert {record.target for record in asked.not_run("c", "x", "y")} == set(chosen)
 
@@ -79,17 +81,17 @@ def test_a_target_without_ptx_is_unsupported(monkeypatch, tmp_path):
     spec = Plan(Suite(), (), of("sm_90", "gfx942"), lanes=("emulate",)).spec(
         "c", {}, tmp_path / "r", tmp_path
     )
-    stream = suite_plan.Stream(spec["records"])
+    stream = suite_plan.Stream(spec.records)
     found = suite_plan.targets(spec, "emulate", "3.9.0", stream)
     assert found["sm_90"] == "" and "none" in found["gfx942"]
-    spec["emulated"] = ["sm_90"]
+    spec = replace(spec, emulated=["sm_90"])
     assert list(suite_plan.targets(spec, "emulate", "3.9.0", stream)) == ["sm_90"]
     assert list(suite_plan.targets(spec, "compile", "3.9.0", stream)) == ["sm_90", "gfx942"]
 
 
 def test_a_case_for_other_targets_alone_is_not_emulated():
     cases = [("a", ("sm_90",)), ("b", ("*",))]
-    found = suite_plan._items({"modes": ["bare"]}, "emulate", "k", cases, {"sm_80": ""})
+    found = suite_plan._items(AskedSuite(modes=["bare"]), "emulate", "k", cases, {"sm_80": ""})
     assert [item.case for item in found] == ["b"]
 
 
@@ -181,9 +183,7 @@ def test_the_command_of_a_square_names_lane_and_target(ran):
 
 
 def test_launches_are_kept_until_the_last_mode_of_their_case_has_run(tmp_path, monkeypatch):
-    spec = {
-        "records": str(tmp_path / "c.jsonl"), "time_limit": 60, "modes": ["bare", "shimmed"],
-    }  # fmt: skip
+    spec = AskedSuite(records=str(tmp_path / "c.jsonl"), time_limit=60, modes=["bare", "shimmed"])
     kept = specification.launches(spec)
 
     def child(one, spec, send):
@@ -200,5 +200,5 @@ def test_launches_are_kept_until_the_last_mode_of_their_case_has_run(tmp_path, m
         left.append(sorted(path.name for path in kept.rglob("*are")))
     # Those of another case stay; where a mode is alone, nothing waits for another.
     assert left == [["bare"], ["bare", "bare"], ["bare"], []]
-    runner.run(Item("sm_80", "emulate", "bare", "k", "c"), {**spec, "modes": ["bare"]}, print)
+    runner.run(Item("sm_80", "emulate", "bare", "k", "c"), replace(spec, modes=["bare"]), print)
     assert not list(kept.iterdir())

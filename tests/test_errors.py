@@ -6,6 +6,7 @@ import json
 import sys
 
 from crosswarp.matrix import errors
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import __main__ as suite
 
 
@@ -86,7 +87,7 @@ def test_the_next_lane_begins_before_the_last_items_have_ended_but_none_beside_a
     monkeypatch.setattr(suite, "_ASKS_AGAIN", 0)
     monkeypatch.setattr(suite.specification, "few_left", lambda spec, lane: True)
     lanes = ["compile", "emulate", "interpret", "device"]
-    assert list(suite._lanes(None, {"lanes": lanes})) == [(lane, 0) for lane in lanes]
+    assert list(suite._lanes(None, AskedSuite(lanes=lanes))) == [(lane, 0) for lane in lanes]
     assert found == {"compile": [], "emulate": ["compile"], "interpret": ["emulate"], "device": []}
 
 

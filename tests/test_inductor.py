@@ -113,7 +113,7 @@ def test_what_cannot_be_asked_for_says_what_can(tmp_path, text, programs, said):
 def test_a_function_and_our_programs(tmp_path):
     (tmp_path / "mine.py").write_text("")
     asked = kind.asked(f"{tmp_path}/mine.py:step", [], dynamic=True)
-    assert kind.Inductor(asked, tmp_path, tmp_path).spec("c")["inductor"]["name"] == "step"
+    assert kind.Inductor(asked, tmp_path, tmp_path).asked("c", {}).inductor.name == "step"
     assert kind.check_programs(asked) == ("step",)
     ours = kind.asked(None, ["*norm"])
     assert "layer_norm" in kind.check_programs(ours)
@@ -232,6 +232,5 @@ def test_each_target_and_mode_of_a_run_is_a_part_of_its_lane():
     plan = Plan(work, columns=(), targets=on, lanes=("compile",))
     parts = ["sm_80/bare", "sm_80/shimmed", "sm_90/bare", "sm_90/shimmed"]
     assert plan.parts("compile") == parts
-    assert (
-        plan.spec("c", {}, Path("records"), Path("cache"))["inductor"] == work.spec("c")["inductor"]
-    )
+    told = plan.spec("c", {}, Path("records"), Path("cache")).inductor
+    assert (told.folder, told.compile) == ("", True)

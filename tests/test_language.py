@@ -30,12 +30,12 @@ spec = json.load(open(sys.argv[1]))
 script = json.loads(os.environ["FAKE_LANGUAGE"])
 steps = script[os.path.basename(os.path.dirname(sys.argv[1])).partition("-compile")[0].partition("-interpret")[0]]
 with open(spec["records"], "w") as out:
-    for step in steps[spec["lane"]]:
+    for step in steps[spec["lanes"][0]]:
         if step == "die":
             print("last words", flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
         if step.get("event") == "name" and not any(
-            step["name"] == glob or glob == "*" for glob in spec["names"]
+            step["name"] == glob or glob == "*" for glob in spec["kernels"]
         ):
             continue
         out.write(json.dumps(step) + "\\n")

@@ -236,9 +236,9 @@ def test_settings_keep_what_is_preloaded_for_one_release_to_its_folder(library):
     library = library.model_copy(update={"preload": ("transformers",)})
     other = library.model_copy(update={"release": "0.3.0", "preload": ()})
     folders = {library: Path("/w/l"), other: Path("/w/o")}
-    made = library_ops.LibraryOps(folders=folders).spec("triton-3.9.0")
-    assert made["preload"] == {"/w/l": ["transformers"]}
-    assert made["libraries"]["releases"] == {"liger-kernel": {"0.5.10": "/w/l", "0.3.0": "/w/o"}}
+    made = library_ops.LibraryOps(folders=folders).asked("triton-3.9.0", {})
+    assert made.preload == {"/w/l": ["transformers"]}
+    assert made.libraries.releases == {"liger-kernel": {"0.5.10": "/w/l", "0.3.0": "/w/o"}}
 
 
 def test_a_release_of_sources_alone_is_built_with_what_its_setup_imports(library, tmp_path):

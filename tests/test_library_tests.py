@@ -268,14 +268,14 @@ def test_a_part_that_nobody_told_of_is_missing(fake_run, library):
         {"event": "session", "lane": "compile", "versions": {"triton": "3.2.0"}, "planned": 1, "part": "sm_90/bare"},
         {"event": "start", "item": item}, {"event": "cell", **cell, "outcome": "pass"}, {"event": "end", "item": item},
     ]  # fmt: skip
-    result = fake_run(script, tests=tests)
+    result = fake_run(script, work=tests)
     assert result.exit_code == 1
     assert "sm_90/shimmed: The compile lane did not say" in " ".join(fake_run.notes())
     found = {(r.mode, r.kernel): r.outcome for r in fake_run.records()}
     assert found == {("bare", "test_a::test_1"): "pass", ("shimmed", "*"): "not-run"}
     # The same part twice, and one that nobody planned, are no sessions.
     for part in ("sm_90/bare", "sm_80/bare", ""):
-        fake_run([*script, {**script[0], "part": part}], tests=tests)
+        fake_run([*script, {**script[0], "part": part}], work=tests)
         assert "1 lines of its records made no sense" in " ".join(fake_run.notes(_last(fake_run)))  # fmt: skip
 
 

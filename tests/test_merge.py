@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.results.store import Environment, Store
@@ -22,7 +23,7 @@ UNIQUE = {"seconds"}
 
 
 def items(shard=None, broken=()):
-    spec = {"modes": ["bare", "shimmed"], "shard": shard}
+    spec = AskedSuite(modes=["bare", "shimmed"], shard=shard)
     verdict = suite_plan.Verdict("api-error", reason="ImportError", phase="import")
     return [
         item

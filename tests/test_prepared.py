@@ -4,14 +4,17 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from crosswarp.compat import isolate
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import prepared
 from crosswarp.matrix.cell.kinds.suite.plan import Item
 
-SPEC = {"time_limit": 20, "memory_limit_mb": None}
+SPEC = AskedSuite(time_limit=20)
+LIMITS = {"time_limit": 20, "memory_limit_mb": None}
 
 
 def items(kernel="softmax", cases=3, target="sm_90", lane="compile", modes=("bare",)):
@@ -38,7 +41,7 @@ def run(tmp_path):
 
         told = []
         outcome = prepared.run(
-            item, {**SPEC, **spec}, preparing, running, {"time_limit": limit}, told.append
+            item, replace(SPEC, **spec), preparing, running, {"time_limit": limit}, told.append
         )
         return outcome, told
 
@@ -209,6 +212,6 @@ def test_an_interrupt_ends_them(run):
 
     with pytest.raises(KeyboardInterrupt):
         prepared.run(
-            every[0], SPEC, lambda item, spec: None, lambda what, item, spec, send: send(1), SPEC, interrupt
+            every[0], SPEC, lambda item, spec: None, lambda what, item, spec, send: send(1), LIMITS, interrupt
         )  # fmt: skip
     assert run.waiting() == 0

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.matrix.cell.asked import AskedSuite, read
 from crosswarp.matrix.environments import locks
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.errors import SUITE_PYTEST, SUITE_WRONG_VERSIONS, Cancelled
@@ -273,14 +274,12 @@ def test_what_a_target_and_a_note_say_is_kept(fake_run):
 def test_the_spec_is_what_the_contract_says(fake_run):
     fake_run([session(1), *whole("a")])
     (path,) = (fake_run.work / "runs").glob("*/triton-3.2.0.spec.json")
-    spec = json.loads(path.read_text())
-    assert spec.keys() == {
-        "column", "expect", "records", "lanes", "modes", "targets", "kernels", "cases", "jobs", "time_limit",
-        "time_limit_alone", "memory_limit_mb", "cache", "suite", "shard", "emulated", "sanitize", "taken", "turns",
-        "cores",
-    }  # fmt: skip
-    assert spec["expect"] == {"triton": "3.2.0"}
-    assert spec["targets"]["sm_90"]["warp_size"] == 32
+    spec = read(path, AskedSuite)
+    assert spec.expect == {"triton": "3.2.0"}
+    assert spec.targets["sm_90"]["warp_size"] == 32
+    assert (spec.column, spec.lanes, spec.modes) == (
+        "triton-3.2.0", ["compile"], ["bare", "shimmed"],
+    )  # fmt: skip
 
 
 HOST = """

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crosswarp import kernels
 from crosswarp.kernels import Case, Kernel
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import kernel_check, modules
 from crosswarp.matrix.cell.kinds.suite import kernels as suite_kernels
 from crosswarp.matrix.errors import UsageError
@@ -235,7 +237,7 @@ def test_only_the_compile_lane_needs_no_reference():
 @pytest.mark.parametrize(
     ("globs", "chosen"),
     [
-        (None, ["fp16-7", "fp16-64", "bf16-7"]), (["fp16*"], ["fp16-7", "fp16-64"]), (["x"], []),
+        (["*"], ["fp16-7", "fp16-64", "bf16-7"]), (["fp16*"], ["fp16-7", "fp16-64"]), (["x"], []),
         (["*-64", "bf*"], ["fp16-64", "bf16-7"]),
     ],
 )  # fmt: skip
@@ -243,10 +245,10 @@ def test_cases_are_chosen_by_globs_and_dealt_after_that(globs, chosen):
     from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
 
     loaded = [(name, ("*",)) for name in ("fp16-7", "fp16-64", "bf16-7")]
-    spec = {"modes": ["bare"], "cases": globs}
+    spec = AskedSuite(modes=["bare"], cases=globs)
 
     def cases(**more):
-        items = suite_plan._items({**spec, **more}, "compile", "k", loaded, {"sm_90": ""})
+        items = suite_plan._items(replace(spec, **more), "compile", "k", loaded, {"sm_90": ""})
         return [item.case for item in items]
 
     assert cases() == chosen

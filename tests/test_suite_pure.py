@@ -12,13 +12,14 @@ from crosswarp.compat import all_shims
 from crosswarp.compat.errors import CompilerCrashed
 from crosswarp.kernels.case import FEATURES
 from crosswarp.matrix.cell import plain
+from crosswarp.matrix.cell.asked import AskedSuite, read
 from crosswarp.matrix.cell.judging import tuning, verdict
 from crosswarp.matrix.cell.kinds.suite import language, oracle
 from crosswarp.matrix.cell.protocol import Note
 from crosswarp.matrix.cell.standins.virtual_gpu import reading
 from crosswarp.matrix.cell.standins.virtual_gpu.binary import read_binary
 from crosswarp.matrix.cell.standins.virtual_gpu.limits import LaunchRefused, Target
-from crosswarp.matrix.cell.starting.specification import read_spec, wrong_versions
+from crosswarp.matrix.cell.starting.specification import wrong_versions
 from crosswarp.matrix.cell.stream import Stream, shortened
 
 CDNA = Target("gfx942", "hip", "gfx942", "gfx9", 64, 1024, 65536, 131072, 304)
@@ -330,4 +331,4 @@ def test_a_broken_specification_is_refused(tmp_path, content):
     path = tmp_path / "spec.json"
     path.write_text(content)
     with pytest.raises(ValueError):
-        read_spec(path)
+        read(path, AskedSuite)

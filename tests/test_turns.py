@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from crosswarp.compat.isolate import run_isolated
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.judging.verdict import Verdict, told
 from crosswarp.matrix.cell.kinds.suite import in_child
 from crosswarp.matrix.cell.kinds.suite import item as runner
@@ -41,10 +42,17 @@ def ran(tmp_path, monkeypatch):
     """`ran(child)`: what was told of an item whose child does that, and the verdict on the whole."""
 
     def call(child, **limits):
-        spec = {"records": str(tmp_path / "records"), "time_limit": 0.5, "time_limit_alone": 5}
+        spec = AskedSuite(
+            **{
+                "records": str(tmp_path / "records"),
+                "time_limit": 0.5,
+                "time_limit_alone": 5,
+                **limits,
+            }
+        )
         monkeypatch.setattr(in_child, "run", child)
         cells = []
-        verdict = runner.run(ITEM, {**spec, **limits}, lambda *cell: cells.append(cell))
+        verdict = runner.run(ITEM, spec, lambda *cell: cells.append(cell))
         assert cells[-1][0] == "" and cells[-1][1] == verdict
         return [(config, one.outcome) for config, one, _ in cells], verdict
 
@@ -60,7 +68,7 @@ def test_what_was_late_beside_others_and_passes_alone_is_a_pass_that_says_so(ran
     def child(item, spec, send):
         finished(send, "A")
         send(("B", None, 0.0))
-        time.sleep(1 if spec["time_limit"] == 0.5 else 0)
+        time.sleep(1 if spec.time_limit == 0.5 else 0)
         finished(send, "B")
         return Verdict("pass")
 
@@ -84,7 +92,7 @@ def test_what_is_late_alone_as_well_is_a_timeout_that_says_so(ran):
 
 def test_a_compilation_that_the_guard_ended_is_tried_again_as_well(ran):
     def child(item, spec, send):
-        late = {"outcome": "timeout"} if spec["time_limit"] == 0.5 else {}
+        late = {"outcome": "timeout"} if spec.time_limit == 0.5 else {}
         finished(send, "A", **late)
         return Verdict("pass")
 
@@ -101,7 +109,7 @@ def test_without_a_second_limit_it_is_not_run_again(ran):
 def test_what_dies_is_run_again_once_with_the_guard(ran, tmp_path):
     def child(item, spec, send):
         with open(tmp_path / "goes", "a") as file:
-            file.write("in place " if spec.get("in_place") else "guarded ")
+            file.write("in place " if spec.in_place else "guarded ")
         finished(send, "A")
         os.abort()
 
@@ -122,7 +130,7 @@ def test_what_dies_is_run_again_once_with_the_guard(ran, tmp_path):
 )
 def test_only_what_is_plainly_green_is_believed_without_the_guard(ran, first, second):
     def child(item, spec, send):
-        found = first if spec.get("in_place") else second
+        found = first if spec.in_place else second
         finished(send, "A", **found)
         return Verdict(found["outcome"], found.get("reason", ""))
 
@@ -135,14 +143,14 @@ def test_what_executes_is_run_once(tmp_path, monkeypatch):
     asked = []
 
     def child(item, spec, send):
-        send(("A", vars(Verdict("pass", str(spec.get("in_place")))), 0.1))
+        send(("A", vars(Verdict("pass", str(spec.in_place))), 0.1))
         return Verdict("mismatch")
 
     monkeypatch.setattr(in_child, "run", child)
     item = Item("sm_90", "emulate", "bare", "softmax", "case")
-    spec = {"records": str(tmp_path / "records"), "time_limit": 5}
+    spec = AskedSuite(records=str(tmp_path / "records"), time_limit=5)
     runner.run(item, spec, lambda *cell: asked.append((cell[0], cell[1].reason)))
-    assert asked == [("A", "None"), ("", "")]
+    assert asked == [("A", "False"), ("", "")]
 
 
 def _note(path, text):
@@ -248,7 +256,7 @@ def test_a_core_is_free_again_however_its_item_ends(tmp_path):
 
 
 def test_the_next_lane_is_called_when_few_items_are_left(tmp_path):
-    spec = {"records": str(tmp_path / "c.jsonl"), "jobs": 2}
+    spec = AskedSuite(records=str(tmp_path / "c.jsonl"), jobs=2)
     assert not specification.few_left(spec, "compile")
     specification.plan_of(spec, "compile").write_text('{"items": [1, 2, 3, 4, 5, 6]}')
     assert not specification.few_left(spec, "compile")
@@ -262,7 +270,7 @@ def test_the_next_lane_is_called_when_few_items_are_left(tmp_path):
     assert specification.few_left(spec, "device")
 
 
-@pytest.mark.parametrize("guarded, ways", [(False, [True, None]), (True, [None])])
+@pytest.mark.parametrize("guarded, ways", [(False, [True, False]), (True, [False])])
 def test_what_is_known_to_have_died_runs_as_the_guard_sees_it_at_once(
     tmp_path, monkeypatch, guarded, ways
 ):
@@ -271,16 +279,16 @@ def test_what_is_known_to_have_died_runs_as_the_guard_sees_it_at_once(
 
     def child(item, spec, send):
         with seen.open("a") as file:
-            file.write(f"{spec.get('in_place')}\n")
+            file.write(f"{spec.in_place}\n")
         return Verdict("crash", reason="SIGABRT")
 
     monkeypatch.setattr(in_child, "run", child)
-    spec = {"records": str(tmp_path / "records"), "time_limit": 5, "time_limit_alone": 0}
+    spec = AskedSuite(records=str(tmp_path / "records"), time_limit=5)
     verdict = runner.run(replace(ITEM, guarded=guarded), spec, lambda *cell: None)
     assert verdict.outcome == "crash" and seen.read_text().split() == list(map(str, ways))
 
 
 def test_columns_side_by_side_take_turns_with_each_other(tmp_path):
-    spec = {"records": str(tmp_path / "one.jsonl")}
-    assert specification.turns(spec) == spec["records"]
-    assert specification.turns({**spec, "turns": "both"}) == "both"
+    spec = AskedSuite(records=str(tmp_path / "one.jsonl"))
+    assert specification.turns(spec) == spec.records
+    assert specification.turns(replace(spec, turns="both")) == "both"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from crosswarp.matrix import work
+from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.running.plan import Work
 from crosswarp.matrix.running.progress import PlainProgress
 from crosswarp.matrix.running.run import Runner
@@ -44,6 +45,12 @@ CELL = """
 
 
 @dataclass(frozen=True)
+class AskedWords(Asked):
+    words: Sequence[str] = ()
+    leaves_out: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class _AtMost:
     long: int
 
@@ -60,8 +67,8 @@ class Words(Work):
     words: Sequence[str] = ()
     leaves_out: Sequence[str] = ()
 
-    def spec(self, column: str) -> Mapping[str, Any]:
-        return {"words": list(self.words), "leaves_out": list(self.leaves_out)}
+    def asked(self, column: str, common: Mapping[str, Any]) -> AskedWords:
+        return AskedWords(**common, words=self.words, leaves_out=self.leaves_out)
 
     def about(self) -> Mapping[str, Any]:
         return {"words": len(self.words)}

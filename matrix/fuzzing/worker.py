@@ -10,9 +10,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.errors import SUITE_WRONG_VERSIONS, EnvironmentFailed
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.running import process
@@ -61,15 +63,13 @@ class Worker:
         folder = Path(self._folder.name)
         tables = {name: target.model_dump(mode="json") for name, target in targets.items()}
         spec = folder / "spec.json"
-        spec.write_text(
-            json.dumps(
-                {
-                    "targets": tables, "time_limit": time_limit, "memory_limit_mb": memory_limit_mb,
-                    "expect": dict(expect),
-                }
-            ),
-            "utf-8",
-        )  # fmt: skip
+        asked = Asked(
+            expect=dict(expect),
+            targets=tables,
+            time_limit=time_limit,
+            memory_limit_mb=memory_limit_mb,
+        )
+        spec.write_text(json.dumps(asdict(asked)), "utf-8")
         self._log = folder / "log"
         # Its own folder for what it leaves: it goes with ours, however it ends.
         environ = {**process.cell_environ(os.environ, here=here), "TMPDIR": str(folder)}

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import selection
@@ -67,9 +68,9 @@ class Work:
         """The command line of the process that runs it in a column."""
         return [str(python), "-m", self.MODULE, str(spec)]
 
-    def spec(self, column: str) -> Mapping[str, Any]:
-        """What that process is asked for besides what every kind is."""
-        return {}
+    def asked(self, column: str, common: Mapping[str, Any]) -> Asked:
+        """What that process is asked: a class of matrix/cell/asked.py, of which `common` are the fields of `Asked`."""
+        return Asked(**common)
 
     def about(self) -> Mapping[str, Any]:
         """What the store keeps of it."""
@@ -131,8 +132,8 @@ class Plan:
         again: Mapping[str, Sequence[str]] | None = None,
         planned: Mapping[str, int] | None = None,
         turns: Path | None = None,
-    ) -> dict[str, Any]:
-        """What the process of a column is told.
+    ) -> Asked:
+        """What the process of a column is asked.
 
         Args:
             taken: items that need not run.
@@ -140,31 +141,30 @@ class Plan:
             planned: for these lanes, how many cases they have with those that are taken.
             turns: where columns that run side by side take turns.
         """
-        return {
-            "column": column,
-            "taken": list(taken),
-            "turns": str(turns or records),
-            "cores": self.jobs,
-            "expect": dict(expect),
-            "records": str(records),
-            "lanes": [lane for lane in self.lanes if not again or lane in again],
-            "modes": list(self.modes),
-            "targets": {
-                name: target.model_dump(mode="json") for name, target in self.targets.items()
-            },
-            "kernels": list(self.kernels),
-            "cases": list(self.cases),
-            "jobs": self._jobs_for(sum(map(len, again.values()))) if again else self.jobs,
-            "time_limit": self.time_limit,
-            "time_limit_alone": self.time_limit_alone,
-            "memory_limit_mb": self.memory_limit_mb,
-            "cache": str(cache),
-            "shard": list(self.shard) if self.shard else None,
-            "emulated": None if self.emulated is None else list(self.emulated),
-            "sanitize": self.sanitize,
-            **({"again": dict(again), "planned": dict(planned or {})} if again else {}),
-            **self.work.spec(column),
-        }
+        common = Asked(
+            column=column,
+            expect=dict(expect),
+            records=str(records),
+            cache=str(cache),
+            targets={name: one.model_dump(mode="json") for name, one in self.targets.items()},
+            lanes=[lane for lane in self.lanes if not again or lane in again],
+            modes=list(self.modes),
+            kernels=list(self.kernels),
+            cases=list(self.cases),
+            emulated=None if self.emulated is None else list(self.emulated),
+            sanitize=self.sanitize,
+            shard=list(self.shard) if self.shard else None,
+            jobs=self._jobs_for(sum(map(len, again.values()))) if again else self.jobs,
+            cores=self.jobs,
+            turns=str(turns or records),
+            time_limit=self.time_limit,
+            time_limit_alone=self.time_limit_alone,
+            memory_limit_mb=self.memory_limit_mb,
+            taken=list(taken),
+            again=dict(again) if again else None,
+            planned=dict(planned or {}) if again else {},
+        )
+        return self.work.asked(column, vars(common))
 
     def _jobs_for(self, items: int) -> int:
         """Workers for so few items: each imports torch first, which takes as long as to run some of them."""

@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -332,7 +332,7 @@ class Runner:
                 column.id, environment.expect, records.resolve(), cache.resolve(), taken.items,
                 again, taken.planned, (folder / "turns").resolve(),
             )  # fmt: skip
-            spec.write_text(json.dumps(told, indent=1))
+            spec.write_text(json.dumps(asdict(told), indent=1))
             # The suite writes its output there; no room for it is no fault of the suite's.
             log.touch()
         except OSError as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosswarp.matrix.cell.asked import AskedCheck
 from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
@@ -41,7 +42,7 @@ class Check(Work):
     def argv(self, python: Path, spec: Path) -> list[str]:
         return brought.argv(self.links, self.MODULE, python, spec)
 
-    def spec(self, column: str) -> Mapping[str, Any]:
+    def asked(self, column: str, common: Mapping[str, Any]) -> AskedCheck:
         by_name = {one.name: one for one in self.source.kernels}
         told = {
             "file": str(self.source.path),
@@ -64,7 +65,7 @@ class Check(Work):
                 if one.signatures
             },
         }
-        return {"check": told}
+        return AskedCheck(**common, check=told)
 
     def about(self) -> Mapping[str, Any]:
         return {"check": str(self.source.path)}

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswarp.matrix import versions
+from crosswarp.matrix.cell.asked import AskedInductor, Programs
 from crosswarp.matrix.cell.kinds.inductor import programs
 from crosswarp.matrix.cell.kinds.inductor.replay.names import PREFIX
 from crosswarp.matrix.errors import UsageError
@@ -157,26 +158,27 @@ class Inductor(Work):
     MODULE = "crosswarp.matrix.cell.kinds.inductor"
     BY_PART = True
 
-    asked: Asked
+    chosen: Asked
     links: Path
     folder: Path | None
 
     def argv(self, python: Path, spec: Path) -> list[str]:
         return brought.argv(self.links, self.MODULE, python, spec)
 
-    def spec(self, column: str) -> Mapping[str, Any]:
-        asked = self.asked
-        told = {
-            "folder": str(self.folder or ""),
-            "programs": list(asked.programs),
-            "compile": self.folder is None,
-        }
-        if asked.file:
-            told |= {"file": str(asked.file), "name": asked.name, "dynamic": asked.dynamic}
-        return {"inductor": told}
+    def asked(self, column: str, common: Mapping[str, Any]) -> AskedInductor:
+        chosen = self.chosen
+        programs = Programs(
+            folder=str(self.folder or ""),
+            programs=list(chosen.programs),
+            compile=self.folder is None,
+            file=str(chosen.file or ""),
+            name=chosen.name,
+            dynamic=chosen.dynamic,
+        )
+        return AskedInductor(**common, inductor=programs)
 
     def about(self) -> Mapping[str, Any]:
-        return {"inductor": str(self.asked.file or "") or list(self.asked.programs)}
+        return {"inductor": str(self.chosen.file or "") or list(self.chosen.programs)}
 
     def judge(self, records: Sequence[Record], issues: Sequence[Issue]) -> Judged:
         return Judged(records, issues)

@@ -10,11 +10,12 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.protocol import Done, Event, Probe, Senseless, Session
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.errors import SUITE_STATUSES, Cancelled, CrosswarpError, EnvironmentFailed
@@ -60,7 +61,7 @@ class Asker:
         prepare: Prepare,
         work: Path,
         names: Sequence[str],
-        limits: Mapping[str, int],
+        limits: Mapping[str, Any],
         jobs: int,
         column_limit: int,
         say: Callable[[str], None],
@@ -131,28 +132,21 @@ class Asker:
         cache.mkdir(parents=True)
         table = targets_module.load()
         spec, records, log = folder / "spec.json", folder / "records.jsonl", folder / "log"
-        spec.write_text(
-            json.dumps(
-                {
-                    "lane": lane,
-                    "targets": {name: table[name].model_dump() for name in TARGETS},
-                    "names": list(self._names),
-                    "expect": dict(environment.expect),
-                    "records": str(records),
-                    "cache": str(cache),
-                    **self._limits,
-                }
-            )
-        )
+        asked = Asked(
+            column=column.id, expect=dict(environment.expect), records=str(records), cache=str(cache),
+            targets={name: table[name].model_dump() for name in TARGETS}, lanes=[lane],
+            kernels=list(self._names), **self._limits,
+        )  # fmt: skip
+        spec.write_text(json.dumps(asdict(asked)))
         started = time.monotonic()
         environ = process.cell_environ(os.environ, here=self._here)
-        asked = process.SuiteProcess(argv(environment.python, spec), log, environ, folder)
+        cell = process.SuiteProcess(argv(environment.python, spec), log, environ, folder)
         try:
-            while (status := asked.wait(_POLL)) is None and not (self._stop or self._over):
+            while (status := cell.wait(_POLL)) is None and not (self._stop or self._over):
                 if time.monotonic() - started > self._column_limit:
                     break
         finally:
-            asked.end()
+            cell.end()
         told = _Told()
         for event in Tail(records).finish():
             take(told, event)

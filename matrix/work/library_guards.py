@@ -6,10 +6,11 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from crosswarp.matrix.cell.asked import AskedGuards
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.errors import CrosswarpError
 from crosswarp.matrix.facts.issues import Issue
@@ -71,13 +72,14 @@ def ask(
         work = Path(scratch)
         answers, log = work / "answers.jsonl", work / "cell.log"
         answers.touch()
-        spec = {
-            **plan.spec(column, environment.expect, work / "records.jsonl", work / "cache"),
-            "guards": {one.id: [str(folder / one.path), list(one.span)] for one in guards},
-            "chosen": list(chosen),
-            "answers": str(answers),
-        }
-        (work / "spec.json").write_text(json.dumps(spec), "utf-8")
+        cases = plan.spec(column, environment.expect, work / "records.jsonl", work / "cache")
+        spec = AskedGuards(
+            **vars(cases),
+            guards={one.id: [str(folder / one.path), list(one.span)] for one in guards},
+            chosen=list(chosen),
+            answers=str(answers),
+        )
+        (work / "spec.json").write_text(json.dumps(asdict(spec)), "utf-8")
         environ = process.cell_environ(os.environ, here=here)
         # Nothing of a library may be compiled into its folder.
         environ["PYTHONDONTWRITEBYTECODE"] = "1"

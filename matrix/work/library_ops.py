@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,6 +22,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from crosswarp import compat
 from crosswarp.matrix import versions
+from crosswarp.matrix.cell import asked
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import EnvironmentFailed
@@ -207,19 +209,15 @@ class LibraryOps(Suite):
     configurations: int = CONFIGURATIONS
     mark: str = ""
 
-    def spec(self, column: str) -> Mapping[str, Any]:
+    def asked(self, column: str, common: Mapping[str, Any]) -> AskedSuite:
         releases: dict[str, dict[str, str]] = {}
         for library, folder in self.folders.items():
             releases.setdefault(library.name, {})[library.release] = str(folder)
-        ops = {
-            "releases": releases,
-            "ops": list(self.ops),
-            "configurations": self.configurations,
-        }
+        ops = asked.LibraryOps(releases, list(self.ops), self.configurations)
         preload = {
             str(home): list(one.preload) for one, home in self.folders.items() if one.preload
         }
-        return {**super().spec(column), "libraries": ops, "preload": preload}
+        return replace(super().asked(column, common), libraries=ops, preload=preload)
 
     def about(self) -> Mapping[str, Any]:
         found = {"identity": self.mark, "configurations": self.configurations}

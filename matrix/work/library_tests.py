@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from crosswarp.matrix.cell.asked import AskedTests, OwnTests
 from crosswarp.matrix.cell.kinds.library_tests import names
 from crosswarp.matrix.checkout.finding import tests_of
 from crosswarp.matrix.checkout.metadata import Declared
@@ -54,20 +55,18 @@ class LibraryTests(Work):
         """From which tests are named."""
         return [path for path in self.paths if (self.root / path).is_dir()]
 
-    def spec(self, column: str) -> Mapping[str, Any]:
-        return {"tests": self._told(column)}
-
-    def _told(self, column: str) -> dict[str, Any]:
-        return {
-            "root": str(self.root),
-            "paths": list(self.only or self.paths),
-            "folders": self.folders,
-            "cases": list(self.settings.cases),
-            "sample": self.sample,
-            "stub": list(self.settings.stub),
-            "env": dict(self.settings.env),
-            "beside": [str(path) for path in self.beside.get(column, ())],
-        }
+    def asked(self, column: str, common: Mapping[str, Any]) -> AskedTests:
+        tests = OwnTests(
+            root=str(self.root),
+            paths=list(self.only or self.paths),
+            folders=self.folders,
+            cases=list(self.settings.cases),
+            sample=self.sample,
+            stub=list(self.settings.stub),
+            env=dict(self.settings.env),
+            beside=[str(path) for path in self.beside.get(column, ())],
+        )
+        return AskedTests(**common, tests=tests)
 
     def about(self) -> Mapping[str, Any]:
         ranges = {name: self.declared.told(name) for name in ("triton", "torch")}

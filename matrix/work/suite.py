@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.results.owned import Owner
 from crosswarp.matrix.running.plan import Coordinate, Plan, Work
@@ -32,9 +33,9 @@ class Suite(Work):
     beside: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     owner: Owner = Owner("suite")
 
-    def spec(self, column: str) -> Mapping[str, Any]:
-        beside = {"beside": list(map(str, self.beside[column]))} if column in self.beside else {}
-        return {"suite": str(self.folder) if self.folder else None, **beside}
+    def asked(self, column: str, common: Mapping[str, Any]) -> AskedSuite:
+        beside = list(map(str, self.beside.get(column, ())))
+        return AskedSuite(**common, suite=str(self.folder) if self.folder else None, beside=beside)
 
     def about(self) -> Mapping[str, Any]:
         requires = {"requires": list(self.requires)} if self.requires else {}

@@ -8,12 +8,14 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from crosswarp.matrix import versions
+from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.errors import CrosswarpError
 from crosswarp.matrix.facts.probed_targets import ABOUT, Probed, Release
 from crosswarp.matrix.facts.targets import Target
@@ -39,7 +41,7 @@ def ask(
     with tempfile.TemporaryDirectory() as folder:
         spec = Path(folder, "spec.json")
         tables = {name: target.model_dump(mode="json") for name, target in targets.items()}
-        spec.write_text(json.dumps({"targets": tables, "time_limit": time_limit}), "utf-8")
+        spec.write_text(json.dumps(asdict(Asked(targets=tables, time_limit=time_limit))), "utf-8")
         try:
             done = subprocess.run(
                 argv(python, spec), capture_output=True, text=True, errors="replace", check=False,

@@ -22,9 +22,11 @@ from pathlib import Path
 WORKER = """
 import json, os, resource, statistics, sys, time
 from pathlib import Path
-spec = json.loads(Path(sys.argv[1]).read_text())
+from dataclasses import replace
+from crosswarp.matrix.cell import asked
+spec = asked.read(sys.argv[1], asked.AskedSuite)
 mode, rounds = sys.argv[2], int(sys.argv[3])
-from crosswarp.matrix.cell.kinds.suite import specification
+from crosswarp.matrix.cell.starting import specification
 os.environ.update(specification.limits(spec))
 import torch
 torch.set_num_threads(1)
@@ -33,9 +35,9 @@ from crosswarp.matrix.cell.kinds.suite import plan, prepared
 from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.cell.kinds.suite.telling import run_and_tell
 from crosswarp.matrix.cell.starting.warm import warm
-warm(targets=spec["targets"].values(), references=False)
-spec["records"] += "." + mode
-stream = Stream(spec["records"])
+warm(targets=spec.targets.values(), references=False)
+spec = replace(spec, records=spec.records + "." + mode)
+stream = Stream(spec.records)
 items = [one for one in plan.shared_plan(spec, "compile").items if one.mode == mode and not one.skip]
 forking.ready()
 def used():

@@ -33,10 +33,12 @@ if TYPE_CHECKING:
 # What a process of the naive way runs: one item, judged as crosswarp judges it.
 ONE = """
 import json, os, sys
-lane, item, spec = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+lane, item, told = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+from crosswarp.matrix.cell.asked import AskedSuite
+spec = AskedSuite(**told)
 if lane == "interpret":
     os.environ["TRITON_INTERPRET"] = "1"
-os.environ["TRITON_CACHE_DIR"] = spec["cache"]
+os.environ["TRITON_CACHE_DIR"] = spec.cache
 from crosswarp.matrix.cell.kinds.suite import item as items
 from crosswarp.matrix.cell.kinds.suite.plan import Item
 verdict = items.run(Item(**item), spec, lambda config, verdict, seconds: None)

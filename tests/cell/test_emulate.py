@@ -1,6 +1,7 @@
 """The lane emulate in this column: what Triton hands over, what is executed, and how a cell is told."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ import triton
 from crosswarp import compat
 from crosswarp.kernels.case import Case, Kernel
 from crosswarp.matrix.cell import emulate
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.emulate import memory
 from crosswarp.matrix.cell.emulate.arguments import Argument
 from crosswarp.matrix.cell.judging.verdict import of_error
@@ -22,7 +24,7 @@ from crosswarp.matrix.cell.standins.virtual_gpu import launching
 from crosswarp.matrix.cell.starting import warm
 
 EMULATED = SimpleNamespace(lane="emulate", target="sm_80", mode="bare")
-SPEC = {"time_limit": 100, "targets": {}}
+SPEC = AskedSuite(time_limit=100)
 
 
 def line_of(text):
@@ -138,7 +140,7 @@ def judged(made, mode="bare"):
     if mode == "shimmed":
         compat.install()
     told = {}
-    spec = dict(SPEC, targets={"sm_80": vars(targets.SM_80)})
+    spec = replace(SPEC, targets={"sm_80": vars(targets.SM_80)})
     in_child._prepare_lane(EMULATED, spec)
     log = in_child._watched(
         EMULATED, spec, lambda name: None, lambda name, verdict: told.update({name: verdict})
@@ -345,7 +347,7 @@ def test_an_unknown_instruction_is_unsupported_by_its_name(in_fork):
 
 
 def test_a_launch_that_takes_too_long_says_where(in_fork, monkeypatch):
-    monkeypatch.setitem(SPEC, "time_limit", 1e-3)
+    monkeypatch.setitem(globals(), "SPEC", replace(SPEC, time_limit=1e-3))
 
     def run():
         def launch(x):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import targets
 
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.fuzzing import data, executing
 
 # What is added, so that each of these is another program to Triton's cache.
@@ -49,7 +50,7 @@ def children(tmp_path, in_fork):
 
     def run(*requests, time_limit=100.0):
         def inside():
-            ours = executing.Children(str(tmp_path), {"time_limit": time_limit})
+            ours = executing.Children(str(tmp_path), AskedSuite(time_limit=time_limit))
             pids, told = [], []
             begin = ours._begin
 

@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import plan
 from crosswarp.matrix.cell.starting import preloading
 
@@ -94,10 +95,9 @@ def test_the_plan_says_what_to_import(packages, tmp_path, in_fork):
     suite.mkdir()
     (suite / "one.py").write_text(textwrap.dedent(SUITE).replace("NAME", "one"))
     (suite / "helper.py").write_text("import time\n")
-    spec = {
-        "records": str(tmp_path / "r.jsonl"), "suite": str(suite), "kernels": ["*"], "lanes": ["compile"],
-        "modes": ["bare"], "targets": {}, "time_limit": 60,
-    }  # fmt: skip
+    spec = AskedSuite(
+        records=str(tmp_path / "r.jsonl"), suite=str(suite), lanes=["compile"], modes=["bare"], time_limit=60
+    )  # fmt: skip
 
     def told():
         plan.targets = lambda *a: {"sm_90": ""}

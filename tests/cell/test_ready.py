@@ -8,6 +8,7 @@ import targets
 from crosswarp import compat
 from crosswarp.compat import memory_order
 from crosswarp.compat.acts import note_acted
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import in_child, kernels
 from crosswarp.matrix.cell.kinds.suite.plan import Item
 
@@ -34,10 +35,12 @@ def digests(in_fork, tmp_path):
     def call(kernel, suite=None, mode="bare"):
         def run():
             memory_order._read.cache_clear()
-            spec = {
-                "targets": {"sm_80": vars(targets.SM_80)}, "suite": suite, "jobs": 1, "time_limit": 60,
-                "cache": str(tmp_path),
-            }  # fmt: skip
+            spec = AskedSuite(
+                targets={"sm_80": vars(targets.SM_80)},
+                suite=suite,
+                time_limit=60,
+                cache=str(tmp_path),
+            )
             found = in_child.prepare(Item("sm_80", "compile", mode, kernel, "a"), spec)
             module = vars(sys.modules[found.launch.__module__])
             from triton.runtime.jit import JITFunction
@@ -69,7 +72,7 @@ def test_a_stranger_s_kernels_may_change_until_they_are_launched(digests, tmp_pa
 def test_what_acts_in_the_reading_acts_in_each_case_by_itself(in_fork, monkeypatch, tmp_path):
     def run():
         monkeypatch.setattr(kernels, "digest", lambda kernel: note_acted("language_names"))
-        spec = {"targets": {"sm_80": vars(targets.SM_80)}, "suite": None, "cache": str(tmp_path)}
+        spec = AskedSuite(targets={"sm_80": vars(targets.SM_80)}, cache=str(tmp_path))
         in_child.prepare(Item("sm_80", "compile", "bare", "softmax", "a"), spec)
 
     with pytest.raises(pytest.fail.Exception, match="each case is to say of itself"):

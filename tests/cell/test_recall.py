@@ -10,6 +10,7 @@ import torch
 
 from crosswarp.kernels.case import Case, Kernel
 from crosswarp.matrix.cell import emulate
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.emulate import recall
 from crosswarp.matrix.cell.kinds.suite import in_child
 from crosswarp.matrix.cell.machines import ptx
@@ -251,11 +252,11 @@ def test_a_mismatch_leads_to_its_line_though_the_launch_was_recalled(in_fork, tm
             reference=lambda x: {"y": x * 2},
             tolerance={"fp32": 1e-6},
         )
-        spec = {
-            "time_limit": 100,
-            "targets": {"sm_80": vars(targets.SM_80)},
-            "records": str(tmp_path / "records"),
-        }
+        spec = AskedSuite(
+            time_limit=100,
+            targets={"sm_80": vars(targets.SM_80)},
+            records=str(tmp_path / "records"),
+        )
         told = []
         for mode in ("bare", "shimmed"):
             one = SimpleNamespace(

@@ -1,5 +1,7 @@
 """The sanitizer in the lane emulate of this column: what a cell says of a launch that is at fault."""
 
+from dataclasses import replace
+
 import emulate_kernels
 import pytest
 import sanitizer_kernels
@@ -14,7 +16,7 @@ def judged(in_fork, launch, reference=lambda x: {"y": x * 2}, size=100, sanitize
     """Outcome, reason, fingerprint and message of a case."""
 
     def run():
-        spec = dict(SPEC, targets={"sm_80": vars(targets.SM_80)}, sanitize=sanitize)
+        spec = replace(SPEC, targets={"sm_80": vars(targets.SM_80)}, sanitize=sanitize)
         in_child._prepare_lane(EMULATED, spec)
         log = in_child._watched(EMULATED, spec, lambda name: None, lambda name, verdict: None)
         made = kernel(launch, reference, size)

@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from crosswarp.compat.isolate import Outcome
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import plan
 
 HEAD = """
@@ -49,11 +50,12 @@ def suite(tmp_path):
 
 
 def planned(tmp_path, suite, lane, **changes):
-    spec = {
-        "column": "c", "records": str(tmp_path / f"{lane}.jsonl"), "suite": suite and str(suite), "kernels": ["*"],
+    asked = {
+        "column": "c", "records": str(tmp_path / f"{lane}.jsonl"), "suite": suite and str(suite),
         "lanes": ["compile", "interpret"], "modes": ["bare"], "targets": {"sm_90": SM_90},
         "time_limit": 60, **changes,
     }  # fmt: skip
+    spec = AskedSuite(**asked)
     items = plan.shared_plan(spec, lane).items
     lines = (tmp_path / f"{lane}.jsonl").read_text().splitlines()
     return items, [json.loads(line) for line in lines]

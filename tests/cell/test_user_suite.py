@@ -2,6 +2,7 @@
 
 import pytest
 
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import in_child, plan
 
 # Nothing of it is a version's own, and each child that imports torch costs seconds.
@@ -62,7 +63,7 @@ KERNEL = Kernel(
 def run(tmp_path, in_fork):
     """`run("compile", "plain")`: the verdict on that case."""
     (tmp_path / "asks.py").write_text(MODULE)
-    spec = {"suite": str(tmp_path), "targets": {"sm_80": SM_80}, "time_limit": 120, "lanes": ["compile"]}  # fmt: skip
+    spec = AskedSuite(suite=str(tmp_path), targets={"sm_80": SM_80}, time_limit=120, lanes=["compile"])  # fmt: skip
 
     def call(lane, *cases):
         target = "cpu" if lane == "interpret" else "sm_80"

@@ -1,9 +1,10 @@
 """Ask a compiler what it can do: two small kernels for each target, in a forked child."""
 
 import os
-from typing import Any, Dict, Iterable
+from typing import Iterable
 
 from crosswarp.compat.isolate import run_isolated
+from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import Target
@@ -43,23 +44,23 @@ def device_target() -> str:
     return outcome.value if outcome.kind == "returned" else "gpu"
 
 
-def prepare_import(lane: str, spec: Dict[str, Any]) -> None:
+def prepare_import(lane: str, spec: Asked) -> None:
     """What a kernel's module may need before it is imported: Triton 3.2 and 3.3 ask for a driver to decorate."""
-    if lane == "device" or os.environ.get("TRITON_INTERPRET") == "1" and not spec["targets"]:
+    if lane == "device" or os.environ.get("TRITON_INTERPRET") == "1" and not spec.targets:
         return
-    every = [Target.from_table(name, table) for name, table in spec["targets"].items()]
+    every = [Target.from_table(name, table) for name, table in spec.targets.items()]
     if every:
         target = next((one for one in every if one.backend == "cuda"), every[0])
         virtual_gpu.activate(target)
         map_torch(spec, target, lane)
 
 
-def map_torch(spec: Dict[str, Any], target: Target, lane: str) -> None:
+def map_torch(spec: Asked, target: Target, lane: str) -> None:
     """Have torch.cuda speak for `target`, to what a user wrote. There is no way back: only in a child.
 
     Our own kernels ask torch nothing, and what launches a library's ops maps for itself.
     """
-    if (spec.get("suite") or spec.get("check")) and not spec.get("libraries"):
+    if spec.strangers:
         from crosswarp.matrix.cell.standins import virtual_torch
 
         virtual_torch.install(target, zeroed=lane == "compile")

@@ -7,78 +7,65 @@ import json
 import platform
 import sys
 from pathlib import Path
-from typing import Any, Dict, Mapping, Sequence, Union
+from typing import Dict, Mapping, Sequence, Type, TypeVar, Union
 
 from crosswarp.compat import facts
 from crosswarp.compat.versions import as_planned
+from crosswarp.matrix.cell import asked
+from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.protocol import Note
 from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.errors import SUITE_SPEC, SUITE_WRONG_VERSIONS
 
+A = TypeVar("A", bound=Asked)
+
 
 def of_arguments(
-    arguments: Sequence[str], needed: Mapping[str, type]
-) -> Union[Dict[str, Any], int]:
+    arguments: Sequence[str], kind: Type[A], needed: Sequence[str] = ()
+) -> Union[A, int]:
     """The specification that the first argument names, or the exit status where there is nothing to run by.
 
-    `needed` are the entries that it must have. Why there is no specification is on standard error; that versions are
-    others than planned, in the stream as well.
+    `needed` are the entries that it must have besides records and versions. Why there is none is on standard error;
+    that versions are others than planned, in the stream as well.
     """
     try:
-        spec = read_spec(Path(arguments[0]).resolve())
-        for name, kind in needed.items():
-            if not isinstance(spec.get(name), kind):
-                msg = f"{name} is not there, or is no {kind.__name__}"
-                raise ValueError(msg)
+        spec = asked.read(Path(arguments[0]).resolve(), kind, ("records", "expect", *needed))
     except (IndexError, OSError, ValueError, RecursionError) as error:
         print(
             f"the specification cannot be read: {error}; give the path of a SPEC.json",
             file=sys.stderr,
         )
         return SUITE_SPEC
-    wrong = wrong_versions(spec["expect"])
+    wrong = wrong_versions(spec.expect)
     if wrong:
-        Stream(spec["records"]).write(Note(f"wrong versions: {wrong}"))
+        Stream(spec.records).write(Note(f"wrong versions: {wrong}"))
         print(f"wrong versions: {wrong}", file=sys.stderr)
         return SUITE_WRONG_VERSIONS
     return spec
 
 
-def read_spec(path: Union[str, Path]) -> Dict[str, Any]:
-    """The host's specification of what to run.
-
-    Raises:
-        OSError, ValueError: the file is missing or is no JSON object.
-    """
-    spec = json.loads(Path(path).read_text("utf-8"))
-    if not isinstance(spec, dict):
-        msg = f"{path} is not a JSON object"
-        raise ValueError(msg)
-    return spec
-
-
-def launches(spec: Mapping[str, Any]) -> Path:
+def launches(spec: Asked) -> Path:
     """Where the lane emulate keeps launches as long as it runs: beside the records."""
-    return Path(f"{spec['records']}.launches")
+    return Path(f"{spec.records}.launches")
 
 
-def turns(spec: Mapping[str, Any]) -> str:
+def turns(spec: Asked) -> str:
     """Where the locks are by which items take turns, with those of other columns too that run side by side."""
-    return str(spec.get("turns") or spec["records"])
+    return spec.turns or spec.records
 
 
-def plan_of(spec: Mapping[str, Any], lane: str) -> Path:
+def plan_of(spec: Asked, lane: str) -> Path:
     """Where the plan of a lane is, as soon as one of its workers has made it."""
-    return Path(spec["records"]).with_suffix(f".plan-{lane}.json")
+    return Path(spec.records).with_suffix(f".plan-{lane}.json")
 
 
-def one_more_done(spec: Mapping[str, Any], lane: str) -> None:
+def one_more_done(spec: Asked, lane: str) -> None:
     """Called when an item of the lane has ended."""
     with contextlib.suppress(OSError), open(_done(spec, lane), "ab") as file:
         file.write(b".")
 
 
-def done(spec: Mapping[str, Any], lane: str) -> int:
+def done(spec: Asked, lane: str) -> int:
     """How many items of the lane have ended."""
     try:
         return _done(spec, lane).stat().st_size
@@ -86,13 +73,13 @@ def done(spec: Mapping[str, Any], lane: str) -> int:
         return 0
 
 
-def few_left(spec: Mapping[str, Any], lane: str) -> bool:
+def few_left(spec: Asked, lane: str) -> bool:
     """Whether so few items of the lane are left that the next lane may make itself ready."""
     try:
         planned = _planned(plan_of(spec, lane))
     except OSError:
         return False
-    return planned - done(spec, lane) <= max(2 * spec["jobs"], planned // 10)
+    return planned - done(spec, lane) <= max(2 * spec.jobs, planned // 10)
 
 
 @functools.lru_cache(maxsize=None)
@@ -101,11 +88,11 @@ def _planned(plan: Path) -> int:
     return len(json.loads(plan.read_text("utf-8"))["items"])
 
 
-def _done(spec: Mapping[str, Any], lane: str) -> Path:
-    return Path(spec["records"]).with_suffix(f".done-{lane}")
+def _done(spec: Asked, lane: str) -> Path:
+    return Path(spec.records).with_suffix(f".done-{lane}")
 
 
-def launches_of(spec: Mapping[str, Any], target: str, kernel: str, case: str) -> Path:
+def launches_of(spec: Asked, target: str, kernel: str, case: str) -> Path:
     """The folder in which the modes of a case find each other's launches."""
     name = "/".join((target, kernel, case))
     return launches(spec) / hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
@@ -123,13 +110,13 @@ def wrong_versions(expect: Mapping[str, str]) -> str:
     return "; ".join(wrong)
 
 
-def limits(spec: Mapping[str, Any]) -> Dict[str, str]:
+def limits(spec: Asked) -> Dict[str, str]:
     """The environment variables of a pytest by which its compilations are cached and limited."""
     return {
-        "TRITON_CACHE_DIR": spec["cache"],
-        "CROSSWARP_CACHE_DIR": str(Path(spec["records"]).parent / "crosswarp-cache"),
-        "CROSSWARP_COMPILE_SECONDS": str(spec["time_limit"]),
-        "CROSSWARP_COMPILE_MB": str(spec.get("memory_limit_mb") or ""),
+        "TRITON_CACHE_DIR": spec.cache,
+        "CROSSWARP_CACHE_DIR": str(Path(spec.records).parent / "crosswarp-cache"),
+        "CROSSWARP_COMPILE_SECONDS": str(spec.time_limit),
+        "CROSSWARP_COMPILE_MB": str(spec.memory_limit_mb or ""),
         # One process a core.
         "OMP_NUM_THREADS": "1",
     }

@@ -11,11 +11,12 @@ import signal
 import struct
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, Dict, Iterator, List
 
 from crosswarp.compat.isolate import die_with_parent, run_isolated
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import forking, protocol
+from crosswarp.matrix.cell.asked import AskedCheck
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error, of_raised, told
 from crosswarp.matrix.cell.kinds.suite import kernels
 from crosswarp.matrix.cell.kinds.suite.item import Item
@@ -26,14 +27,14 @@ from crosswarp.matrix.errors import SUITE_DONE
 
 from . import attempts, importing
 
-_NEEDED = {"records": str, "targets": dict, "modes": list, "check": dict, "expect": dict}
+_NEEDED = ("targets", "modes", "check")
 _PLACE = struct.Struct("!I")
 _IMPORT_SECONDS = 300
 _LANE = "compile"
 
 
 def main(arguments: List[str]) -> int:
-    spec = specification.of_arguments(arguments, _NEEDED)
+    spec = specification.of_arguments(arguments, AskedCheck, _NEEDED)
     if isinstance(spec, int):
         return spec
     die_with_parent()
@@ -43,19 +44,19 @@ def main(arguments: List[str]) -> int:
     import torch
 
     torch.set_num_threads(1)
-    sys.path[1:1] = spec.get("beside") or []
+    sys.path[1:1] = spec.beside
     kernels.loader = _load
     units = _units(spec)
-    warm.warm(targets=spec["targets"].values())
+    warm.warm(targets=spec.targets.values())
     _warm()
     forking.ready()
     return _work(units, spec)
 
 
-def _load(spec: Mapping[str, Any], name: str) -> Any:
+def _load(spec: AskedCheck, name: str) -> Any:
     from . import launching
 
-    return launching.load(spec["check"], name)
+    return launching.load(spec.check, name)
 
 
 def _warm() -> None:
@@ -67,15 +68,15 @@ def _warm() -> None:
         importlib.import_module("crosswarp.matrix.cell.standins.virtual_torch.autocast").known()
 
 
-def _units(spec: Dict[str, Any]) -> List[List[Item]]:
+def _units(spec: AskedCheck) -> List[List[Item]]:
     """What is compiled one after the other, because the next finds in Triton's cache what the one before has made:
     the modes of a case. Every kernel on the first target comes before any on the second."""
-    stream = Stream(spec["records"])
+    stream = Stream(spec.records)
     found = versions.found()
     broken = _imported(spec, stream)
-    check = spec["check"]["kernels"]
+    check = spec.check["kernels"]
     units = []
-    for target, table in spec["targets"].items():
+    for target, table in spec.targets.items():
         window = table.get("triton") or ""
         skip = ""
         if window and not in_window(window, found["triton"]):
@@ -85,7 +86,7 @@ def _units(spec: Dict[str, Any]) -> List[List[Item]]:
             units += [
                 [
                     Item(target, _LANE, mode, name, case, skip, broken.get(name))
-                    for mode in spec["modes"]
+                    for mode in spec.modes
                 ]
                 for case in kernel["cases"]
             ]
@@ -93,9 +94,9 @@ def _units(spec: Dict[str, Any]) -> List[List[Item]]:
     return units
 
 
-def _imported(spec: Dict[str, Any], stream: Stream) -> Dict[str, Dict[str, Any]]:
+def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
     """By kernel, the verdict on a file whose import does not come so far. Imports what children would import again."""
-    check = spec["check"]
+    check = spec.check
 
     def ask(send: Any) -> Any:
         try:
@@ -109,8 +110,8 @@ def _imported(spec: Dict[str, Any], stream: Stream) -> Dict[str, Dict[str, Any]]
         verdict = None if error is None else told(of_error(error, phase="import"))
         return verdict, ended, lacking, watch.found([check["root"]])
 
-    limit = min(_IMPORT_SECONDS, spec["time_limit"])
-    outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"))
+    limit = min(_IMPORT_SECONDS, spec.time_limit)
+    outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb)
     everything = list(check["kernels"])
     if outcome.kind != "returned":
         dead = (
@@ -124,7 +125,7 @@ def _imported(spec: Dict[str, Any], stream: Stream) -> Dict[str, Dict[str, Any]]
         return dict.fromkeys(everything, verdict)
     if ended and not lacking:
         stream.write(protocol.Note(f"{ended}. Its kernels are there by then, and are compiled."))
-    preloading.load(preloading.safe(modules, spec.get("memory_limit_mb")))
+    preloading.load(preloading.safe(modules, spec.memory_limit_mb))
     if verdict is None:
         gone = Verdict("api-error", "no kernel", "no kernel", "", "import")
         gone.message = f"{check['file']} has no such kernel where it is imported."
@@ -132,11 +133,11 @@ def _imported(spec: Dict[str, Any], stream: Stream) -> Dict[str, Dict[str, Any]]
     return dict.fromkeys(lacking, verdict)
 
 
-def _work(units: List[List[Item]], spec: Dict[str, Any]) -> int:
+def _work(units: List[List[Item]], spec: AskedCheck) -> int:
     """Have as many processes as there are jobs take one unit after the other."""
     places, giving = os.pipe()
     workers = []
-    for _ in range(max(1, min(spec["jobs"], len(units)))):
+    for _ in range(max(1, min(spec.jobs, len(units)))):
         parent, pid = os.getpid(), os.fork()
         if pid == 0:
             status = 1
@@ -161,8 +162,8 @@ def _work(units: List[List[Item]], spec: Dict[str, Any]) -> int:
     return 1 if any(ended) else SUITE_DONE
 
 
-def _worker(places: int, units: List[List[Item]], spec: Dict[str, Any]) -> int:
-    stream = Stream(spec["records"])
+def _worker(places: int, units: List[List[Item]], spec: AskedCheck) -> int:
+    stream = Stream(spec.records)
     for place in _taken(places):
         items, assumption = attempts.settle(units[place], spec)
         telling = stream if assumption is None else attempts.Telling(stream, assumption)

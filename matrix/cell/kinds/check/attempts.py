@@ -7,8 +7,9 @@ not there, a compiler that dies each time. Anything else is said to be unknown, 
 import re
 import time
 from dataclasses import replace
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
+from crosswarp.matrix.cell.asked import AskedCheck
 from crosswarp.matrix.cell.judging.verdict import Verdict
 from crosswarp.matrix.cell.kinds.suite import item as runner
 from crosswarp.matrix.cell.kinds.suite.item import Item
@@ -45,13 +46,13 @@ class Telling(Stream):
         self._stream.write(event)
 
 
-def settle(unit: List[Item], spec: Dict[str, Any]) -> Tuple[List[Item], Optional[int]]:
+def settle(unit: List[Item], spec: AskedCheck) -> Tuple[List[Item], Optional[int]]:
     """The items of a case with the assumption that is taken for it, and which that is; None where there is one alone.
 
     Items are returned as broken where no assumption says anything of the kernel.
     """
     first = unit[0]
-    check = spec["check"]
+    check = spec.check
     attempts = check["kernels"][first.kernel]["cases"][first.case]["attempts"]
     if (
         len(attempts) == 1

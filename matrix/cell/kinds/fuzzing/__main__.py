@@ -11,11 +11,11 @@ import os
 import shutil
 import sys
 import tempfile
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Mapping
 
 from crosswarp.compat.isolate import die_with_parent
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import forking
+from crosswarp.matrix.cell import asked, forking
 from crosswarp.matrix.cell.judging.verdict import of_harness, told
 from crosswarp.matrix.cell.starting import specification, versions, warm
 from crosswarp.matrix.errors import SUITE_DONE, SUITE_SPEC, SUITE_WRONG_VERSIONS
@@ -23,16 +23,15 @@ from crosswarp.matrix.errors import SUITE_DONE, SUITE_SPEC, SUITE_WRONG_VERSIONS
 
 def main(arguments: List[str]) -> int:
     try:
-        spec = specification.read_spec(arguments[0])
-        targets, expect = dict(spec["targets"]), dict(spec.get("expect") or {})
-    except (IndexError, KeyError, OSError, ValueError) as error:
+        spec = asked.read(arguments[0], asked.Asked, ("targets",))
+    except (IndexError, OSError, ValueError) as error:
         print(f"the specification cannot be read: {error}", file=sys.stderr)
         return SUITE_SPEC
     die_with_parent()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     # What libraries print is no answer.
     os.dup2(2, 1)
-    wrong = specification.wrong_versions(expect)
+    wrong = specification.wrong_versions(spec.expect)
     if wrong:
         print(f"wrong versions: {wrong}", file=sys.stderr)
         return SUITE_WRONG_VERSIONS
@@ -47,7 +46,7 @@ def main(arguments: List[str]) -> int:
         found = versions.found()
         compiles = {
             name: table
-            for name, table in targets.items()
+            for name, table in spec.targets.items()
             if not table.get("triton") or in_window(table["triton"], found["triton"])
         }
         warm.warm(targets=compiles.values())
@@ -58,7 +57,7 @@ def main(arguments: List[str]) -> int:
         children = executing.Children(folder, spec)
         _tell(out, {"versions": found, "targets": sorted(compiles)})
         for line in sys.stdin:
-            _tell(out, _answer(json.loads(line), targets, children))
+            _tell(out, _answer(json.loads(line), spec.targets, children))
             shutil.rmtree(cache, ignore_errors=True)
         children.end()
     return SUITE_DONE
@@ -83,7 +82,7 @@ def _warm(targets: Dict[str, Any], folder: str) -> None:
             patches.undo()
 
 
-def _answer(asked: Dict[str, Any], targets: Dict[str, Any], children: Any) -> Dict[str, Any]:
+def _answer(asked: Dict[str, Any], targets: Mapping[str, Any], children: Any) -> Dict[str, Any]:
     from crosswarp.matrix.cell.standins.virtual_gpu import Target
 
     try:

@@ -13,6 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional
 from crosswarp.compat.isolate import Child, Outcome, fork
 from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell import emulate
+from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error, of_raised, told
 from crosswarp.matrix.cell.standins import virtual_gpu
@@ -39,10 +40,10 @@ class Children:
 
     Args:
         folder: for source texts, of this process alone.
-        limits: time_limit of one program in seconds, memory_limit_mb.
+        limits: time_limit of one program in seconds, memory_limit_mb (`Asked`).
     """
 
-    def __init__(self, folder: str, limits: Mapping[str, Any]):
+    def __init__(self, folder: str, limits: Asked):
         self._folder, self._limits = folder, limits
         self._child: Optional[Child] = None
         self._requests = -1
@@ -67,7 +68,7 @@ class Children:
         with contextlib.suppress(BrokenPipeError):
             _write(self._requests, json.dumps(asked).encode() + b"\n")
         outcome = self._child.watch(
-            began, self._limits["time_limit"], self._limits.get("memory_limit_mb"), until_result=True
+            began, self._limits.time_limit, self._limits.memory_limit_mb, until_result=True
         )  # fmt: skip
         self._served += 1
         found = _found(outcome)
@@ -98,7 +99,7 @@ class Children:
             for number, line in enumerate(requests):
                 # A name of its own: Triton reads the text of a kernel through what Python keeps by name.
                 path = os.path.join(self._folder, f"program_{number}.py")
-                yield _answer(json.loads(line), target, path, self._limits["time_limit"])
+                yield _answer(json.loads(line), target, path, self._limits.time_limit)
 
     def end(self) -> None:
         """End the child that there is."""

@@ -1,10 +1,6 @@
 """``python -m crosswarp.matrix.cell.kinds.inductor SPEC.json``: have this torch write its kernels, see this package.
 
-SPEC.json is that of a suite (suite/plan.py), with `inductor` in place of a suite's folder:
-
-    folder            where what is written goes; empty: nowhere
-    programs          globs of ours; or `file`, `name` and `dynamic` of a user's
-    compile           have inductor compile what it writes, with the Triton at hand: the pair is what is tried
+SPEC.json is an `AskedInductor` (matrix/cell/asked.py).
 
 Exit status: one of the SUITE_ numbers of matrix/errors.py.
 """
@@ -20,39 +16,40 @@ from crosswarp import compat
 from crosswarp.compat.isolate import die_with_parent, run_isolated
 from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.asked import AskedInductor
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error, of_raised, told
 from crosswarp.matrix.cell.standins.virtual_gpu import Target
 from crosswarp.matrix.cell.starting import specification, versions
 from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.errors import SUITE_DONE
 
-_NEEDED = {"records": str, "targets": dict, "modes": list, "inductor": dict, "expect": dict}
+_NEEDED = ("targets", "modes", "inductor")
 _LANE = "compile"
 WRITTEN, PAIR = "written", "pair"
 
 
 def main(arguments: List[str]) -> int:
-    spec = specification.of_arguments(arguments, _NEEDED)
+    spec = specification.of_arguments(arguments, AskedInductor, _NEEDED)
     if isinstance(spec, int):
         return spec
     die_with_parent()
     os.environ.update(specification.limits(spec))
     # Of torch's own: beside Triton's cache, so that nothing of it stays in a folder for temporary files.
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(spec["cache"]) / "inductor")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(spec.cache) / "inductor")
     # Or else some releases start a pool of processes as they are imported, of which each imports torch once more.
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     os.environ.pop("TRITON_INTERPRET", None)
-    stream = Stream(spec["records"])
-    for target in spec["targets"]:
-        for mode in spec["modes"]:
+    stream = Stream(spec.records)
+    for target in spec.targets:
+        for mode in spec.modes:
             _part(target, mode, spec, stream)
     return SUITE_DONE
 
 
-def _part(target: str, mode: str, spec: Dict[str, Any], stream: Stream) -> None:
+def _part(target: str, mode: str, spec: AskedInductor, stream: Stream) -> None:
     """One target in one mode, in a process of its own: what is replaced for one is no ground for another."""
-    case = PAIR if spec["inductor"].get("compile") else WRITTEN
+    case = PAIR if spec.inductor.compile else WRITTEN
     part = f"{target}/{mode}"
     planned: List[str] = []
     told_of: Dict[str, int] = {}
@@ -70,7 +67,7 @@ def _part(target: str, mode: str, spec: Dict[str, Any], stream: Stream) -> None:
             _tell(stream, target, mode, kernel, case, Verdict(**verdict), seconds)
 
     outcome = run_isolated(
-        lambda send: _programs(target, mode, spec, send), time_limit=spec["time_limit"] * 4, on_message=heard,
+        lambda send: _programs(target, mode, spec, send), time_limit=spec.time_limit * 4, on_message=heard,
         anew=True,
     )  # fmt: skip
     if outcome.kind == "returned" and outcome.value is None:
@@ -91,10 +88,10 @@ def _part(target: str, mode: str, spec: Dict[str, Any], stream: Stream) -> None:
         _tell(stream, target, mode, name, case, verdict, outcome.seconds)
 
 
-def _all(spec: Dict[str, Any]) -> str:
+def _all(spec: AskedInductor) -> str:
     """The name of what came to nothing as a whole."""
-    asked = spec["inductor"]
-    return f"inductor_{asked['name']}" if asked.get("file") else "inductor"
+    asked = spec.inductor
+    return f"inductor_{asked.name}" if asked.file else "inductor"
 
 
 def _tell(
@@ -107,7 +104,7 @@ def _tell(
     stream.write(protocol.End("/".join((target, _LANE, mode, kernel, case)), 1))
 
 
-def _programs(target: str, mode: str, spec: Dict[str, Any], send: Any) -> Optional[Dict[str, Any]]:
+def _programs(target: str, mode: str, spec: AskedInductor, send: Any) -> Optional[Dict[str, Any]]:
     """Every program on one target; a verdict where it does not come to them."""
     try:
         names, lacking, prepared = _prepared(target, mode, spec)
@@ -128,7 +125,7 @@ def _programs(target: str, mode: str, spec: Dict[str, Any], send: Any) -> Option
 
 
 def _prepared(
-    target: str, mode: str, spec: Dict[str, Any]
+    target: str, mode: str, spec: AskedInductor
 ) -> Tuple[Dict[str, Any], Dict[str, str], Patches]:
     if mode == "shimmed":
         compat.install()
@@ -136,21 +133,21 @@ def _prepared(
 
     torch.set_num_threads(1)
     patches = Patches()
-    virtual = spec["inductor"].get("device") is None
+    virtual = spec.inductor.device is None
     if virtual:
         from . import pretending
 
-        pretending.pretend(Target.from_table(target, spec["targets"][target]), patches)
+        pretending.pretend(Target.from_table(target, spec.targets[target]), patches)
     from . import asked, compiling
 
     # A process that has woken a GPU cannot be forked, and importing inductor wakes one where there is one.
     if virtual:
         compiling.warm()
-    found, lacking = asked.programs(spec["inductor"], torch.__version__, target)
+    found, lacking = asked.programs(spec.inductor, torch.__version__, target)
     return {f"inductor_{name}": program for name, program in found.items()}, lacking, patches
 
 
-def _one(program: Any, target: str, mode: str, spec: Dict[str, Any]) -> Tuple[Verdict, float]:
+def _one(program: Any, target: str, mode: str, spec: AskedInductor) -> Tuple[Verdict, float]:
     """A program in a child of its own: a compiler may abort, and dynamo keeps what it has traced."""
     began = time.monotonic()
 
@@ -165,9 +162,7 @@ def _one(program: Any, target: str, mode: str, spec: Dict[str, Any]) -> Tuple[Ve
             # Dynamo wraps what its backend raises.
             return told(of_error(getattr(error, "inner_exception", error), phase="generate"))
 
-    outcome = run_isolated(
-        ask, time_limit=spec["time_limit"], memory_limit_mb=spec.get("memory_limit_mb")
-    )
+    outcome = run_isolated(ask, time_limit=spec.time_limit, memory_limit_mb=spec.memory_limit_mb)
     if outcome.kind == "returned":
         verdict = Verdict(**outcome.value)
     elif outcome.raised is not None:
@@ -178,33 +173,33 @@ def _one(program: Any, target: str, mode: str, spec: Dict[str, Any]) -> Tuple[Ve
     return verdict, time.monotonic() - began
 
 
-def _compiled(program: Any, target: str, spec: Dict[str, Any]) -> Verdict:
+def _compiled(program: Any, target: str, spec: AskedInductor) -> Verdict:
     from . import compiling, writing
 
-    asked = spec["inductor"]
-    done = compiling.run(program, asked.get("device") or "cpu", bool(asked.get("compile")))
+    asked = spec.inductor
+    done = compiling.run(program, asked.device or "cpu", asked.compile)
     red = [(one, one.error) for one in done.kernels if one.error is not None]
     if red:
         first, error = red[0]
         # The first one's tells most: what is missing for one is missing for all.
-        verdict = of_error(error, phase="compile" if asked.get("compile") else "import")
+        verdict = of_error(error, phase="compile" if asked.compile else "import")
         verdict.message = (
             f"{len(red)} of {len(done.kernels)} kernels, first {first.name}: {verdict.message}"
         )
         return verdict
     message = f"{len(done.kernels)} kernels in {len(done.graphs)} graphs"
-    if not asked.get("compile"):
+    if not asked.compile:
         message += f", {sum(len(one.configs) for one in done.kernels)} configurations"
-    if asked.get("folder"):
-        writing.write(Path(asked["folder"]), program.name, target, done)
+    if asked.folder:
+        writing.write(Path(asked.folder), program.name, target, done)
     return Verdict("pass", message=message, phase="generate")
 
 
-def _sum_up(spec: Dict[str, Any], target: str) -> None:
+def _sum_up(spec: AskedInductor, target: str) -> None:
     """What lies in the folder now, and who wrote it."""
     from . import writing
 
-    folder = spec["inductor"].get("folder")
+    folder = spec.inductor.folder
     if not folder:
         return
     home = Path(folder)

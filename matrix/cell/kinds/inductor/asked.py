@@ -4,7 +4,9 @@ import fnmatch
 import importlib.util
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, Sequence, Tuple
+
+from crosswarp.matrix.cell.asked import Programs
 
 from .programs import load
 from .programs.registry import Program
@@ -15,7 +17,7 @@ class NoProgram(RuntimeError):
 
 
 def programs(
-    asked: Mapping[str, Any], torch_version: str, target: str
+    asked: Programs, torch_version: str, target: str
 ) -> Tuple[Dict[str, Program], Dict[str, str]]:
     """The programs that `asked` names, and those among them that this torch or the target lacks, with why.
 
@@ -24,14 +26,13 @@ def programs(
     """
     from crosswarp.compat.versions import in_window
 
-    if asked.get("file"):
-        found = {asked["name"]: of_file(asked["file"], asked["name"], bool(asked.get("dynamic")))}
+    if asked.file:
+        found = {asked.name: of_file(asked.file, asked.name, asked.dynamic)}
     else:
-        globs: List[str] = list(asked.get("programs") or ["*"])
         found = {
             name: program
             for name, program in load().items()
-            if any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+            if any(fnmatch.fnmatchcase(name, glob) for glob in asked.programs)
         }
     lacking = {
         name: f"it uses what torch has in {program.torch}"

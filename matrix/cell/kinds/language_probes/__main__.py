@@ -5,7 +5,6 @@ the events go), `cache` (a folder to use and throw away), `time_limit` and `memo
 SUITE_ numbers of matrix/errors.py.
 """
 
-import json
 import os
 import sys
 from fnmatch import fnmatchcase
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from crosswarp.compat.versions import in_window
-from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell import asked, protocol
 from crosswarp.matrix.cell.starting.specification import wrong_versions
 from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.errors import SUITE_DONE, SUITE_SPEC, SUITE_WRONG_VERSIONS
@@ -21,22 +20,22 @@ from crosswarp.matrix.errors import SUITE_DONE, SUITE_SPEC, SUITE_WRONG_VERSIONS
 
 def main(arguments: List[str]) -> int:
     try:
-        spec = json.loads(Path(arguments[0]).read_text("utf-8"))
-        stream = Stream(spec["records"])
-        lane = spec["lane"]
+        spec = asked.read(arguments[0], asked.Asked, ("records", "lanes", "expect", "cache"))
+        stream = Stream(spec.records)
+        (lane,) = spec.lanes
     except (IndexError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         print(f"the specification cannot be read: {error}", file=sys.stderr)
         return SUITE_SPEC
-    wrong = wrong_versions(spec["expect"])
+    wrong = wrong_versions(spec.expect)
     if wrong:
         print(f"wrong versions: {wrong}", file=sys.stderr)
         return SUITE_WRONG_VERSIONS
     # Before Triton is imported: it decides then whether it interprets. A forked child does not have OpenMP's threads.
-    os.environ.update(OMP_NUM_THREADS="1", TRITON_CACHE_DIR=spec["cache"])
-    os.environ["CROSSWARP_CACHE_DIR"] = spec["cache"]
+    os.environ.update(OMP_NUM_THREADS="1", TRITON_CACHE_DIR=spec.cache)
+    os.environ["CROSSWARP_CACHE_DIR"] = spec.cache
     os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
-    os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec["time_limit"])
-    os.environ["CROSSWARP_COMPILE_MB"] = str(spec["memory_limit_mb"])
+    os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec.time_limit)
+    os.environ["CROSSWARP_COMPILE_MB"] = str(spec.memory_limit_mb or "")
     os.environ.pop("TRITON_INTERPRET", None)
     if lane == "interpret":
         os.environ["TRITON_INTERPRET"] = "1"
@@ -44,7 +43,7 @@ def main(arguments: List[str]) -> int:
     return SUITE_DONE
 
 
-def _run(spec: Dict[str, Any], stream: Stream, lane: str) -> None:
+def _run(spec: asked.Asked, stream: Stream, lane: str) -> None:
     from crosswarp.matrix.cell.standins.virtual_gpu import Target
     from crosswarp.matrix.cell.starting import versions, warm
 
@@ -54,10 +53,10 @@ def _run(spec: Dict[str, Any], stream: Stream, lane: str) -> None:
     found = {
         name: entry
         for name, entry in names.found().items()
-        if any(fnmatchcase(name, glob) for glob in spec["names"])
+        if any(fnmatchcase(name, glob) for glob in spec.kernels)
     }
     chosen = [probe for probe in all_probes() if has(found, probe)]
-    targets = [Target.from_table(name, table) for name, table in spec["targets"].items()]
+    targets = [Target.from_table(name, table) for name, table in spec.targets.items()]
     here = versions.found()
     targets = [one for one in targets if not one.triton or in_window(one.triton, here["triton"])]
     batches: List[Tuple[Optional[Target], List[Any]]]
@@ -74,10 +73,10 @@ def _run(spec: Dict[str, Any], stream: Stream, lane: str) -> None:
         for name, entry in found.items():
             stream.write(protocol.Name(name, entry["kind"], entry["signature"]))
         warm.warm()
-    limits = (spec["time_limit"], spec["memory_limit_mb"])
+    limits = (int(spec.time_limit), spec.memory_limit_mb)
     for target, probes in batches:
         where = running.INTERPRETER if target is None else target.name
-        running.run(probes, target, Path(spec["cache"]), *limits, teller(stream, where))
+        running.run(probes, target, Path(spec.cache), *limits, teller(stream, where))
     stream.write(protocol.Done())
 
 

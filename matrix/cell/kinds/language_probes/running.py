@@ -24,7 +24,7 @@ def run(
     target: Optional[Target],
     folder: Path,
     time_limit: int,
-    memory_limit_mb: int,
+    memory_limit_mb: Optional[int],
     on_verdict: Callable[[Probe, Verdict], None],
 ) -> None:
     """Compile `probes` for `target`, or, without one, interpret each and compare it with its reference.

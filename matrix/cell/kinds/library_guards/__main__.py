@@ -1,7 +1,7 @@
 """``python -m crosswarp.matrix.cell.kinds.library_guards SPEC.json``: what becomes of each case when a guard is turned.
 
-SPEC.json is that of a suite (suite/plan.py), and beside that `guards` (forcing.py), `chosen`, ids of those to turn, and
-`answers`, the file for what is found: a line of JSON for each case as it is (`turned` empty) and for each guard turned.
+SPEC.json is an `AskedGuards` (matrix/cell/asked.py). Its `answers` gets a line of JSON for each case as it is (`turned`
+empty) and for each guard turned.
 
 Exit status: one of the SUITE_ numbers of matrix/errors.py.
 """
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List
 
+from crosswarp.matrix.cell.asked import AskedGuards
 from crosswarp.matrix.cell.judging.verdict import Verdict, told
 from crosswarp.matrix.cell.kinds.suite import item as runner
 from crosswarp.matrix.cell.kinds.suite import plan
@@ -23,37 +24,35 @@ from crosswarp.matrix.errors import SUITE_DONE
 
 from .forcing import Forcing
 
-_NEEDED = {
-    "records": str, "lanes": list, "targets": dict, "guards": dict, "answers": str, "expect": dict,
-}  # fmt: skip
+_NEEDED = ("lanes", "targets", "guards", "answers")
 
 
 def main(arguments: List[str]) -> int:
-    spec = specification.of_arguments(arguments, _NEEDED)
+    spec = specification.of_arguments(arguments, AskedGuards, _NEEDED)
     if isinstance(spec, int):
         return spec
     _environ(spec, Path(arguments[0]).resolve())
-    with open(spec["answers"], "a", encoding="utf-8") as out:
+    with open(spec.answers, "a", encoding="utf-8") as out:
         _tell(out, {"versions": versions.found()})
-        warm.warm(spec.get("preload"))
+        warm.warm(spec.preload)
         # A library that the user named lies beside the column, after everything of the column's.
-        sys.path += spec.get("beside") or []
-        forcing = Forcing(spec["guards"], f"{spec['answers']}.met")
+        sys.path += spec.beside
+        forcing = Forcing(spec.guards, f"{spec.answers}.met")
         forcing.install()
-        for lane in spec["lanes"]:
+        for lane in spec.lanes:
             for item in plan.shared_plan(spec, lane).items:
                 _item(item, spec, forcing, out)
     return SUITE_DONE
 
 
-def _environ(spec: Dict[str, Any], path: Path) -> None:
+def _environ(spec: AskedGuards, path: Path) -> None:
     """As a suite's pytest has it (suite/__main__.py)."""
     os.environ.update({SPEC_ENV: str(path)}, **specification.limits(spec))
     os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     os.environ.pop("TRITON_INTERPRET", None)
 
 
-def _item(item: plan.Item, spec: Dict[str, Any], forcing: Forcing, out: Any) -> None:
+def _item(item: plan.Item, spec: AskedGuards, forcing: Forcing, out: Any) -> None:
     def one(turned: str) -> Any:
         configs: List[List[str]] = []
         forcing.begin(turned)
@@ -65,7 +64,7 @@ def _item(item: plan.Item, spec: Dict[str, Any], forcing: Forcing, out: Any) -> 
     verdict, reached = one("")
     if verdict.outcome in ("unsupported", "not-run"):
         return
-    for guard in spec["chosen"]:
+    for guard in spec.chosen:
         if guard in reached:
             one(guard)
 

@@ -11,7 +11,7 @@ import importlib.machinery
 import os
 import sys
 from importlib.abc import MetaPathFinder
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 Span = Tuple[int, int, int, int]
 # Under which the files find the function; a name that nobody has.
@@ -29,7 +29,7 @@ class Forcing(MetaPathFinder):
         turned: the id of the guard whose answer is turned round; empty for none.
     """
 
-    def __init__(self, guards: Dict[str, Tuple[str, Sequence[int]]], log: str) -> None:
+    def __init__(self, guards: Mapping[str, Sequence[Any]], log: str) -> None:
         self.turned = ""
         self._log = log
         self._met: Dict[Tuple[str, bool], None] = {}

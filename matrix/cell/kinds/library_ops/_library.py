@@ -9,7 +9,6 @@ and fits the target; nothing is executed, so no numbers are compared.
 
 import fnmatch
 import importlib.util
-import json
 import os
 import sys
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from typing import Any, Callable, Dict, Sequence
 
 from crosswarp.compat.versions import in_window
 from crosswarp.kernels.case import Case, Kernel
+from crosswarp.matrix.cell import asked
+from crosswarp.matrix.cell.asked import LibraryOps
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,14 @@ def kernel(name: str, library: str, ops: Sequence[Op]) -> Kernel:
     by_name = {op.name: op for op in ops}
     cases = [
         Case(f"{op.name}-{release}", "bf16", {}, lanes=("compile",), options={"op": op.name, "release": release})
-        for release in settings["releases"].get(library, {})
+        for release in settings.releases.get(library, {})
         for op in ops
         if in_window(op.releases, release)
-        and any(fnmatch.fnmatchcase(op.name, glob) for glob in settings["ops"])
+        and any(fnmatch.fnmatchcase(op.name, glob) for glob in settings.ops)
     ]  # fmt: skip
 
     def launch(op: str, release: str) -> Dict[str, Any]:
-        _use(settings["releases"][library][release], settings["configurations"])
+        _use(settings.releases[library][release], settings.configurations)
         _forward_and_backward(by_name[op].call)
         return {}
 
@@ -82,9 +83,10 @@ def without_root(package: str) -> None:
         sys.modules[package] = empty
 
 
-def _settings() -> Dict[str, Any]:
-    with open(os.environ["CROSSWARP_SPEC"], encoding="utf-8") as file:
-        return json.load(file)["libraries"]
+def _settings() -> LibraryOps:
+    found = asked.read(os.environ["CROSSWARP_SPEC"], asked.AskedSuite, ["libraries"]).libraries
+    assert found is not None
+    return found
 
 
 def _use(folder: str, configurations: int) -> None:

@@ -10,9 +10,10 @@ import sys
 from dataclasses import asdict
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Dict, List, Optional
 
 from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.asked import AskedTests
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_death
 from crosswarp.matrix.cell.kinds.suite import plan
 from crosswarp.matrix.cell.kinds.suite.__main__ import FINE
@@ -23,9 +24,7 @@ from crosswarp.matrix.errors import SUITE_DONE, SUITE_PYTEST
 from . import judging, names
 from .parts import PART_ENV, Part, parts
 
-_NEEDED = {
-    "records": str, "lanes": list, "modes": list, "targets": dict, "tests": dict, "expect": dict,
-}  # fmt: skip
+_NEEDED = ("lanes", "modes", "targets", "tests")
 _PLUGIN = "crosswarp.matrix.cell.pytest_plugin"
 # A worker dies with the test that it runs, which is a child's death at most; one that dies again and again dies of what
 # it imports.
@@ -35,14 +34,14 @@ _START = "import sys; sys.path.remove(''); import pytest; sys.exit(pytest.main()
 
 
 def main(arguments: List[str]) -> int:
-    spec = specification.of_arguments(arguments, _NEEDED)
+    spec = specification.of_arguments(arguments, AskedTests, _NEEDED)
     if isinstance(spec, int):
         return spec
-    stream = Stream(spec["records"])
-    return max([_lane(spec, lane, stream) for lane in spec["lanes"]], default=SUITE_DONE)
+    stream = Stream(spec.records)
+    return max([_lane(spec, lane, stream) for lane in spec.lanes], default=SUITE_DONE)
 
 
-def _lane(spec: Dict[str, Any], lane: str, stream: Stream) -> int:
+def _lane(spec: AskedTests, lane: str, stream: Stream) -> int:
     reasons = plan.targets(spec, lane, versions.found()["triton"], stream)
     known: Optional[List[List[str]]] = None
     status = SUITE_DONE
@@ -70,10 +69,10 @@ def _unsupported(part: Part, reason: str, known: Optional[List[List[str]]], stre
         part.tell(stream, kernel, case, Verdict("unsupported", "target", message=reason))
 
 
-def _run(part: Part, spec: Dict[str, Any], stream: Stream) -> int:
-    log = Path(spec["records"]).with_suffix(".log")
+def _run(part: Part, spec: AskedTests, stream: Stream) -> int:
+    log = Path(spec.records).with_suffix(".log")
     before = log.stat().st_size if log.exists() else 0
-    root = spec["tests"]["root"]
+    root = spec.tests.root
     code = subprocess.run(
         _command(part, spec), env=_environ(part, spec), cwd=root, stdin=subprocess.DEVNULL, check=False
     ).returncode  # fmt: skip
@@ -109,22 +108,22 @@ def _since(log: Path, start: int) -> str:
         return ""
 
 
-def _command(part: Part, spec: Dict[str, Any]) -> List[str]:
-    tests = spec["tests"]
-    command = [sys.executable, "-c", _START, *tests["paths"]]
+def _command(part: Part, spec: AskedTests) -> List[str]:
+    tests = spec.tests
+    command = [sys.executable, "-c", _START, *tests.paths]
     if not _installed():
         command += ["-p", _PLUGIN]
     command += ["-p", f"{__package__}.plugin", "-p", "no:cacheprovider"]
     command += ["--virtual-gpu", part.virtual, "--virtual-gpu-way", part.lane]
     command += ["--crosswarp-shims" if part.mode == "shimmed" else "--crosswarp-bare"]
-    command += ["--crosswarp-time-limit", str(spec["time_limit"])]
-    if tests.get("sample"):
-        command += ["--crosswarp-sample", str(tests["sample"])]
-    for module in tests["stub"]:
+    command += ["--crosswarp-time-limit", str(spec.time_limit)]
+    if tests.sample:
+        command += ["--crosswarp-sample", str(tests.sample)]
+    for module in tests.stub:
         command += ["--crosswarp-stub", module]
     # The library's own settings may stop at the first failure.
     command += ["--continue-on-collection-errors", "--maxfail=0", "-q", "--tb=short"]
-    command += ["-n", str(spec["jobs"]), "--dist", "worksteal"]
+    command += ["-n", str(spec.jobs), "--dist", "worksteal"]
     return [*command, "--max-worker-restart", str(_WORKER_DEATHS)]
 
 
@@ -137,11 +136,11 @@ def _installed() -> bool:
     )
 
 
-def _environ(part: Part, spec: Dict[str, Any]) -> Dict[str, str]:
-    tests = spec["tests"]
-    environ = {**os.environ, **tests["env"]}
+def _environ(part: Part, spec: AskedTests) -> Dict[str, str]:
+    tests = spec.tests
+    environ = {**os.environ, **tests.env}
     # The folder itself last: tests import helpers from it.
-    paths = [*tests["beside"], *filter(None, [environ.get("PYTHONPATH", "")]), tests["root"]]
+    paths = [*tests.beside, *filter(None, [environ.get("PYTHONPATH", "")]), tests.root]
     environ.update(
         PYTHONPATH=os.pathsep.join(paths),
         PYTHONDONTWRITEBYTECODE="1",

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import List, Optional, Sequence
 
 from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.asked import AskedTests
 from crosswarp.matrix.cell.judging.verdict import Verdict
 from crosswarp.matrix.cell.stream import Stream
 
@@ -63,25 +64,25 @@ class Part:
         stream.write(protocol.End(self.item(kernel, case), 1))
 
 
-def parts(spec: Dict[str, Any], lane: str) -> List[Part]:
+def parts(spec: AskedTests, lane: str) -> List[Part]:
     """The parts of a lane, modes of a target side by side: what one compiled, the next finds in Triton's cache."""
     # Beside the records, whose name is the column's: other columns of a run keep theirs in the same folder.
-    beside = Path(spec["records"]).with_suffix("")
-    first = next(iter(spec["targets"]))
-    virtual = {"cpu": first} if lane == "interpret" else {name: name for name in spec["targets"]}
-    tests = spec["tests"]
+    beside = Path(spec.records).with_suffix("")
+    first = next(iter(spec.targets))
+    virtual = {"cpu": first} if lane == "interpret" else {name: name for name in spec.targets}
+    tests = spec.tests
     return [
         Part(
             lane,
             target,
             mode,
             claimed,
-            tests["folders"],
-            tests["cases"],
-            spec["records"],
+            tests.folders,
+            tests.cases,
+            spec.records,
             f"{beside}.{lane}-{target}-{mode}.json",
-            spec.get("shard"),
+            spec.shard,
         )
         for target, claimed in virtual.items()
-        for mode in spec["modes"]
+        for mode in spec.modes
     ]

@@ -13,24 +13,25 @@ import time
 from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
+from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.starting import specification
 from crosswarp.matrix.errors import SUITE_DONE, SUITE_PYTEST
 
 from .plugin import LANE_ENV, SPEC_ENV
 
-_NEEDED = {"column": str, "records": str, "lanes": list, "expect": dict}
+_NEEDED = ("column", "lanes")
 # pytest: 0 all passed, 1 some failed, 5 nothing collected (no kernel has a case in this lane).
 FINE = (0, 1, 5)
 _ASKS_AGAIN = 0.2
 
 
 def main(arguments: List[str]) -> int:
-    spec = specification.of_arguments(arguments, _NEEDED)
+    spec = specification.of_arguments(arguments, AskedSuite, _NEEDED)
     if isinstance(spec, int):
         return spec
     status = SUITE_DONE
     path = Path(arguments[0]).resolve()
-    few = spec.get("again") and spec["jobs"] == 1
+    few = spec.again and spec.jobs == 1
     for lane, code in (_few if few else _lanes)(path, spec):
         if code not in ((0,) if few else FINE):
             print(f"the {lane} lane: its process ended with status {code}", file=sys.stderr)
@@ -40,11 +41,11 @@ def main(arguments: List[str]) -> int:
     return status
 
 
-def _lanes(spec_path: Path, spec: dict) -> Iterator[Tuple[str, int]]:
+def _lanes(spec_path: Path, spec: AskedSuite) -> Iterator[Tuple[str, int]]:
     """Each lane with the status of its pytest. The next one imports while the last items of one run."""
     running: List[Tuple[str, subprocess.Popen]] = []
     try:
-        for lane in spec["lanes"]:
+        for lane in spec.lanes:
             for before, process in running:
                 # Nothing is measured beside another's imports.
                 alone = "device" in (lane, before)
@@ -65,30 +66,30 @@ def _lanes(spec_path: Path, spec: dict) -> Iterator[Tuple[str, int]]:
                 process.kill()
 
 
-def _few(spec_path: Path, spec: dict) -> Iterator[Tuple[str, int]]:
+def _few(spec_path: Path, spec: AskedSuite) -> Iterator[Tuple[str, int]]:
     """The items that the host has named: those of all lanes that may share a process in one."""
-    apart = [lane for lane in spec["lanes"] if lane == "interpret"]
-    for lanes in ([lane for lane in spec["lanes"] if lane not in apart], apart):
+    apart = [lane for lane in spec.lanes if lane == "interpret"]
+    for lanes in ([lane for lane in spec.lanes if lane not in apart], apart):
         before, code = -1, 1
         while lanes and code and before < (begun := _begun(spec, lanes)):
             before = begun
             command = [sys.executable, "-m", f"{__package__}.again", str(spec_path), *lanes]
             env = _environ(spec_path, spec, lanes[0])
-            folder = Path(spec["records"]).parent
+            folder = Path(spec.records).parent
             code = subprocess.run(command, env=env, cwd=folder, stdin=subprocess.DEVNULL).returncode
         if lanes:
             yield ", ".join(lanes), code
 
 
-def _begun(spec: dict, lanes: List[str]) -> int:
+def _begun(spec: AskedSuite, lanes: List[str]) -> int:
     return sum(specification.done(spec, lane) for lane in lanes)
 
 
-def _environ(spec_path: Path, spec: dict, lane: str) -> Dict[str, str]:
+def _environ(spec_path: Path, spec: AskedSuite, lane: str) -> Dict[str, str]:
     """The environment of a process that runs items of this lane."""
     env = dict(os.environ, **{SPEC_ENV: str(spec_path), LANE_ENV: lane})
     env.update(specification.limits(spec))
-    beside = [*(spec.get("beside") or ()), *filter(None, [env.get("PYTHONPATH")])]
+    beside = [*spec.beside, *filter(None, [env.get("PYTHONPATH")])]
     if beside:
         env["PYTHONPATH"] = os.pathsep.join(beside)
     # Triton 3.9 warns until this is chosen; 1 is what every version before it did.
@@ -99,8 +100,8 @@ def _environ(spec_path: Path, spec: dict, lane: str) -> Dict[str, str]:
     return env
 
 
-def _pytest(spec_path: Path, spec: dict, lane: str) -> subprocess.Popen:
-    folder = Path(spec["records"]).parent
+def _pytest(spec_path: Path, spec: AskedSuite, lane: str) -> subprocess.Popen:
+    folder = Path(spec.records).parent
     settings = folder / "pytest.ini"
     settings.write_text("[pytest]\n", "utf-8")
     env = _environ(spec_path, spec, lane)
@@ -126,7 +127,7 @@ def _pytest(spec_path: Path, spec: dict, lane: str) -> subprocess.Popen:
         "--no-header",
         "--import-mode=importlib",
         "-n",
-        str(spec["jobs"]),
+        str(spec.jobs),
         "--dist",
         "worksteal",
         # A worker dies with one item each time. After four a process xdist gives up, and the others are never run.

@@ -8,6 +8,7 @@ import sys
 from typing import List
 
 from crosswarp.compat.isolate import die_with_parent
+from crosswarp.matrix.cell import asked
 from crosswarp.matrix.cell.starting import specification, turns
 from crosswarp.matrix.cell.stream import Stream
 
@@ -16,7 +17,7 @@ from .telling import run_and_tell
 
 def main(arguments: List[str]) -> int:
     die_with_parent()
-    spec = specification.read_spec(arguments[0])
+    spec = asked.read(arguments[0], asked.AskedSuite)
     import torch
 
     torch.set_num_threads(1)
@@ -25,14 +26,14 @@ def main(arguments: List[str]) -> int:
 
     from .plan import shared_plan
 
-    warm(targets=spec["targets"].values())
+    warm(targets=spec.targets.values())
     forking.ready()
-    stream = Stream(spec["records"])
+    stream = Stream(spec.records)
     for lane in arguments[1:]:
         for item in shared_plan(spec, lane).items[specification.done(spec, lane) :]:
             # Before: should this process die of it, the next one does not begin with it again.
             specification.one_more_done(spec, lane)
-            with turns.core(specification.turns(spec), spec.get("cores", spec["jobs"])):
+            with turns.core(specification.turns(spec), spec.cores or spec.jobs):
                 run_and_tell(item, spec, stream)
     return 0
 

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from crosswarp import compat
 from crosswarp.compat import guard
+from crosswarp.matrix.cell.asked import Asked, AskedSuite
 from crosswarp.matrix.cell.judging.compare import compare, poisoned
 from crosswarp.matrix.cell.judging.tuning import ConfigLog, use_first_configuration
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_error, told
@@ -22,7 +23,7 @@ from .plan import Item
 SEED = 20260
 
 
-def run(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Verdict:
+def run(item: Item, spec: Asked, send: Callable[[Any], None]) -> Verdict:
     _install_mode(item)
     try:
         kernel = _load(item, spec)
@@ -31,11 +32,11 @@ def run(item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Verdic
     return _of_case(kernel, item, spec, send)
 
 
-def prepare(item: Item, spec: Dict[str, Any]) -> Any:
+def prepare(item: Item, spec: Asked) -> Any:
     """What all cases of the kernel have in common; raises what its import raises, and where each has to be alone."""
     _install_mode(item)
     kernel = _load(item, spec)
-    if item.lane != "interpret" and not spec.get("suite"):
+    if item.lane != "interpret" and not (isinstance(spec, AskedSuite) and spec.suite):
         # Of somebody else's module nobody knows whether a launch changes what this looks at.
         before = compat.acted()
         kernels.digest(kernel)
@@ -45,7 +46,7 @@ def prepare(item: Item, spec: Dict[str, Any]) -> Any:
     return kernel
 
 
-def run_prepared(kernel: Any, item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Any:
+def run_prepared(kernel: Any, item: Item, spec: Asked, send: Callable[[Any], None]) -> Any:
     return told(_of_case(kernel, item, spec, send))
 
 
@@ -59,35 +60,35 @@ def _install_mode(item: Item) -> None:
             shimmed_cache.use()
 
 
-def _load(item: Item, spec: Dict[str, Any]) -> Any:
+def _load(item: Item, spec: Asked) -> Any:
     _prepare_lane(item, spec)
     return kernels.loader(spec, item.kernel)
 
 
-def _prepare_lane(item: Item, spec: Dict[str, Any]) -> None:
+def _prepare_lane(item: Item, spec: Asked) -> None:
     if item.lane == "interpret":
         probe.prepare_import("interpret", spec)
         use_first_configuration()
     elif item.lane in ("compile", "emulate"):
-        target = Target.from_table(item.target, spec["targets"][item.target])
+        target = Target.from_table(item.target, spec.targets[item.target])
         virtual_gpu.activate(target)
-        if spec.get("cache"):
-            lowered.use(Path(spec["cache"], "lowered"), keep=item.mode == "bare")
-            reading.note_in(Path(spec["cache"], "readings"))
+        if spec.cache:
+            lowered.use(Path(spec.cache, "lowered"), keep=item.mode == "bare")
+            reading.note_in(Path(spec.cache, "readings"))
         probe.map_torch(spec, target, item.lane)
     else:
         contain()
 
 
-def _of_case(kernel: Any, item: Item, spec: Dict[str, Any], send: Callable[[Any], None]) -> Verdict:
+def _of_case(kernel: Any, item: Item, spec: Asked, send: Callable[[Any], None]) -> Verdict:
     import time
 
-    if spec.get("in_place"):
+    if spec.in_place:
         guard.compile_in_place()
     if item.lane in ("compile", "emulate") and not item.anew:
         guard.take_untouched()
     # For the guard, which watches over one compilation.
-    os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec["time_limit"])
+    os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec.time_limit)
     began = time.monotonic()
 
     def finished(config: str, verdict: Verdict) -> None:
@@ -115,7 +116,7 @@ def _of_case(kernel: Any, item: Item, spec: Dict[str, Any], send: Callable[[Any]
     return _with_context(verdict)
 
 
-def _watched(item: Item, spec: Dict[str, Any], started: Any, finished: Any) -> Optional[ConfigLog]:
+def _watched(item: Item, spec: Asked, started: Any, finished: Any) -> Optional[ConfigLog]:
     if item.lane == "interpret":
         return None
     if item.lane == "emulate":
@@ -123,10 +124,10 @@ def _watched(item: Item, spec: Dict[str, Any], started: Any, finished: Any) -> O
 
         recall = (
             emulate.Recall(specification.launches_of(spec, item.target, item.kernel, item.case))
-            if spec.get("records")
+            if spec.records
             else None
         )
-        machine = emulate.Machine(spec["time_limit"], bool(spec.get("sanitize")), recall)
+        machine = emulate.Machine(spec.time_limit, spec.sanitize, recall)
         launching.run_with(machine)
         log: ConfigLog = emulate.EveryConfiguration(machine, started, finished)
     else:
@@ -156,9 +157,7 @@ def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
     )
 
 
-def _launch(
-    item: Item, spec: Dict[str, Any], kernel: Any, case: Any, log: Optional[ConfigLog]
-) -> Verdict:
+def _launch(item: Item, spec: Asked, kernel: Any, case: Any, log: Optional[ConfigLog]) -> Verdict:
     if item.lane == "emulate":
         every: Any = log
         return every.judge(lambda: _emulated(item, kernel, case, every.machine))
@@ -253,7 +252,7 @@ def _once(
         return of_error(error, phase="compare")
 
 
-def _measure(spec: Dict[str, Any], kernel: Any, case: Any, verdict: Verdict) -> Verdict:
+def _measure(spec: Asked, kernel: Any, case: Any, verdict: Verdict) -> Verdict:
     """`verdict` of the device lane with the time of a launch, or that two launches differ."""
     import torch
 
@@ -268,8 +267,8 @@ def _measure(spec: Dict[str, Any], kernel: Any, case: Any, verdict: Verdict) -> 
         timing = device.measured(
             lambda: kernel.launch(**inputs, **case.options),
             inputs,
-            Path(spec["cache"]),
-            spec["jobs"] == 1,
+            Path(spec.cache),
+            spec.jobs == 1,
         )
     except BaseException as error:
         return of_error(error, phase="launch")

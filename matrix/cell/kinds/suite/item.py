@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Callable, Collection, Dict, List, Set, Tuple
 
 from crosswarp.compat.isolate import Outcome, run_isolated
+from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_raised, told
 from crosswarp.matrix.cell.kinds.suite import in_child, prepared
 from crosswarp.matrix.cell.starting import specification, turns
@@ -12,7 +13,7 @@ from crosswarp.matrix.cell.starting import specification, turns
 from .plan import Item
 
 
-def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], None]) -> Verdict:
+def run(item: Item, spec: Asked, emit: Callable[[str, Verdict, float], None]) -> Verdict:
     """Run `item` and call ``emit(config, verdict, seconds)`` for each of its cells; returns the verdict on the whole.
 
     A configuration that was being visited when the child died is named as the victim.
@@ -32,7 +33,7 @@ def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], 
         told_of.add(config)
         emit(config, verdict, seconds)
 
-    limit, again = spec["time_limit"], spec.get("time_limit_alone") or 0
+    limit, again = spec.time_limit, spec.time_limit_alone
     if not again:
         verdict, seconds, _ = _isolated(item, spec, limit, told_of, tell)
     else:
@@ -45,7 +46,7 @@ def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], 
             verdict.resources["late"] = f"longer than {limit:g} s beside others"
             # Nothing is tried again without a word.
             verdict.message = verdict.message or f"{verdict.resources['late']}, not alone"
-    if item.lane == "emulate" and spec.get("modes", [])[-1:] == [item.mode]:
+    if item.lane == "emulate" and list(spec.modes[-1:]) == [item.mode]:
         # The modes of a case stand side by side: nobody comes for them any more.
         shutil.rmtree(
             specification.launches_of(spec, item.target, item.kernel, item.case), ignore_errors=True
@@ -56,7 +57,7 @@ def run(item: Item, spec: Dict[str, Any], emit: Callable[[str, Verdict, float], 
 
 def _isolated(
     item: Item,
-    spec: Dict[str, Any],
+    spec: Asked,
     limit: float,
     told_of: Collection[str],
     tell: Callable[[str, Verdict, float], None],
@@ -89,7 +90,7 @@ def _isolated(
 
     heard: List[Any] = []
     outcome = None
-    if item.lane == "compile" and not item.guarded and spec.get("time_limit_alone") != limit:
+    if item.lane == "compile" and not item.guarded and spec.time_limit_alone != limit:
         # Without the guard's own child for each kernel, which costs as much as a small kernel.
         outcome = _run(item, spec, {"time_limit": limit, "in_place": True}, heard.append)
         if outcome.kind == "timeout" and keep_back:
@@ -116,15 +117,15 @@ def _isolated(
 
 
 def _run(
-    item: Item, spec: Dict[str, Any], limits: Dict[str, Any], on_message: Callable[[Any], None]
+    item: Item, spec: Asked, limits: Dict[str, Any], on_message: Callable[[Any], None]
 ) -> Outcome:
     outcome = prepared.run(item, spec, in_child.prepare, in_child.run_prepared, limits, on_message)
     if outcome is not None:
         return outcome
     return run_isolated(
-        lambda send: told(in_child.run(item, {**spec, **limits}, send)),
+        lambda send: told(in_child.run(item, replace(spec, **limits), send)),
         time_limit=limits["time_limit"],
-        memory_limit_mb=spec.get("memory_limit_mb"),
+        memory_limit_mb=spec.memory_limit_mb,
         on_message=on_message,
         # The limit is for one configuration, and not for the whole tuning.
         anew=True,
@@ -141,7 +142,7 @@ def _is_green(outcome: Outcome, heard: Collection[Any]) -> bool:
     )
 
 
-def _had_the_machine(verdict: Verdict, spec: Dict[str, Any], limit: float) -> None:
+def _had_the_machine(verdict: Verdict, spec: Asked, limit: float) -> None:
     """Note on a timeout whether it was the second, alone and with more time."""
-    if spec.get("time_limit_alone") == limit:
+    if spec.time_limit_alone == limit:
         verdict.resources["alone"] = True

@@ -5,10 +5,11 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
-from typing import Any, Callable, List, Mapping, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 from crosswarp import kernels as own
 from crosswarp.compat import code_generator
+from crosswarp.matrix.cell.asked import AskedSuite
 
 from . import modules
 
@@ -24,13 +25,13 @@ def names(suite: Optional[str], patterns: Sequence[str]) -> List[str]:
     ]
 
 
-def of_suite(spec: Mapping[str, Any], name: str) -> Any:
+def of_suite(spec: AskedSuite, name: str) -> Any:
     """The kernel of a specification, as `load`."""
-    return load(spec.get("suite"), name)
+    return load(spec.suite, name)
 
 
 # What a child loads its kernel with. Another kind of work that runs its cases as a suite's puts its own here.
-loader: Callable[[Mapping[str, Any], str], Any] = of_suite
+loader: Callable[[Any, str], Any] = of_suite
 
 
 def load(suite: Optional[str], name: str) -> Any:

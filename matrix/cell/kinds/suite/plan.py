@@ -16,6 +16,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.asked import Asked, AskedSuite
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_death
 from crosswarp.matrix.cell.kinds.suite import kernel_check, kernels
 from crosswarp.matrix.cell.standins.virtual_gpu import Target
@@ -60,7 +61,7 @@ class Planned(NamedTuple):
     preload: List[str]
 
 
-def shared_plan(spec: Dict[str, Any], lane: str) -> Planned:
+def shared_plan(spec: AskedSuite, lane: str) -> Planned:
     """The plan of `lane`, made by whichever worker comes first."""
     path = specification.plan_of(spec, lane)
     with open(path.with_suffix(".lock"), "w", encoding="ascii") as lock:
@@ -75,21 +76,21 @@ def shared_plan(spec: Dict[str, Any], lane: str) -> Planned:
     return Planned([Item(**entry) for entry in told["items"]], told["preload"])
 
 
-def _make(spec: Dict[str, Any], lane: str) -> Planned:
-    stream = Stream(spec["records"])
+def _make(spec: AskedSuite, lane: str) -> Planned:
+    stream = Stream(spec.records)
     found = versions.found()
-    if spec.get("again") is not None:
-        stream.write(protocol.Session(lane, spec["planned"][lane], found))
-        return Planned([_known(item) for item in spec["again"][lane]], [])
+    if spec.again is not None:
+        stream.write(protocol.Session(lane, spec.planned[lane], found))
+        return Planned([_known(item) for item in spec.again[lane]], [])
     on = targets(spec, lane, found["triton"], stream)
     items: List[Item] = []
     preload: List[str] = []
-    names = kernels.names(spec.get("suite"), spec["kernels"])
-    told_together = {} if spec.get("suite") else _together(spec, lane, names)
+    names = kernels.names(spec.suite, spec.kernels)
+    told_together = {} if spec.suite else _together(spec, lane, names)
     for name in names:
         loaded, imported = told_together.get(name) or _cases(spec, lane, name)
         preload += imported
-        if isinstance(loaded, Verdict) and lane == spec["lanes"][0]:
+        if isinstance(loaded, Verdict) and lane == spec.lanes[0]:
             # Told at once: its cells come when their turn does.
             told = loaded.message.strip().splitlines()[-1]
             text = told if loaded.reason == MALFORMED else f"{name}.py: cannot be imported: {told}"
@@ -97,14 +98,14 @@ def _make(spec: Dict[str, Any], lane: str) -> Planned:
         items += _items(spec, lane, name, loaded, on)
     stream.write(protocol.Session(lane, len(items), found))
     # They are planned, and the host has their cells.
-    taken = frozenset(spec.get("taken") or ())
-    if spec.get("shard"):
+    taken = frozenset(spec.taken)
+    if spec.shard:
         # It has those of the other shares as well.
         for item in items:
             if item.id in taken:
                 stream.write(protocol.Taken(item.id))
     left = [item for item in items if item.id not in taken]
-    return Planned(left, preloading.safe(preload, spec.get("memory_limit_mb")) if left else [])
+    return Planned(left, preloading.safe(preload, spec.memory_limit_mb) if left else [])
 
 
 def _known(item: str) -> Item:
@@ -114,7 +115,7 @@ def _known(item: str) -> Item:
 
 
 def _items(
-    spec: Dict[str, Any], lane: str, name: str, loaded: Any, targets: Dict[str, str]
+    spec: AskedSuite, lane: str, name: str, loaded: Any, targets: Dict[str, str]
 ) -> List[Item]:
     """The items of one kernel. The modes of a case stand side by side: what one compiled, the next finds in Triton's
     cache. That a module cannot be imported is told by every shard, because none knows what its share would be."""
@@ -123,22 +124,21 @@ def _items(
         if isinstance(loaded, Verdict):
             broken = asdict(loaded)
             items += [
-                Item(target, lane, mode, name, "import", broken=broken) for mode in spec["modes"]
+                Item(target, lane, mode, name, "import", broken=broken) for mode in spec.modes
             ]
             continue
         cases = [
             case
             for case, globs in loaded
-            if any(fnmatch.fnmatchcase(case, glob) for glob in spec.get("cases") or ("*",))
+            if any(fnmatch.fnmatchcase(case, glob) for glob in spec.cases)
             if lane not in ("compile", "emulate")
             or any(fnmatch.fnmatchcase(target, glob) for glob in globs)
         ]
-        for case in _share(cases, "/".join((target, lane, name)), spec.get("shard")):
+        for case in _share(cases, "/".join((target, lane, name)), spec.shard):
             # That the shims let it be compiled is seen of each kernel.
             anew = not reason and not any(item.anew for item in items)
             items += [
-                Item(target, lane, mode, name, case, skip=reason, anew=anew)
-                for mode in spec["modes"]
+                Item(target, lane, mode, name, case, skip=reason, anew=anew) for mode in spec.modes
             ]
     return items
 
@@ -153,22 +153,22 @@ def _share(cases: List[str], of: str, shard: Optional[Sequence[int]]) -> List[st
     return [case for place, case in enumerate(cases) if (first + place) % shards == number - 1]
 
 
-def targets(spec: Dict[str, Any], lane: str, triton: str, stream: Stream) -> Dict[str, str]:
+def targets(spec: Asked, lane: str, triton: str, stream: Stream) -> Dict[str, str]:
     """Names of the targets, each with why it is unsupported, or an empty string."""
     if lane == "interpret":
         return {"cpu": ""}
     if lane == "device":
         return {probe.device_target(): ""}
     chosen = {}
-    emulated = spec.get("emulated")
-    for name, table in spec["targets"].items():
+    emulated = spec.emulated
+    for name, table in spec.targets.items():
         target = Target.from_table(name, table)
         if lane == "emulate" and emulated is not None and name not in emulated:
             continue
         if lane == "emulate" and target.backend != "cuda":
             chosen[name] = NO_PTX
             continue
-        problem = probe.why_not(target, spec["time_limit"])
+        problem = probe.why_not(target, spec.time_limit)
         known = bool(target.triton) and in_window(target.triton, triton)
         stream.write(protocol.Target(name, not problem, problem))
         # A target that this Triton is known to compile for runs whatever the probe says: its loss is a regression.
@@ -200,20 +200,20 @@ def _is_answer(value: Any) -> bool:
     )
 
 
-def _answer(spec: Dict[str, Any], lane: str, name: str) -> Tuple[List[str], List[Any], List[str]]:
+def _answer(spec: AskedSuite, lane: str, name: str) -> Tuple[List[str], List[Any], List[str]]:
     """What is wrong with a module, its cases with the globs of their targets, and what it imported."""
     # A GPU's driver does not survive a fork, and a library's ops have a list of their own.
-    watched = spec.get("suite") and not spec.get("libraries") and lane != "device"
+    watched = spec.suite and not spec.libraries and lane != "device"
     watch = preloading.Watch()
-    kernel = kernels.load(spec.get("suite"), name)
-    imported = watch.found([spec["suite"]]) if watched else []
-    library = bool(spec.get("libraries"))
+    kernel = kernels.load(spec.suite, name)
+    imported = watch.found([spec.suite]) if watched and spec.suite else []
+    library = spec.libraries is not None
     wrong = kernel_check.problems(kernel, may_be_empty=library, name="" if library else name)
     return (wrong, [], []) if wrong else ([], kernel_check.cases_in(kernel, lane), imported)
 
 
 def _together(
-    spec: Dict[str, Any], lane: str, names: Sequence[str]
+    spec: AskedSuite, lane: str, names: Sequence[str]
 ) -> Dict[str, Tuple[Any, List[str]]]:
     """Of crosswarp's own modules, asked in one child, those of which nothing is wrong; the others are asked alone."""
     found: Dict[str, Tuple[Any, List[str]]] = {}
@@ -229,14 +229,12 @@ def _together(
         if not told[0]:
             found[name] = (told[1], told[2])
 
-    limit = min(IMPORT_SECONDS, spec["time_limit"])
-    run_isolated(
-        ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"), on_message=heard
-    )
+    limit = min(IMPORT_SECONDS, spec.time_limit)
+    run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb, on_message=heard)
     return found
 
 
-def _cases(spec: Dict[str, Any], lane: str, name: str) -> Tuple[Any, List[str]]:
+def _cases(spec: AskedSuite, lane: str, name: str) -> Tuple[Any, List[str]]:
     """Ids and target globs of the module's cases in this lane, or the verdict on its import; and what of its imports
     the workers may try to do before they fork."""
 
@@ -244,8 +242,8 @@ def _cases(spec: Dict[str, Any], lane: str, name: str) -> Tuple[Any, List[str]]:
         probe.prepare_import(lane, spec)
         return _answer(spec, lane, name)
 
-    limit = min(IMPORT_SECONDS, spec["time_limit"])
-    outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.get("memory_limit_mb"))
+    limit = min(IMPORT_SECONDS, spec.time_limit)
+    outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb)
     if outcome.kind == "returned":
         if not _is_answer(outcome.value):
             # The module has written into the pipe that the answer comes through.

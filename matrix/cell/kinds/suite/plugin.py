@@ -5,8 +5,8 @@ import os
 import pytest
 
 from crosswarp.compat.isolate import die_with_parent
+from crosswarp.matrix.cell import asked
 from crosswarp.matrix.cell.starting import specification, turns
-from crosswarp.matrix.cell.starting.specification import read_spec
 from crosswarp.matrix.cell.stream import Stream
 
 from .telling import run_and_tell
@@ -17,7 +17,7 @@ SPEC_ENV, LANE_ENV = "CROSSWARP_SPEC", "CROSSWARP_LANE"
 def pytest_configure(config):
     # pytest dies with the process that the host started, and its workers with pytest.
     die_with_parent()
-    config.crosswarp_spec = read_spec(os.environ[SPEC_ENV])
+    config.crosswarp_spec = asked.read(os.environ[SPEC_ENV], asked.AskedSuite)
 
 
 def pytest_generate_tests(metafunc):
@@ -38,7 +38,7 @@ def pytest_generate_tests(metafunc):
     spec = metafunc.config.crosswarp_spec
     lane = os.environ[LANE_ENV]
     # The lane compile compares nothing.
-    warm(spec.get("preload"), references=lane != "compile", targets=spec["targets"].values())
+    warm(spec.preload, references=lane != "compile", targets=spec.targets.values())
 
     # To plan is to fork, too.
     forking.huge_pages()
@@ -53,10 +53,10 @@ def pytest_generate_tests(metafunc):
 def run_item(request):
     """Run an item and write its cells to the stream as they come; returns the verdict on the whole."""
     spec = request.config.crosswarp_spec
-    stream = Stream(spec["records"])
+    stream = Stream(spec.records)
 
     def run(item):
-        with turns.core(specification.turns(spec), spec.get("cores", spec["jobs"])):
+        with turns.core(specification.turns(spec), spec.cores or spec.jobs):
             verdict = run_and_tell(item, spec, stream)
         specification.one_more_done(spec, os.environ[LANE_ENV])
         return verdict

@@ -12,10 +12,12 @@ import os
 import pickle
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Tuple
 
 from crosswarp.compat.isolate import Child, Outcome, fork, run_isolated
 from crosswarp.compat.worker import next_work, write_work
+from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.starting.preloading import threads
 
 from .plan import Item
@@ -28,8 +30,8 @@ _LANES = ("compile", "emulate", "interpret")
 _GRACE = 30.0
 
 # prepare(item, spec) -> what run_case(what, item, spec, send) is given, in a fork of the process that prepared.
-Prepare = Callable[[Item, Dict[str, Any]], Any]
-RunCase = Callable[[Any, Item, Dict[str, Any], Callable[[Any], None]], Any]
+Prepare = Callable[[Item, Asked], Any]
+RunCase = Callable[[Any, Item, Asked, Callable[[Any], None]], Any]
 
 _expected: "Counter[Tuple[str, ...]]" = Counter()
 # Target, lane and kernel of the cases at hand; by mode, for the modes of a case stand side by side, who waits for them.
@@ -49,7 +51,7 @@ def _group_of(item: Item) -> Tuple[str, ...]:
 
 def run(
     item: Item,
-    spec: Dict[str, Any],
+    spec: Asked,
     prepare: Prepare,
     run_case: RunCase,
     limits: Dict[str, Any],
@@ -103,7 +105,7 @@ class _Prepared:
 
     printed = ""
 
-    def __init__(self, item: Item, spec: Dict[str, Any], prepare: Prepare, run_case: RunCase):
+    def __init__(self, item: Item, spec: Asked, prepare: Prepare, run_case: RunCase):
         read, self._write = os.pipe()
         write = self._write
 
@@ -115,9 +117,9 @@ class _Prepared:
             while (work := next_work(read)) is not None:
                 case, limits = pickle.loads(work)
                 yield run_isolated(
-                    functools.partial(run_case, what, case, {**spec, **limits}),
+                    functools.partial(run_case, what, case, replace(spec, **limits)),
                     time_limit=limits["time_limit"],
-                    memory_limit_mb=spec.get("memory_limit_mb"),
+                    memory_limit_mb=spec.memory_limit_mb,
                     on_message=send,
                     # The limit is for one configuration, and not for the whole tuning.
                     anew=True,
@@ -133,14 +135,14 @@ class _Prepared:
 
     @classmethod
     def made(
-        cls, item: Item, spec: Dict[str, Any], prepare: Prepare, run_case: RunCase
+        cls, item: Item, spec: Asked, prepare: Prepare, run_case: RunCase
     ) -> Optional["_Prepared"]:
         try:
             prepared = cls(item, spec, prepare, run_case)
         except OSError:
             return None
         try:
-            ready = prepared._next(spec["time_limit"], None, spec.get("memory_limit_mb"))
+            ready = prepared._next(spec.time_limit, None, spec.memory_limit_mb)
         except BaseException:
             prepared.end()
             raise

@@ -9,12 +9,13 @@ import json
 import os
 import sys
 import tempfile
-from pathlib import Path
 from typing import List
+
+from crosswarp.matrix.cell import asked
 
 
 def main(arguments: List[str]) -> int:
-    spec = json.loads(Path(arguments[0]).read_text("utf-8"))
+    spec = asked.read(arguments[0], asked.Asked, ("targets", "time_limit"))
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     # What libraries print is no answer.
     os.dup2(2, 1)
@@ -29,10 +30,10 @@ def main(arguments: List[str]) -> int:
 
         warm.warm()
         print(json.dumps(versions.found()), file=out, flush=True)
-        for name, table in spec["targets"].items():
+        for name, table in spec.targets.items():
             target = Target.from_table(name, table)
             why = {
-                kernel: probe.why_not(target, spec["time_limit"], [kernel])
+                kernel: probe.why_not(target, spec.time_limit, [kernel])
                 for kernel in probe_kernels.LAUNCHES
             }
             print(json.dumps({"target": name, **why}), file=out, flush=True)

@@ -1,7 +1,6 @@
 """Run an item, and write what becomes of it into the stream as it comes."""
 
-from typing import Any, Dict
-
+from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_harness
 from crosswarp.matrix.cell.protocol import Cell, End, Start
 from crosswarp.matrix.cell.stream import Stream
@@ -10,7 +9,7 @@ from . import item as runner
 from . import plan
 
 
-def run_and_tell(item: plan.Item, spec: Dict[str, Any], stream: Stream) -> Verdict:
+def run_and_tell(item: plan.Item, spec: Asked, stream: Stream) -> Verdict:
     """Between the item's start and its end there is the cell of the whole, whatever happens. Returns its verdict."""
     cells = 0
 

@@ -1,0 +1,246 @@
+"""What the host asks of the process of a column: SPEC.json, as the host writes it and the process reads it.
+
+One class a kind of work, of which the fields that every kind has are `Asked`'s. A field that a host does not write has
+its default; one that is of another type than its class says is refused, and so is one that no class knows.
+"""
+
+import collections.abc
+import json
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import (
+    Any,
+    Dict,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What every kind is asked.
+
+    Attributes:
+        expect: the versions that must be installed.
+        records: the stream.
+        cache: Triton's.
+        targets: rows of targets.toml, by name.
+        emulated: the targets that the lane emulate covers; None: all.
+        shard: which share of the cases, and of how many.
+        jobs: processes at a time; and how many cores columns that run side by side have together.
+        turns: where those take turns; empty: they need not.
+        time_limit: seconds for one configuration of a case; memory_limit_mb for the process that compiles it.
+        time_limit_alone: seconds for what took longer, when it runs again with nothing beside it; 0: it does not.
+        taken: items that need not run.
+        again: by lane, the items that run, where it is known that no others are left.
+        planned: for these lanes, how many items they have with those that are taken.
+        in_place: set by a process for its children alone: no child of its own for each compilation.
+    """
+
+    column: str = ""
+    expect: Mapping[str, str] = field(default_factory=dict)
+    records: str = ""
+    cache: str = ""
+    targets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    lanes: Sequence[str] = ()
+    modes: Sequence[str] = ()
+    kernels: Sequence[str] = ("*",)
+    cases: Sequence[str] = ("*",)
+    emulated: Optional[Sequence[str]] = None
+    sanitize: bool = False
+    shard: Optional[Sequence[int]] = None
+    jobs: int = 1
+    cores: int = 0
+    turns: str = ""
+    time_limit: float = 120
+    time_limit_alone: float = 0
+    memory_limit_mb: Optional[int] = None
+    taken: Sequence[str] = ()
+    again: Optional[Mapping[str, Sequence[str]]] = None
+    planned: Mapping[str, int] = field(default_factory=dict)
+    in_place: bool = False
+
+    @property
+    def strangers(self) -> bool:
+        """Whether what is launched is a user's, who may ask torch.cuda for its GPU."""
+        return False
+
+
+@dataclass(frozen=True)
+class LibraryOps:
+    """Ops of published releases, which find the releases by themselves.
+
+    Attributes:
+        releases: by library and release, the folder.
+        configurations: to which an autotuned kernel is limited; 0: all.
+    """
+
+    releases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    ops: Sequence[str] = ("*",)
+    configurations: int = 0
+
+
+@dataclass(frozen=True)
+class AskedSuite(Asked):
+    """
+    Attributes:
+        suite: the folder of its modules; None: crosswarp's own kernels.
+        beside: folders that come before the column's own packages.
+        preload: by folder, modules that are imported before the first fork; None: of no library.
+    """
+
+    suite: Optional[str] = None
+    beside: Sequence[str] = ()
+    libraries: Optional[LibraryOps] = None
+    preload: Optional[Mapping[str, Sequence[str]]] = None
+
+    @property
+    def strangers(self) -> bool:
+        # An op of a library maps torch for itself.
+        return bool(self.suite) and self.libraries is None
+
+
+@dataclass(frozen=True)
+class AskedGuards(AskedSuite):
+    """
+    Attributes:
+        guards: by id, the file of a version check, and its place there (library_guards/forcing.py).
+        chosen: ids of those that are turned round.
+        answers: the file for what is found.
+    """
+
+    guards: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    chosen: Sequence[str] = ()
+    answers: str = ""
+
+
+@dataclass(frozen=True)
+class AskedCheck(Asked):
+    """
+    Attributes:
+        check: the file, and of each of its kernels the cases (signatures/signature.py, cell/kinds/check/importing.py).
+        beside: folders that come before the column's own packages.
+    """
+
+    check: Dict[str, Any] = field(default_factory=dict)
+    beside: Sequence[str] = ()
+
+    @property
+    def strangers(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Programs of which torch.compile writes the kernels.
+
+    Attributes:
+        folder: where what is written goes; empty: nowhere.
+        programs: globs of ours; or the function `name` of a user's `file`, for any size of its inputs with `dynamic`.
+        compile: have inductor compile what it writes, with the Triton at hand.
+        device: a GPU that is there, in place of one that is not.
+    """
+
+    folder: str = ""
+    programs: Sequence[str] = ("*",)
+    compile: bool = False
+    file: str = ""
+    name: str = ""
+    dynamic: bool = False
+    device: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class AskedInductor(Asked):
+    inductor: Programs = Programs()
+
+
+@dataclass(frozen=True)
+class OwnTests:
+    """A library's own tests.
+
+    Attributes:
+        root: the checkout.
+        paths: of the tests, from there; folders: those from which tests are named.
+        sample: how many tests, spread over the functions; None: all.
+        stub: modules that are replaced by nothing.
+        env: variables of the environment.
+        beside: folders in which the library and what it needs are installed.
+    """
+
+    root: str = ""
+    paths: Sequence[str] = ()
+    folders: Sequence[str] = ()
+    cases: Sequence[str] = ()
+    sample: Optional[int] = None
+    stub: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    beside: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class AskedTests(Asked):
+    tests: OwnTests = OwnTests()
+
+
+def read(path: Union[str, Path], kind: Type[A], needed: Sequence[str] = ()) -> A:
+    """What a host asks.
+
+    Args:
+        needed: fields that must be there.
+
+    Raises:
+        OSError, ValueError: the file is missing, is no JSON object, or asks what `kind` does not know.
+    """
+    told = json.loads(Path(path).read_text("utf-8"))
+    if not isinstance(told, dict):
+        msg = f"{path} is not a JSON object"
+        raise ValueError(msg)
+    for name in needed:
+        if name not in told:
+            msg = f"{name} is not there"
+            raise ValueError(msg)
+    return _made(kind, told)
+
+
+def _made(kind: Type[A], told: Mapping[str, Any]) -> A:
+    hints = get_type_hints(kind)
+    unknown = sorted(told.keys() - {one.name for one in fields(kind)})  # type: ignore[arg-type]
+    if unknown:
+        msg = f"{', '.join(unknown)}: not known here. The two sides are of different releases of crosswarp"
+        raise ValueError(msg)
+    return kind(**{name: _value(name, hints[name], value) for name, value in told.items()})
+
+
+def _value(name: str, hint: Any, value: Any) -> Any:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Union:
+        return None if value is None else _value(name, inner[0], value)
+    if hasattr(hint, "__dataclass_fields__"):
+        return _made(hint, _checked(name, value, dict))
+    if hint is Any:
+        return value
+    if origin is None:
+        return _checked(name, value, (int, float) if hint is float else hint)
+    return _checked(
+        name, value, dict if issubclass(origin, (dict, collections.abc.Mapping)) else list
+    )
+
+
+def _checked(name: str, value: Any, kind: Union[type, Tuple[type, ...]]) -> Any:
+    # True is an int to Python, and no number of seconds.
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        shown = kind if isinstance(kind, type) else kind[-1]
+        msg = f"{name} is no {shown.__name__}"
+        raise ValueError(msg)
+    return value
