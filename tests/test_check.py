@@ -89,7 +89,7 @@ def test_all_green(checked):
         "ok here-triton-3.2.0 gfx942 copy: pass", "ok here-triton-3.2.0 gfx942 other: pass",
     ]  # fmt: skip
     assert "kernel  sm_90  gfx942\ncopy    ✓      ✓\nother   ✓      ✓" in out
-    assert "4 cases" in out and "none red. Exit 0." in out
+    assert "4 cases" in out and "none failed. Exit 0." in out
     assert "triton 3.2.0" in err
 
 
@@ -120,22 +120,22 @@ checked = "2026-11-22"
     )
     assert code == 1
     said = " ".join(out.split())
-    assert "RED here-triton-3.2.0 sm_90 copy: crash bare, pass shimmed" in said
+    assert "FAILS here-triton-3.2.0 sm_90 copy: crash bare, pass shimmed" in said
     assert "SIGABRT: LinearLayout.cpp: reshapeOuts: Assertion" in said
     assert "known: aborts [triton-1] https://example.org/owner/project/issues/1" in said
     assert (
-        "shim: compiler_crash" in said and "green with the shims (autotune_failing_config)" in said
+        "shim: compiler_crash" in said and "fixed by compat: from crosswarp import compat" in said
     )
     assert "ASSUMED: x *fp32:16, y *fp32:16" in said
-    assert "copy    †✓" in out and "1 red, 1 of them green with the shims" in said
+    assert "copy    †✓" in out and "1 failed, 1 of them passes with compat" in said
 
 
 def test_a_process_that_dies_is_one_red_line(checked):
     code, out, err = checked("--targets", "sm_90", other={"bare": {"outcome": "die"}}, copy={})
     assert code == 1
     assert "ok here-triton-3.2.0 sm_90 copy: pass" in out
-    assert "RED here-triton-3.2.0 sm_90 other: crash, 0.0 s\n      worker died" in out
-    assert "other   †\n" in out and "2 cases" in out and out.endswith(": 1 red. Exit 1.\n")
+    assert "FAILS here-triton-3.2.0 sm_90 other: crash, 0.0 s\n      worker died" in out
+    assert "other   †\n" in out and "2 cases" in out and out.endswith(": 1 failed. Exit 1.\n")
 
 
 def test_what_is_not_checked_is_named_and_is_no_success(checked, tmp_path):
@@ -252,3 +252,35 @@ def test_what_is_cancelled_names_no_run(checked, monkeypatch):
     monkeypatch.setattr(check.Runner, "__call__", cancelled)
     code, _, err = checked("--targets", "sm_90")
     assert code == 130 and "run 1" not in err
+
+
+@pytest.mark.parametrize("option, status", [((), 1), (("--stub",), 0)])
+def test_a_missing_package_is_one_line_and_no_failing_cell(checked, option, status):
+    missing = {"outcome": "pass", "resources": {"missing package": ["einops"]}}
+    code, out, _ = checked(
+        "--targets", "sm_90", *option, copy={"bare": missing, "shimmed": missing}
+    )
+    said = "your environment: not checked as it is imported: pip install einops (or --stub)\n"
+    assert code == status and (said in out) is not option.__contains__("--stub")
+    assert "none failed" in out
+
+
+def test_a_failure_of_what_was_assumed_is_not_the_kernels(checked):
+    unknown = {
+        "outcome": "not-run",
+        "reason": "assumed",
+        "message": "with assumed types only: x\nmore",
+    }
+    code, out, _ = checked("--targets", "sm_90", copy={"bare": unknown, "shimmed": unknown})
+    assert code == 1 and "copy: not checked" in out and "FAILS" not in out
+    assert "with assumed types only: x" in out and "Not checked: copy" in out
+
+
+def test_a_failure_says_whose_fault_it_is(checked):
+    red = {
+        "outcome": "compile-error",
+        "fingerprint": "NameError('scale is not defined')",
+        "phase": "compile",
+    }
+    code, out, _ = checked("--targets", "sm_90", copy={"bare": red, "shimmed": red})
+    assert code == 1 and "your kernel: define scale, or pass it as a tl.constexpr" in out

@@ -91,6 +91,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="DTYPE", help="of tensors of which the file tells none; said wherever it is assumed (fp32)",
     )  # fmt: skip
     how.add_argument(
+        "--stub", action="store_true",
+        help="let stand-ins be for packages that the file imports and the environment lacks",
+    )  # fmt: skip
+    how.add_argument(
         "--configurations", type=int, default=0, metavar="N",
         help="of each autotuned kernel; 0: all (0)",
     )  # fmt: skip
@@ -135,7 +139,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     ]
     checked = Checked(
         read.path, inferred, list(on), modes, options.dtype,
-        issues={one.id: one for one in known_issues(options)},
+        issues={one.id: one for one in known_issues(options)}, stub=options.stub,
     )  # fmt: skip
     shown = _Lines(checked, quiet=options.format == "json" or options.out is not None)
     shown.begin()
@@ -275,6 +279,8 @@ def _compiled(
 
 
 def _exit_code(checked: Checked) -> int:
+    if checked.absent:
+        return EXIT_UNEXPECTED
     if not any(one.ran for one in checked.items):
         return EXIT_USAGE
     return EXIT_UNEXPECTED if checked.red or checked.unchecked else EXIT_EXPECTED

@@ -23,7 +23,9 @@ class _Argument(_Part):
         description="of a number that is known; of a constexpr, {value}, {dtype} or {name}"
     )
     origin: str = Field(description="where it was read")
-    assumed: bool = Field(description="the file does not tell its dtype: that of --dtype was taken")
+    assumed: bool = Field(
+        description="the file does not say it: its dtype, or its type or value as a whole"
+    )
     others: list[str] = Field(description="what else the file says of it, which is not compiled")
 
 
@@ -42,6 +44,9 @@ class _Kernel(_Part):
     line: int
     not_checked: str = Field(description="why not, and what to do; empty: it was")
     part_of: list[str] = Field(description="kernels that call it, where nobody launches it")
+    device: bool = Field(
+        description="it returns a value, and no kernel of the file calls it: nothing is compiled"
+    )
     left_out: list[str] = Field(description="launches of which too little is known")
     signatures: list[_Signature]
 

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosswarp.matrix.cell.kinds.check import ASSUMED, PLACE
+from crosswarp.matrix.cell.kinds.check import ASSUMED, LACKING, PLACE
+from crosswarp.matrix.cell.kinds.check.absent import pip
 from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results import fault, owned
 from crosswarp.matrix.results.cause import words
+from crosswarp.matrix.results.fault import Fault
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.signatures.signature import CONSTEXPR, NONE, Inferred, Signature, shown
 from crosswarp.reports.text import escape
@@ -52,11 +55,18 @@ class Checked:
     issues: Mapping[str, Issue] = field(default_factory=dict)
     seconds: float = 0.0
     exit_code: int = 0
+    stub: bool = False
 
     @property
     def unchecked(self) -> list[Inferred]:
-        unknown = {one.kernel for one in self.records if one.reason == ASSUMED}
+        unknown = {one.kernel for one in self.records if one.reason in (ASSUMED, LACKING)}
         return [one for one in self.chosen if one.why or one.kernel in unknown]
+
+    @property
+    def absent(self) -> list[str]:
+        """What the file imports and the environments lack, without what may be stood in for."""
+        found = [name for one in self.records for name in one.resources.get(LACKING) or ()]
+        return list(dict.fromkeys(found)) if not self.stub else []
 
     @property
     def items(self) -> list[Record]:
@@ -173,9 +183,9 @@ def line(records: Sequence[Record], checked: Checked) -> str:
     seconds = sum(one.seconds for one in records)
     place = f"{first.column}  {first.target:<7} {_case(first, checked)}"
     told = _outcomes(by_mode)
-    if first.reason == ASSUMED:
+    if first.reason in (ASSUMED, LACKING):
         told = "not checked"
-    head = f"{'RED' if red else 'ok ' if first.outcome == 'pass' else '-  '} {place}: {told}, {seconds:.1f} s"
+    head = f"{'FAILS' if red else 'ok ' if first.outcome == 'pass' else '-  '} {place}: {told}, {seconds:.1f} s"
     return "\n".join(
         [escape.line(head, LONGEST), *(fill("      ", one) for one in _why(records, checked))]
     )
@@ -198,6 +208,9 @@ def _case(one: Record, checked: Checked) -> str:
 def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
     """What failed; the known issue; what heals it, as a run has seen; and what of the signature was assumed."""
     said = ""
+    if records[0].reason == LACKING:
+        yield _plain(records[0].message)
+        return
     if records[0].reason == ASSUMED:
         yield _plain(records[0].message.splitlines()[0])
         yield "Say its types and values, as below ASSUMED, for a verdict."
@@ -213,18 +226,15 @@ def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
         )
         issue = checked.issues.get(one.issue)
         if issue is not None:
-            yield _plain(f"known: {issue.title} [{issue.id}] {issue.links[0]}")
+            known = "known" if owned.claims(issue) else "looks like"
+            yield _plain(f"{known}: {issue.title} [{issue.id}] {issue.links[0]}")
             if issue.shim:
                 yield f"shim: {issue.shim}"
             elif issue.workaround:
                 yield _plain(f"do: {issue.workaround}")
-    bare = next((one for one in records if one.mode == "bare"), None)
-    shimmed = next((one for one in records if one.mode == "shimmed"), None)
-    if bare and shimmed and bare.red and shimmed.outcome == "pass":
-        names = ", ".join(shimmed.shims)
-        yield _plain(
-            f"green with the shims ({names}): from crosswarp import compat; compat.install()"
-        )
+    failed = next((one for one in records if one.red), None)
+    if failed is not None:
+        yield _plain(str(_fault(failed, records, checked)))
     place = records[0].resources.get(PLACE)
     attempts = _attempts(records[0], checked)
     if isinstance(place, int) and 0 < place < len(attempts):
@@ -234,6 +244,21 @@ def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
     elif any(one.red for one in records) and attempts and attempts[0].assumed:
         told = [str(one) for one in attempts[0].assumed]
         yield _plain(f"ASSUMED: {', '.join(told)}: see above")
+
+
+def _fault(failed: Record, records: Sequence[Record], checked: Checked) -> Fault:
+    shimmed = next((one for one in records if one.mode == "shimmed"), None)
+    bare = next((one for one in records if one.mode == "bare"), None)
+    issue = checked.issues.get(failed.issue)
+    fixed = shimmed.shims if shimmed and shimmed.outcome == "pass" else None
+    sure = issue is not None and (owned.claims(issue) or bool(fixed and issue.shim in fixed))
+    return fault.of(
+        failed,
+        issue if sure else None,
+        None if sure else issue,
+        fixed,
+        failed.mode == "shimmed" and bare is not None and bare.outcome == "pass",
+    )
 
 
 def _attempts(one: Record, checked: Checked) -> Sequence[Signature]:
@@ -285,7 +310,9 @@ def grid(checked: Checked) -> str:
         parts.append("\n".join(lines))
     if seen:
         told = ", ".join(f"{SIGNS[one]} {one}" for one in SIGNS if one in seen)
-        parts.append(fill("Signs: ", f"{told}; of two, the first is bare and the second shimmed."))
+        parts.append(
+            fill("Signs: ", f"{told}; of two, the first is without compat and the second with it.")
+        )
     return "\n\n".join(parts)
 
 
@@ -298,13 +325,21 @@ def ending(checked: Checked) -> str:
     """What came of it, in a sentence, and what the exit status is for."""
     if not checked.items:
         return "Nothing was checked."
+    missing = ""
+    if checked.absent:
+        # One line, for who pastes it.
+        missing = f"your environment: not checked as it is imported: {pip(checked.absent)}\n"
     cases = {(one.column, one.target, one.kernel, one.case) for one in checked.items}
     red = {(one.column, one.target, one.kernel, one.case) for one in checked.red}
     healed = sum(_healed(checked, case) for case in red)
     told = f"{len(cases)} {'case' if len(cases) == 1 else 'cases'} in {checked.seconds:.0f} s: "
-    told += f"{len(red)} red" if red else "none red"
+    told += f"{len(red)} failed" if red else "none failed"
     if healed:
-        told += f", {healed} of them green with the shims"
+        told += (
+            f", {healed} of them passes with compat"
+            if healed == 1
+            else f", {healed} of them pass with compat"
+        )
     unsupported = sum(
         one.outcome == "unsupported" for one in checked.items if one.mode == checked.modes[0]
     )
@@ -313,7 +348,7 @@ def ending(checked: Checked) -> str:
     if checked.unchecked:
         names = ", ".join(escape.line(one.kernel, 60) for one in checked.unchecked)
         told += f". Not checked: {names} (above is why; --kernels chooses)"
-    return fill("", f"{told}. Exit {checked.exit_code}.")
+    return missing + fill("", f"{told}. Exit {checked.exit_code}.")
 
 
 def _healed(checked: Checked, case: tuple[str, str, str, str]) -> bool:
@@ -363,6 +398,7 @@ def _kernel_json(one: Inferred) -> dict[str, Any]:
         "line": one.line,
         "not_checked": one.why,
         "part_of": list(one.part_of),
+        "device": one.device,
         "left_out": list(one.lacking),
         "signatures": [
             {

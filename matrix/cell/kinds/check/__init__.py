@@ -11,3 +11,6 @@ SPEC.json is that of a suite (suite/plan.py), with `check` in place of a suite's
 ASSUMED = "assumed"
 # In the resources of a cell: which assumption it was, from 0, where there are several.
 PLACE = "assumption"
+# The reason of a `not-run` of a kernel that uses what the environment lacks; and, in the resources of every cell, what
+# the file imports and the environment lacks.
+LACKING = "missing package"

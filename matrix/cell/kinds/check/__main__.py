@@ -25,7 +25,7 @@ from crosswarp.matrix.cell.starting import preloading, probe, specification, ver
 from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.errors import SUITE_DONE
 
-from . import attempts, importing
+from . import LACKING, absent, attempts, importing
 
 _NEEDED = ("targets", "modes", "check")
 _PLACE = struct.Struct("!I")
@@ -104,11 +104,13 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             watch = preloading.Watch()
             module, error = importing.load(check)
         except BaseException as raised:
-            return told(of_error(raised, phase="import")), "", [], []
+            return told(of_error(raised, phase="import")), "", [], [], {}, []
         ended = "" if error is None else importing.ended(error, check["file"])
-        lacking = [name for name in check["kernels"] if importing.find(check, module, name) is None]
+        found = {name: importing.find(check, module, name) for name in check["kernels"]}
+        lacking = [name for name in found if found[name] is None]
         verdict = None if error is None else told(of_error(error, phase="import"))
-        return verdict, ended, lacking, watch.found([check["root"]])
+        using = {name: absent.used(one) for name, one in found.items() if one is not None}
+        return verdict, ended, lacking, watch.found([check["root"]]), using, check["absent"]
 
     limit = min(_IMPORT_SECONDS, spec.time_limit)
     outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb)
@@ -120,7 +122,10 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             else of_death(outcome.kind, outcome.reason, outcome.output, phase="import")
         )
         return dict.fromkeys(everything, told(dead))
-    verdict, ended, lacking, modules = outcome.value
+    verdict, ended, lacking, modules, using, check["absent"] = outcome.value
+    unreached = {
+        name: told(_without(check["absent"], path)) for name, path in using.items() if path
+    }
     if verdict is not None and not ended:
         return dict.fromkeys(everything, verdict)
     if ended and not lacking:
@@ -130,7 +135,13 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         gone = Verdict("api-error", "no kernel", "no kernel", "", "import")
         gone.message = f"{check['file']} has no such kernel where it is imported."
         verdict = told(gone)
-    return dict.fromkeys(lacking, verdict)
+    return {**dict.fromkeys(lacking, verdict), **unreached}
+
+
+def _without(names: List[str], path: str) -> Verdict:
+    """The verdict on a kernel that uses what this environment lacks."""
+    message = f"not checked: {absent.pip(names)}: the kernel itself uses {path}"
+    return Verdict("not-run", LACKING, LACKING, message, "import")
 
 
 def _work(units: List[List[Item]], spec: AskedCheck) -> int:
@@ -166,7 +177,7 @@ def _worker(places: int, units: List[List[Item]], spec: AskedCheck) -> int:
     stream = Stream(spec.records)
     for place in _taken(places):
         items, assumption = attempts.settle(units[place], spec)
-        telling = stream if assumption is None else attempts.Telling(stream, assumption)
+        telling = attempts.Telling(stream, assumption, spec.check.get("absent") or [])
         for item in items:
             run_and_tell(item, spec, telling)
     return 0

@@ -7,7 +7,7 @@ not there, a compiler that dies each time. Anything else is said to be unknown, 
 import re
 import time
 from dataclasses import replace
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from crosswarp.matrix.cell.asked import AskedCheck
 from crosswarp.matrix.cell.judging.verdict import Verdict
@@ -16,13 +16,13 @@ from crosswarp.matrix.cell.kinds.suite.item import Item
 from crosswarp.matrix.cell.protocol import Cell
 from crosswarp.matrix.cell.stream import Stream
 
-from . import ASSUMED, PLACE
+from . import ASSUMED, LACKING, PLACE
 
 # Failures that no other type or value mends: names, language, syntax.
 _ANYWAY = re.compile(
     r"NameError|(?<!')\bis not defined\b|module '?triton[\w.]*'? has no attribute|UnsupportedLanguageConstruct|"
     r"unsupported AST node|SyntaxError|cannot import name|No module named|Cannot access global variable|"
-    r"add @triton\.jit|got an unexpected keyword argument|Did you mean: |has been removed|is deprecated|"
+    r"add @triton\.jit|got an unexpected keyword argument|Did you mean: |(?:has|have) been removed|is deprecated|"
     r"ModuleNotFoundError|ImportError|IndentationError|UnboundLocalError"
 )
 # The compiler's own failures, after the language has accepted the program.
@@ -34,15 +34,17 @@ _SECONDS = 90.0
 
 
 class Telling(Stream):
-    """A stream that says with each cell of a case which assumption was compiled."""
+    """A stream that says with each cell of a case which assumption was compiled, and what its file's import lacks."""
 
-    def __init__(self, stream: Stream, place: int):
+    def __init__(self, stream: Stream, place: Optional[int], absent: Sequence[str]):
         self._stream = stream
-        self._place = place
+        self._more: Dict[str, Any] = {} if place is None else {PLACE: place}
+        if absent:
+            self._more[LACKING] = list(absent)
 
     def write(self, event: Any) -> None:
         if isinstance(event, Cell):
-            event = replace(event, resources={**event.resources, PLACE: self._place})
+            event = replace(event, resources={**event.resources, **self._more})
         self._stream.write(event)
 
 

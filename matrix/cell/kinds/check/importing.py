@@ -16,9 +16,12 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from crosswarp.matrix.cell.plain import attribute, text_of, type_name
 
+from . import absent
+
 _NAME = "crosswarp_check_"
 # What functions returned that make kernels.
 _made: List[Any] = []
+_MOST_ABSENT = 40
 
 
 class Launched(BaseException):
@@ -35,14 +38,30 @@ def load(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
     # What lies beside the file is found before what is installed, as where it is run itself.
     sys.path.insert(0, check["root"])
     sys.dont_write_bytecode = True
+    names = check.setdefault("absent", [])
+    absent.install(names)
     try:
-        module, error = _packaged(check) if check["module"] else _alone(check)
+        module, error = _loaded(check)
+        while (name := absent.lacking(error)) and name not in names and len(names) < _MOST_ABSENT:
+            absent.grow(names, name)
+            module, error = _loaded(check)
         for name, told in check["kernels"].items():
             if told["within"] and find(check, module, name) is None:
                 _make(module, name)
         return module, error
     finally:
         undo()
+
+
+def _loaded(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
+    if check["module"]:
+        try:
+            return _packaged(check)
+        except ImportError as error:
+            if not absent.lacking(error):
+                raise
+            return None, error
+    return _alone(check)
 
 
 def kernel(module: Any, name: str) -> Any:
@@ -129,6 +148,9 @@ def ended(error: BaseException, path: str) -> str:
 
 def _alone(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
     name = f"{_NAME}{Path(check['file']).stem}"
+    if absent.RELATIVE in check["absent"]:
+        # With a package around it, in which its relative imports are looked for.
+        name = f"{absent.package(str(Path(check['file']).parent))}.{name}"
     spec = importlib.util.spec_from_file_location(name, check["file"])
     return _executed(name, spec, f"{check['file']} cannot be imported")
 

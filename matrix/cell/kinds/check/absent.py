@@ -1,0 +1,180 @@
+"""Stand-ins for what a file imports and this environment lacks, so that its kernels can be reached all the same.
+
+Only what an import has failed for gets one: an optional import that a file catches stays a failed import. A kernel that
+uses a stand-in itself is not compiled.
+"""
+
+import importlib.abc
+import importlib.machinery
+import re
+import sys
+from typing import Any, Dict, List, Optional, Sequence, Set
+
+from crosswarp.matrix.cell.plain import attribute, text_of
+
+# Of these nothing is replaced: what they lack is what a check is about.
+_NEVER = ("triton", "torch", "crosswarp")
+# The package of a file that lies in none; its relative imports are looked for beside it, and no further up.
+PACKAGE = "crosswarp_check_package"
+_LEVELS = 4
+RELATIVE = "its own package"
+
+
+class StandIn:
+    """Whatever is asked of it: an attribute, a call, a base class. As a decorator it returns what it decorates."""
+
+    def __init__(self, path: str = ""):
+        self.__dict__["path"] = path
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return StandIn(f"{self.path}.{name}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        pass
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and (callable(args[0]) or attribute(args[0], "run")):
+            return args[0]
+        return StandIn(f"{self.path}()")
+
+    def __mro_entries__(self, bases: Any) -> Any:
+        return ()
+
+    def __getitem__(self, key: Any) -> Any:
+        return StandIn(f"{self.path}[]")
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __or__(self, other: Any) -> Any:
+        return other
+
+    __ror__ = __or__
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        pass
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """The last to be asked: what is there is found before."""
+
+    def __init__(self, names: Sequence[str]):
+        self.names = names
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        own = name.startswith(f"{PACKAGE}.") and RELATIVE in self.names
+        if own or any(name == one or name.startswith(f"{one}.") for one in self.names):
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec: Any) -> Any:
+        return None
+
+    def exec_module(self, module: Any) -> None:
+        name = module.__name__
+        module.__version__ = "0"
+        module.__all__ = []
+
+        def found(asked: str) -> Any:
+            if asked.startswith("__"):
+                raise AttributeError(asked)
+            return StandIn(f"{name}.{asked}")
+
+        module.__getattr__ = found
+
+
+def install(names: Sequence[str]) -> None:
+    """Stand in for the modules `names`, a list that may grow."""
+    sys.meta_path.append(_Finder(names))
+    for one in names:
+        _attribute(one)
+
+
+def package(folder: str) -> str:
+    """The name of a package of several levels, the innermost of which finds what lies in `folder`."""
+    import types
+
+    name = ""
+    for level in range(_LEVELS):
+        name = f"{name}.p{level}" if name else PACKAGE
+        made = types.ModuleType(name)
+        made.__path__ = [folder] if level == _LEVELS - 1 else []
+        sys.modules[name] = made
+    return name
+
+
+def lacking(error: Optional[BaseException]) -> str:
+    """What an import failed for, where a stand-in may take its place: a module, MODULE:NAME, or RELATIVE."""
+    if not isinstance(error, ImportError):
+        return ""
+    text = text_of(error)
+    if "attempted relative import" in text:
+        return RELATIVE
+    name = attribute(error, "name") or ""
+    if not isinstance(name, str) or name.split(".")[0] in _NEVER:
+        return ""
+    if name.startswith(PACKAGE):
+        return RELATIVE
+    if isinstance(error, ModuleNotFoundError):
+        return name
+    found = re.search(r"cannot import name '(\w+)'", text)
+    return f"{name}:{found[1]}" if found and name else ""
+
+
+def grow(names: List[str], one: str) -> None:
+    """Stand in for `one` as well."""
+    names.append(one)
+    _attribute(one)
+
+
+def _attribute(one: str) -> None:
+    module, colon, name = one.partition(":")
+    if colon and module in sys.modules:
+        setattr(sys.modules[module], name, StandIn(f"{module}.{name}"))
+
+
+def used(kernel: Any) -> str:
+    """What a kernel, or a function that it calls, uses of a stand-in; empty where nothing."""
+    return _used(kernel, set())
+
+
+def _used(thing: Any, seen: Set[int]) -> str:
+    while attribute(thing, "fn") is not None and attribute(thing, "__code__") is None:
+        thing = attribute(thing, "fn")
+    code = attribute(thing, "__code__")
+    if code is None or id(thing) in seen:
+        return ""
+    seen.add(id(thing))
+    names: Dict[str, Any] = attribute(thing, "__globals__") or {}
+    for name in code.co_names:
+        value = names.get(name)
+        if type(value) is StandIn:
+            return re.sub(rf"^{PACKAGE}(\.p\d)*\.", "", value.path)
+        spec = attribute(value, "__spec__")
+        if type(attribute(spec, "loader")) is _Finder:
+            return name
+        if attribute(value, "fn") is not None and (found := _used(value, seen)):
+            return found
+    return ""
+
+
+def pip(names: Sequence[str]) -> str:
+    """What to do about what is lacking, in a few words."""
+    packages = list(
+        dict.fromkeys(one.partition(":")[0].split(".")[0] for one in names if one != RELATIVE)
+    )
+    told = [f"pip install {' '.join(packages)}"] if packages else []
+    if RELATIVE in names:
+        told.append("check the file where its package is")
+    return f"{', and '.join(told)} (or --stub)"

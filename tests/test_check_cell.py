@@ -1,0 +1,175 @@
+"""`crosswarp check` inside a column: which assumption is taken, and stand-ins for what an environment lacks."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import pytest
+
+from crosswarp.matrix.cell.asked import AskedCheck
+from crosswarp.matrix.cell.judging.verdict import Verdict
+from crosswarp.matrix.cell.kinds.check import ASSUMED, LACKING, PLACE, absent, attempts
+from crosswarp.matrix.cell.kinds.suite.item import Item
+from crosswarp.matrix.cell.protocol import Cell
+
+PASS = Verdict("pass")
+TYPES = Verdict("compile-error", "CompilationError", "shapes do not match", "m", "compile")
+NAME = Verdict("compile-error", "CompilationError", "NameError('a is not defined')", "m", "compile")
+GONE = Verdict(
+    "compile-error",
+    "x",
+    "AttributeError: module 'triton.language' has no attribute 'a'",
+    "m",
+    "compile",
+)
+BOUND = Verdict("api-error", "TypeError", "missing 1 required argument; NameError", "m", "bind")
+CRASH = Verdict("crash", "SIGABRT", "SIGABRT", "m", "compile")
+LARGE = Verdict("limit", "OutOfResources", "shared memory", "m", "launch")
+
+
+@pytest.fixture
+def settled(monkeypatch):
+    """`settled(*verdicts)`: the items and the place that come of assumptions which fare so, and how many were run."""
+
+    def go(*verdicts, assumed=("x",), again=1):
+        told = [{"assumed": list(assumed)} for _ in verdicts]
+        spec = AskedCheck(check={"kernels": {"k": {"cases": {"c": {"attempts": told}}}}})
+        unit = [Item("sm_90", "compile", mode, "k", "c") for mode in ("bare", "shimmed")]
+        ran = []
+
+        def run(item, spec, emit):
+            ran.append(spec.check["chosen"]["k/c"])
+            return verdicts[ran[-1]]
+
+        monkeypatch.setattr(attempts.runner, "run", run)
+        for _ in range(again):
+            items, place = attempts.settle(unit, spec)
+        return items, place, ran
+
+    return go
+
+
+def test_the_first_assumption_that_passes_is_taken(settled):
+    items, place, ran = settled(TYPES, LARGE, PASS, PASS)
+    assert place == 2 and ran == [0, 1, 2] and not any(one.broken for one in items)
+
+
+def test_on_the_next_target_what_passed_comes_first(settled):
+    _, place, ran = settled(TYPES, PASS, again=2)
+    assert place == 1 and ran == [0, 1, 1]
+
+
+@pytest.mark.parametrize("failure", [NAME, GONE])
+def test_what_no_assumption_mends_is_a_failure_at_once(settled, failure):
+    items, place, ran = settled(failure, PASS)
+    assert place == 0 and ran == [0] and not any(one.broken for one in items)
+
+
+@pytest.mark.parametrize(
+    "failures", [(TYPES, TYPES), (LARGE, TYPES), (CRASH, TYPES), (BOUND, BOUND)]
+)
+def test_a_failure_that_may_come_of_assumptions_is_no_verdict(settled, failures):
+    items, _, _ = settled(*failures)
+    assert [one.broken["outcome"] for one in items] == ["not-run"] * 2
+    assert all(
+        one.broken["reason"] == ASSUMED and "in each of 2 tries" in one.broken["message"]
+        for one in items
+    )
+
+
+def test_a_compiler_that_dies_each_time_is_a_failure(settled):
+    items, place, _ = settled(CRASH, CRASH)
+    assert place == 0 and not any(one.broken for one in items)
+
+
+def test_without_assumptions_nothing_is_tried(settled):
+    items, place, ran = settled(TYPES, assumed=())
+    assert place is None and not ran and not any(one.broken for one in items)
+
+
+def test_cells_say_which_assumption_and_what_is_lacking():
+    written = []
+
+    class Kept:
+        write = staticmethod(written.append)
+
+    cell = Cell("sm_90", "compile", "bare", "k", "c", outcome="pass", resources={"a": 1})
+    attempts.Telling(Kept, 3, ["einops"]).write(cell)
+    attempts.Telling(Kept, None, []).write(cell)
+    assert [one.resources for one in written] == [{"a": 1, PLACE: 3, LACKING: ["einops"]}, {"a": 1}]
+
+
+@pytest.fixture
+def stood_in(monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    before = set(sys.modules)
+    names = ["no_such_package"]
+    absent.install(names)
+    yield names
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def test_a_stand_in_is_whatever_a_file_makes_of_it(stood_in):
+    module = importlib.import_module("no_such_package.deep.er")
+    decorated = module.thing(3, a=1)
+
+    @decorated
+    def function():
+        return 1
+
+    class Derived(module.Base):
+        value = module.CONSTANT
+
+    assert function() == 1 and Derived().value.path.endswith("CONSTANT")
+    assert not module.flag and list(module.rows) == [] and module.a["b"].c(1, 2) is not None
+    with module.context():
+        pass
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("another_package_that_is_not_there")
+    absent.grow(stood_in, "another_package_that_is_not_there")
+    importlib.import_module("another_package_that_is_not_there")
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("import no_package.inside", "no_package"),
+        ("import triton_that.is_not", "triton_that"),
+        ("from . import beside", absent.RELATIVE),
+        ("from json import no_such_name", "json:no_such_name"),
+        ("1 / 0", ""),
+    ],
+)
+def test_what_an_import_failed_for(text, said):
+    try:
+        exec(compile(text, "file.py", "exec"), {"__name__": "alone", "__package__": ""})
+    except Exception as error:
+        assert absent.lacking(error) == said
+
+
+def test_nothing_stands_in_for_triton_or_torch():
+    for name in ("triton.ops", "torch.nothing"):
+        assert absent.lacking(ModuleNotFoundError("No module named", name=name)) == ""
+
+
+def test_what_a_kernel_uses_of_a_stand_in_is_found(stood_in):
+    names = {"thing": absent.StandIn("no_such_package.thing")}
+    exec(
+        "def inner():\n    return thing(1)\n\ndef kernel():\n    return inner()\n\ndef clean():\n    return 1\n",
+        names,
+    )
+
+    class Jitted:
+        def __init__(self, fn):
+            self.fn = fn
+
+    names["inner"] = Jitted(names["inner"])
+    assert absent.used(Jitted(names["kernel"])) == "no_such_package.thing"
+    assert absent.used(Jitted(names["clean"])) == ""
+
+
+def test_what_to_do_is_one_line():
+    assert absent.pip(["einops", "vllm.a", "vllm.b"]) == "pip install einops vllm (or --stub)"
+    assert absent.pip([absent.RELATIVE]) == "check the file where its package is (or --stub)"
