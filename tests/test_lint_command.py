@@ -47,7 +47,7 @@ def test_json_and_sarif_say_all(evil):
     assert found["findings"][0] == {
         "rule": "language-name", "path": f"a{EVIL}", "line": 1, "column": 1, "subject": "triton.language.gather",
         "releases": ["2.3.1", "3.0.0", "3.1.0", "3.2.0"], "what_happens": "import fails", "healed": {},
-        "message": found["findings"][0]["message"],
+        "message": found["findings"][0]["message"], "callers": [],
     }  # fmt: skip
     [run] = json.loads(lint_text.sarif(evil))["runs"]
     ids = {one["id"] for one in run["tool"]["driver"]["rules"]}
@@ -71,7 +71,7 @@ def test_command(tmp_path, command):
     status, out, err = run()
     assert status == 1 and "x.py" not in out
     assert "new.py:1:1: language-name: tl.gather is not in Triton 3.2.0: import fails" in out
-    assert "Releases by metadata: triton>=3.2 (pyproject.toml, project.dependencies)" in err
+    assert "Releases: triton>=3.2 (pyproject.toml, project.dependencies)" in err
     assert run("--triton", ">=3.3")[0] == 0
     assert run("--columns", "triton-3.6.0")[0] == 0
     assert run("--rules", "host-name")[0] == 0
@@ -95,7 +95,52 @@ def test_command(tmp_path, command):
     pinned = '[project.optional-dependencies]\nnvidia = ["torch==2.9.0+cu128"]'
     (tmp_path / "pyproject.toml").write_text(pinned)
     status, _, err = run("--exclude", "old")
-    assert status == 1 and "Releases by metadata: all, for none of the known ones is allowed" in err
+    assert status == 1 and "Releases: all, for none of the known ones is allowed" in err
     (tmp_path / "crosswarp.toml").write_text("lint-exclude = 3")
     status, _, err = run()
     assert status == 2 and "lint-exclude" in err
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "Releases: >=3.0, for no file here names"),
+        ({"requirements.txt": "numpy\ntriton>=3.1,<3.5  # why\n"}, "triton<3.5,>=3.1 (requirements.txt)"),
+        ({"requirements.txt": "triton==3.2.0\n"}, "triton>=3.2.0 (requirements.txt)"),
+        ({"uv.lock": '[[package]]\nname = "triton"\nversion = "3.3.1"\n'}, "triton>=3.3.1 (uv.lock)"),
+        ({".github/workflows/ci.yml": "run: pip install torch==2.6.0 triton==3.2.0"}, "triton>=3.2.0"),
+        ({"README.md": "You need **Triton 3.1 or newer**."}, "triton>=3.1 (README.md)"),
+        ({"README.md": "Requires `triton >= 2.9` and PyTorch 2.4+"}, "triton>=2.9 (README.md) and torch>=2.4"),
+        # The nearer to metadata, the more it counts.
+        ({"README.md": "triton>=3.6", "requirements.txt": "triton>=3.4"}, "triton>=3.4 (requirements"),
+        # Not this package, not a release.
+        ({"README.md": "pytorch-triton 3.1+, tritonclient>=2.0, triton/3.0.1, torch==nightly"}, ">=3.0, for"),
+    ],
+)  # fmt: skip
+def test_the_range_of_a_library_without_metadata(tmp_path, command, files, said):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "new.py").write_text(USE)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    _, _, err = command("lint", str(tmp_path))
+    assert said in err
+
+
+def test_a_finding_is_in_the_file_that_has_the_code(tmp_path, command):
+    """A kernel that another file launches is no code of that file, however short it is."""
+    (tmp_path / "layer.py").write_text(
+        "from triton import cdiv\nfrom ops import kernel\n\n\ndef norm(x):\n    kernel[(cdiv(4, 4),)](x)\n"
+    )
+    (tmp_path / "ops.py").write_text(
+        "import triton\nimport triton.language as tl\n\n\ndef unused():\n    return 1\n\n\n"
+        "@triton.jit\ndef kernel(x):\n    tl.store(x, tl.gather(x, x, 0))\n"
+    )
+    status, out, _ = command("lint", str(tmp_path), "--triton", ">=3.2,<3.4", "--json")
+    [found] = json.loads(out)["findings"]
+    assert status == 1 and found["path"].endswith("ops.py") and found["line"] == 11
+    [caller] = found["callers"]
+    assert caller.endswith("layer.py:6")
+    out = command("lint", str(tmp_path), "--triton", ">=3.2,<3.4")[1]
+    assert "ops.py:11:17: language-name: tl.gather is not in" in out
+    assert f"    called from {caller}\n" in out

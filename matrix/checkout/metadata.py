@@ -20,6 +20,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from crosswarp.matrix import versions
+from crosswarp.matrix.checkout.mentioned import mentioned
 from crosswarp.matrix.checkout.settings import document
 from crosswarp.matrix.facts.columns import Column, published
 
@@ -129,6 +130,8 @@ def declared(folder: Path) -> Declared:
 def above(path: Path) -> Declared:
     """What the nearest folder declares, from `path` on upwards, that says anything about Triton or torch.
 
+    Where its metadata says nothing, its requirements, lock files, CI files, README and docs do (`mentioned`).
+
     The search ends where a checkout does, and at the home folder.
 
     Raises:
@@ -139,6 +142,8 @@ def above(path: Path) -> Declared:
         found = declared(place)
         if found.of("triton") or found.of("torch"):
             return found
+        if said := mentioned(place):
+            return Declared(found.name, tuple(Wish(one, where, sure=False) for one, where in said))
         if (place / ".git").exists() or (place / "pyproject.toml").exists() or place == Path.home():
             break
     return Declared(path.name)

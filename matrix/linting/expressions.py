@@ -61,13 +61,17 @@ class Expressions:
 
     Attributes:
         release: the release of Triton.
+        source: the file of the code that is walked.
+        callers: how the walk came to that code from another file, as `path:line`, outermost first.
         where: what the code that is walked belongs to, which says what an error ends.
         silent: whether a function is walked for its value alone, so that everything wrong is raised.
     """
 
-    def __init__(self, project: Any, release: str, report: Report) -> None:
+    def __init__(self, project: Any, source: Any, release: str, report: Report) -> None:
         self.project = project
         self.api = project.api
+        self.source = source
+        self.callers: tuple[str, ...] = ()
         self.release = release
         self.report = report
         self.scope = Scope()
@@ -86,15 +90,18 @@ class Expressions:
         """Something of Triton's raises here. Goes to the try statement that catches it, or into the report."""
         if self.silent or any(_catches(kinds, error) for kinds in self.caught):
             raise Raised(error)
-        self.report(rule, node, self.release, self.where, subject, told)
+        self._report(rule, node, subject, told)
 
     def noted(self, rule: str, node: ast.AST, subject: str, told: str) -> None:
         """Something is wrong that raises nothing."""
         if not self.silent:
-            self.report(rule, node, self.release, self.where, subject, told)
+            self._report(rule, node, subject, told)
 
-    def reached(self, function: Function) -> None:
-        """A function is named where it may be called."""
+    def _report(self, rule: str, node: ast.AST, subject: str, told: str) -> None:
+        self.report(rule, self.source, node, self.callers, self.release, self.where, subject, told)
+
+    def reached(self, function: Function, node: ast.AST) -> None:
+        """A function is named by `node`, where it may be called."""
         raise NotImplementedError
 
     def value_of_call(self, function: Function, arguments: list[Any]) -> Any:
@@ -144,7 +151,7 @@ class Expressions:
     def _Name(self, node: ast.Name) -> Any:
         found = self.scope.get(node.id)
         if isinstance(found, Function):
-            self.reached(found)
+            self.reached(found, node)
         return self._known(found)
 
     def _known(self, found: Any) -> Any:

@@ -32,6 +32,8 @@ class Finding:
         where: what does not happen there.
         healed: the shim of `crosswarp.compat` that heals it, by release.
         message: all of that as a sentence.
+        callers: the places in other files, as `path:line`, by which the code is reached; empty where only its own
+            file reaches it.
     """
 
     rule: str
@@ -45,6 +47,7 @@ class Finding:
     told: str
     healed: Mapping[str, str]
     message: str
+    callers: tuple[str, ...] = ()
 
 
 @dataclass
@@ -65,6 +68,7 @@ class _Place:
     end_line: int
     subject: str
     where: Where
+    callers: tuple[str, ...]
     told: dict[str, str] = field(default_factory=dict)
 
 
@@ -154,7 +158,7 @@ def lint(
             continue
         for release in releases:
             try:
-                Walker(project, source, release, _reporter(source, places)).run()
+                Walker(project, source, release, _reporter(places)).run()
             except RecursionError:
                 unreadable.append(Unreadable(source.path, "nested too deep to be walked"))
                 break
@@ -168,9 +172,18 @@ def lint(
     return Result(found, unreadable, count, tuple(releases), len(places) - len(kept))
 
 
-def _reporter(source: Source, places: dict[tuple[Any, ...], _Place]) -> rules.Report:
+def _reporter(places: dict[tuple[Any, ...], _Place]) -> rules.Report:
+    """Keeps each place once, whichever files lead to it, with the shortest way from another file."""
+
     def report(
-        rule: str, node: ast.AST, release: str, where: Where, subject: str, told: str
+        rule: str,
+        source: Source,
+        node: ast.AST,
+        callers: Sequence[str],
+        release: str,
+        where: Where,
+        subject: str,
+        told: str,
     ) -> None:
         line = getattr(node, "lineno", 1)
         column = getattr(node, "col_offset", 0) + 1
@@ -178,7 +191,11 @@ def _reporter(source: Source, places: dict[tuple[Any, ...], _Place]) -> rules.Re
         place = places.get(key)
         if place is None:
             end = min(getattr(node, "end_lineno", line) or line, line + 20)
-            place = places[key] = _Place(rule, source, line, column, end, subject, where)
+            place = places[key] = _Place(
+                rule, source, line, column, end, subject, where, tuple(callers)
+            )
+        ways = filter(None, (place.callers, tuple(callers)))
+        place.callers = min(ways, key=lambda way: (len(way), way), default=())
         place.told[release] = told
 
     return report
@@ -199,7 +216,7 @@ def _finding(place: _Place, api: Api, healing: Healing) -> Finding:
     message = _message(place, releases, told, healed, api.releases)
     return Finding(
         place.rule, place.source.path, place.line, place.column, place.end_line, place.subject, releases, place.where,
-        told, healed, message,
+        told, healed, message, place.callers,
     )  # fmt: skip
 
 

@@ -34,8 +34,8 @@ RULES = {
     "autotune-argument-name": "reset_to_zero or restore_value names what is no argument of the kernel",
     "version-string": "versions compared as texts, which is wrong from 3.10 on",
 }
-# rule, node, release, where, subject, what is told beside that.
-Report = Callable[[str, ast.AST, str, Where, str, str], None]
+# Rule, source file of the node, node, callers, release, where, subject, and more about the subject.
+Report = Callable[[str, Any, ast.AST, Sequence[str], str, Where, str, str], None]
 # The release by which the letters of a version say something else than its numbers.
 NEXT = "3.10.0"
 # Who refuses a name that is no argument, when it decorates (read off all eleven releases: docs/lint.md).

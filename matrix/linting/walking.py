@@ -27,9 +27,8 @@ _LONGEST_TOLD = 15
 
 class Walker(Statements):
     def __init__(self, project: Any, source: Source, release: str, report: Report) -> None:
-        super().__init__(project, release, report)
-        self.source = source
-        self._waiting: list[Function] = []
+        super().__init__(project, source, release, report)
+        self._waiting: list[tuple[Function, tuple[str, ...]]] = []
         self._seen: set[int] = set()
         self._walked: set[int] = set()
         self._values: dict[tuple[int, str], tuple[Any, int]] = {}
@@ -40,7 +39,7 @@ class Walker(Statements):
         """The whole file: what runs when it is imported, then the functions that are reached from there."""
         self.block(self.source.tree.body)
         while self._waiting:
-            self._function(self._waiting.pop(0))
+            self._function(*self._waiting.pop(0))
 
     def _FunctionDef(self, node: ast.FunctionDef) -> None:
         decorators = [self._decorator(one) for one in node.decorator_list]
@@ -57,13 +56,13 @@ class Walker(Statements):
         if function.kernel:
             rules.tuning(self, node, decorators)
         if self._in_class or not self._plain(decorators, function.kernel):
-            self.reached(function)
+            self.reached(function, node)
             if not function.kernel and decorators:
                 self.scope.names[node.name] = UNKNOWN
                 return
         elif self.source.references(node) == 0:
             # Somebody else calls it.
-            self.reached(function)
+            self.reached(function, node)
         self.scope.names[node.name] = function
 
     _AsyncFunctionDef = _FunctionDef
@@ -110,18 +109,24 @@ class Walker(Statements):
             self.scope, self._in_class = outer, in_class
         self.scope.names[node.name] = UNKNOWN
 
-    def reached(self, function: Function) -> None:
-        if not self.silent and id(function.node) not in self._seen:
-            self._seen.add(id(function.node))
-            self._waiting.append(function)
+    def reached(self, function: Function, node: ast.AST) -> None:
+        if self.silent or id(function.node) in self._seen:
+            return
+        self._seen.add(id(function.node))
+        callers = self.callers
+        if function.source not in (None, self.source):
+            # Within a file the line says enough.
+            callers = (*callers, f"{self.source.path}:{getattr(node, 'lineno', 1)}")
+        self._waiting.append((function, callers))
 
-    def _function(self, function: Function) -> None:
+    def _function(self, function: Function, callers: tuple[str, ...]) -> None:
         """Its body, as it runs when it is called or compiled."""
-        if not function.kernel and self.source.of_triton.isdisjoint(
-            self.source.names_in(function.node)
-        ):
+        source = function.source or self.source
+        if not function.kernel and source.of_triton.isdisjoint(source.names_in(function.node)):
             return
         outer = self.scope, self.where, self.caught, self._in_class, self._returned
+        here = self.source, self.callers
+        self.source, self.callers = source, callers
         self.scope = Scope(function.scope)
         self.where = Where.KERNEL if function.kernel else Where.CALL
         self.caught, self._in_class, self._returned = [], False, []
@@ -134,6 +139,7 @@ class Walker(Statements):
             self.block(function.node.body)
         finally:
             self.names_checked = True
+            self.source, self.callers = here
             self.scope, self.where, self.caught, self._in_class, self._returned = outer
 
     def _all_names(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:

@@ -23,6 +23,8 @@ DESCRIPTION = (
     "library's settings or metadata allow. A comment `# crosswarp: ignore[rule]` switches a rule off on its line. "
     "Exit status: 0 nothing found, 1 something found, or a file could not be checked."
 )
+# For a library that names no release: few people still have Triton 2.
+_DEFAULT = ">=3.0"
 EXAMPLES = (
     "crosswarp lint mylib",
     "crosswarp lint mylib --triton '>=3.0' --format github",
@@ -105,12 +107,15 @@ def _releases(options: argparse.Namespace, said: Settings, path: Path) -> list[s
         declared = metadata.above(path)
         found = declared.columns(table)
         ranges = filter(None, (declared.range_of(name) for name in ("triton", "torch")))
-        told = " and ".join(ranges) or "no release of Triton or torch named"
-        if not found:
+        told = " and ".join(ranges)
+        if not told:
+            found = [one for one in table if versions.within(one.triton, _DEFAULT)]
+            told = f"{_DEFAULT}, for no file here names a release of Triton or torch (--triton RANGE chooses)"
+        elif not found:
             # Pins of builds that are no published pair, such as torch==2.9.0+cu128.
             found = table
             told = f"all, for none of the known ones is allowed by {told}"
-        print(escape.line(f"Releases by metadata: {told}", 300), file=sys.stderr)
+        print(escape.line(f"Releases: {told}", 300), file=sys.stderr)
     if not found:
         raise UsageError(
             f"{told}: none of the releases that are known. Name others: --triton '>=3.0', or --columns 'triton-3.*'."

@@ -34,9 +34,10 @@ def text(result: Result) -> str:
         for one in group:
             alike.setdefault((one.rule, one.message), []).append(one)
         for (rule, message), found in alike.items():
-            lines += [
-                _line(one.path, one.line, one.column, rule, message) for one in found[:_SHOWN]
-            ]
+            for one in found[:_SHOWN]:
+                lines.append(_line(one.path, one.line, one.column, rule, message))
+                if one.callers:
+                    lines.append(f"    called from {escape.line(', '.join(one.callers), 600)}")
             if len(found) > _SHOWN:
                 lines.append(f"    and in {len(found) - _SHOWN} more places of this file")
     return "\n".join([*lines, summary(result)]) + "\n"
@@ -79,6 +80,7 @@ def as_json(result: Result) -> str:
                     "what_happens": one.where.value,
                     "healed": dict(one.healed),
                     "message": one.message,
+                    "callers": list(one.callers),
                 }
                 for one in result.findings
             ],

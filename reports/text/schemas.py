@@ -209,6 +209,9 @@ class _Finding(_Part):
     what_happens: str
     healed: dict[str, Any]
     message: str
+    callers: list[str] = Field(
+        default=[], description="places in other files that lead to the code, as path:line"
+    )
 
 
 class _Unreadable(_Part):
