@@ -74,7 +74,7 @@ def work(task: Task) -> Ended:
         if task.seed:
             store.write_bytes(task.seed)
         argv = [sys.executable, *task.command, "run", *task.words, "--store", str(store)]
-        running = process.SuiteProcess(argv, log, _environ(task), Path(task.cwd))
+        running = process.SuiteProcess(argv, log, _environ(task), Path(task.cwd), grace=5.0)
         try:
             while (status := running.wait(1.0)) is None:
                 pass

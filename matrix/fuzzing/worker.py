@@ -76,7 +76,7 @@ class Worker:
         with self._log.open("wb") as log:
             try:
                 self._process = subprocess.Popen(
-                    [*process.tied(), str(python), "-m", "crosswarp.matrix.cell.kinds.fuzzing", str(spec)],
+                    [*process.supervised(), str(python), "-m", "crosswarp.matrix.cell.kinds.fuzzing", str(spec)],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environ, cwd=folder,
                     start_new_session=True,
                 )  # fmt: skip
@@ -148,7 +148,7 @@ class Worker:
 
     def interrupt(self) -> None:
         """End it, and leave its pipes to the thread that reads them."""
-        process.end_group(self._process)
+        process.end_supervised(self._process)
 
     def close(self) -> None:
         """End it, with what it started."""
@@ -156,7 +156,7 @@ class Worker:
             with contextlib.suppress(OSError):
                 assert stream is not None
                 stream.close()
-        process.end_group(self._process)
+        process.end_supervised(self._process)
         self._folder.cleanup()
 
     def __enter__(self) -> Worker:

@@ -6,6 +6,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record, clean
@@ -22,6 +23,11 @@ CELL = (
     "fingerprint", "message", "phase", "seconds", "resources", "shims", "issue",
 )  # fmt: skip
 _TYPES = {str, float}
+_SECONDS, _RESOURCES, _SHIMS = map(CELL.index, ("seconds", "resources", "shims"))
+_look = itemgetter(
+    *map(CELL.index, ("column", "lane", "mode", "outcome", "seconds", "resources", "shims"))
+)
+_NO_VERSIONS: Mapping[str, Any] = {}
 
 
 class WrongRow(ValueError):
@@ -101,28 +107,22 @@ def records(
     resources: dict[str, dict[str, Any]] = {}
     shims: dict[str, tuple[str, ...]] = {}
     for row in found:
-        if set(map(type, row)) != _TYPES or not _known(row):
+        values = list(map(kept.setdefault, row, row))
+        column, lane, mode, outcome, seconds, one, other = _look(values)
+        if (
+            set(map(type, values)) != _TYPES or lane not in LANES or mode not in MODES or outcome not in OUTCOMES
+            or not math.isfinite(seconds)
+        ):  # fmt: skip
             # Something is not as it was written: the reader of a single field says what.
             _read_each(row)
-        values = dict(zip(CELL, map(kept.setdefault, row, row)))
-        one, other = values["resources"], values["shims"]
+            values[_SECONDS] = float(seconds)
         if one not in resources:
             resources[one] = mapping(row, "resources")
         if other not in shims:
             shims[other] = texts(row, "shims")
-        values.update(
-            seconds=float(row["seconds"]), resources=resources[one], shims=shims[other],
-            versions=sessions.get((values["column"], values["lane"]), {}),
-        )  # fmt: skip
-        made.append(Record(**values))
+        values[_RESOURCES], values[_SHIMS] = resources[one], shims[other]
+        made.append(Record(*values, sessions.get((column, lane), _NO_VERSIONS)))
     return made
-
-
-def _known(row: sqlite3.Row) -> bool:
-    return (
-        row["lane"] in LANES and row["mode"] in MODES and row["outcome"] in OUTCOMES
-        and math.isfinite(row["seconds"])
-    )  # fmt: skip
 
 
 def _read_each(row: sqlite3.Row) -> None:

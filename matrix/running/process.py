@@ -1,7 +1,4 @@
-"""The suite's process: started in a group of its own, tied to our life, ended as a group.
-
-What it starts in turn (pytest, its workers, their children) ties itself to its own parent.
-"""
+"""The suite's process, below a supervisor that ends with us and leaves nothing behind (`supervisor.py`)."""
 
 from __future__ import annotations
 
@@ -14,33 +11,32 @@ from pathlib import Path
 
 from crosswarp.matrix.cell.kinds.suite.kernels import SUITE_BYTECODE_ENV
 
-_GRACE = 5.0
-
-# Between us and the suite: asks the kernel to kill it when we die, however we die, and becomes it. Done in a small
-# program of its own, because code between fork and exec is not safe in a process that has threads.
-_TIED = """
-import ctypes, os, signal, sys
-parent = int(sys.argv[1])
-if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit(1)
-os.execv(sys.argv[2], sys.argv[2:])
-"""
+# Seconds within which a supervisor that was asked to has ended everything.
+_ENDS_WITHIN = 10.0
+_SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 
-def tied() -> list[str]:
-    """What stands before the words of a command that is to die with this process."""
-    return [sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid())]
+def supervised(grace: float = 0.0) -> list[str]:
+    """The words before those of a command that must not outlive this process, nor leave a process behind.
+
+    `grace` is the time in seconds that the command has to end in good order when it is asked to.
+    """
+    return [sys.executable, "-I", "-S", str(_SUPERVISOR), str(os.getpid()), str(grace)]
 
 
 class SuiteProcess:
     def __init__(
-        self, argv: Sequence[str], log: Path, environ: Mapping[str, str], cwd: Path
+        self,
+        argv: Sequence[str],
+        log: Path,
+        environ: Mapping[str, str],
+        cwd: Path,
+        grace: float = 0.0,
     ) -> None:
+        self._grace = grace
         with log.open("wb") as out:
             self._process = subprocess.Popen(
-                [*tied(), *argv],
+                [*supervised(grace), *argv],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -50,6 +46,8 @@ class SuiteProcess:
             )
 
     def poll(self) -> int | None:
+        # A kernel may stop every process that it finds.
+        _signal(self._process, signal.SIGCONT)
         return self._process.poll()
 
     def wait(self, seconds: float) -> int | None:
@@ -59,25 +57,26 @@ class SuiteProcess:
             return None
 
     def end(self) -> None:
-        """Ends the whole group. Workers that outlive their parent would write on into a run that is over."""
-        end_group(self._process)
+        """Ends it with all that it started: workers that outlive it would write on into a run that is over."""
+        end_supervised(self._process, self._grace)
 
 
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End the process, which leads a group of its own, and whoever is in it."""
-    _signal(process, signal.SIGTERM)
+def end_supervised(process: subprocess.Popen[bytes], grace: float = 0.0) -> None:
+    """End a process that was started with `supervised(grace)`, and whoever it has started."""
+    if process.poll() is not None:
+        return
+    for number in (signal.SIGCONT, signal.SIGTERM):
+        _signal(process, number)
     try:
-        process.wait(_GRACE)
+        process.wait(grace + _ENDS_WITHIN)
     except subprocess.TimeoutExpired:
         _signal(process, signal.SIGKILL)
         process.wait()
-    # The leader is gone; whoever is left of its group has no business any more.
-    _signal(process, signal.SIGKILL)
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     try:
-        os.killpg(process.pid, number)
+        process.send_signal(number)
     except (ProcessLookupError, PermissionError):
         pass
 

@@ -51,8 +51,11 @@ def of_column(planned: Planned, column: str, records: Sequence[Record]) -> list[
     if not_run(records):
         return [f"Not run ({why})."]
     told = [f"{reasons.total()} cells not run ({why})."] if reasons else []
-    for lane in LANES:
-        items = {one.item for one in records if one.lane == lane and one.case != "*"}
+    of_lanes: dict[str, set[tuple[str, ...]]] = {lane: set() for lane in LANES}
+    for one in records:
+        if one.case != "*":
+            of_lanes[one.lane].add((one.target, one.mode, one.kernel, one.case))
+    for lane, items in of_lanes.items():
         lost = planned.get((column, lane), 0) - len(items)
         if lost > 0:
             told.append(f"{lost} planned cases have no outcome in the lane {lane}.")

@@ -15,6 +15,7 @@ import pytest
 
 from crosswarp.compat.isolate import die_with_parent
 from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.cell.starting.enduring import endure
 from crosswarp.matrix.cell.stream import Stream
 
 from . import judging, names
@@ -27,6 +28,7 @@ NAME = "crosswarp-cells"
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> None:
     die_with_parent()
+    endure()
     part = Part(**json.loads(os.environ[PART_ENV]))
     early_config.pluginmanager.register(Cells(part), NAME)
 

@@ -15,6 +15,7 @@ from typing import Dict, Iterator, List, Tuple
 
 from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.starting import specification
+from crosswarp.matrix.cell.starting.enduring import endure
 from crosswarp.matrix.errors import SUITE_DONE, SUITE_PYTEST
 
 from .plugin import LANE_ENV, SPEC_ENV
@@ -26,6 +27,7 @@ _ASKS_AGAIN = 0.2
 
 
 def main(arguments: List[str]) -> int:
+    endure()
     spec = specification.of_arguments(arguments, AskedSuite, _NEEDED)
     if isinstance(spec, int):
         return spec

@@ -10,6 +10,7 @@ from typing import List
 from crosswarp.compat.isolate import die_with_parent
 from crosswarp.matrix.cell import asked
 from crosswarp.matrix.cell.starting import specification, turns
+from crosswarp.matrix.cell.starting.enduring import endure
 from crosswarp.matrix.cell.stream import Stream
 
 from .telling import run_and_tell
@@ -17,6 +18,7 @@ from .telling import run_and_tell
 
 def main(arguments: List[str]) -> int:
     die_with_parent()
+    endure()
     spec = asked.read(arguments[0], asked.AskedSuite)
     import torch
 

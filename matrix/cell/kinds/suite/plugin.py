@@ -7,6 +7,7 @@ import pytest
 from crosswarp.compat.isolate import die_with_parent
 from crosswarp.matrix.cell import asked
 from crosswarp.matrix.cell.starting import specification, turns
+from crosswarp.matrix.cell.starting.enduring import endure
 from crosswarp.matrix.cell.stream import Stream
 
 from .telling import run_and_tell
@@ -17,6 +18,7 @@ SPEC_ENV, LANE_ENV = "CROSSWARP_SPEC", "CROSSWARP_LANE"
 def pytest_configure(config):
     # pytest dies with the process that the host started, and its workers with pytest.
     die_with_parent()
+    endure()
     config.crosswarp_spec = asked.read(os.environ[SPEC_ENV], asked.AskedSuite)
 
 

@@ -3,6 +3,7 @@
 from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_harness
 from crosswarp.matrix.cell.protocol import Cell, End, Start
+from crosswarp.matrix.cell.starting.enduring import end_strays
 from crosswarp.matrix.cell.stream import Stream
 
 from . import item as runner
@@ -37,5 +38,6 @@ def run_and_tell(item: plan.Item, spec: Asked, stream: Stream) -> Verdict:
         # A bug here. What is not told would be taken for not planned; if this fails too, the item stays open.
         verdict = of_harness(error)
         emit("", verdict, 0.0)
+    end_strays()
     stream.write(End(item.id, cells))
     return verdict

@@ -1,0 +1,67 @@
+"""How a process lives through the strange code that its children run: signals that they send, processes they leave."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from typing import List
+
+_PR_SET_CHILD_SUBREAPER = 36
+# These end or stop a process that somebody else wants ended or stopped. Others say that something is broken here.
+_FROM_OUTSIDE = (
+    "SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM", "SIGPROF",
+    "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGIO", "SIGXCPU", "SIGPWR", "SIGSTKFLT",
+)  # fmt: skip
+# System calls as they were: a kernel may replace those of the module.
+_kill, _waitpid, _getsid, _getpid = os.kill, os.waitpid, os.getsid, os.getpid
+_listdir, _open = os.listdir, open
+
+
+def endure() -> None:
+    """Ignore signals that a kernel may send to its parent, and become the parent of what it leaves behind.
+
+    A forked child gets its signals back: there they mean what they say. The supervisor ends this process by SIGKILL.
+    """
+    numbers = [getattr(signal, name) for name in _FROM_OUTSIDE if hasattr(signal, name)]
+    for number in numbers:
+        signal.signal(number, signal.SIG_IGN)
+
+    def as_before(set_to=signal.signal, default=signal.SIG_DFL) -> None:
+        for number in numbers:
+            set_to(number, default)
+
+    os.register_at_fork(after_in_child=as_before)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_strays() -> None:
+    """Kill the children of this process that are in a session of their own: their parent was a case, and is gone."""
+    session = _getsid(0)
+    for _ in range(100):
+        strays = [pid for pid in _children() if _session(pid) not in (session, None)]
+        if not strays:
+            return
+        for pid in strays:
+            with contextlib.suppress(OSError):
+                _kill(pid, signal.SIGKILL)
+                # What it had started is a child of ours from now on: the next look finds it.
+                _waitpid(pid, 0)
+
+
+def _children() -> List[int]:
+    found: List[int] = []
+    with contextlib.suppress(OSError):
+        for thread in _listdir("/proc/self/task"):
+            with contextlib.suppress(OSError), _open(f"/proc/self/task/{thread}/children") as file:
+                found += map(int, file.read().split())
+    return found
+
+
+def _session(pid: int):
+    try:
+        return _getsid(pid)
+    except OSError:
+        return None
