@@ -110,3 +110,18 @@ def _launch(kernel: Kernel, call: ast.Call, scope: Scope) -> Launch:
         elif not (method and word.arg in _OF_METHODS):
             options[word.arg] = word.value
     return Launch(kernel.name, call.lineno, scope, given, positional, options, starred)
+
+
+def runs(source: Source) -> bool:
+    """Whether the file has something that launches a kernel where it is run: a ``__main__``, a test, a benchmark."""
+    for node in source.tree.body:
+        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+            return True
+        if isinstance(node, (ast.Expr, ast.Assign)) and isinstance(node.value, ast.Call):
+            if not source.full(node.value.func).startswith(
+                ("triton", "torch", "os", "sys", "logging")
+            ):
+                return True
+        if isinstance(node, ast.FunctionDef) and node.name.lower().startswith(("test", "bench")):
+            return True
+    return False

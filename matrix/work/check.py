@@ -12,6 +12,7 @@ from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running.plan import Work
+from crosswarp.matrix.signatures import launches
 from crosswarp.matrix.signatures.signature import Inferred
 from crosswarp.matrix.signatures.source import Source
 from crosswarp.matrix.work import brought
@@ -30,6 +31,7 @@ class Check(Work):
     Attributes:
         links: the crosswarp that was brought along.
         configurations: of each autotuned kernel; 0: all.
+        runs: whether the file may be run, for what it launches then.
     """
 
     MODULE = "crosswarp.matrix.cell.kinds.check"
@@ -38,13 +40,19 @@ class Check(Work):
     inferred: Sequence[Inferred]
     links: Path
     configurations: int = 0
+    runs: bool = True
 
     def argv(self, python: Path, spec: Path) -> list[str]:
         return brought.argv(self.links, self.MODULE, python, spec)
 
     def asked(self, column: str, common: Mapping[str, Any]) -> AskedCheck:
         by_name = {one.name: one for one in self.source.kernels}
+        open_ = any(
+            one.why or any(each.assumed for each in one.signatures) for one in self.inferred
+        )
+        runs = self.runs and open_ and launches.runs(self.source)
         told = {
+            "runs": runs,
             "file": str(self.source.path),
             "module": self.source.module,
             "root": str(self.source.root),
@@ -62,7 +70,7 @@ class Check(Work):
                     },
                 }
                 for one in self.inferred
-                if one.signatures
+                if one.signatures or one.why and runs
             },
         }
         return AskedCheck(**common, check=told)

@@ -28,7 +28,7 @@ from crosswarp.matrix.results.record import MODES, Record
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running.plan import Plan, check_words, default_jobs
 from crosswarp.matrix.running.run import Prepare, Runner
-from crosswarp.matrix.signatures import finding, given, infer, kinds, source
+from crosswarp.matrix.signatures import finding, given, infer, kinds, launches, source
 from crosswarp.matrix.work import brought, check
 from crosswarp.reports.commands.options import (
     add_files,
@@ -95,6 +95,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="let stand-ins be for packages that the file imports and the environment lacks",
     )  # fmt: skip
     how.add_argument(
+        "--no-run", dest="runs", action="store_false",
+        help="do not run the file (its __main__, tests, benchmarks) for what it launches; by default that happens in a "
+        "child, on the virtual GPU, for at most 60 s",
+    )  # fmt: skip
+    how.add_argument(
         "--configurations", type=int, default=0, metavar="N",
         help="of each autotuned kernel; 0: all (0)",
     )  # fmt: skip
@@ -143,9 +148,12 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     )  # fmt: skip
     shown = _Lines(checked, quiet=options.format == "json" or options.out is not None)
     shown.begin()
-    if any(one.signatures for one in inferred):
+    runs = options.runs and launches.runs(read)
+    if any(one.signatures or one.why and runs for one in inferred):
         check_work(options.work)
-        work = partial(check.Check, read, inferred, configurations=options.configurations)
+        work = partial(
+            check.Check, read, inferred, configurations=options.configurations, runs=options.runs
+        )
         plan = partial(
             Plan, targets=on, lanes=("compile",), modes=modes, jobs=options.jobs or default_jobs(),
             time_limit=options.time_limit, memory_limit_mb=options.memory_limit,

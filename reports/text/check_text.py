@@ -60,7 +60,10 @@ class Checked:
     @property
     def unchecked(self) -> list[Inferred]:
         unknown = {one.kernel for one in self.records if one.reason in (ASSUMED, LACKING)}
-        return [one for one in self.chosen if one.why or one.kernel in unknown]
+        ran = {one.kernel for one in self.items if one.ran}
+        return [
+            one for one in self.chosen if one.why and one.kernel not in ran or one.kernel in unknown
+        ]
 
     @property
     def absent(self) -> list[str]:
@@ -199,7 +202,7 @@ def _outcomes(by_mode: Mapping[str, Record]) -> str:
 
 
 def _case(one: Record, checked: Checked) -> str:
-    several = any(
+    several = one.case.startswith("run-") or any(
         len(kernel.signatures) > 1 for kernel in checked.chosen if kernel.kernel == one.kernel
     )
     return f"{one.kernel} ({one.case})" if several else one.kernel
@@ -275,9 +278,10 @@ def _attempts(one: Record, checked: Checked) -> Sequence[Signature]:
 def grid(checked: Checked) -> str:
     """Kernels by targets, once for each column: a sign, or two where bare and shimmed differ."""
     rows = [
-        (kernel.kernel, signature.id, len(kernel.signatures) > 1)
+        (kernel.kernel, case, len(cases) > 1)
         for kernel in checked.chosen
-        for signature in kernel.signatures
+        for cases in [_cases(kernel, checked)]
+        for case in cases
     ]
     cells: dict[tuple[str, str, str, str], list[Record]] = {}
     for one in checked.items:
@@ -314,6 +318,14 @@ def grid(checked: Checked) -> str:
             fill("Signs: ", f"{told}; of two, the first is without compat and the second with it.")
         )
     return "\n\n".join(parts)
+
+
+def _cases(kernel: Inferred, checked: Checked) -> list[str]:
+    """The cases of a kernel: those that its file gave when it was run, else those that its text gives."""
+    ran = [one.case for one in checked.items if one.kernel == kernel.kernel and one.case != "*"]
+    known = [one.id for one in kernel.signatures]
+    other = [case for case in dict.fromkeys(ran) if case not in known]
+    return other or known
 
 
 def _row(name: str, cells: Sequence[str], targets: Sequence[str], first: int) -> str:

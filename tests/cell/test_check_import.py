@@ -10,7 +10,7 @@ import triton.language as tl
 from targets import SM_90
 
 from crosswarp.compat.isolate import run_isolated
-from crosswarp.matrix.cell.kinds.check import importing, launching
+from crosswarp.matrix.cell.kinds.check import importing, launching, observing
 from crosswarp.matrix.cell.standins import virtual_gpu
 
 HEAD = """
@@ -38,7 +38,8 @@ def imported(tmp_path):
         path = folder / "kernels_here.py"
         path.write_text(HEAD + textwrap.dedent(text))
         check = {
-            "file": str(path), "module": f"{package}.kernels_here" if package else "", "root": str(tmp_path)
+            "file": str(path), "module": f"{package}.kernels_here" if package else "", "root": str(tmp_path),
+            "kernels": {},
         }  # fmt: skip
 
         def child(send):
@@ -70,6 +71,149 @@ def test_what_an_import_raises_comes_after_its_kernels(imported):
     assert imported("later = 1") == (True, True, "")
 
 
+SPELLED = """
+import functools
+import torch
+import triton
+import triton.language as tl
+
+
+def _called(x, n, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), n)
+
+
+called = triton.jit(_called)
+
+
+def hidden(fn):
+    return lambda *args: fn
+
+
+@hidden
+@triton.autotune(configs=[triton.Config({"BLOCK": 16})], key=[])
+@triton.jit
+def decorated(x, n, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), n)
+
+
+def make(size):
+    @triton.jit
+    def inner(x, BLOCK: tl.constexpr):
+        tl.store(x + tl.arange(0, BLOCK), size)
+
+    return inner
+
+
+class Ops:
+    @staticmethod
+    @triton.jit
+    def held(x):
+        tl.store(x, 1.0)
+"""
+
+
+def _asked(path, text, *kernels):
+    """As the host asks for kernels, each (name, function): of their place it says the lines."""
+    path.write_text(text)
+    lines = text.splitlines()
+    told = {}
+    for name, function in kernels:
+        line = next(
+            at for at, one in enumerate(lines, 1) if one.strip().startswith(f"def {function}(")
+        )
+        within = name.rpartition(".")[0] if name.startswith("make") else ""
+        told[name] = {
+            "line": line,
+            "first": line - 3,
+            "function": function,
+            "within": within,
+            "cases": {},
+        }
+    return {
+        "file": str(path),
+        "module": "",
+        "root": str(path.parent),
+        "kernels": told,
+        "configurations": 0,
+    }
+
+
+def test_a_kernel_is_found_in_any_spelling(in_fork, tmp_path):
+    kernels = (
+        ("called", "_called"),
+        ("decorated", "decorated"),
+        ("make.inner", "inner"),
+        ("Ops.held", "held"),
+    )
+    check = _asked(tmp_path / "spelled.py", SPELLED, *kernels)
+
+    def found():
+        virtual_gpu.activate(SM_90)
+        module, error = importing.load(check)
+        return error is None, {
+            name: type(importing.find(check, module, name)).__name__ for name, _ in kernels
+        }
+
+    whole, types = in_fork(found)
+    assert whole
+    assert types == {
+        "called": "JITFunction", "decorated": "Autotuner", "make.inner": "JITFunction", "Ops.held": "JITFunction",
+    }  # fmt: skip
+
+
+RUN = """
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x, ids, n, eps, b, D: tl.constexpr, T: tl.constexpr):
+    tl.store(x + tl.load(ids) * n + tl.arange(0, D), tl.load(x).to(T) + eps)
+
+
+@triton.autotune(configs=[triton.Config({"D": 16})], key=["n"])
+@triton.jit
+def tuned(x, n, D: tl.constexpr):
+    tl.store(x + tl.arange(0, D), n)
+
+
+@pytest.mark.parametrize("dtype, d", [(torch.float16, 32), (torch.float32, 64)])
+def test_it(dtype, d):
+    x = torch.randn(8, d, device="cuda", dtype=dtype)
+    scale[(8,)](x, torch.arange(8, device="cuda"), d, 1e-5, None, D=d, T=tl.float32, num_warps=2)
+    torch.testing.assert_close(x, x + 1)
+    scale[(8,)](x[:, 1:], torch.arange(8, device="cuda"), d, 1e-5, None, D=d, T=tl.float32, num_warps=2)
+
+
+if __name__ == "__main__":
+    x = torch.zeros(64, device="cuda", dtype=torch.bfloat16)
+    triton.testing.do_bench(lambda: tuned[(1,)](x, x.numel()))
+    raise SystemExit
+"""
+
+
+def test_what_a_file_launches_where_it_is_run(in_fork, tmp_path):
+    check = _asked(tmp_path / "run.py", RUN, ("scale", "scale"), ("tuned", "tuned"))
+
+    def launched():
+        from crosswarp.matrix.cell.standins import virtual_torch
+
+        virtual_gpu.activate(SM_90)
+        virtual_torch.install(SM_90, zeroed=True)
+        found = []
+        observing.observe(check, found.append)
+        return [(name, observing.shown(one)) for name, line, one in found], os.getcwd()
+
+    found, folder = in_fork(launched)
+    assert found[0] == ("tuned", "x *bf16, n=64 i32")
+    text = "x *fp16, ids *i64, n=32 i32, eps=1e-05 fp32, b none, D=32, T='float32', num_warps=2"
+    # The second is not aligned, which is another program.
+    assert found[1:] == [("scale", text)] * 2
+    assert folder != str(tmp_path)
+
+
 @pytest.mark.parametrize(
     "told, value",
     [
@@ -89,14 +233,14 @@ def test_arguments(told, value):
     assert launching.argument(os, told) == value
 
 
-@pytest.mark.parametrize("element", sorted(launching._TORCH))
+@pytest.mark.parametrize("element", sorted(launching.TORCH))
 def test_pointers_are_aligned_as_told(element):
-    if not hasattr(torch, launching._TORCH[element]):
+    if not hasattr(torch, launching.TORCH[element]):
         pytest.skip(f"torch {torch.__version__} has no {element}")
     for hint, aligned in (("16", True), ("any", False)):
         made = launching.argument(None, {"type": f"*{element}", "hint": hint, "value": None})
         assert (made.data_ptr() % 16 == 0) is aligned
-        assert made.dtype == getattr(torch, launching._TORCH[element])
+        assert made.dtype == getattr(torch, launching.TORCH[element])
 
 
 def test_as_many_configurations_as_asked_for():

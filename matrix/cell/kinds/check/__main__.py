@@ -25,12 +25,14 @@ from crosswarp.matrix.cell.starting import preloading, probe, specification, ver
 from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.errors import SUITE_DONE
 
-from . import LACKING, absent, attempts, importing
+from . import LACKING, absent, attempts, importing, observing
 
 _NEEDED = ("targets", "modes", "check")
 _PLACE = struct.Struct("!I")
 _IMPORT_SECONDS = 300
 _LANE = "compile"
+# For a run of the whole file, in which nothing is computed.
+_RUN_SECONDS = 60
 
 
 def main(arguments: List[str]) -> int:
@@ -74,6 +76,8 @@ def _units(spec: AskedCheck) -> List[List[Item]]:
     stream = Stream(spec.records)
     found = versions.found()
     broken = _imported(spec, stream)
+    if spec.check.get("runs"):
+        _observe(spec, stream)
     check = spec.check["kernels"]
     units = []
     for target, table in spec.targets.items():
@@ -136,6 +140,41 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         gone.message = f"{check['file']} has no such kernel where it is imported."
         verdict = told(gone)
     return {**dict.fromkeys(lacking, verdict), **unreached}
+
+
+def _observe(spec: AskedCheck, stream: Stream) -> None:
+    """Take what the file launches where it is run, in place of what is assumed of its kernels."""
+    check = spec.check
+    found: Dict[str, List[Any]] = {}
+
+    def ask(send: Any) -> Any:
+        probe.prepare_import(_LANE, spec)
+        observing.observe(check, send)
+
+    def noted(message: Any) -> None:
+        found.setdefault(message[0], []).append(message[1:])
+
+    # What was launched before it ends, or dies, or takes too long, was launched.
+    run_isolated(
+        ask, time_limit=_RUN_SECONDS, memory_limit_mb=spec.memory_limit_mb, on_message=noted
+    )
+    for name, launches in found.items():
+        cases = check["kernels"][name]["cases"]
+        if cases and not any(
+            attempt["assumed"] or attempt["spare"]
+            for case in cases.values()
+            for attempt in case["attempts"]
+        ):
+            continue
+        cases.clear()
+        for line, signature in launches:
+            place = f"run-{line}" if f"run-{line}" not in cases else f"run-{line}-{len(cases) + 1}"
+            cases[place] = {"attempts": [signature]}
+            stream.write(
+                protocol.Note(
+                    f"{name}, as running the file launches it at line {line}: {observing.shown(signature)}"
+                )
+            )
 
 
 def _without(names: List[str], path: str) -> Verdict:

@@ -28,13 +28,15 @@ class Launched(BaseException):
     """Raised where a file launches a kernel while it is imported. No ``except Exception`` of the file's takes it."""
 
 
-def load(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
+def load(check: Dict[str, Any], stop: bool = True) -> Tuple[Any, Optional[BaseException]]:
     """The module as far as it came, and what ended its import; None where it came to its end.
+
+    With `stop` its import ends where it launches a kernel.
 
     Raises:
         whatever the import raises, where nothing is left of the module.
     """
-    undo = _stop_at_launch()
+    undo = _stop_at_launch() if stop else lambda: None
     # What lies beside the file is found before what is installed, as where it is run itself.
     sys.path.insert(0, check["root"])
     sys.dont_write_bytecode = True
@@ -82,7 +84,7 @@ def find(check: Dict[str, Any], module: Any, name: str) -> Any:
         return found
     told = check["kernels"][name]
     made = [one for one in gc.get_objects() if _is_launchable(one)]
-    own = [one for one in made if _is_of(_innermost(one), check["file"], told)]
+    own = [one for one in made if is_of(innermost(one), check["file"], told)]
     # The outermost: that which nothing else wraps.
     wrapped = {id(attribute(one, "fn")) for one in own}
     outermost = [one for one in own if id(one) not in wrapped]
@@ -95,13 +97,13 @@ def _is_launchable(thing: Any) -> bool:
     return issubclass(type(thing), KernelInterface)
 
 
-def _innermost(thing: Any) -> Any:
+def innermost(thing: Any) -> Any:
     while _is_launchable(attribute(thing, "fn")):
         thing = attribute(thing, "fn")
     return thing
 
 
-def _is_of(made: Any, path: str, told: Dict[str, Any]) -> bool:
+def is_of(made: Any, path: str, told: Dict[str, Any]) -> bool:
     code = attribute(attribute(made, "fn"), "__code__")
     return (
         code is not None

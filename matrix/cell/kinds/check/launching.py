@@ -8,7 +8,7 @@ from crosswarp.matrix.cell.plain import attribute
 from . import importing
 
 # Triton's names of element types, as torch has them.
-_TORCH = {
+TORCH = {
     "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i1": "bool", "i8": "int8",
     "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
     "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
@@ -119,7 +119,7 @@ def _tensor(element: str, hint: str) -> Any:
 
     # Torch aligns what it allocates; the second element is at no multiple of 16 bytes.
     first = 1 if hint == "any" else 0
-    own = getattr(torch, _TORCH.get(element, ""), None)
+    own = getattr(torch, TORCH.get(element, ""), None)
     if own is not None:
         return torch.empty(_ELEMENTS, dtype=own)[first:]
     import triton

@@ -1,0 +1,232 @@
+"""What a file launches where it is run: its ``__main__``, its tests and benchmarks, under the virtual GPU.
+
+Only inside a forked child. A launch is noted and not carried out, so what a kernel would have written is zeros, and
+comparisons are taken for true. Whatever else the file raises ends that part of it, and nothing more.
+"""
+
+import contextlib
+import inspect
+import os
+import runpy
+import sys
+import tempfile
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+from crosswarp.matrix.cell.plain import attribute
+
+from . import absent, importing, launching
+
+# Of one kernel, programs that are noted.
+_MOST = 3
+_NOT_OPTIONS = ("grid", "warmup", "stream")
+_TORCH = {name: element for element, name in launching.TORCH.items()}
+_PLAIN = (bool, int, float, str, type(None))
+
+Note = Callable[[Tuple[str, int, Dict[str, Any]]], None]
+
+
+def observe(check: Dict[str, Any], note: Note) -> None:
+    """Run the file, and call ``note((kernel, line, signature))`` for each program that it launches."""
+    seen: Dict[str, List[str]] = {}
+
+    def launched(thing: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        made = importing.innermost(thing)
+        name = next(
+            (
+                one
+                for one, told in check["kernels"].items()
+                if importing.is_of(made, check["file"], told)
+            ),
+            None,
+        )
+        if name is None or len(seen.setdefault(name, [])) >= _MOST:
+            return
+        with contextlib.suppress(_NoSignature):
+            found = _signature(made, args, kwargs)
+            if repr(found) not in seen[name]:
+                seen[name].append(repr(found))
+                note((name, _line(check["file"]), found))
+
+    _watch(launched)
+    _agree()
+    sys.path.insert(0, check["root"])
+    sys.dont_write_bytecode = True
+    sys.argv = [check["file"]]
+    absent.install(check.get("absent") or [])
+    os.chdir(tempfile.mkdtemp(prefix="crosswarp-check-"))
+    names: Dict[str, Any] = {}
+    with contextlib.suppress(BaseException):
+        names = (
+            runpy.run_module(check["module"], run_name="__main__", alter_sys=True)
+            if check["module"]
+            else runpy.run_path(check["file"], run_name="__main__")
+        )
+    if set(seen) >= set(check["kernels"]):
+        return
+    if not names:
+        # What its __main__ raised took the names with it.
+        with contextlib.suppress(BaseException):
+            module, _ = importing.load(check, stop=False)
+            names = vars(module)
+    for function, arguments in _tests(names, check["file"]):
+        with contextlib.suppress(BaseException):
+            function(**arguments)
+
+
+class _NoSignature(Exception):
+    pass
+
+
+def _watch(launched: Callable[[Any, Tuple[Any, ...], Dict[str, Any]], None]) -> None:
+    from triton.runtime import autotuner, jit
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> None:
+        launched(
+            self, args, {name: one for name, one in kwargs.items() if name not in _NOT_OPTIONS}
+        )
+
+    for owner in (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics):
+        owner.run = run
+
+
+def _agree() -> None:
+    """Nothing is computed: what is compared agrees, and what is timed takes a second."""
+    import torch
+    import triton.testing
+
+    def once(fn: Callable[[], Any], *args: Any, quantiles: Any = None, **options: Any) -> Any:
+        fn()
+        return [1.0] * len(quantiles) if quantiles else 1.0
+
+    for name in ("do_bench", "do_bench_cudagraph"):
+        setattr(triton.testing, name, once)
+    mark = attribute(triton.testing, "Mark")
+    if mark is not None:
+        mark.run = _first_of_each_line
+    torch.allclose = lambda *args, **options: True
+    torch.equal = lambda *args, **options: True
+    torch.testing.assert_close = lambda *args, **options: None
+
+
+def _first_of_each_line(self: Any, *args: Any, **options: Any) -> None:
+    """What a benchmark of triton.testing calls, with the first of its sizes."""
+    several = self.benchmarks if isinstance(self.benchmarks, list) else [self.benchmarks]
+    for one in several:
+        for line in one.line_vals:
+            first = one.x_vals[0]
+            sizes = first if isinstance(first, (list, tuple)) else [first] * len(one.x_names)
+            with contextlib.suppress(Exception):
+                self.fn(**dict(zip(one.x_names, sizes)), **{one.line_arg: line}, **one.args)
+
+
+def _tests(names: Dict[str, Any], path: str) -> Iterator[Tuple[Callable[..., Any], Dict[str, Any]]]:
+    """The file's tests and benchmarks that can be called, each with the first of its parameters."""
+    for name, thing in names.items():
+        if type(thing).__name__ == "Mark" and hasattr(thing, "benchmarks"):
+            yield thing.run, {}
+        if not inspect.isfunction(thing) or thing.__code__.co_filename != path:
+            continue
+        if not name.lower().startswith(("test", "bench", "main", "run", "demo", "check", "verify")):
+            continue
+        given = _parametrized(thing)
+        needed = [
+            one.name for one in inspect.signature(thing).parameters.values()
+            if one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+        ]  # fmt: skip
+        if all(one in given for one in needed):
+            yield thing, given
+
+
+def _parametrized(thing: Any) -> Dict[str, Any]:
+    given: Dict[str, Any] = {}
+    for mark in attribute(thing, "pytestmark") or []:
+        if attribute(mark, "name") != "parametrize":
+            continue
+        names, sets = mark.args[0], list(mark.args[1])
+        names = [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
+        first = attribute(sets[0], "values") or (sets[0] if len(names) > 1 else (sets[0],))
+        given.update(zip(names, first))
+    return given
+
+
+def _line(path: str) -> int:
+    frame: Optional[Any] = sys._getframe()
+    while frame is not None and frame.f_code.co_filename != path:
+        frame = frame.f_back
+    return frame.f_lineno if frame is not None else 0
+
+
+def _signature(made: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Dict[str, Any]:
+    parameters = list(inspect.signature(made.fn).parameters.values())
+    names = [one.name for one in parameters]
+    constants = {one.name for one in parameters if "constexpr" in str(one.annotation)}
+    given = dict(zip(names, args))
+    given.update({name: one for name, one in kwargs.items() if name in names})
+    options = {name: one for name, one in kwargs.items() if name not in names}
+    return {
+        "arguments": [
+            _constant(name, given[name]) if name in constants else _argument(name, given[name])
+            for name in names
+            if name in given
+        ],
+        "positional": len(args),
+        "options": {
+            name: {"value": one} for name, one in options.items() if isinstance(one, _PLAIN)
+        },
+        "spare": {},
+        "assumed": [],
+    }  # fmt: skip
+
+
+def _constant(name: str, value: Any) -> Dict[str, Any]:
+    if isinstance(value, _PLAIN):
+        told: Dict[str, Any] = {"value": value}
+    elif type(value).__name__ == "dtype" and type(value).__module__.startswith("triton"):
+        spelled = {"fp": "float", "bf": "bfloat"}
+        text = str(value)
+        told = {
+            "dtype": next(
+                (f"{long}{text[2:]}" for short, long in spelled.items() if text.startswith(short)),
+                text,
+            )
+        }
+    elif attribute(value, "fn") is not None:
+        told = {"name": value.fn.__name__}
+    else:
+        raise _NoSignature
+    return {"name": name, "type": "constexpr", "hint": "", "value": told}
+
+
+def _argument(name: str, value: Any) -> Dict[str, Any]:
+    if value is None:
+        return {"name": name, "type": "none", "hint": "", "value": None}
+    if isinstance(value, bool):
+        return {"name": name, "type": "i1", "hint": "", "value": value}
+    if isinstance(value, int):
+        kind = "i32" if -(2**31) <= value < 2**31 else "i64" if value < 2**63 else "u64"
+        return {"name": name, "type": kind, "hint": "", "value": value}
+    if isinstance(value, float):
+        return {"name": name, "type": "fp32", "hint": "", "value": value}
+    element = _TORCH.get(str(attribute(value, "dtype")).rpartition(".")[2])
+    if element is None or not callable(attribute(value, "data_ptr")):
+        raise _NoSignature
+    hint = "any" if value.data_ptr() % 16 else "16"
+    return {"name": name, "type": f"*{element}", "hint": hint, "value": None}
+
+
+def shown(found: Dict[str, Any]) -> str:
+    """A signature as check shows one."""
+    told = []
+    for one in found["arguments"]:
+        if one["type"] == "constexpr":
+            value = one["value"]
+            told.append(
+                f"{one['name']}={value.get('value', value.get('dtype', value.get('name')))!r}"
+            )
+        elif one["value"] is not None:
+            told.append(f"{one['name']}={one['value']} {one['type']}")
+        else:
+            told.append(f"{one['name']} {one['type']}")
+    return ", ".join(
+        [*told, *(f"{name}={one['value']!r}" for name, one in found["options"].items())]
+    )
