@@ -13,7 +13,7 @@ from typing import Any
 from crosswarp.matrix.errors import UsageError
 
 from . import generator
-from .judging import Cell
+from .ran import Cell
 
 # Of a message, in the file: what a fingerprint does not say.
 _LONGEST = 1500

@@ -7,14 +7,12 @@ worse than one neighbour because that one was better than all; so a jump is what
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from crosswarp.matrix.results import resources
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.resources import Change
 
-if TYPE_CHECKING:
-    from .judging import Cell
+from .ran import Cell
 
 # Neighbours that have to agree.
 NEAR = 2

@@ -16,9 +16,10 @@ from crosswarp.matrix.facts.language_table import Table
 from . import generator, judging, known, languages
 from .choices import Choices
 from .corpus import Corpus
-from .judging import Cell, Suspect
+from .judging import Suspect
 from .places import Place, Workers
 from .program import IllDefined, Program
+from .ran import Cell
 
 # Programs that one column of a lane runs before the next, where not all workers are kept: one takes seconds to begin.
 BATCH = 40

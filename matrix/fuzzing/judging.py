@@ -7,77 +7,20 @@ when the same program has right ones somewhere, and wrong ones twice: the PTX ma
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from . import costs
+from .ran import Cell
 
 # A compilation of so many times its neighbours' median seconds, and at least so long, is a finding.
 SLOWER = 5.0
 SLOW_SECONDS = 5.0
-_VARIABLE = re.compile(r"\b[a-z]\d+\b")
 CRASH, REFUSAL, SLOW, NUMBERS = "crash", "refusal", "slow", "numbers"
 RESOURCES = "resources"
 # Why wrong numbers are not to be believed.
 ONE_WITNESS = "no second witness"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One program in one column on one target.
-
-    Attributes:
-        column, target: where.
-        options: of the launch, where they are not the program's own.
-        outcome, reason, fingerprint, message, phase: as of a record of the matrix.
-        compile_seconds: of processor time; None where it did not come so far.
-    """
-
-    column: str
-    target: str
-    outcome: str
-    reason: str = ""
-    fingerprint: str = ""
-    message: str = ""
-    phase: str = ""
-    compile_seconds: float | None = None
-    options: tuple[tuple[str, int], ...] = ()
-    resources: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls, column: str, target: str, told: Mapping[str, Any], options: Mapping[str, int] = {}
-    ) -> Cell:
-        """From what a worker answered."""
-        verdict = told["verdict"]
-        return cls(
-            column, target, verdict["outcome"], verdict["reason"], verdict["fingerprint"], verdict["message"],
-            verdict["phase"], told.get("compile_seconds"), tuple(sorted(options.items())), told.get("resources", {}),
-        )  # fmt: skip
-
-    @property
-    def cause(self) -> str:
-        """The fingerprint, without the numbers of a program's variables: some errors say no more than a line of it."""
-        return _VARIABLE.sub("v", self.fingerprint)
-
-    @property
-    def wrong(self) -> bool:
-        """Whether it was executed, and did what the program does not mean."""
-        executed = self.phase in ("execute", "compare")
-        return self.outcome == "mismatch" or (
-            executed and (self.outcome == "crash" or self.reason == "deadlock")
-        )
-
-    @property
-    def dead(self) -> bool:
-        return self.outcome in ("crash", "timeout") and self.phase == "compile"
-
-    @property
-    def refused(self) -> bool:
-        return self.outcome in ("compile-error", "api-error")
 
 
 @dataclass(frozen=True)

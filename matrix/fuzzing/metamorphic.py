@@ -18,7 +18,8 @@ from crosswarp.matrix.results.record import Record
 
 from . import judging, known, ring
 from .editing import Edited
-from .judging import CRASH, NUMBERS, REFUSAL, Cell, Suspect
+from .judging import CRASH, NUMBERS, REFUSAL, Suspect
+from .ran import Cell
 
 HURRIED = "a timeout beside other jobs"
 

@@ -11,9 +11,9 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.facts.targets import Target
 
 from . import judging
-from .judging import Cell
 from .meaning import answers, digests
 from .program import Program
+from .ran import Cell
 from .worker import Lost, Worker
 
 # Memory that a worker has to itself, with torch and Triton imported: 212 to 318 MB on 2.3.1, 3.2.0, 3.6.0 and 3.9.0

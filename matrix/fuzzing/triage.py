@@ -12,9 +12,10 @@ from crosswarp.matrix.facts.issues import Issue
 from . import costs, exploring, judging, known, shrinking
 from .choices import Choices
 from .exploring import Programs
-from .judging import CRASH, NUMBERS, REFUSAL, RESOURCES, SLOW, Cell, Suspect
+from .judging import CRASH, NUMBERS, REFUSAL, RESOURCES, SLOW, Suspect
 from .places import Place, Workers
 from .program import Program
+from .ran import Cell
 
 # Programs of one column that are made small although they may have one cause: no text tells wrong numbers apart.
 _ALIKE = 4

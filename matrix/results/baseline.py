@@ -27,6 +27,7 @@ from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import datafile
 from crosswarp.matrix.results.figures import launches
 from crosswarp.matrix.results.record import LANES, MODES, Record
+from crosswarp.matrix.results.vocabulary import Outcome
 
 # Raised when a field changes its meaning or goes away; a file of another format is refused, not guessed at.
 FORMAT = 1
@@ -42,10 +43,6 @@ _AGAIN = "Take the committed file again, or write it anew: crosswarp baseline wr
 
 Figure = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)] | Kind | None
 Launch = Annotated[list[Figure], Field(min_length=3, max_length=1 + len(_FIGURES))]
-Outcome = Literal[
-    "pass", "mismatch", "api-error", "compile-error", "crash", "fault", "limit", "timeout", "unsupported",
-    "not-run",
-]  # fmt: skip
 
 
 class _Strict(BaseModel):

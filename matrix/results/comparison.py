@@ -27,6 +27,7 @@ from typing import Any
 from crosswarp.matrix.cell.judging.tuning import DROPPED, LEFT_OUT
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.resources import METRICS, THRESHOLDS, Change, Threshold, grown
+from crosswarp.matrix.results.vocabulary import COMPARED, Compared
 
 __all__ = [
     "HEAVIER",
@@ -46,12 +47,9 @@ __all__ = [
 
 HEAVIER = ("resource-regressed", "slower")
 WORSE = ("regressed", *HEAVIER)
-# In the order in which a reader wants them.
-OUTCOMES = (
-    "regressed", "changed-failure", "fixed", *HEAVIER, "changed", "new", "gone", "unknown", "same",
-)  # fmt: skip
+OUTCOMES = tuple(COMPARED)
 
-_RULES = {
+_RULES: Mapping[tuple[str, str], Compared] = {
     ("absent", "absent"): "same",
     ("absent", "passed"): "new",
     ("absent", "left out"): "new",
@@ -83,7 +81,7 @@ SAME_BANDWIDTH = 0.10
 
 @dataclass(frozen=True)
 class Comparison:
-    outcome: str
+    outcome: Compared
     changes: tuple[Change, ...] = ()
     # What could not be compared, and why.
     note: str = ""

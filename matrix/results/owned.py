@@ -18,6 +18,7 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import verdict
 from crosswarp.matrix.results.cause import words
+from crosswarp.matrix.results.described import Described
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.verdict import ByKernel, Green, Healed, Verdict, triton_of
 
@@ -72,7 +73,7 @@ class Owner:
 
 def of_plan(plan: Mapping[str, Any]) -> Owner:
     """The owner of a run, from its plan as the store has it, which a stranger may have written."""
-    whose = "library" if plan.get("library") else "suite" if plan.get("suite") else ""
+    whose = Described(plan).whose
     told = plan.get(KEY)
     if not whose or not isinstance(told, Mapping):
         return Owner(whose)

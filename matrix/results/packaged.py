@@ -50,9 +50,9 @@ def line() -> str:
     """What to say of it, before anything is shown."""
     with as_store() as store:
         run = store.run()
-    targets = ", ".join(run.plan["targets"])
+    targets = ", ".join(run.described.targets)
     return (
-        f"Nothing was run here yet. This is {NAME}: {len(run.plan['columns'])} releases of Triton, {targets}, "
+        f"Nothing was run here yet. This is {NAME}: {len(run.described.columns)} releases of Triton, {targets}, "
         f"{run.cells:,} cells. Your own: crosswarp run"
     )
 

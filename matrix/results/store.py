@@ -24,6 +24,7 @@ from typing import Any
 
 from crosswarp.matrix.errors import StoreError, UsageError
 from crosswarp.matrix.results import rows
+from crosswarp.matrix.results.described import Described
 from crosswarp.matrix.results.record import LANES, Record, clean
 
 # Where runs are kept when nobody names another place.
@@ -94,6 +95,10 @@ class Run:
     argv: tuple[str, ...]
     plan: Mapping[str, Any]
     cells: int
+
+    @property
+    def described(self) -> Described:
+        return Described(self.plan)
 
     @property
     def name(self) -> str:

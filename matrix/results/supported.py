@@ -31,16 +31,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.results.record import LANES, MODES, Record
+from crosswarp.matrix.results.vocabulary import RELEASES
+from crosswarp.matrix.results.vocabulary import Release as State
 from crosswarp.matrix.versions import Version, minor
 
-State = Literal["green", "red", "unsupported", "unknown"]
 # From the one that decides to the one that does not.
-STATES: tuple[State, ...] = ("red", "unknown", "green", "unsupported")
+STATES: tuple[State, ...] = tuple(RELEASES)
 # What stands for all cases of a kernel in a column that never came to tell them.
 _ALL = "*"
 

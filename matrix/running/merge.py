@@ -17,14 +17,12 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.errors import EXIT_ENVIRONMENT, EXIT_USAGE, UsageError
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import owned
+from crosswarp.matrix.results.described import SELECTION
 from crosswarp.matrix.results.record import LANES, MODES, Record
 from crosswarp.matrix.results.store import Environment, Note, Run, Store
 from crosswarp.matrix.running import jobs, run, unchanged
 
 INCOMPLETE = "incomplete"
-_SELECTION = (
-    "targets", "lanes", "emulated", "sanitize", "modes", "kernels", "cases", "suite", "library",
-)  # fmt: skip
 _WHOLE = (1, 1)
 
 
@@ -46,7 +44,7 @@ class Part:
 
     @property
     def shard(self) -> tuple[int, int]:
-        number, of = self.run.plan.get("shard") or _WHOLE
+        number, of = self.run.described.shard or _WHOLE
         return number, of
 
     @property
@@ -73,7 +71,7 @@ def merge(
     parts = sorted((read(path) for path in paths), key=lambda part: (part.shard, part.name))
     _same_selection(parts)
     shares = _shares(parts)
-    command = "test" if parts[0].run.plan.get("library") else "run"
+    command = parts[0].run.described.command
     missing = _missing(shares, expected, command)
     columns = _columns(shares, expected)
     sessions = _sessions(parts)
@@ -141,7 +139,7 @@ def read(path: Path) -> Part:
         notes = list(store.notes(one.id))
         if one.status != "finished":
             text = (
-                f"{', '.join(one.plan.get('columns', ()))}: a part of this run is not whole ({one.status}). "
+                f"{', '.join(one.described.columns)}: a part of this run is not whole ({one.status}). "
                 "Run that part again, and merge again."
             )
             notes.append(Note("", "problem", text))
@@ -156,20 +154,18 @@ def read(path: Path) -> Part:
 def _same_selection(parts: Sequence[Part]) -> None:
     first = parts[0]
     for part in parts[1:]:
-        for name in _SELECTION:
+        for name in SELECTION:
             _agree(name, first, part, *(_selected(one, name) for one in (first, part)))
         # Without git nothing is known of the commit, and nothing is claimed.
-        commits = [one.run.plan.get("commit") for one in (first, part)]
+        commits = [one.run.described.commit for one in (first, part)]
         if all(commits):
             _agree("commit", first, part, *commits)
 
 
 def _selected(part: Part, name: str) -> Any:
-    value = part.run.plan.get(name)
-    if name == "suite":
-        # Where it lay on each machine is nobody's business.
-        return Path(value).name if value else value
-    return sorted(value) if isinstance(value, list) else value
+    value = part.run.described.selected(name)
+    # Where it lay on each machine is nobody's business.
+    return Path(value).name if name == "suite" and value else value
 
 
 def _agree(what: str, one: Part, other: Part, here: Any, there: Any) -> None:
@@ -188,7 +184,7 @@ def _shares(parts: Sequence[Part]) -> dict[str, dict[tuple[int, int], Part]]:
     """Which part ran which share of a column. No share is run twice."""
     shares: dict[str, dict[tuple[int, int], Part]] = {}
     for part in parts:
-        for column in part.run.plan.get("columns", ()):
+        for column in part.run.described.columns:
             mine = shares.setdefault(column, {})
             for (number, of), other in mine.items():
                 if of != part.shard[1]:
@@ -240,7 +236,7 @@ def _columns(shares: Mapping[str, object], expected: Sequence[jobs.Job]) -> list
 
 def _plan(parts: Sequence[Part], columns: Sequence[str]) -> dict[str, Any]:
     plan = {name: value for name, value in parts[0].run.plan.items() if name != "shard"}
-    known = (part.run.plan["commit"] for part in parts if part.run.plan.get("commit"))
+    known = (part.run.described.commit for part in parts if part.run.described.commit)
     commit = next(known, "")
     return {**plan, "columns": list(columns), **({"commit": commit} if commit else {})}
 
@@ -315,7 +311,7 @@ def _records(
                 )
             if record.case != "*":
                 told.setdefault((record.column, record.lane), set()).add((part.name, record.item))
-    targets = list(parts[0].run.plan.get("targets", ()))
+    targets = parts[0].run.described.targets
 
     def place(record: Record) -> tuple[Any, ...]:
         target = targets.index(record.target) if record.target in targets else len(targets)

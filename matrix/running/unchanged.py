@@ -6,12 +6,12 @@ crash, or what took too long.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any
 
 from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.results.described import Described
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running.plan import Coordinate, Plan
@@ -117,14 +117,11 @@ def take(
 
 def _nothing_left(store: Store, plan: Plan, column: str, run: int, taken: Taken) -> bool:
     """Whether the lanes of that run had planned just what is taken, and what can run again by its name alone."""
-    then = store.run(run).plan
+    then, now = store.run(run).described, Described(plan.describe())
     # Which cases there are of these is to be found out; which are of a share, the suite alone knows.
     if taken.again and (plan.shard or any(item.endswith(_NO_CASES) for item in taken.again)):
         return False
-    if any(
-        then.get(name, default) != plan.describe().get(name, default)
-        for name, default in _SELECTION
-    ):
+    if (then.selection, then.shard) != (now.selection, now.shard):
         return False
     known = [*taken.items, *taken.again]
     count = {lane: sum(lane_of(item) == lane for item in known) for lane in plan.lanes}
@@ -138,11 +135,6 @@ def lane_of(item: str) -> str:
 
 # What stands for the cases of a module that could not be asked for them.
 _NO_CASES = ("/*", "/import")
-# What decides on which cases a run has: of the same selection a kernel's text decides on the rest.
-_SELECTION: Sequence[tuple[str, Any]] = (
-    ("targets", None), ("lanes", None), ("modes", None), ("kernels", None), ("suite", None),
-    ("cases", ["*"]), ("emulated", None), ("sanitize", False), ("shard", None),
-)  # fmt: skip
 
 
 def whole_column(

@@ -51,11 +51,11 @@ def add_ir(parser: argparse.ArgumentParser) -> None:
 
 def texts(options: argparse.Namespace, shown: View, known: Sequence[Issue]) -> list[Entry]:
     """Raises UsageError for kernels that nobody has named: what a store names is not imported for it."""
-    if shown.run.plan.get("library"):
+    if shown.run.described.library:
         raise UsageError(
             "--ir compiles kernels of a suite, and this run is of a library's tests. Leave it out."
         )
-    if shown.run.plan.get("suite") and not options.suite:
+    if shown.run.described.suite and not options.suite:
         raise UsageError(
             "--ir imports the kernels of this run, which are not crosswarp's own. Name their folder: --suite DIR."
         )

@@ -126,7 +126,7 @@ def _cell(shown: View, wanted: str) -> Record:
 
 def _warn_of_changes(shown: View, place: Path | None, what: str) -> None:
     """A script of what the file is now may not show what it was."""
-    ran = str(shown.run.plan.get("commit") or "")
+    ran = shown.run.described.commit
     here = revision(place) if place else ""
     if ran and here and ran != here:
         print(

@@ -42,7 +42,6 @@ from crosswarp.reports.commands.options import (
     target_table,
 )
 from crosswarp.reports.commands.own_tests import Library
-from crosswarp.reports.findings.whose import whose
 from crosswarp.reports.text import advice
 from crosswarp.reports.text.layout import row
 
@@ -220,7 +219,8 @@ def builder(
 
 def cause(red: Sequence[Record], known: Sequence[Issue], options: argparse.Namespace) -> list[str]:
     """What is red: each root cause once, with its issue."""
-    of = whose({"library": "::" in options.kernel or options.library, "suite": options.suite})
+    library = "::" in options.kernel or options.library
+    of = "library" if library else "suite" if options.suite else ""
     by_id = {issue.id: issue for issue in known}
     causes: dict[RootCause, list[Record]] = {}
     for record in red:

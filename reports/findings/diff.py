@@ -17,11 +17,10 @@ from crosswarp.matrix.results.comparison import Pair
 from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import Run, Store
 from crosswarp.matrix.results.verdict import Healed, Verdict, judge
+from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.findings import reproducers
-from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.findings.missing import unreached
 from crosswarp.reports.findings.taken import Taken, taken
-from crosswarp.reports.findings.whose import whose
 
 LATEST = "run"
 _OF_REPRODUCERS = ("same", "regressed", "fixed", "changed-failure", "unknown")
@@ -193,7 +192,7 @@ def _of_run(store: Store, run: Run) -> Side:
     short = unreached(store.planned(run.id), by_column(records, _planned(run)))
     shows = reproducers.among((record.kernel for record in records), run.plan)
     return Side(
-        f"{run.name}{whole}", records, None, frozenset(short), whose(run.plan), shows, store.taken(run.id)
+        f"{run.name}{whole}", records, None, frozenset(short), run.described.whose, shows, store.taken(run.id)
     )  # fmt: skip
 
 
@@ -214,7 +213,7 @@ def _column_of_latest(store: Store, column: str) -> Side:
 
 
 def _planned(run: Run) -> Sequence[str]:
-    columns = run.plan.get("columns", ())
+    columns = run.described.columns
     return columns if isinstance(columns, (list, tuple)) else ()
 
 
@@ -266,7 +265,7 @@ def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict], of: str = "") -> 
         if id(told) in healed:
             group.healed += 1
             group.shims += [s for s in healed[id(told)].shims if s not in group.shims]
-    order = {outcome: number for number, outcome in enumerate(comparison.OUTCOMES)}
+    order: dict[str, int] = {outcome: number for number, outcome in enumerate(comparison.OUTCOMES)}
     return sorted(
         found.values(),
         key=lambda group: (

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from crosswarp import kernels
 from crosswarp.matrix.facts.costs import Costs
+from crosswarp.matrix.results.described import Described
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Run, Store
 from crosswarp.matrix.running.plan import Plan
@@ -80,7 +81,7 @@ class _Seen:
 
     def of(self, column: str) -> tuple[int, list[Record]] | None:
         for run in self._runs:
-            planned = run.plan.get("columns", ())
+            planned = run.described.columns
             if not isinstance(planned, (list, tuple)) or column not in planned:
                 continue
             if run.id not in self._records:
@@ -102,8 +103,8 @@ class _Seen:
 
 
 def _same_suite(run: Run, plan: Plan) -> bool:
-    mine = plan.describe()
-    return all(run.plan.get(name) == mine.get(name) for name in ("library", "suite"))
+    mine = Described(plan.describe())
+    return (run.described.library, run.described.suite) == (mine.library, mine.suite)
 
 
 def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built: bool) -> OfColumn:
@@ -132,7 +133,7 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
 
 
 def _cases(plan: Plan, cases: int) -> float | None:
-    if plan.describe()["suite"] is not None:
+    if Described(plan.describe()).suite:
         return None
     chosen = [one for one in kernels.NAMES if any(fnmatchcase(one, glob) for glob in plan.kernels)]
     return cases * len(chosen) / len(kernels.NAMES)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results import vocabulary
 from crosswarp.reports.findings.view import View
-
-Kind = Literal[
-    "known", "expected", "unexpectedly red", "not healed", "unexpectedly green", "unexpected pass"
-]
 
 
 @dataclass(frozen=True)
 class Fate:
-    kind: Kind
+    kind: vocabulary.Fate
     issue: Issue | None = None
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from crosswarp.matrix.results.record import MODES, RED, Record
 from crosswarp.matrix.results.store import Run, Store
-from crosswarp.reports.findings.marks import WORST
+from crosswarp.matrix.results.vocabulary import WORST
 
 # More make a page heavy, and nobody looks so far back.
 MOST = 20
@@ -49,9 +49,7 @@ def history(store: Store, run: Run, most: int = MOST) -> list[Past]:
 
 
 def _suite(run: Run) -> tuple[str, str]:
-    library = run.plan.get("library")
-    name = library.get("name") if isinstance(library, Mapping) else ""
-    return str(run.plan.get("suite") or ""), str(name or "")
+    return run.described.suite, str(run.described.library.get("name") or "")
 
 
 def worst_of(records: Iterable[Record]) -> dict[Place, tuple[int | None, int | None]]:

@@ -3,28 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
 
-from crosswarp.matrix.results.record import OUTCOMES, Record
+from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.verdict import Verdict
+from crosswarp.matrix.results.vocabulary import Mark
 
-# What became of one place; of several together, the first of these.
-Mark = Literal["regressed", "known", "not-run", "healed", "ok", "unsupported"]
-MARKS: tuple[Mark, ...] = get_args(Mark)
-# The worst outcome of a kernel's cells is its mark; a cell that did not run hides no red one.
-WORST = (
-    "crash",
-    "timeout",
-    "fault",
-    "mismatch",
-    "compile-error",
-    "api-error",
-    "limit",
-    "pass",
-    "unsupported",
-    "not-run",
-)
-assert sorted(WORST) == sorted(OUTCOMES)
 # column, target, lane, kernel, case, configuration
 Place = tuple[str, str, str, str, str, str]
 
@@ -47,7 +30,7 @@ def marks(records: Sequence[Record], verdict: Verdict) -> dict[Place, Mark]:
 def _mark(record: Record) -> Mark:
     if record.red:
         return "known"
-    return {"pass": "ok", "unsupported": "unsupported"}.get(record.outcome, "not-run")  # type: ignore[return-value]
+    return {"pass": "passing", "unsupported": "unsupported"}.get(record.outcome, "not-run")  # type: ignore[return-value]
 
 
 def _place(record: Record) -> Place:

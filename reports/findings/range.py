@@ -73,7 +73,7 @@ def measured(
     if not (kernels or reproducers_too):
         apart = reproducers.among((record.kernel for record in records), one.plan)
         records = reproducers.without(records, apart)
-    columns = one.plan.get("columns", ())
+    columns = one.described.columns
     return Shown(
         one,
         kernels=sorted({record.kernel for record in records}),
@@ -93,8 +93,8 @@ def _comparable(records: list[Record], run: Run) -> list[Record]:
     What could not be imported stands for all tests in it, and is none that another column lacks. A column that has
     such files is red, and a sample was drawn there from fewer tests: what was drawn instead of others is left out.
     """
-    library = run.plan.get("library")
-    if not isinstance(library, Mapping):
+    library = run.described.library
+    if not library:
         return records
     lacking = {(r.column, r.lane) for r in records if r.red and r.case == IMPORT}
     whole = {r.item for r in records if (r.column, r.lane) not in lacking}
@@ -108,8 +108,7 @@ def _comparable(records: list[Record], run: Run) -> list[Record]:
 
 def _declares(run: Run) -> Mapping[str, str]:
     """A stranger's store may hold anything there."""
-    library = run.plan.get("library")
-    found = library.get("declares") if isinstance(library, Mapping) else None
+    found = run.described.library.get("declares")
     return {
         name: text
         for name, text in (found if isinstance(found, Mapping) else {}).items()

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from crosswarp import kernels
+from crosswarp.matrix.results.described import Described
 from crosswarp.matrix.results.record import Record
 
 
@@ -23,7 +24,7 @@ def among(names: Iterable[str], plan: Mapping[str, Any] | None = None) -> frozen
     if plan is None:
         ours = held <= set(kernels.NAMES)
     else:
-        ours = not (plan.get("suite") or plan.get("library"))
+        ours = not Described(plan).whose
     found = frozenset(held.intersection(kernels.KNOWN_ISSUES)) if ours else frozenset()
     return frozenset() if found == held else found
 

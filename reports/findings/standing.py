@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Literal
 
+from crosswarp.matrix.results import vocabulary
 from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.vocabulary import STANDINGS
 from crosswarp.reports.findings.missing import missing, not_run
 from crosswarp.reports.findings.view import View
-
-State = Literal["passing", "healed", "known", "regressed", "incomplete", "unsupported", "not-run"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Standing:
     whole: bool = True
 
     @property
-    def state(self) -> State:
+    def state(self) -> vocabulary.Standing:
         """The one thing to know, worst first."""
         if self.regressed:
             return "regressed"
@@ -50,13 +49,13 @@ class Standing:
     def told(self) -> str:
         """`1,204 ok · 3 healed`, with what is wrong first."""
         if self.state in ("not-run", "unsupported"):
-            return {"not-run": "not run", "unsupported": "unsupported"}[self.state]
+            return STANDINGS[self.state].short
         columns = "1 column" if len(self.lost) == 1 else f"{len(self.lost)} columns"
         parts = [
-            (self.regressed, f"{self.regressed:,} regressed"),
-            (self.ok, f"{self.ok:,} ok"),
-            (self.healed, f"{self.healed:,} healed"),
-            (self.known, f"{self.known:,} known red"),
+            (self.regressed, f"{self.regressed:,} {STANDINGS['regressed'].short}"),
+            (self.ok, f"{self.ok:,} {STANDINGS['passing'].short}"),
+            (self.healed, f"{self.healed:,} {STANDINGS['healed'].short}"),
+            (self.known, f"{self.known:,} {STANDINGS['known'].short}"),
             (self.newly_green, f"{self.newly_green:,} newly green"),
             (len(self.lost), f"{columns} not run"),
             (self.not_run, f"{self.not_run:,} not run"),
@@ -90,7 +89,7 @@ def standing(view: View, column: str | None = None, target: str | None = None) -
         if (mark, place[0] in lost) != ("not-run", True)
     )
     return Standing(
-        ok=counts["ok"],
+        ok=counts["passing"],
         healed=counts["healed"],
         known=counts["known"],
         regressed=counts["regressed"],

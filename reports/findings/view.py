@@ -46,7 +46,7 @@ class View:
     @cached_property
     def columns(self) -> list[str]:
         """In the order of the plan; what only the records name comes last."""
-        ordered = [*self.run.plan.get("columns", ()), *(record.column for record in self.records)]
+        ordered = [*self.run.described.columns, *(record.column for record in self.records)]
         return list(dict.fromkeys(ordered))
 
     @cached_property

@@ -14,7 +14,7 @@ from crosswarp import compat
 from crosswarp.matrix.results.comparison import OUTCOMES, THRESHOLDS
 from crosswarp.matrix.results.figures import launches
 from crosswarp.matrix.results.record import MODES, RED, Record
-from crosswarp.reports.findings.marks import WORST
+from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.page.model import Column, Kernel, Model
 from crosswarp.reports.page.text import block, line, web
 

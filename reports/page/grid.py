@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from crosswarp.reports.findings.marks import MARKS, Mark
+from crosswarp.matrix.results.vocabulary import MARKS, Mark
 from crosswarp.reports.findings.standing import standing
 from crosswarp.reports.findings.view import View, day
 from crosswarp.reports.page.model import Model
@@ -21,19 +21,17 @@ from crosswarp.reports.text.badges import COLOURS, FONT, SIZE, width
 
 class _Sign(NamedTuple):
     colour: str
-    # What it means, for the legend.
-    told: str
     # Strokes in a square of 11 × 11.
     strokes: str
 
 
 _SIGNS: dict[Mark, _Sign] = {
-    "ok": _Sign(COLOURS["passing"], "passes", "m3 5.5 2 2 3.5-4"),
-    "healed": _Sign(COLOURS["healed"], "red, healed by a shim", "m5.5 2.5v6m-3-3h6"),
-    "known": _Sign(COLOURS["known"], "red, a known issue", "m5.5 2.5v3.5m0 1.5v1"),
-    "regressed": _Sign(COLOURS["regressed"], "regressed", "m3 3 5 5m0-5-5 5"),
-    "unsupported": _Sign("#ffffff", "not in that release", "m3 5.5h5"),
-    "not-run": _Sign(COLOURS["not-run"], "not run", "m5.5 5.5h.01"),
+    "passing": _Sign(COLOURS["passing"], "m3 5.5 2 2 3.5-4"),
+    "healed": _Sign(COLOURS["healed"], "m5.5 2.5v6m-3-3h6"),
+    "known": _Sign(COLOURS["known"], "m5.5 2.5v3.5m0 1.5v1"),
+    "regressed": _Sign(COLOURS["regressed"], "m3 3 5 5m0-5-5 5"),
+    "unsupported": _Sign("#ffffff", "m3 5.5h5"),
+    "not-run": _Sign(COLOURS["not-run"], "m5.5 5.5h.01"),
 }
 _BACKGROUND, _INK, _EDGE = "#ffffff", "#1f2328", "#6a737d"
 _SQUARE, _STEP, _APART, _ROW, _MARGIN = 11, 12, 7, 15, 10
@@ -83,7 +81,7 @@ def _worst(view: View) -> dict[tuple[str, ...], Mark]:
     found: dict[tuple[str, ...], Mark] = {}
     for (column, target, lane, kernel, *_), mark in view.marks.items():
         place = (lane, target, kernel, column)
-        found[place] = min(found.get(place, mark), mark, key=MARKS.index)
+        found[place] = min(found.get(place, mark), mark, key=list(MARKS).index)
     return found
 
 
@@ -98,8 +96,8 @@ def _legend(
     texts, across = [], _MARGIN
     for kind in kinds:
         squares[kind].append((across, top))
-        texts.append((across + _SQUARE + 5, top + 10, _SIGNS[kind].told, "start"))
-        across += _SQUARE + 5 + width(_SIGNS[kind].told) + 2 * _APART
+        texts.append((across + _SQUARE + 5, top + 10, MARKS[kind].short, "start"))
+        across += _SQUARE + 5 + width(MARKS[kind].short) + 2 * _APART
     return texts, across
 
 

@@ -14,7 +14,6 @@ from crosswarp.reports.findings import diff
 from crosswarp.reports.findings.diff import Diff, Side
 from crosswarp.reports.findings.missing import unreached
 from crosswarp.reports.findings.view import View
-from crosswarp.reports.findings.whose import whose
 from crosswarp.reports.page.text import slugs
 from crosswarp.reports.text import again
 
@@ -78,7 +77,7 @@ class Model:
     @cached_property
     def grids(self) -> list[tuple[str, str]]:
         """Lane and target, in the order of the plan."""
-        planned = list(self.view.run.plan.get("targets", ()))
+        planned = list(self.view.run.described.targets)
 
         def order(grid: tuple[str, str]) -> tuple:
             lane, target = grid
@@ -99,7 +98,7 @@ class Model:
         found = {}
         for number, after in enumerate(ran):
             for before in ran[:number]:
-                of = whose(self.view.run.plan)
+                of = self.view.run.described.whose
                 sides = [
                     Side("", self.view.by_column[one], one, whose=of) for one in (before, after)
                 ]

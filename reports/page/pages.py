@@ -11,8 +11,8 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.comparison import HEAVIER
 from crosswarp.matrix.results.record import MODES, Record
+from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.findings.diff import Diff, Group
-from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.page.missing import of_column
 from crosswarp.reports.page.model import Column, Kernel, Model
 from crosswarp.reports.page.text import block

@@ -16,7 +16,7 @@ def rows(past: Sequence[Past]) -> list[dict[str, Any]]:
             "id": one.run.id,
             "started": one.run.started,
             "status": one.run.status,
-            "commit": str(one.run.plan.get("commit") or ""),
+            "commit": one.run.described.commit,
             "cells": one.run.cells,
             "bare": one.red.get("bare", 0),
             "shimmed": one.red.get("shimmed", 0),

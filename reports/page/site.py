@@ -15,9 +15,9 @@ from crosswarp.compat.doctor_text import short_link
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.facts.language_table import Table
 from crosswarp.matrix.results.record import RED
+from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.findings import language_view
 from crosswarp.reports.findings.history import Past
-from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.page import cells, ir, pages, runs
 from crosswarp.reports.page.missing import missing, unsupported

@@ -12,9 +12,7 @@ from crosswarp.reports.findings.view import View
 
 def of_suite(view: View, column: str) -> list[str]:
     """What the run installed for its suite's modules (`run --requires`), as pip takes it."""
-    wanted = view.run.plan.get("requires")
-    told = [one for one in wanted if isinstance(one, str)] if isinstance(wanted, list) else []
-    return pinned(view, column, told)
+    return pinned(view, column, view.run.described.requires)
 
 
 def pinned(view: View, column: str, wanted: Sequence[str]) -> list[str]:

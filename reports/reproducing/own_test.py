@@ -29,8 +29,7 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
     Raises:
         UsageError: `root` is the checkout of another library, or the test's name is none that a shell could be given.
     """
-    about = view.run.plan.get("library")
-    about = about if isinstance(about, dict) else {}
+    about = view.run.described.library
     library = str(about.get("name") or "")
     here = metadata.declared(root).name
     if here != library:
@@ -63,7 +62,7 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
     )
     told = [one for one in (*_INSTALLED, "python", "ptxas") if installed.get(one)]
     seen = ", ".join(f"{one} {installed[one]}" for one in told) or record.column
-    commit = str(view.run.plan.get("commit") or "")
+    commit = view.run.described.commit
     shimmed = ", shimmed" if record.mode == "shimmed" else ""
     head = [
         case,
@@ -112,7 +111,7 @@ def _target(record: Record, view: View, table: Mapping[str, Target]) -> str:
     """The virtual GPU of a cell; the lane interpret claims the first of the run's targets."""
     if record.target in table:
         return record.target
-    first = next((one for one in view.run.plan.get("targets") or () if one in table), "")
+    first = next((one for one in view.run.described.targets if one in table), "")
     return first or targets.named(table, ["sm_90"])[0]
 
 

@@ -13,7 +13,7 @@ from crosswarp.reports.findings.view import View
 
 def suite_of(shown: View) -> Path | None:
     """The folder that the run says its kernels are of; None: our own."""
-    named = str(shown.run.plan.get("suite") or "")
+    named = shown.run.described.suite
     if not named.isprintable():
         raise UsageError(
             f"run {shown.run.id} names no folder of kernels that can be. Name it with --suite."
@@ -28,7 +28,7 @@ def typical(cause: Cause) -> Record:
 
 def is_of_library(shown: View) -> bool:
     """Whether the run is of a library's own tests, each of which is a pytest and no one script."""
-    return bool(shown.run.plan.get("library"))
+    return bool(shown.run.described.library)
 
 
 def ending(shown: View) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from crosswarp.matrix.results.store import Run
 from crosswarp.reports.text import escape
@@ -14,8 +14,7 @@ _LONGEST = 200
 def command(
     run: Run, kernel: str, column: str = "all", lane: str = "", targets: Sequence[str] = (), mode: str = ""
 ) -> str:  # fmt: skip
-    library = isinstance(run.plan.get("library"), Mapping)
-    words = ["crosswarp", "test" if library else "run"]
+    words = ["crosswarp", run.described.command]
     # The device lane and an interpreter of one's own can only be run where they are.
     if column.startswith("here-") or lane == "device":
         words.append("--here")
@@ -28,10 +27,10 @@ def command(
         words += ["--lanes", lane]
     if mode:
         words += ["--modes", mode]
-    words += ["--cases" if library else "--kernels", kernel]
-    suite = run.plan.get("suite")
+    words += ["--cases" if run.described.library else "--kernels", kernel]
+    suite = run.described.suite
     if suite:
-        words += ["--suite", str(suite)]
+        words += ["--suite", suite]
     return shlex.join(escape.line(word, _LONGEST) for word in words)
 
 

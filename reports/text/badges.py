@@ -60,8 +60,8 @@ def badges(view: View, stale_before: date | None = None) -> dict[str, Badge]:
             taken(view.records, view.sources, column=column),
         )  # fmt: skip
     # The other lanes have a target of their own, which no plan names.
-    planned = view.run.plan.get("targets") or ()
-    named = planned if "compile" in (view.run.plan.get("lanes") or ()) else ()
+    planned = view.run.described.targets
+    named = planned if "compile" in view.run.described.lanes else ()
     for target in dict.fromkeys([*named, *(record.target for record in view.records)]):
         label = {"cpu": "interpreter"}.get(target, target)
         found = standing(view, target=target)

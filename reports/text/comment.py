@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from crosswarp.matrix.results.vocabulary import STANDINGS
 from crosswarp.reports.findings.causes import Cause, not_healed, unexpected
 from crosswarp.reports.findings.diff import Group
 from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.since import Since
 from crosswarp.reports.findings.standing import standing
 from crosswarp.reports.findings.view import Regression, View, day
-from crosswarp.reports.findings.whose import whose
 from crosswarp.reports.text import advice, escape
 from crosswarp.reports.text.markdown import pipes, short
 from crosswarp.reports.text.summary import tally
@@ -25,7 +25,6 @@ LIMIT = 60_000
 # Kept for the note on what was left out.
 _RESERVE = 2_000
 _LONGEST = 240
-_SIGNS = {"passing": "✅", "healed": "✅", "known": "✅", "regressed": "❌"}
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def comment(view: View, link: str = "", limit: int = LIMIT, since: Since | None 
 def _head(view: View, since: Since | None) -> str:
     found = standing(view)
     sign = "⚠️" if view.verdict.unexpectedly_green and found.state == "known" else ""
-    sign = sign or _SIGNS.get(found.state, "⚠️")
+    sign = sign or STANDINGS[found.state].sign
     plan, said = (
         view.run.plan,
         [f"run {view.run.id} of {day(view.run.started) or 'an unknown day'}"],
@@ -156,7 +155,7 @@ def _sections(view: View) -> list[Section]:
             sections.append(Section("Whose fault, and the next step", list(dict.fromkeys(rows))))
         else:
             title = f"Regressed: {_number(red, 'root cause')} that no known issue explains"
-        sections.append(_causes(title, red, advice.sentence(whose(view.run.plan))))
+        sections.append(_causes(title, red, advice.sentence(view.run.described.whose)))
     if failed:
         title = f"Not healed: {_number(failed, 'issue')} whose shim was not seen to heal it"
         note = "Mend the shim, or narrow what issues.toml promises of it."

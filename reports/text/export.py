@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from crosswarp.matrix.results.record import Record, clean
+from crosswarp.matrix.results.vocabulary import Outcome
 from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.text import escape
@@ -16,11 +17,6 @@ from crosswarp.reports.text import escape
 # Raised when a field changes its meaning or goes away; a new field does not.
 FORMAT: Literal[1] = 1
 SCHEMA = f"urn:crosswarp:report:{FORMAT}"
-
-Outcome = Literal[
-    "pass", "mismatch", "api-error", "compile-error", "crash", "fault", "limit", "timeout", "unsupported",
-    "not-run",
-]  # fmt: skip
 
 
 class _Part(BaseModel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crosswarp.matrix import versions
-from crosswarp.reports.findings.marks import WORST
+from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.findings.view import Regression, View
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import LONGEST, WIDTH, fill, row, tight

@@ -137,7 +137,7 @@ def _is(beyond: tuple[Version, State]) -> str:
 
 
 def _how(releases: Sequence[Version], shown: Shown) -> str:
-    command = "test" if shown.run.plan.get("library") else "run"
+    command = shown.run.described.command
     names = ",".join(f"triton-{version}" for version in releases)
     return f"crosswarp {command} --columns {names if len(releases) < 3 else 'all'}"
 

@@ -1,15 +1,8 @@
-"""The sign of each outcome, where a word is too long. Imports nothing: `crosswarp why` has it with the base alone."""
+"""The sign of each outcome, where a word is too long. `crosswarp why` has it with the base alone."""
+
+from __future__ import annotations
+
+from crosswarp.matrix.results.vocabulary import OUTCOMES
 
 # What a colour says is also said by a sign. Each is in the fonts that systems come with.
-SIGNS = {
-    "pass": "✓",
-    "mismatch": "≠",
-    "api-error": "!",
-    "compile-error": "✗",
-    "crash": "†",
-    "fault": "‡",
-    "limit": "▲",
-    "timeout": "∞",
-    "unsupported": "–",
-    "not-run": "?",
-}
+SIGNS: dict[str, str] = {name: word.sign for name, word in OUTCOMES.items()}

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable
 from crosswarp.matrix import versions
 from crosswarp.matrix.results import comparison
 from crosswarp.matrix.results.cause import RootCause, cause_of, words
-from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record
+from crosswarp.matrix.results.record import LANES, MODES, Record
 from crosswarp.matrix.results.verdict import triton_of
+from crosswarp.matrix.results.vocabulary import OUTCOMES, WORST
 from crosswarp.matrix.running import progress
-from crosswarp.reports.findings.marks import WORST
 from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.text import escape
@@ -21,10 +21,7 @@ from crosswarp.reports.text.layout import LONGEST, WIDTH, column_id, fill, row, 
 
 MAX_LISTED = 10
 # Short enough that all ten fit beside the longest column id.
-_HEADS = {
-    "pass": "pass", "mismatch": "mism", "api-error": "api", "compile-error": "compile", "crash": "crash",
-    "fault": "fault",    "limit": "limit", "timeout": "time", "unsupported": "unsup", "not-run": "not-run",
-}  # fmt: skip
+_HEADS: dict[str, str] = {name: word.short for name, word in OUTCOMES.items()}
 
 
 def summary(view: View, verbose: bool = False, grid: str = "") -> str:
@@ -208,7 +205,7 @@ def _theirs(view: View) -> list[str]:
     if len(causes) > MAX_LISTED:
         lines.append(f"  ... and {len(causes) - MAX_LISTED} more: crosswarp report --format json")
     if lines:
-        if view.run.plan.get("library"):
+        if view.run.described.library:
             first = verdict.unexpected_red[0]
             again = command(
                 view.run, first.kernel, first.column, first.lane, [first.target], first.mode

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from crosswarp.matrix.results.record import Record
-from crosswarp.reports.findings.marks import WORST
+from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import LONGEST, WIDTH, fill

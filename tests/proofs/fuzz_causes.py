@@ -25,9 +25,9 @@ from typing import Any
 from packaging.version import Version
 
 from crosswarp.matrix.facts import targets
-from crosswarp.matrix.fuzzing.judging import Cell
 from crosswarp.matrix.fuzzing.meaning import answers, digests
 from crosswarp.matrix.fuzzing.program import Argument, Program
+from crosswarp.matrix.fuzzing.ran import Cell
 from crosswarp.matrix.fuzzing.worker import Lost, Worker
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.markdown import pipes

@@ -1,0 +1,89 @@
+"""What the store keeps of a run's plan, read back: whose kernels, and which selection of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# What decides on which cells a run has, its columns and its shard apart, each with what is meant where a plan does not
+# say it. Runs with the same selection may be merged, and what one of them found of a kernel that is as it was need not
+# run again.
+SELECTION: Mapping[str, Any] = {
+    "targets": None, "lanes": None, "emulated": None, "sanitize": False, "modes": None, "kernels": None,
+    "cases": ["*"], "suite": None, "library": None, "check": None, "inductor": None, "requires": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Described:
+    """
+    Attributes:
+        plan: as the store has it, which a stranger may have written.
+    """
+
+    plan: Mapping[str, Any]
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return self._words("columns")
+
+    @property
+    def targets(self) -> Sequence[str]:
+        return self._words("targets")
+
+    @property
+    def lanes(self) -> Sequence[str]:
+        return self._words("lanes")
+
+    @property
+    def requires(self) -> Sequence[str]:
+        return self._words("requires")
+
+    @property
+    def suite(self) -> str:
+        """The folder of a user's kernels; empty where they are crosswarp's own, or a library's tests."""
+        return str(self.plan.get("suite") or "")
+
+    @property
+    def library(self) -> Mapping[str, Any]:
+        """What is kept of a library whose own tests ran; empty where none did."""
+        found = self.plan.get("library")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def whose(self) -> str:
+        """``library`` where a run is of a library's own tests, ``suite`` of a user's kernels, else nothing."""
+        return "library" if self.library else "suite" if self.suite else ""
+
+    @property
+    def command(self) -> str:
+        """Which command of crosswarp made it."""
+        return "test" if self.library else "run"
+
+    @property
+    def commit(self) -> str:
+        """Of the suite, as far as git told."""
+        return str(self.plan.get("commit") or "")
+
+    @property
+    def shard(self) -> tuple[int, int] | None:
+        found = self.plan.get("shard")
+        return (found[0], found[1]) if found else None
+
+    def selected(self, name: str) -> Any:
+        """One part of the selection, lists in one order."""
+        value = self.plan.get(name, SELECTION[name])
+        return sorted(value) if isinstance(value, list) else value
+
+    @property
+    def selection(self) -> dict[str, Any]:
+        return {name: self.selected(name) for name in SELECTION}
+
+    def _words(self, name: str) -> tuple[str, ...]:
+        found = self.plan.get(name)
+        return (
+            tuple(one for one in found if isinstance(one, str))
+            if isinstance(found, (list, tuple))
+            else ()
+        )
