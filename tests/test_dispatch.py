@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -16,7 +17,7 @@ from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.results.seed import seed
 from crosswarp.matrix.results.store import Store
 from crosswarp.reports import cli
-from crosswarp.reports.commands import dispatched
+from crosswarp.reports.commands import dispatched, options, run
 
 FAKE = str(Path(__file__).with_name("fake_command.py"))
 CASES = 7
@@ -310,3 +311,50 @@ def test_a_cluster_that_is_not_there(here, command, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     status, _, said = command("run", *WHAT, "--on", "slurm", "--work", str(here / "work"))
     assert status == 3 and "sbatch" in said
+
+
+# Of the options of `run`: what a share is given resolved (`asked.words`), and what is of this machine alone.
+RESOLVED = {
+    "quick", "columns", "targets", "lanes", "modes", "kernels", "cases", "sanitize", "suite", "main", "nightly_index",
+    "columns_file", "targets_file", "issues_file",
+}  # fmt: skip
+OF_THIS_MACHINE = {
+    "help", "shard", "here", "dry_run", "watch", "environments", "on", "shards", "workers", "envs", "jobs", "work",
+    "store", "verbose",
+}  # fmt: skip
+
+
+def _options():
+    parser = argparse.ArgumentParser()
+    run.add(parser)
+    return parser
+
+
+def test_each_option_of_a_run_is_passed_on_or_is_of_this_machine():
+    """One that nobody has decided on would be lost on the way to the workers."""
+    parser = _options()
+    passed = {one.dest for one in parser._actions if getattr(one, "to_workers", False)}
+    every = {one.dest for one in parser._actions}
+    assert every - passed == RESOLVED | OF_THIS_MACHINE
+    assert {"xfail", "baseline", "fail_on", "requires", "fresh", "time_limit"} <= passed
+
+
+def test_what_is_passed_on_is_as_it_was_written():
+    parser = _options()
+    words = [
+        "--requires",
+        "einops>=0.7",
+        "--requires",
+        "numpy",
+        "--fresh",
+        "--xfail",
+        "a*/b",
+        "--fail-on",
+        "compat",
+    ]
+    given = parser.parse_args([*words, "--jobs", "3"])
+    told = options.for_workers(given, given.declared)
+    again = parser.parse_args(told)
+    assert "--jobs" not in told
+    for name in ("requires", "fresh", "xfail", "fail_on", "time_limit", "take_all", "baseline"):
+        assert getattr(again, name) == getattr(given, name), name

@@ -17,7 +17,7 @@ from crosswarp.matrix.facts import costs
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running.plan import Plan
 from crosswarp.reports.commands import asked
-from crosswarp.reports.commands.options import check_work, known_issues, positive
+from crosswarp.reports.commands.options import check_work, for_workers, known_issues, positive
 from crosswarp.reports.findings import estimate
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, escape
@@ -25,12 +25,11 @@ from crosswarp.reports.text.summary import summary
 
 # What a worker's Python runs as crosswarp.
 COMMAND: tuple[str, ...] = ("-m", "crosswarp.reports.cli")
-# Of the options that say how to run, those that a share is given as they were written, and the flags among them.
-_PASSED = ("time_limit", "time_limit_alone", "memory_limit", "column_limit")
-_FLAGS = ("fresh", "take_all")
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
+    # What `for_workers` goes through, with what is added later.
+    parser.set_defaults(declared=parser._actions)
     group = parser.add_argument_group("on many machines (docs/scale.md)")
     group.add_argument(
         "--on", metavar="ENGINE",
@@ -79,7 +78,7 @@ def run(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> int:
     work = options.work.absolute()
     known = known_issues(options)
     folder = folder_of(work, cut, asked.asked(options).suite, plan.commit)
-    words = [*_words(options), "--work", str(work), "--jobs", str(plan.jobs)]
+    words = [*for_workers(options, options.declared), "--work", str(work), "--jobs", str(plan.jobs)]
     if options.envs:
         words += ["--envs", str(options.envs.absolute())]
     done = dispatch(
@@ -112,15 +111,6 @@ def _costs(options: argparse.Namespace, plan: Plan) -> dict[str, float | None]:
         one.column: None if one.seconds is None else one.seconds * plan.jobs
         for one in found.columns
     }
-
-
-def _words(options: argparse.Namespace) -> list[str]:
-    """What every share is told of how to run."""
-    told = [word for one in options.requires for word in ("--requires", one)]
-    for name in _PASSED:
-        if (value := getattr(options, name)) is not None:
-            told += [f"--{name.replace('_', '-')}", str(value)]
-    return told + [f"--{name.replace('_', '-')}" for name in _FLAGS if getattr(options, name)]
 
 
 def _say(text: str) -> None:

@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from crosswarp.matrix.checkout import settings
 from crosswarp.matrix.checkout.settings import own_issues
@@ -76,31 +77,52 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     return group
 
 
+def to_workers(group: argparse._ActionsContainer) -> Callable[..., None]:
+    """Adds an option to `group` that whoever runs a share of a run is given as it was written (`for_workers`)."""
+
+    def add(*names: str, **about: Any) -> None:
+        group.add_argument(*names, **about).to_workers = True  # type: ignore[attr-defined]
+
+    return add
+
+
+def for_workers(options: argparse.Namespace, declared: Iterable[argparse.Action]) -> list[str]:
+    """The words of those of the options that were declared with `to_workers`."""
+    words: list[str] = []
+    for action in declared:
+        value = getattr(options, action.dest, None)
+        if not getattr(action, "to_workers", False) or value is None or value is False:
+            continue
+        name = action.option_strings[-1]
+        if value is True:
+            words.append(name)
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            words += [name, str(one)]
+    return words
+
+
 def add_limits(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--jobs", type=positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
     )
-    group.add_argument(
-        "--time-limit",
-        type=positive,
-        default=TIME_LIMIT,
-        metavar="S",
+    add = to_workers(group)
+    add(
+        "--time-limit", type=positive, default=TIME_LIMIT, metavar="S",
         help="for one configuration of a case (120)",
-    )
-    group.add_argument(
+    )  # fmt: skip
+    add(
         "--time-limit-alone", type=int, metavar="S",
         help="for what took longer, run again with nothing beside it (three times --time-limit; 0: not again)",
     )  # fmt: skip
-    group.add_argument(
+    add(
         "--memory-limit",
         type=positive,
         default=6000,
         metavar="MB",
         help="for one compilation (6000)",
     )
-    group.add_argument(
-        "--column-limit", type=positive, default=3600, metavar="S", help="for one column (3600)"
-    )
+    add("--column-limit", type=positive, default=3600, metavar="S", help="for one column (3600)")
 
 
 def add_numbers(group: argparse._ActionsContainer, *rows: tuple[str, int | None, str, str]) -> None:
@@ -217,15 +239,16 @@ def positive(text: str) -> int:
 
 def add_expectations(group: argparse._ActionsContainer) -> None:
     """What the owner of the kernels expects: of a user's suite, or a library's tests."""
-    group.add_argument(
+    add = to_workers(group)
+    add(
         "--xfail", action="append", default=[], metavar="GLOB",
         help="KERNEL or KERNEL/CASE of yours that is expected to fail; strict: a pass fails the run (repeatable)",
     )  # fmt: skip
-    group.add_argument(
+    add(
         "--baseline", type=Path, metavar="FILE",
         help="failures of yours that are in this file (crosswarp baseline write) are expected",
     )  # fmt: skip
-    group.add_argument(
+    add(
         "--fail-on", choices=FAIL_ON, default=None,
         help="of your kernels: any failure, or only what fails with compat as well (default: any, unless your settings "
         "say compat = true)",

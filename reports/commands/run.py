@@ -38,6 +38,7 @@ from crosswarp.reports.commands.options import (
     check_work,
     known_issues,
     owner,
+    to_workers,
 )
 from crosswarp.reports.findings import estimate
 from crosswarp.reports.findings.view import view
@@ -58,7 +59,7 @@ EXAMPLES = (
 def add(parser: argparse.ArgumentParser) -> None:
     what = add_selection(parser)
     add_shard(what, "cases")
-    what.add_argument(
+    to_workers(what)(
         "--requires", action="append", default=[], type=_requirement, metavar="REQUIREMENT",
         help="what the suite's modules import besides Triton and torch, installed beside each column (repeatable)",
     )  # fmt: skip
@@ -67,13 +68,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "run in the interpreter at hand (or the one named) with whatever Triton it imports; nothing is built",
     )
     how = parser.add_argument_group("how")
-    how.add_argument(
+    to_workers(how)(
         "--fresh",
         action="store_true",
         help="compile and run everything again, rather than take from Triton's cache what an earlier run compiled, and "
         "from the store the verdicts on what has not changed since",
     )
-    how.add_argument(
+    to_workers(how)(
         "--take-all",
         action="store_true",
         help="of what has not changed take crashes and timeouts from the store as well, which otherwise run again",
