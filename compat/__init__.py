@@ -16,6 +16,7 @@ whatever the others left out. ``CROSSWARP_COMPAT=off`` in the environment takes 
 from .acts import acted
 from .copies import __version__
 from .errors import CompatError, CompatWarning, CompilerCrashed
+from .explaining import Explanation, explain
 from .install import active, install, installed, left_out, uninstall
 from .record import Shim
 from .shims import all_shims
@@ -24,11 +25,13 @@ __all__ = [
     "CompatError",
     "CompatWarning",
     "CompilerCrashed",
+    "Explanation",
     "Shim",
     "__version__",
     "acted",
     "active",
     "all_shims",
+    "explain",
     "install",
     "installed",
     "left_out",

@@ -3,6 +3,7 @@
 from typing import List
 
 from .copies import COMMON
+from .seams.compilation import note_traced
 
 
 def acted() -> List[str]:
@@ -13,3 +14,4 @@ def acted() -> List[str]:
 def note_acted(name: str) -> None:
     """Notes that the shim `name` has acted. Costs a dictionary's entry: a launch may call it."""
     COMMON.acted[name] = COMMON.acted.get(name, 0) + 1
+    note_traced(name)

@@ -8,13 +8,10 @@ for each dimension and lets them broadcast, so that contiguity and divisibility 
 Import this only where Triton is there.
 """
 
-import functools
 from typing import Any, Iterable, List, Optional, Tuple
 
 from triton.language import core
 from triton.runtime.jit import JITCallable
-
-from .code_generator import revision_of
 
 UNUSED = (
     "tl.advance does not move a block pointer, it returns one that is moved:"
@@ -257,12 +254,6 @@ def is_used(reached: Iterable[Any], makers: tuple) -> bool:
         or (isinstance(item, JITCallable) and "make_block_ptr" in item.src)
         for item in reached
     )
-
-
-@functools.lru_cache(maxsize=None)
-def revision() -> str:
-    """Of the rebuilt block pointers."""
-    return revision_of(__file__)
 
 
 # Triton's own functions by name, set by the shim while it is applied.

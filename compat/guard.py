@@ -14,13 +14,14 @@ import time
 import weakref
 from typing import Any, Callable, Optional, Set, Tuple
 
-from . import code_generator, crash_memory, features, known_crashes, locks, worker
+from . import crash_memory, features, known_crashes, locks, worker
 from .acts import acted, note_acted
 from .copies import COMMON
 from .errors import CompilerCrashed, say_once
 from .isolate import Outcome
-from .launch import around_compile
 from .record import Patches
+from .seams.attribute import around
+from .seams.launches import around_compile
 
 TIME_LIMIT_ENV = "CROSSWARP_COMPILE_SECONDS"
 MEMORY_LIMIT_ENV = "CROSSWARP_COMPILE_MB"
@@ -45,7 +46,7 @@ class _State(threading.local):
 _state = _State()
 _child = False
 _in_place = False
-_take_untouched = False
+_timed = False
 # Ways to die that are the program's own. The others come from outside: from a person, or from a machine without memory.
 _OWN_SIGNALS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
 # What a process says that dies because it got no thread, no memory or no file.
@@ -74,13 +75,10 @@ def compile_in_place() -> None:
     _in_place = True
 
 
-def take_untouched() -> None:
-    """From now on take what bare Triton has compiled where its TTIR shows that no shim changes what becomes of it.
-
-    Without this a kernel that some shim concerns is compiled once more, and then found to be the same.
-    """
-    global _take_untouched
-    _take_untouched = True
+def time_all() -> None:
+    """From now on note how long each compilation takes, of one that nothing guards as well."""
+    global _timed
+    _timed = True
 
 
 def in_child() -> bool:
@@ -157,15 +155,7 @@ def prepare(patches: Patches) -> None:
 
     # A worker that was forked before knows nothing of what is installed now.
     worker.forget()
-    make_ir = compiler.ASTSource.make_ir
-
-    @functools.wraps(make_ir)
-    def miss_or_make_ir(self, *args, **kwargs):
-        if _state.looking:
-            raise _CacheMiss
-        return make_ir(self, *args, **kwargs)
-
-    patches.set(compiler.ASTSource, "make_ir", miss_or_make_ir)
+    around(patches, compiler.ASTSource, "make_ir", _miss_or_go_on)
     _miss_before_the_context(patches)
     _one_launcher(patches)
 
@@ -177,18 +167,15 @@ def _miss_before_the_context(patches: Patches) -> None:
         return
     import triton
 
-    def healed(add_stages):
-        @functools.wraps(add_stages)
-        def miss_or_add_stages(self, *args, **kwargs):
-            if _state.looking:
-                raise _CacheMiss
-            return add_stages(self, *args, **kwargs)
-
-        return miss_or_add_stages
-
     for backend in triton.backends.backends.values():
         if "add_stages" in vars(backend.compiler):
-            patches.set(backend.compiler, "add_stages", healed(backend.compiler.add_stages))
+            around(patches, backend.compiler, "add_stages", _miss_or_go_on)
+
+
+def _miss_or_go_on(own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    if _state.looking:
+        raise _CacheMiss
+    return own(*args, **kwargs)
 
 
 def _one_launcher(patches: Patches) -> None:
@@ -203,13 +190,19 @@ def _one_launcher(patches: Patches) -> None:
         return
     import triton.compiler.make_launcher as launcher
 
-    make_key = launcher.make_so_cache_key
+    around(patches, launcher, "make_so_cache_key", _key_of_the_program)
 
-    def healed(version_hash, signature, constants, ids, **kwargs):
-        ids = dict(ids, ids_of_folded_args=tuple(ids["ids_of_folded_args"]))
-        return make_key(version_hash, signature, sorted(constants), ids, **kwargs)
 
-    patches.set(launcher, "make_so_cache_key", healed)
+def _key_of_the_program(
+    make_key: Callable[..., Any],
+    version_hash: Any,
+    signature: Any,
+    constants: Any,
+    ids: Any,
+    **kwargs: Any,
+) -> Any:
+    ids = dict(ids, ids_of_folded_args=tuple(ids["ids_of_folded_args"]))
+    return make_key(version_hash, signature, sorted(constants), ids, **kwargs)
 
 
 def as_crash(error: Exception, kernel: str) -> Optional[CompilerCrashed]:
@@ -246,11 +239,9 @@ def compile_guarded(
     asked = mode()
     if asked == "always" or (asked == "auto" and (variant or known_crashes.may_die(src, kwargs))):
         return _in_child(compile_, src, args, kwargs, variant)
-    if not _take_untouched or _child or _state.looking or _state.guarding:
+    if not _timed or _child or _state.looking or _state.guarding:
         return compile_(src, *args, **kwargs)
     found, kernel = _look(compile_, src, args, kwargs)
-    if not found:
-        found, kernel = _look_for_untouched(compile_, src, args, kwargs)
     return kernel if found else _compile_and_time(compile_, src, args, kwargs)
 
 
@@ -266,8 +257,6 @@ def _in_child(compile_: Callable, src: Any, args: tuple, kwargs: dict, variant: 
     if _child or _state.looking or _state.guarding:
         return compile_(src, *args, **kwargs)
     found, kernel = _look(compile_, src, args, kwargs)
-    if not found and _take_untouched and not variant:
-        found, kernel = _look_for_untouched(compile_, src, args, kwargs)
     if found:
         return kernel
     try:
@@ -296,21 +285,6 @@ def _look(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Tuple[bool
         return False, None
     finally:
         _state.looking = False
-
-
-def _look_for_untouched(
-    compile_: Callable, src: Any, args: tuple, kwargs: dict
-) -> Tuple[bool, Any]:
-    """As `_look`, of what bare Triton has compiled, if no shim would have changed it."""
-    apart = code_generator.who_keeps_apart(src) if hasattr(src, "fn") else None
-    if not apart:
-        return False, None
-    with code_generator.tritons_own_keys():
-        found, kernel = _look(compile_, src, args, kwargs)
-    ir = getattr(kernel, "asm", {}).get("ttir")
-    if not found or not isinstance(ir, str) or any(changes(ir) for changes in apart):
-        return False, None
-    return True, kernel
 
 
 def _compile_in_child(

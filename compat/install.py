@@ -82,8 +82,17 @@ class _Here:
 
     def patches(self, shim: Shim, version: str) -> Optional[Patches]:
         """Applies it, or says why not."""
-        patches = Patches(functools.partial(_leave_out, shim, version))
-        return patches if patches.attempt(shim.apply, patches) else None
+        patches = Patches(functools.partial(_leave_out, shim, version), shim.name)
+        return patches if patches.attempt(_put_in_place, shim, patches) else None
+
+
+def _put_in_place(shim: Shim, patches: Patches) -> None:
+    shim.apply(patches)
+    if shim.concerns is not None:
+        # Here, for it is of use to whoever compiles alone.
+        from .seams import pipeline
+
+        pipeline.open_for(shim, patches)
 
 
 _HERE = _Here()

@@ -7,8 +7,8 @@ From Triton 3.3 on a failed assertion of MLIR's becomes an exception, and the pr
 import re
 from typing import Any, FrozenSet, Iterable, NamedTuple, Optional
 
-from . import code_generator
 from .features import backend_and_arch
+from .reachable import names_of, reachable
 from .versions import in_window
 
 _LOOP = re.compile(r"^\s*(?:for|while)\b", re.MULTILINE)
@@ -116,13 +116,13 @@ def possible_on(version: str, backend: Optional[str], num_ctas: Any = 1) -> Iter
 def features_of(src: Any) -> Features:
     """The features of a kernel that is about to be compiled (``ASTSource``), with all that it calls."""
     names, loops = set(), False
-    for item in code_generator.reachable([src.fn, *src.constants.values()]):
+    for item in reachable([src.fn, *src.constants.values()]):
         code = getattr(getattr(item, "fn", None), "__code__", None)
         if code is None:
             # A function of the language, under its own name; a dtype, which has a name of another kind.
             names.add(str(getattr(item, "__name__", getattr(item, "name", ""))))
             continue
-        names.update(code_generator.names_of(code))
+        names.update(names_of(code))
         loops = loops or bool(_LOOP.search(item.src))
     types = map(str, src.signature.values())
     bfloat16 = not names.isdisjoint(_BFLOAT16) or any("bf16" in kind for kind in types)

@@ -1,4 +1,4 @@
-"""How a launch is bound, where it calls the compiler, and how many warps it should have."""
+"""How the arguments of a launch are bound, and how many warps it should have."""
 
 import fnmatch
 import gc
@@ -6,10 +6,8 @@ import inspect
 import sys
 from typing import (
     Any,
-    Callable,
     Collection,
     Dict,
-    FrozenSet,
     List,
     Mapping,
     Optional,
@@ -19,8 +17,7 @@ from typing import (
 )
 
 from .errors import CompatError
-from .features import backend_and_arch, driver, has_binder
-from .record import Patches
+from .features import backend_and_arch, driver
 
 # A block on every GPU that Triton compiles for holds at most 1,024 threads (CUDA C++ Programming Guide, "Technical
 # Specifications per Compute Capability"; HIP documentation, hipDeviceProp_t.maxThreadsPerBlock).
@@ -40,85 +37,6 @@ NUM_WARPS: Mapping[str, Sequence[Tuple[int, int]]] = {
 _WITHOUT_GPU = "sm_90"
 # Threads in a warp, by glob of a target. RDNA (gfx10 and later) has wavefronts of 32.
 _WARP_SIZES = (("gfx9*", 64), ("*", 32))
-
-# around(compile, src, args, kwargs) -> the compiled kernel, in place of compile(src, *args, **kwargs).
-Around = Callable[[Callable, Any, tuple, dict], Any]
-
-
-def around_compile(patches: Patches, around: Around) -> None:
-    """Call `around` wherever a launch calls the compiler. Only a launch that found no kernel in memory gets there."""
-    import triton.compiler
-    from triton.runtime.jit import JITFunction
-
-    if has_binder():
-        below = vars(JITFunction).get("compile")
-        patches.set(JITFunction, "compile", _CompileAttribute(below, around))
-    else:
-        patches.set(triton.compiler, "compile", _wrapped(triton.compiler.compile, around))
-
-
-class _CompileAttribute:
-    """``JITFunction.compile`` as a data descriptor: it covers kernels that were bound before it came."""
-
-    def __init__(self, below: Any, around: Around):
-        self._below, self._around = below, around
-
-    def __get__(self, kernel, owner=None):
-        if kernel is None:
-            return self
-        if self._below is not None:
-            return _wrapped(self._below.__get__(kernel, owner), self._around)
-        try:
-            compile_ = kernel.__dict__["compile"]
-        except KeyError:
-            raise AttributeError("compile") from None
-        return _wrapped(compile_, self._around)
-
-    def __set__(self, kernel, value):
-        kernel.__dict__["compile"] = value
-
-
-def around_run(patches: Patches, names: FrozenSet[str], around: Callable) -> None:
-    """Call ``around(run, kernel, args, kwargs)`` for the launches of kernels that declare a parameter in `names`.
-
-    The others pay for one look at their parameters, and not for a call that passes all arguments on.
-    """
-    from triton.runtime.jit import JITFunction
-
-    patches.set(JITFunction, "run", _RunAttribute(vars(JITFunction)["run"], names, around))
-
-
-class _RunAttribute:
-    """``JITFunction.run`` as a descriptor: which function it is depends on the kernel."""
-
-    def __init__(self, below: Any, names: FrozenSet[str], around: Callable):
-        self._below, self._names, self._around = below, names, around
-        # Past all of its kind, for a kernel that concerns none of them.
-        stacked = isinstance(below, _RunAttribute)
-        self._any: FrozenSet[str] = names | below._any if stacked else names
-        self._bind: Callable = below._bind if stacked else below.__get__
-
-    def __get__(self, kernel, owner=None):
-        if kernel is None:
-            # For somebody who wraps it as a function of the class.
-            return lambda kernel, *args, **kwargs: self.__get__(kernel)(*args, **kwargs)
-        if self._any.isdisjoint(kernel.arg_names):
-            return self._bind(kernel, owner)
-        run = self._below.__get__(kernel, owner)
-        if self._names.isdisjoint(kernel.arg_names):
-            return run
-
-        def run_around(*args, **kwargs):
-            return self._around(run, kernel, args, kwargs)
-
-        return run_around
-
-
-def _wrapped(compile_: Callable, around: Around) -> Callable:
-    def compile(src, *args, **kwargs):
-        return around(compile_, src, args, kwargs)
-
-    return compile
 
 
 def by_position(
@@ -239,12 +157,6 @@ def _kernels_of_modules() -> List[Any]:
 
 def _with_subclasses(kind: Any) -> Set[Any]:
     return {kind}.union(*(_with_subclasses(one) for one in kind.__subclasses__()))
-
-
-def is_tritons_own(src: Any) -> bool:
-    """Whether `src` is a kernel in Triton's own language, which the shims are for: not Gluon's, and no IR as text."""
-    kind = type(src)
-    return kind.__name__ == "ASTSource" and kind.__module__.startswith("triton.compiler")
 
 
 def with_option(src: Any, name: str, asked: int, value: int) -> Any:

@@ -1,11 +1,13 @@
 """Compile without an optimisation that kills the compiler: what it makes is right without it, and a little slower."""
 
 import copy
+import functools
 import threading
 from typing import Any, Callable, List, NamedTuple, Tuple
 
 from .errors import CompilerCrashed
 from .record import Patches
+from .seams.attribute import around
 from .versions import in_window
 
 
@@ -97,16 +99,13 @@ def killing(crash: CompilerCrashed, backend: str) -> List[Pass]:
 def install(patches: Patches) -> None:
     """Have each pass ask whether it is wanted. Other compilations, of other threads too, go on as they are."""
 
-    def asking(which: Pass, add: Callable) -> Callable:
-        def add_if_wanted(pass_manager, *args):
-            if _state.leaving_out != which.name:
-                add(pass_manager, *args)
-
-        return add_if_wanted
-
     for which in _here():
-        module = _module(which)
-        patches.set(module, which.function, asking(which, getattr(module, which.function)))
+        around(patches, _module(which), which.function, functools.partial(_add_if_wanted, which))
+
+
+def _add_if_wanted(which: Pass, add: Callable, pass_manager: Any, *args: Any) -> None:
+    if _state.leaving_out != which.name:
+        add(pass_manager, *args)
 
 
 def compiling(which: Pass, compile_: Callable) -> Callable:

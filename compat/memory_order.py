@@ -10,7 +10,7 @@ import re
 from types import ModuleType
 from typing import Any, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
 
-from .code_generator import reachable, scope_of
+from .reachable import reachable, scope_of
 
 STORE, LOAD = "store", "load"
 _WORDS = {STORE: re.compile(r"store|atomic_"), LOAD: re.compile(r"load")}
@@ -26,7 +26,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def may_store_above_a_load(reached: Iterable[Any]) -> bool:
-    """Of all that `code_generator.reachable` finds from a kernel.
+    """Of all that `reachable` finds from a kernel.
 
     A loop is what may be one in the IR. What is called in it, or unrolled in it, counts as its own.
     """

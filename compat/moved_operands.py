@@ -10,6 +10,7 @@ import threading
 from typing import Any, Callable
 
 from .record import Patches
+from .seams.attribute import around
 from .versions import in_window
 
 
@@ -36,14 +37,12 @@ def install(patches: Patches) -> None:
     they are."""
     import triton.language.semantic as semantic
 
-    dot = semantic.dot
-
-    def dot_moved(lhs, rhs, *args):
+    def dot_moved(dot, lhs, rhs, *args):
         if _state.moving and len(rhs.shape) == 2 and rhs.dtype.primitive_bitwidth == 16:
             rhs = _through_a_sum(semantic, rhs, args[-1])
         return dot(lhs, rhs, *args)
 
-    patches.set(semantic, "dot", dot_moved)
+    around(patches, semantic, "dot", dot_moved)
 
 
 def compiling(compile_: Callable) -> Callable:

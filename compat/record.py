@@ -1,5 +1,6 @@
 """The record that each shim carries, and the patches that it makes and can take back."""
 
+import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from .errors import say_without_raising
@@ -32,9 +33,11 @@ class Patches:
     Args:
         failed: called with the exception that `attempt` has caught, after everything was put back. Without it,
             `attempt` raises.
+        fix: name of the fix whose patches these are.
     """
 
-    def __init__(self, failed: Optional[Callable[[Exception], None]] = None) -> None:
+    def __init__(self, failed: Optional[Callable[[Exception], None]] = None, fix: str = "") -> None:
+        self.fix = fix
         self._undo: List[Union[_Replaced, Callable[[], None]]] = []
         self._failed = failed
 
@@ -83,6 +86,17 @@ class Patches:
             answer[0] = function(*args)
 
         return answer[0] if self.attempt(asked) else otherwise
+
+    def fail(self, error: Exception) -> None:
+        """Take everything back, and leave the fix out from now on: one of its functions raised `error`.
+
+        Raises:
+            Exception: `error`, where nobody is there to be told.
+        """
+        self.undo()
+        if self._failed is None:
+            raise error
+        self._failed(error)
 
     def undo(self, until: int = 0) -> None:
         """Put back every attribute that still holds what this shim set; another's later patch is left alone.
@@ -143,6 +157,80 @@ def inner(function: Any) -> Any:
     return (getattr(function, "__kwdefaults__", None) or {}).get("member")
 
 
+class Concerned(NamedTuple):
+    """The kernels that a fix may compile to something else than Triton does: these may get a key of their own.
+
+    Attributes:
+        kernels: whether a kernel may be one of them; gets all that `reachable` finds. Nothing is traced yet, so in
+            doubt the answer is yes: a kernel in vain is looked at once more, one missed is wrong.
+        parameters: kernels with a parameter of such a type are among them too; signatures spell them ``*i8``, ``fp32``.
+        acts: of a fix that acts while a kernel is traced, whether it would, of the TTIR that Triton makes by itself;
+            None where that does not tell.
+        surely: the fix acts on all of these kernels, without which they do not compile.
+    """
+
+    kernels: Callable[[Iterable[Any]], bool]
+    parameters: Optional["re.Pattern[str]"] = None
+    acts: Optional[Callable[[str], bool]] = None
+    surely: bool = False
+
+
+class Rewrite(NamedTuple):
+    """A kernel's IR is compiled as another text.
+
+    Attributes:
+        text: the IR's text to the other one, or to None where it stays.
+        backends: as Triton names their plugins; before Triton 3.0 there is NVIDIA's alone.
+        laid_out: asked of IR with layouts, which comes out of ``make_ttgir``; else of what goes into it.
+    """
+
+    text: Callable[[str], Optional[str]]
+    backends: Tuple[str, ...] = ("nvidia",)
+    laid_out: bool = False
+
+
+class RewritePtx(NamedTuple):
+    """ptxas gets other PTX than ``make_ptx`` wrote: `text` gives it, or None where it stays.
+
+    Attributes:
+        text: the PTX to the other one.
+        may_act: whether it may, of TTIR or TTGIR.
+    """
+
+    text: Callable[[str], Optional[str]]
+    may_act: Callable[[str], bool]
+
+
+class LeaveOut(NamedTuple):
+    """A pass is left out, or added otherwise, for the kernels that it gets wrong.
+
+    Attributes:
+        wrong: whether the pass gets it wrong, of a kernel's IR as text before ``make_ttgir``.
+        adders: functions that add the pass to a pass manager, as owner and name, on the Triton at hand.
+        backends: as Triton names their plugins; none for all of them.
+        instead: of an adder's arguments those that make it right; without it the pass is left out.
+    """
+
+    wrong: Callable[[str], bool]
+    adders: Callable[[], Iterable[Tuple[Any, str]]]
+    backends: Tuple[str, ...] = ()
+    instead: Optional[Callable[[Tuple[Any, ...]], Tuple[Any, ...]]] = None
+
+
+class OtherOptions(NamedTuple):
+    """A kernel is compiled with other options: `options` gets its IR and Triton's options, and gives others or None."""
+
+    options: Callable[[str, Any], Any]
+    backends: Tuple[str, ...] = ("nvidia",)
+
+
+Change = Union[Rewrite, RewritePtx, LeaveOut, OtherOptions]
+
+
+def _nothing(patches: Patches) -> None:
+    """For a fix that changes what a kernel is compiled to, and no name."""
+
+
 class Shim(NamedTuple):
     """One change in behaviour, applied only inside its window.
 
@@ -153,9 +241,13 @@ class Shim(NamedTuple):
         symptom: what the user sees without it, as text to search for.
         link: the upstream report or fix.
         delete_when: the fact after which it can be deleted.
-        apply: called with a `Patches`; replaces what must be replaced.
+        apply: called with a `Patches`; adds names and replaces attributes that no seam has.
         order: later ones wrap earlier ones where they replace the same attribute.
         tier: what kind of difference it makes, of `choice.TIERS`.
+        revision: counts the versions of what the fix makes of a kernel; part of the key of those it acted on. Raised
+            by whoever changes that (`tests/test_revisions.py`).
+        concerns: the kernels that the fix may compile to something else; None where it changes none.
+        changes: how it does, at the seams that Triton's compiler passes.
     """
 
     name: str
@@ -164,6 +256,9 @@ class Shim(NamedTuple):
     symptom: str
     link: str
     delete_when: str
-    apply: Callable[[Patches], None]
+    apply: Callable[[Patches], None] = _nothing
     order: int = 0
     tier: str = ""
+    revision: int = 0
+    concerns: Optional[Concerned] = None
+    changes: Tuple[Change, ...] = ()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crosswarp.compat import rewritten_ir
+from crosswarp.compat.seams import ir as seam
 from crosswarp.compat.shims.operand_layouts import rewritten
 
 HALVES = "tensor<64x32xf16> * tensor<32x16xf16> -> tensor<64x16xf32>"
@@ -130,8 +130,8 @@ def eighths(rows=64, made="%2", second="%4"):
 
 
 def compiled_for(monkeypatch, capability, num_warps):
-    meant = rewritten_ir.Meant(capability, num_warps)
-    monkeypatch.setattr(rewritten_ir._asking, "meant", meant)
+    meant = seam.Meant(capability, num_warps)
+    monkeypatch.setattr(seam._state, "meant", meant)
 
 
 def test_so_is_float8e4nv():

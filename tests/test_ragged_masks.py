@@ -2,7 +2,7 @@
 
 import pytest
 
-from crosswarp.compat.shims.ragged_masks import may_be_ragged, rewritten
+from crosswarp.compat.shims.ragged_masks import rewritten
 
 LAYOUT = (
     "#blocked = #triton_gpu.blocked<{sizePerThread = [1, 4], threadsPerWarp = [2, 16], warpsPerCTA = [1, 1], "
@@ -82,21 +82,3 @@ def test_without_an_order_of_its_own_the_worst_axis_counts():
     assert "%ragged_masks_0 = tt.addptr" in rewritten(masked(slices))
     assert "%ragged_masks_0 = tt.addptr" in rewritten(masked(slices, axis=1))
     assert rewritten(masked(slices, bound=60)) is None
-
-
-def loading(load, bound, loop="scf.for"):
-    return f"{loop} %arg0 = %c0 to %n step %c1  : i32 {{\n{masked(load, bound=bound)}}}\n"
-
-
-@pytest.mark.parametrize(
-    "load",
-    [
-        "%5 = tt.load %22, %25, %cst : tensor<16x64x!tt.ptr<f32>>",
-        "%5 = tt.load %22, %25, %cst {cache = 1 : i32, isVolatile = false} : tensor<16x64xf32>",
-    ],
-)
-def test_a_kernel_is_kept_apart_that_loads_so_in_a_loop(load):
-    assert may_be_ragged(loading(load, 61))
-    assert not may_be_ragged(loading(load, 60))
-    assert not may_be_ragged(loading(load, 61, loop="nothing"))
-    assert not may_be_ragged(loading(load.replace("%22, %25, %cst", "%22"), 61))

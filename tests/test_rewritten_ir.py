@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from crosswarp.compat import rewritten_ir
-from crosswarp.compat.record import Patches
+from crosswarp.compat.record import Concerned, Patches, Rewrite, Shim
+from crosswarp.compat.seams import compilation, ir
 from crosswarp.compat.shims import byte_comparisons, range_equality, wide_scans
 
 RANGE = "    %0 = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc(#loc2)"
@@ -151,16 +151,22 @@ def test_what_a_kernel_is_compiled_for_is_known_while_it_is_rewritten(monkeypatc
     class Backend:
         @staticmethod
         def make_ttgir(mod, metadata, opt, capability):
-            seen.append(rewritten_ir.meant())
+            seen.append(ir.meant())
             return mod
 
     def rewritten(text):
-        seen.append(rewritten_ir.meant())
+        seen.append(ir.meant())
         return None
 
-    monkeypatch.setattr(rewritten_ir, "_named", lambda names: [Backend])
-    patches = Patches()
-    rewritten_ir.rewrite(patches, "a shim", rewritten)
+    monkeypatch.setattr(ir, "backends", lambda names: [("nvidia", Backend)])
+    patches = Patches(fix="a fix")
+    shim = Shim(
+        *("a fix", "", "", "", "", ""),
+        concerns=Concerned(lambda reached: True),
+        changes=(Rewrite(rewritten),),
+    )
+    ir.open_for(shim, patches)
+    compilation.place(shim, patches)
     options = SimpleNamespace(num_warps=8)
     if named:
         Backend.make_ttgir("module", {}, opt=options, capability=90)
@@ -168,5 +174,5 @@ def test_what_a_kernel_is_compiled_for_is_known_while_it_is_rewritten(monkeypatc
         Backend.make_ttgir("module", {}, options, 90)
     patches.undo()
     # and only then
-    assert seen == [rewritten_ir.Meant(90, 8), rewritten_ir.Meant(0, 0)]
+    assert seen == [ir.Meant(90, 8), ir.Meant(0, 0)]
     assert seen[0].by_warp_groups and not seen[1].by_warp_groups

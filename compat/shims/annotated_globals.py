@@ -4,13 +4,13 @@ Up to 3.2 it was one of the two ways that its error message named. With the shim
 is in the key of what is compiled, which in 3.2 it was not. A global without the annotation is refused as before.
 """
 
-import functools
 import hashlib
-from typing import Any, List, Mapping, Tuple
+from typing import Any, Callable, List, Mapping, Tuple
 
 from ..acts import note_acted
-from ..code_generator import before_first_trace
 from ..record import Patches, Shim
+from ..seams.attribute import around
+from ..seams.trace import before_first_trace
 
 
 def apply(patches: Patches) -> None:
@@ -19,16 +19,13 @@ def apply(patches: Patches) -> None:
     # Breakpoint: none, they mean it; when no library annotates its globals.
     from triton.compiler.compiler import ASTSource
 
-    own_hash = ASTSource.hash
-
-    @functools.wraps(own_hash)
-    def hash_with_values(self: Any) -> str:
+    def hash_with_values(own_hash: Callable[..., Any], self: Any) -> Any:
         # What is read is known once it is hashed.
         key = own_hash(self)
         values = annotated_values(getattr(self.fn, "used_global_vals", {}))
         return hashlib.sha256(f"{key} {values}".encode()).hexdigest() if values else key
 
-    patches.set(ASTSource, "hash", hash_with_values)
+    around(patches, ASTSource, "hash", hash_with_values)
     before_first_trace(patches, lambda code_generator: _heal(code_generator, patches))
 
 

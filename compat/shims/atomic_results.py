@@ -20,8 +20,9 @@ from typing import Any, Callable, List
 
 from .. import features
 from ..acts import note_acted
-from ..code_generator import key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, Patches, Shim
+from ..seams.attribute import around_traced
 
 _NAMES = ("xchg", "add", "max", "min", "and", "or", "xor")
 _ATOMICS = re.compile(r"\batomic_(%s)\b" % "|".join(_NAMES))
@@ -41,9 +42,7 @@ def apply(patches: Patches) -> None:
     # Breakpoint: Triton 3.4 made the functions of `semantic` methods.
     owner = getattr(semantic, "TritonSemantic", semantic)
     for name in _NAMES:
-        patches.set(owner, f"atomic_{name}", _filled(getattr(owner, f"atomic_{name}"), owner))
-    revision = functools.partial(revision_of, __file__)
-    key_with_revision(patches, source_says(_ATOMICS), revision, has_small_atomic)
+        around_traced(patches, owner, f"atomic_{name}", _filled(owner))
 
 
 def has_small_atomic(ir: str) -> bool:
@@ -52,11 +51,10 @@ def has_small_atomic(ir: str) -> bool:
     return any(_elements(list(map(int, one.rstrip("x").split("x")))) < _THREADS for one in shapes)
 
 
-def _filled(atomic: Callable[..., Any], owner: Any) -> Callable[..., Any]:
+def _filled(owner: Any) -> Callable[..., Any]:
     as_method = isinstance(owner, type)
 
-    @functools.wraps(atomic)
-    def atomic_that_fills_the_threads(*args: Any) -> Any:
+    def atomic_that_fills_the_threads(atomic: Callable[..., Any], *args: Any) -> Any:
         # (self, ptr, val, mask, sem, scope), or (ptr, val, mask, sem, scope, builder)
         if as_method:
             (language, *given), builder = args, args[0].builder
@@ -154,4 +152,6 @@ SHIM = Shim(
     link="https://github.com/triton-lang/triton/issues/7402",
     delete_when="no column before Triton 3.5 is left",
     apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_ATOMICS), acts=has_small_atomic),
 )

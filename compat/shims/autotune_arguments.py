@@ -15,6 +15,7 @@ from .. import features
 from ..acts import note_acted
 from ..errors import say_once
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 # Of the constructor in Triton 3.9; `triton.autotune` takes the last of them by keyword.
 ORDER: Tuple[str, ...] = (
@@ -59,8 +60,7 @@ def apply(patches: Patches) -> None:
 
         return decorator
 
-    @functools.wraps(own_init)
-    def init(self, *args, **kwargs):
+    def init(own_init, self, *args, **kwargs):
         given = _by_name(args, kwargs, known_to_class)
         extra = {
             name: given.pop(name) for name in ARGUMENTS if name in given.keys() - known_to_class
@@ -79,7 +79,7 @@ def apply(patches: Patches) -> None:
     for module in (autotuner, triton.runtime, triton):
         if vars(module).get("autotune") is own:
             patches.set(module, "autotune", autotune)
-    patches.set(autotuner.Autotuner, "__init__", init)
+    around(patches, autotuner.Autotuner, "__init__", init)
     if old:
         _bench_as_later(patches, autotuner)
 
@@ -201,7 +201,6 @@ class _Hook:
 
 
 def _bench_as_later(patches: Patches, autotuner: Any) -> None:
-    bench = autotuner.Autotuner._bench
     # Breakpoint: Triton 2.3 does not tell a hook of an exception.
     tells = "post_hook" in inspect.signature(autotuner.Autotuner.__init__).parameters
 
@@ -211,7 +210,7 @@ def _bench_as_later(patches: Patches, autotuner: Any) -> None:
             silent = tells or name == "pre_hook" or _module_of(hook) == autotuner.__name__
             setattr(tuner, name, _Hook(tuner, hook, {} if silent else {"exception": None}))
 
-    def bench_as_later(self, *args, config, **meta):
+    def bench_as_later(bench, self, *args, config, **meta):
         self._arguments = _Arguments.of(self, args, {**meta, **config.kwargs})
         adapt(self, "pre_hook")
         adapt(self, "post_hook")
@@ -225,7 +224,7 @@ def _bench_as_later(patches: Patches, autotuner: Any) -> None:
             vars(self).pop("_arguments", None)
             raise
 
-    patches.set(autotuner.Autotuner, "_bench", bench_as_later)
+    around(patches, autotuner.Autotuner, "_bench", bench_as_later)
 
 
 @contextlib.contextmanager

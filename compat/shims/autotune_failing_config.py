@@ -7,18 +7,17 @@ from ..acts import note_acted
 from ..errors import say_once
 from ..launch import no_time
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 
 def apply(patches: Patches) -> None:
     from triton.runtime.autotuner import Autotuner
 
-    bench = Autotuner._bench
-
     # Symptom: RuntimeError: Internal Triton PTX codegen error, out of an autotuned launch; in Triton 2.3 also
     # CompileTimeAssertionFailure. Window: Triton < 3.3, CUDA targets.
     # Link: state-spaces/mamba#904 (such configurations).
     # Breakpoint: Triton 3.3 raises PTXASError and drops it; delete with the last column before it.
-    def bench_surviving(self, *args, config, **meta):
+    def bench_surviving(bench, self, *args, config, **meta):
         try:
             return bench(self, *args, config=config, **meta)
         except Exception as error:
@@ -31,7 +30,7 @@ def apply(patches: Patches) -> None:
             )
             return no_time(self)
 
-    patches.set(Autotuner, "_bench", bench_surviving)
+    around(patches, Autotuner, "_bench", bench_surviving)
 
 
 def _refused(error: Exception) -> bool:

@@ -5,12 +5,12 @@ everywhere, with a warning: the kernel is not tuned anew when they change, and n
 `restore_value` an unknown name stays an error.
 """
 
-import functools
 from typing import Any
 
 from ..acts import note_acted
 from ..errors import say_once
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 # Of Autotuner.__init__(self, fn, arg_names, configs, key, …), in every Triton.
 _ARG_NAMES, _KEY = 1, 3
@@ -22,10 +22,8 @@ def apply(patches: Patches) -> None:
     # Symptom: ValueError: key contains names that are not kernel arguments (3.9); ValueError: '…' is not in list
     # (before 3.2). Window: Triton before 3.2, and 3.9. Link: triton-lang/triton#11602.
     # Breakpoint: none yet, 3.9.0 refuses. Delete when no library names such keys.
-    own_init = Autotuner.__init__
 
-    @functools.wraps(own_init)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init(own_init: Any, self: Any, *args: Any, **kwargs: Any) -> None:
         names = args[_ARG_NAMES] if len(args) > _ARG_NAMES else kwargs.get("arg_names")
         key = (args[_KEY] if len(args) > _KEY else kwargs.get("key")) or ()
         unknown = [name for name in key if name not in names] if names else []
@@ -38,7 +36,7 @@ def apply(patches: Patches) -> None:
                 kwargs["key"] = kept
         own_init(self, *args, **kwargs)
 
-    patches.set(Autotuner, "__init__", init)
+    around(patches, Autotuner, "__init__", init)
 
 
 def _tell(unknown: list) -> None:

@@ -1,22 +1,19 @@
 """Triton 3.2 and 3.3 ask the driver for a benchmark when a kernel is decorated: importing it fails without a GPU."""
 
-import functools
 from typing import Any
 
 from ..acts import note_acted
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 
 def apply(patches: Patches) -> None:
     from triton.runtime.autotuner import Autotuner
 
-    init = Autotuner.__init__
-
     # Symptom: RuntimeError: 0 active drivers ([]). There should only be one. At import, from @triton.autotune.
     # Window: Triton 3.2 and 3.3, machines without a GPU (and the interpreter). Link: triton-lang/triton#6150.
     # Breakpoint: Triton 3.4 asks when it first measures; delete with the 3.3 column.
-    @functools.wraps(init)
-    def init_without_driver(self, *args, **kwargs):
+    def init_without_driver(init, self, *args, **kwargs):
         try:
             init(self, *args, **kwargs)
         except RuntimeError as error:
@@ -25,7 +22,7 @@ def apply(patches: Patches) -> None:
             note_acted(SHIM.name)
             init(self, *args, **dict(kwargs, do_bench=_drivers_benchmark))
 
-    patches.set(Autotuner, "__init__", init_without_driver)
+    around(patches, Autotuner, "__init__", init_without_driver)
 
 
 def _drivers_benchmark(*args: Any, **kwargs: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List
 
 from ..acts import note_acted
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 # What the hooks read: names from Triton 3.2 on, numbers before.
 _LISTS = ("reset_to_zero", "restore_value", "reset_idx", "restore_idx")
@@ -19,10 +20,8 @@ def apply(patches: Patches) -> None:
     # Symptom: AttributeError: 'NoneType' object has no attribute 'zero_' (or 'clone', 'copy_').
     # Window: Triton < 3.8, every target. Link: triton-lang/triton#10295.
     # Breakpoint: Triton 3.8 looks for None; delete with the last column before it.
-    own_init = autotuner.Autotuner.__init__
 
-    @functools.wraps(own_init)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init(own_init: Any, self: Any, *args: Any, **kwargs: Any) -> None:
         own_init(self, *args, **kwargs)
         if not any(getattr(self, name, None) for name in _LISTS):
             return
@@ -32,7 +31,7 @@ def apply(patches: Patches) -> None:
             if getattr(hook, "__module__", "") == autotuner.__name__:
                 setattr(self, name, _for_what_is_there(self, hook))
 
-    patches.set(autotuner.Autotuner, "__init__", init)
+    around(patches, autotuner.Autotuner, "__init__", init)
 
 
 def _for_what_is_there(tuner: Any, hook: Callable) -> Callable:

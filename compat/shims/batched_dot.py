@@ -9,13 +9,13 @@ kind are compiled once more, under a key of their own.
 """
 
 import dataclasses
-import functools
 import re
-from typing import Any
+from typing import Any, Callable
 
 from ..acts import note_acted
-from ..code_generator import key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, OtherOptions, Patches, Shim
+from ..seams.attribute import around_traced
 
 _DOT = re.compile(r"\bdot\b")
 # In the IR: tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<4x32x32xf16> * …
@@ -26,15 +26,10 @@ def apply(patches: Patches) -> None:
     # Symptom: SmallVector.h … Assertion `idx < size()', or: offsets must have the same rank as input.
     # Window: Triton 3.0 to 3.2; NVIDIA's targets.
     # Link: triton-lang/triton#6157, #5620. Breakpoint: Triton 3.3 takes both.
-    import triton
     from triton.language import semantic
 
-    # Not the module of that name: these releases load their backends once more, for themselves.
-    backend = triton.backends.backends["nvidia"].compiler
-    dot, make_ttgir = semantic.dot, backend.make_ttgir
-
-    @functools.wraps(dot)
     def dot_that_compiles(
+        dot: Callable[..., Any],
         lhs: Any,
         rhs: Any,
         acc: Any,
@@ -49,17 +44,14 @@ def apply(patches: Patches) -> None:
                 precision = "tf32x3"
         return dot(lhs, rhs, acc, precision, imprecise_acc, out_dtype, builder)
 
-    @functools.wraps(make_ttgir)
-    def make_ttgir_in_one_stage(mod: Any, metadata: Any, opt: Any, *args: Any) -> Any:
-        if opt.num_stages > 1 and has_batched_dot(str(mod)):
-            note_acted(SHIM.name)
-            opt = dataclasses.replace(opt, num_stages=1)
-        return make_ttgir(mod, metadata, opt, *args)
+    around_traced(patches, semantic, "dot", dot_that_compiles)
 
-    patches.set(semantic, "dot", dot_that_compiles)
-    patches.set(backend, "make_ttgir", staticmethod(make_ttgir_in_one_stage))
-    revision = functools.partial(revision_of, __file__)
-    key_with_revision(patches, source_says(_DOT), revision, has_batched_dot)
+
+def in_one_stage(ir: str, options: Any) -> Any:
+    """The options with which a kernel with a product of three dimensions compiles; None where these do."""
+    if options.num_stages > 1 and has_batched_dot(ir):
+        return dataclasses.replace(options, num_stages=1)
+    return None
 
 
 def has_batched_dot(ir: str) -> bool:
@@ -84,4 +76,7 @@ SHIM = Shim(
     link="https://github.com/triton-lang/triton/issues/6157",
     delete_when="no column before 3.3 is left",
     apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_DOT), acts=has_batched_dot),
+    changes=(OtherOptions(in_one_stage),),
 )

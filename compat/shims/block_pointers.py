@@ -6,11 +6,11 @@ is kept under a key that has the revision of the rebuilt block pointers in it.
 """
 
 import functools
-from typing import Any
+from typing import Any, Iterable
 
 from ..acts import note_acted
-from ..code_generator import before_first_trace, key_with_revision
-from ..record import Patches, Shim
+from ..record import Concerned, Patches, Shim
+from ..seams.trace import before_first_trace
 
 
 def apply(patches: Patches) -> None:
@@ -120,16 +120,14 @@ def apply(patches: Patches) -> None:
         lambda code_generator: _heal(code_generator, patches, {id(own[n]): ours[n] for n in own}),
     )
 
-    makers = (own["make_block_ptr"], make_block_ptr)
 
-    def uses_block_pointers(reached):
-        used = block_pointers.is_used(reached, makers)
-        if used:
-            # Here and not only above: what comes from the cache, or was compiled in a fork, is never traced here.
-            note_acted(SHIM.name)
-        return used
+def _uses_block_pointers(reached: Iterable[Any]) -> bool:
+    from triton.language import core
 
-    key_with_revision(patches, uses_block_pointers, lambda: block_pointers.revision())
+    from .. import block_pointers
+
+    makers = (block_pointers.bare.get("make_block_ptr"), getattr(core, "make_block_ptr", None))
+    return block_pointers.is_used(reached, makers)
 
 
 def _heal(code_generator: Any, patches: Patches, instead: dict) -> None:
@@ -167,4 +165,6 @@ SHIM = Shim(
     link="https://github.com/triton-lang/triton/pull/10833",
     delete_when="no library on any column calls make_block_ptr",
     apply=apply,
+    revision=1,
+    concerns=Concerned(_uses_block_pointers, surely=True),
 )

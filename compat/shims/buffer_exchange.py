@@ -8,13 +8,11 @@ Cost: all atomics of such a kernel are global ones. Every other kernel becomes w
 tl.atomic_xchg are compiled once more, under a key of their own.
 """
 
-import functools
 import re
-from typing import Any, Tuple
+from typing import Any, Iterator, Tuple
 
-from .. import pass_by_ir
-from ..code_generator import key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, LeaveOut, Shim
 from ..versions import in_window
 
 _EXCHANGES = re.compile(r"\batomic_xchg\b")
@@ -23,29 +21,6 @@ _EXCHANGES = re.compile(r"\batomic_xchg\b")
 _EXCHANGE = re.compile(
     r"\btt\.atomic_rmw exch, \w+, (?!sys\b)[^\n]*? : \(tensor<(?:\d+x)+!tt\.ptr<(\w+)"
 )
-
-
-def apply(patches: Patches) -> None:
-    # Symptom: could not find LLVM intrinsic: "llvm.amdgcn.raw.ptr.buffer.atomic.exch" (3.6 to 3.8); of float64
-    # LLVM ERROR: Cannot select: … BUFFER_ATOMIC_SWAP (3.9).
-    # Window: Triton 3.6 and later; gfx942 and gfx950, from 3.7 on RDNA 4, from 3.8 on gfx1250, from 3.9 on RDNA 3.
-    # Link: triton-lang/triton#11019, #11904.
-    # Breakpoint: Triton 3.9 for all but float64; for that none yet, #11904 is open.
-    import triton
-    import triton._C.libtriton as module
-
-    if "amd" not in triton.backends.backends:  # a build for NVIDIA alone
-        return
-    concerned = functools.partial(exchanges, double_alone=in_window(">=3.9", triton.__version__))
-    pass_by_ir.leave_out(
-        patches,
-        SHIM.name,
-        [(module.amd.passes.ttgpuir, "add_convert_to_buffer_ops")],
-        [triton.backends.backends["amd"].compiler],
-        concerned,
-        instead=_without_atomics,
-    )
-    key_with_revision(patches, source_says(_EXCHANGES), _revision, concerned)
 
 
 def exchanges(ir: str, double_alone: bool = False) -> bool:
@@ -62,11 +37,25 @@ def _without_atomics(args: Tuple[Any, ...]) -> Tuple[Any, ...]:
     return (manager, arch, False, *rest)
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return revision_of(__file__) + revision_of(pass_by_ir.__file__)
+def _is_refused(ir: str) -> bool:
+    import triton
+
+    return exchanges(ir, double_alone=in_window(">=3.9", triton.__version__))
 
 
+def _adders() -> Iterator[Tuple[Any, str]]:
+    import triton
+    import triton._C.libtriton as module
+
+    if "amd" in triton.backends.backends:  # else a build for NVIDIA alone
+        yield module.amd.passes.ttgpuir, "add_convert_to_buffer_ops"
+
+
+# Symptom: could not find LLVM intrinsic: "llvm.amdgcn.raw.ptr.buffer.atomic.exch" (3.6 to 3.8); of float64
+# LLVM ERROR: Cannot select: … BUFFER_ATOMIC_SWAP (3.9).
+# Window: Triton 3.6 and later; gfx942 and gfx950, from 3.7 on RDNA 4, from 3.8 on gfx1250, from 3.9 on RDNA 3.
+# Link: triton-lang/triton#11019, #11904.
+# Breakpoint: Triton 3.9 for all but float64; for that none yet, #11904 is open.
 SHIM = Shim(
     name="buffer_exchange",
     issue="triton-11019",
@@ -76,5 +65,7 @@ SHIM = Shim(
     "LLVM ERROR: Cannot select: BUFFER_ATOMIC_SWAP, from tl.atomic_xchg of float64 on AMD",
     link="https://github.com/triton-lang/triton/pull/11019",
     delete_when="Triton exchanges float64 as well, and no column before that is left",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_EXCHANGES)),
+    changes=(LeaveOut(_is_refused, _adders, ("amd",), _without_atomics),),
 )

@@ -8,13 +8,10 @@ become what they were; those with such a parameter, or whose source names such a
 key of their own.
 """
 
-import functools
 import re
 from typing import Any, Iterable, List, Optional
 
-from .. import rewritten_ir
-from ..code_generator import key_with_revision, revision_of
-from ..record import Patches, Shim
+from ..record import Concerned, Rewrite, Shim
 
 _NAMED = re.compile(r"\bu?int8\b")
 _PARAMETER = re.compile(r"[iu]8\b")
@@ -26,15 +23,6 @@ _ORDERED = {
     "eq": "oeq", "ne": "one", "slt": "olt", "ult": "olt", "sle": "ole", "ule": "ole", "sgt": "ogt", "ugt": "ogt",
     "sge": "oge", "uge": "oge",
 }  # fmt: skip
-
-
-def apply(patches: Patches) -> None:
-    # Symptom: none; wrong numbers. Window: Triton < 3.0, NVIDIA's targets. Link: llvm/llvm-project#81308.
-    # Breakpoint: Triton 3.0 brings an LLVM that cuts a byte out before it compares it.
-    rewritten_ir.rewrite(patches, SHIM.name, rewritten)
-    key_with_revision(
-        patches, _names_bytes, _revision, lambda ir: rewritten(ir) is not None, parameters=_PARAMETER
-    )  # fmt: skip
 
 
 def rewritten(ir: str) -> Optional[str]:
@@ -88,11 +76,8 @@ def _names_bytes(reached: Iterable[Any]) -> bool:
     return False
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
-
-
+# Symptom: none; wrong numbers. Window: Triton < 3.0, NVIDIA's targets. Link: llvm/llvm-project#81308.
+# Breakpoint: Triton 3.0 brings an LLVM that cuts a byte out before it compares it.
 SHIM = Shim(
     name="byte_comparisons",
     issue="compared-int8",
@@ -101,5 +86,7 @@ SHIM = Shim(
     symptom="wrong numbers from x < y, x == y, tl.argmin or tl.argmax of int8 or uint8",
     link="https://github.com/llvm/llvm-project/pull/81308",
     delete_when="no column before Triton 3.0 is left",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(_names_bytes, _PARAMETER),
+    changes=(Rewrite(rewritten),),
 )

@@ -10,8 +10,8 @@ from collections import ChainMap
 from typing import Any, Dict, Iterator, Mapping
 
 from ..acts import note_acted
-from ..code_generator import before_first_trace
 from ..record import Patches, Shim
+from ..seams.trace import before_first_trace
 
 _HELD = "__globals__"
 

@@ -7,12 +7,12 @@ backend tells its own version, a target is a `GPUTarget`, and a launcher knows a
 Beside a later torch nothing is replaced: who looks whether there is a `triton.common` finds what is true.
 """
 
-import functools
 import sys
 from typing import Any, Callable
 
 from ..features import gpu_target
 from ..record import Items, Patches, Shim
+from ..seams.attribute import around
 from ..versions import in_window, torch_version
 
 _TORCH = ">=2.3,<2.4"
@@ -43,8 +43,8 @@ def apply(patches: Patches) -> None:
     patches.set(triton, "common", common)
     for module in (common, backend):
         patches.set(modules, module.__name__, module)
-    patches.set(triton, "compile", _for_a_pair(triton.compile))
-    patches.set(CompiledKernel, "_init_handles", _in_order(CompiledKernel._init_handles))
+    around(patches, triton, "compile", _for_a_pair)
+    around(patches, CompiledKernel, "_init_handles", _in_order)
 
 
 def get_backend(device_type: str) -> None:
@@ -60,31 +60,25 @@ def get_cuda_version_key() -> str:
     return str(make_backend(driver.active.get_current_target()).hash())
 
 
-def _for_a_pair(own: Callable) -> Callable:
-    @functools.wraps(own)
-    def compile(src: Any, target: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(target, (tuple, list)):
-            # Of a GPU of AMD torch 2.3 tells the threads of a wavefront as well.
-            kind, arch, *warp_size = target
-            target = gpu_target(kind, arch, *(warp_size or [32]))
-        return own(src, target, *args, **kwargs)
-
-    return compile
+def _for_a_pair(
+    own: Callable[..., Any], src: Any, target: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    if isinstance(target, (tuple, list)):
+        # Of a GPU of AMD torch 2.3 tells the threads of a wavefront as well.
+        kind, arch, *warp_size = target
+        target = gpu_target(kind, arch, *(warp_size or [32]))
+    return own(src, target, *args, **kwargs)
 
 
-def _in_order(own: Callable) -> Callable:
-    @functools.wraps(own)
-    def init_handles(kernel: Any) -> Any:
-        # Its launcher is made where its module is loaded, once.
-        loaded = kernel.module is not None
-        result = own(kernel)
-        if not loaded:
-            # Breakpoint: Triton 3.3 keeps the launcher under the name that it is called by.
-            name = "_run" if "_run" in vars(kernel) else "run"
-            setattr(kernel, name, _InOrder(vars(kernel)[name], kernel))
-        return result
-
-    return init_handles
+def _in_order(own: Callable[..., Any], kernel: Any) -> Any:
+    # Its launcher is made where its module is loaded, once.
+    loaded = kernel.module is not None
+    result = own(kernel)
+    if not loaded:
+        # Breakpoint: Triton 3.3 keeps the launcher under the name that it is called by.
+        name = "_run" if "_run" in vars(kernel) else "run"
+        setattr(kernel, name, _InOrder(vars(kernel)[name], kernel))
+    return result
 
 
 class _InOrder:

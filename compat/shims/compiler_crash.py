@@ -15,7 +15,6 @@ num_warps, or num_stages, that compiles. The kernel that a launch got is kept by
 for, so none of this costs a launch anything after the first.
 """
 
-import functools
 import threading
 from typing import Any, Iterator, Tuple
 
@@ -24,6 +23,7 @@ from ..acts import note_acted
 from ..errors import CompilerCrashed, say_once
 from ..launch import no_time, with_option
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 # What the compiler says when it cannot lay out an operand: in Triton 3.2, and in 3.3.
 _OPERANDS = ("reshapeOuts", "instrN >= numColsPerChunk")
@@ -45,8 +45,6 @@ _tuning = _Tuning()
 def apply(patches: Patches) -> None:
     from triton.runtime.autotuner import Autotuner
 
-    bench = Autotuner._bench
-
     # Symptom: Allocation.cpp … getCvtOrder … "mma -> mma layout conversion is only supported on Ampere", then SIGABRT
     # (before 3.2); LinearLayout.cpp … reshapeOuts … Assertion `getTotalOutDimSize() == …' failed, then SIGABRT (3.2);
     # Assertion `instrN >= numColsPerChunk …' failed, then RuntimeError: PassManager::run failed (3.3).
@@ -67,8 +65,7 @@ def apply(patches: Patches) -> None:
     # Symptom: LLVM ERROR: operation destroyed but still has uses, then RuntimeError: PassManager::run failed.
     # Window: Triton 3.5 and 3.6, gfx942, num_stages 4. Link: triton-lang/triton#9175.
     # Breakpoint: Triton 3.7 compiles these kernels; delete the shim with the columns of both.
-    @functools.wraps(bench)
-    def bench_surviving(self, *args, config, **meta):
+    def bench_surviving(bench, self, *args, config, **meta):
         _tuning.now = True
         try:
             return bench(self, *args, config=config, **meta)
@@ -84,7 +81,7 @@ def apply(patches: Patches) -> None:
         finally:
             _tuning.now = False
 
-    patches.set(Autotuner, "_bench", bench_surviving)
+    around(patches, Autotuner, "_bench", bench_surviving)
     if moved_operands.supported():
         moved_operands.install(patches)
     left_out_pass.install(patches)

@@ -9,7 +9,7 @@ import hashlib
 from typing import Any, List, Tuple
 
 from ..acts import note_acted
-from ..code_generator import names_of, reachable, scope_of
+from ..reachable import names_of, reachable, scope_of
 from ..record import Patches, Shim
 
 # The key that Triton made, and ours.

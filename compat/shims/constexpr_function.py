@@ -73,6 +73,7 @@ def _hash_what_it_wraps(patches: Patches, own_code) -> None:
         return source if isinstance(source, str) else None
 
     def and_source(visit):
+        @functools.wraps(visit)
         def visit_and_hash(self, node):
             found = visit(self, node)
             source = source_of(found)

@@ -10,16 +10,14 @@ of their own.
 """
 
 import re
-from pathlib import Path
 from typing import Any
 
 from ..acts import note_acted
-from ..code_generator import key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, Patches, Shim
 from ..tracing import builtin, value, values
 
 _FLIPS = re.compile(r"\bflip\b")
-_FUNCTIONS = [Path(__file__).parent.parent / name for name in ("flipping.py", "sorting.py")]
 
 
 def apply(patches: Patches) -> None:
@@ -50,16 +48,11 @@ def apply(patches: Patches) -> None:
 
     for owner in (tl, tl.tensor):
         patches.set(owner, "flip", builtin(flip))
-    key_with_revision(patches, source_says(_FLIPS), _revision)
 
 
 def _exchanges(length: int, scalar: Any) -> bool:
     """Whether it is for us: the rest is refused in Triton's own words, and conditions are flipped as they were."""
     return length & (length - 1) == 0 and scalar.primitive_bitwidth >= 8 and not scalar.is_ptr()
-
-
-def _revision() -> str:
-    return " ".join(revision_of(str(file)) for file in (Path(__file__), *_FUNCTIONS))
 
 
 SHIM = Shim(
@@ -71,4 +64,6 @@ SHIM = Shim(
     link="https://github.com/triton-lang/triton/issues/5439",
     delete_when="no column of Triton 3.0 to 3.3 is left",
     apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_FLIPS)),
 )

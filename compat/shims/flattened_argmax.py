@@ -9,24 +9,15 @@ Cost: such a kernel may move its elements between threads ahead of it. Every oth
 has such an operation is compiled once more, under a key of its own.
 """
 
-import functools
 import re
 from typing import Optional
 
-from .. import rewritten_ir
-from ..code_generator import key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, Rewrite, Shim
 
 _PLACES = re.compile(r"\b(argmax|argmin|reduce|return_indices|histogram)\b")
 _REDUCED = re.compile(r'(?:"tt\.reduce"\(|tt\.histogram )([^):]*)')
 _LOOSE = re.compile(r"^(\s*(%\w+) = tt\.reshape %\S+) allow_reorder\b", re.MULTILINE)
-
-
-def apply(patches: Patches) -> None:
-    # Symptom: silent wrong numbers. Window: Triton 3.3 and later, every target.
-    # Link: none known; triton-lang/triton#5748 brought it. Breakpoint: none yet, 3.9.0 is wrong.
-    rewritten_ir.rewrite(patches, SHIM.name, in_order, ("nvidia", "amd"))
-    key_with_revision(patches, source_says(_PLACES), _revision, lambda ir: in_order(ir) is not None)
 
 
 def in_order(ir: str) -> Optional[str]:
@@ -42,11 +33,8 @@ def in_order(ir: str) -> Optional[str]:
     return _LOOSE.sub(lambda found: found[1] if found[2] in beside else found[0], ir)
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
-
-
+# Symptom: silent wrong numbers. Window: Triton 3.3 and later, every target.
+# Link: none known; triton-lang/triton#5748 brought it. Breakpoint: none yet, 3.9.0 is wrong.
 SHIM = Shim(
     name="flattened_argmax",
     issue="flattened-argmax",
@@ -56,5 +44,7 @@ SHIM = Shim(
     "wrong numbers from tl.histogram, with a mask, of a tile that tl.reshape made one dimension",
     link="https://github.com/triton-lang/triton/pull/5748",
     delete_when="every column has a Triton that keeps what such a reduction reads in order",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_PLACES)),
+    changes=(Rewrite(in_order, ("nvidia", "amd")),),
 )

@@ -11,8 +11,8 @@ import functools
 import re
 
 from ..acts import note_acted
-from ..code_generator import key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, Patches, Shim
 from ..tracing import builtin
 
 _SAID = re.compile(r"\bgather\b")
@@ -32,9 +32,6 @@ def apply(patches: Patches) -> None:
 
     for owner in (tl, tl.core, tl.core.tensor):
         patches.set(owner, "gather", builtin(gather))
-    key_with_revision(
-        patches, source_says(_SAID), functools.partial(revision_of, gathering.__file__)
-    )
 
 
 SHIM = Shim(
@@ -46,4 +43,6 @@ SHIM = Shim(
     link="https://github.com/triton-lang/triton/pull/5479",
     delete_when="no column before Triton 3.3 is left",
     apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_SAID), surely=True),
 )

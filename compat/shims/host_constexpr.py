@@ -41,6 +41,9 @@ def apply(patches: Patches) -> None:
 
 
 def _launcher(patches: Patches) -> Callable:
+    from triton.runtime.jit import KernelInterface
+
+    @functools.wraps(KernelInterface.__getitem__)
     def with_grid(self, grid):
         def launch(*args, **kwargs):
             try:
@@ -94,6 +97,8 @@ def _compares(constexpr) -> bool:
 def _operator(constexpr, name, swapped=False):
     function = FUNCTIONS.get(name) or getattr(operator, name)
 
+    # Where this Triton has none, it looks like Python's own.
+    @functools.wraps(getattr(constexpr, f"__{'r' if swapped else ''}{name}__", function))
     def apply_operator(self, other):
         left, right = self.value, value(other)
         return constexpr(function(right, left) if swapped else function(left, right))

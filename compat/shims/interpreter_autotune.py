@@ -9,6 +9,7 @@ from typing import Any
 from .. import interpreter
 from ..acts import note_acted
 from ..record import Patches, Shim
+from ..seams.attribute import around
 from ..tracing import interpreting
 
 
@@ -18,19 +19,17 @@ def apply(patches: Patches) -> None:
         return
     from triton.runtime.autotuner import Autotuner
 
-    bench = Autotuner._bench
-
     # Symptom: RuntimeError: 0 active drivers ([]), or Found no NVIDIA driver on your system, at the first launch of
     # a kernel with several configurations. Window: Triton 3.0 and later, interpreter without a GPU.
     # Link: triton-lang/triton#4496, which brought the driver's benchmarker.
     # Breakpoint: when the interpreter's autotuner measures nothing; delete with the last column before that.
-    def bench_nothing(self, *args, config, **meta):
+    def bench_nothing(bench, self, *args, config, **meta):
         if not _interpreted(self.fn):
             return bench(self, *args, config=config, **meta)
         note_acted(SHIM.name)
         return [0.0, 0.0, 0.0]
 
-    patches.set(Autotuner, "_bench", bench_nothing)
+    around(patches, Autotuner, "_bench", bench_nothing)
 
 
 def _interpreted(fn: Any) -> bool:

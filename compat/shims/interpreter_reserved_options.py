@@ -1,5 +1,6 @@
 """The same for the interpreter (TRITON_INTERPRET=1), which drops launch options that a kernel declares until 3.3.0."""
 
+import functools
 import inspect
 from typing import Any
 
@@ -20,6 +21,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
     # Link: the same cause as linkedin/Liger-Kernel#215, in the interpreter.
     # Breakpoint: Triton 3.3 keeps the keywords that the kernel's signature holds; delete with the last column
     # before it.
+    @functools.wraps(call)
     def call_binding_first(self, *args, **kwargs):
         signature = inspect.signature(self.fn)
         if reserved.intersection(kwargs, signature.parameters):

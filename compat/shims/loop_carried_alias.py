@@ -16,8 +16,9 @@ import functools
 from typing import Any, Dict, Iterable, List, Set
 
 from ..acts import note_acted
-from ..code_generator import before_first_trace, key_with_revision, revision_of
-from ..record import Patches, Shim
+from ..record import Concerned, Patches, Shim
+from ..seams.attribute import around_traced
+from ..seams.trace import before_first_trace
 
 
 def apply(patches: Patches) -> None:
@@ -26,17 +27,13 @@ def apply(patches: Patches) -> None:
     # Link: triton-lang/triton#7200, which brought the comparison of values; not reported.
     # Breakpoint: none yet, 3.9.0 has it. Delete when Triton carries what a loop's body assigns, or compares the names.
     before_first_trace(patches, lambda code_generator: _heal(code_generator, patches))
-    key_with_revision(patches, _may_concern, functools.partial(revision_of, __file__))
 
 
 def _heal(code_generator: Any, patches: Patches) -> None:
     from triton.compiler.code_generator import flatten_values_to_ir
     from triton.language.core import base_value
 
-    find_carries = code_generator._find_carries
-
-    @functools.wraps(find_carries)
-    def find_aliases_too(self, node, liveins, *args, **kwargs):
+    def find_aliases_too(find_carries, self, node, liveins, *args, **kwargs):
         assigned = _Assigned(self)
         with assigned:
             names, init_handles, init_types = find_carries(self, node, liveins, *args, **kwargs)
@@ -56,7 +53,7 @@ def _heal(code_generator: Any, patches: Patches) -> None:
             init_types = [liveins[name].type for name in names]
         return names, init_handles, init_types
 
-    patches.set(code_generator, "_find_carries", find_aliases_too)
+    around_traced(patches, code_generator, "_find_carries", find_aliases_too)
 
 
 def _aliases(live: Dict[str, List[Any]], carried: Set[str]) -> Set[str]:
@@ -149,4 +146,6 @@ SHIM = Shim(
     link="https://github.com/triton-lang/triton/pull/7200",
     delete_when="Triton carries what a loop assigns although it has the same value, and no column before that is left",
     apply=apply,
+    revision=1,
+    concerns=Concerned(_may_concern),
 )

@@ -6,6 +6,7 @@ as float32 and the result is made bfloat16 again: it is one of the two, so nothi
 Cost: two conversions and one back, where Triton compiles nothing without the shim.
 """
 
+import functools
 from typing import Any, Callable
 
 from ..acts import note_acted
@@ -24,6 +25,7 @@ def apply(patches: Patches) -> None:
 
 
 def _by_float32(core: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
     def extreme(arg0: Any, arg1: Any, _builder: Any = None) -> Any:
         arg0, arg1 = core._to_tensor(arg0, _builder), core._to_tensor(arg1, _builder)
         arg0, arg1 = core.binary_op_type_legalization(arg0, arg1, _builder)
@@ -33,7 +35,6 @@ def _by_float32(core: Any, function: Callable[..., Any]) -> Callable[..., Any]:
         wide = [one.to(core.float32, _builder=_builder) for one in (arg0, arg1)]
         return function(*wide, _builder=_builder).to(core.bfloat16, _builder=_builder)
 
-    extreme.__name__ = function.__name__
     return builtin(extreme)
 
 

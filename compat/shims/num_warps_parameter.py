@@ -4,14 +4,15 @@ Triton reads launch options from keywords alone: the kernel sees the value, the 
 kernel is slower than its author thinks. The same holds for num_stages, num_ctas and maxnreg.
 """
 
-import functools
 import inspect
 from typing import Any, Dict, List, Optional
 
 from .. import features
 from ..acts import note_acted
-from ..launch import around_compile, existing, warps_within
+from ..launch import existing, warps_within
 from ..record import Patches, Shim
+from ..seams.attribute import around
+from ..seams.launches import around_compile
 
 NAMES = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
@@ -101,13 +102,12 @@ def _heal_configs(patches: Patches, made: List[Any]) -> None:
     defaults = {name: parameters[name].default for name in NAMES[:3]}
     named_twice = not features.has_config_all_kwargs()
 
-    @functools.wraps(init)
-    def init_with_meta(self, *args, **kwargs):
+    def init_with_meta(init, self, *args, **kwargs):
         init(self, *args, **kwargs)
         for name, value in _meant(self, defaults, named_twice).items():
             setattr(self, name, value)
 
-    patches.set(Config, "__init__", init_with_meta)
+    around(patches, Config, "__init__", init_with_meta)
     for config in made:
         for name, value in _meant(config, defaults, named_twice).items():
             patches.set(config, name, value)

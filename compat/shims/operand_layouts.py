@@ -15,14 +15,14 @@ Cost: a conversion and back for that operand, and for the product of eight bits 
 becomes what it was; those with a product are compiled once more, under a key of their own.
 """
 
-import functools
 import re
 from typing import List, Optional
 
-from .. import features, origins, rewritten_ir
-from ..code_generator import key_with_revision, revision_of, source_says
+from .. import features, origins
 from ..origins import Origin, Origins, bits_of
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, Rewrite, Shim
+from ..seams.ir import meant
 
 _DOTS = re.compile(r"\bdot\b")
 # In the IR: %9 = tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<64x32xf16> * tensor<32x16xf16> -> tensor<64x16xf32>
@@ -34,14 +34,6 @@ _DOT = re.compile(
 _FLOATS = ("f16", "bf16", "f32")
 # The longest sum of products of int8 that float32 holds exactly: 2 to the power of 24 by 127 times 127.
 _EXACT = 1024
-
-
-def apply(patches: Patches) -> None:
-    # Symptom: none; wrong numbers. Window: Triton < 3.3, NVIDIA's targets (of Hopper's: products under 64 rows).
-    # And a SIGSEGV, or "idx < size()", of a float32 product with an operand of eight bits.
-    # Link: triton-lang/triton#3580, #1949, #2853. Breakpoint: Triton 3.3 lays each operand out by itself.
-    rewritten_ir.rewrite(patches, SHIM.name, rewritten)
-    key_with_revision(patches, source_says(_DOTS), _revision, lambda ir: rewritten(ir) is not None)
 
 
 def rewritten(ir: str) -> Optional[str]:
@@ -68,7 +60,7 @@ def _instead(dot: "re.Match[str]", a: Origin, b: Origin, count: int) -> List[str
         return _by_halves(dot, name) if a.product and int(dot["k"]) <= _EXACT else []
     if dot["type"] == dot["other"] and dot["type"].startswith("f8") and dot["sum"] == "f32":
         # float8e5 and float8e4nv, both of which float16 holds.
-        sound = rewritten_ir.meant().by_warp_groups and int(dot["m"]) >= 64
+        sound = meant().by_warp_groups and int(dot["m"]) >= 64
         # Breakpoint: before Triton 3.0 no transposed float8 is converted.
         refused = b.turned and not features.has_backends()
         return _in_halves(dot, name) if a.product and not (sound or refused) else []
@@ -151,11 +143,9 @@ def _by_halves(dot: "re.Match[str]", name: str) -> List[str]:
     return [dot["indent"] + line for line in lines]
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return "".join(map(revision_of, (__file__, origins.__file__, rewritten_ir.__file__)))
-
-
+# Symptom: none; wrong numbers. Window: Triton < 3.3, NVIDIA's targets (of Hopper's: products under 64 rows).
+# And a SIGSEGV, or "idx < size()", of a float32 product with an operand of eight bits.
+# Link: triton-lang/triton#3580, #1949, #2853. Breakpoint: Triton 3.3 lays each operand out by itself.
 SHIM = Shim(
     name="operand_layouts",
     issue="triton-3580",
@@ -165,5 +155,7 @@ SHIM = Shim(
     "converted one; SIGSEGV from a float32 one of an int8 operand",
     link="https://github.com/triton-lang/triton/issues/3580",
     delete_when="no column before Triton 3.3 is left",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_DOTS)),
+    changes=(Rewrite(rewritten),),
 )

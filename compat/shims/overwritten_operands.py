@@ -12,13 +12,11 @@ Cost: none. Kernels with an atomic operation or an integer that is made a pointe
 their own. Not healed: pointers that are loaded with an ``other`` that is not constant.
 """
 
-import functools
 import re
 from typing import Dict, List, Optional
 
-from .. import rewritten_ir
-from ..code_generator import acts_behind_ttgir, key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, RewritePtx, Shim
 
 _WORDS = re.compile(r"\batomic_\w+|\bpointer_type\b|\bpi32_t\b")
 # In the IR: tt.atomic_rmw, tt.atomic_cas, tt.int_to_ptr
@@ -30,14 +28,6 @@ _OPERATION = re.compile(r"\s*(?:@(!?)(%\w+)\s+)?(?:atom|ld)\.\S+\s+([^\[]*)(\[.*
 _REGISTER = re.compile(r"%\w+")
 # Lines that do nothing: where the next one was written, and comments.
 _SILENT = re.compile(r"\s*(?:\.loc\b|//|$)")
-
-
-def apply(patches: Patches) -> None:
-    # Symptom: silent wrong numbers in memory, or an illegal memory access. Window: every Triton, NVIDIA's targets.
-    # Link: none known. Breakpoint: none yet, 3.9.0 is wrong.
-    rewritten_ir.rewrite_ptx(patches, SHIM.name, zero_behind)
-    key_with_revision(patches, source_says(_WORDS), _revision, may_overwrite)
-    acts_behind_ttgir(patches, may_overwrite)
 
 
 def may_overwrite(ir: str) -> bool:
@@ -72,11 +62,8 @@ def zero_behind(ptx: str) -> Optional[str]:
     return "\n".join(line for number, line in enumerate(made) if number not in dropped)
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
-
-
+# Symptom: silent wrong numbers in memory, or an illegal memory access. Window: every Triton, NVIDIA's targets.
+# Link: none known. Breakpoint: none yet, 3.9.0 is wrong.
 SHIM = Shim(
     name="overwritten_operands",
     issue="overwritten-operand",
@@ -85,5 +72,7 @@ SHIM = Shim(
     symptom="tl.atomic_add of a tile, in a loop or a branch, adds nothing where its result replaces what it adds",
     link="https://github.com/triton-lang/triton/pull/10314",
     delete_when="every column has a Triton that tells LLVM that the result of its inline assembly is written early",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_WORDS)),
+    changes=(RewritePtx(zero_behind, may_overwrite),),
 )

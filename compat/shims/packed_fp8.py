@@ -11,44 +11,17 @@ instructions. Triton 3.7 writes other PTX.
 Cost: none. Kernels that make fp8 of something wider are compiled once more, under a key of their own.
 """
 
-import functools
 import re
-from typing import Any, Optional
+from typing import Optional
 
-from ..acts import note_acted
-from ..code_generator import acts_behind_ttgir, key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, RewritePtx, Shim
 
 _FP8 = re.compile(r"float8|fp8|\.to\(|\bcast\b")
 # In the IR: %9 = tt.fp_to_fp %8, rounding = rtne : tensor<32x32xf32> -> tensor<32x32xf8E4M3FN>
 _NARROWS = re.compile(r"tt\.fp_to_fp .*-> tensor<[^>]*f8E")
 _MADE = re.compile(r"\bcvt\.\S*\.e(?:4m3|5m2)x2\.\S+\s+(%\w+)")
 _PACKED = re.compile(r"mov\.b32\s+(%\w+), \{(%\w+), (%\w+)\};")
-
-
-def apply(patches: Patches) -> None:
-    try:
-        from triton.backends.nvidia import compiler
-    except ImportError:  # a build for AMD alone
-        return
-    # Symptom: none; bytes of something else in an fp8 tile that is stored transposed beside itself.
-    # Window: Triton 3.4 to 3.6, sm_89 and newer. Link: triton-lang/triton#11111, of other PTX and the same ptxas.
-    # Breakpoint: Triton 3.7 writes other PTX, which ptxas 12.8 gets right.
-    make_ptx = compiler.CUDABackend.make_ptx
-
-    @functools.wraps(make_ptx)
-    def make_ptx_packed_otherwise(self: Any, *args: Any, **kwargs: Any) -> Any:
-        ptx = make_ptx(self, *args, **kwargs)
-        other = patches.ask(packed_otherwise, None, ptx)
-        if other is None:
-            return ptx
-        note_acted(SHIM.name)
-        return other
-
-    patches.set(compiler.CUDABackend, "make_ptx", make_ptx_packed_otherwise)
-    revision = functools.partial(revision_of, __file__)
-    key_with_revision(patches, source_says(_FP8), revision, makes_fp8)
-    acts_behind_ttgir(patches, makes_fp8)
 
 
 def makes_fp8(ir: str) -> bool:
@@ -76,6 +49,9 @@ def packed_otherwise(ptx: str) -> Optional[str]:
     return None if other == ptx else other
 
 
+# Symptom: none; bytes of something else in an fp8 tile that is stored transposed beside itself.
+# Window: Triton 3.4 to 3.6, sm_89 and newer. Link: triton-lang/triton#11111, of other PTX and the same ptxas.
+# Breakpoint: Triton 3.7 writes other PTX, which ptxas 12.8 gets right.
 SHIM = Shim(
     name="packed_fp8",
     issue="triton-11111",
@@ -84,5 +60,7 @@ SHIM = Shim(
     symptom="bytes of something else in an fp8 tile that is stored transposed as well, on Ada and newer",
     link="https://github.com/triton-lang/triton/issues/11111",
     delete_when="no column of Triton 3.4 to 3.6 is left",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_FP8)),
+    changes=(RewritePtx(packed_otherwise, makes_fp8),),
 )

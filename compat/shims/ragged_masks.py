@@ -10,15 +10,13 @@ axis, or a length that divides by 16, as arguments do that Triton specializes) b
 loop that loads under any other mask are compiled once more, under a key of their own.
 """
 
-import functools
 import re
 from typing import Dict, List, Optional
 
-from .. import alignment, rewritten_ir
 from ..alignment import Alignment
-from ..code_generator import key_with_revision, revision_of, source_says
 from ..origins import bits_of
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, Rewrite, Shim
 
 _LOOPS = re.compile(r"\b(for|while)\b")
 # What one instruction copies at most, and at least, in bits.
@@ -33,34 +31,6 @@ _COPY = re.compile(
     r"(?P<indent>\s*)%[\w:]+ = triton_gpu\.(?:async_copy_global_to_local|insert_slice_async) (?P<pointer>%[\w#]+), "
     r"(?:%[\w#]+ mask |%[\w#]+, %[\w#]+, )(?P<mask>%[\w#]+).*? : " + _POINTERS + r" -> "
 )
-_LOAD = re.compile(r"tt\.load %[\w#]+, (?P<mask>%[\w#]+).*? : " + _POINTERS)
-# Before Triton 3 a load has the type of what it loads.
-_OLD_LOAD = re.compile(
-    r"tt\.load %[\w#]+, (?P<mask>%[\w#]+).*? : (?P<type>tensor<(?P<shape>(?:\d+x)+)(?P<of>\w+)>)"
-)
-
-
-def apply(patches: Patches) -> None:
-    # Symptom: none; wrong numbers. Window: Triton < 3.2, NVIDIA's targets. Link: triton-lang/triton#1289, which has the
-    # pipeline ask whether a mask allows four bytes; how many it allows the copy's lowering did not ask.
-    # Breakpoint: Triton 3.2 splits a copy by its mask.
-    rewritten_ir.rewrite(patches, SHIM.name, rewritten, laid_out=True)
-    key_with_revision(patches, source_says(_LOOPS), _revision, may_be_ragged)
-
-
-def may_be_ragged(ir: str) -> bool:
-    """Whether a loop loads under a mask that is not known to be the same along every axis, in IR without layouts."""
-    if "scf." not in ir or "tt.load" not in ir:
-        return False
-    known = Alignment(ir)
-    for line in ir.splitlines():
-        load = _LOAD.search(line) or _OLD_LOAD.search(line)
-        if load and any(
-            known.equal_along(load["mask"], axis) < _together(load["of"])
-            for axis in range(load["shape"].count("x"))
-        ):
-            return True
-    return False
 
 
 def rewritten(ir: str) -> Optional[str]:
@@ -107,13 +77,9 @@ def _told(copy: "re.Match[str]", name: str) -> List[str]:
     ]
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return (
-        revision_of(__file__) + revision_of(rewritten_ir.__file__) + revision_of(alignment.__file__)
-    )
-
-
+# Symptom: none; wrong numbers. Window: Triton < 3.2, NVIDIA's targets. Link: triton-lang/triton#1289, which has the
+# pipeline ask whether a mask allows four bytes; how many it allows the copy's lowering did not ask.
+# Breakpoint: Triton 3.2 splits a copy by its mask.
 SHIM = Shim(
     name="ragged_masks",
     issue="ragged-mask",
@@ -122,5 +88,7 @@ SHIM = Shim(
     symptom="wrong numbers from a pipelined load under a mask that ends within 16 bytes",
     link="https://github.com/triton-lang/triton/pull/1289",
     delete_when="no column before Triton 3.2 is left",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_LOOPS)),
+    changes=(Rewrite(rewritten, laid_out=True),),
 )

@@ -8,13 +8,11 @@ Cost: one or two instructions for such a comparison. Kernels without one become 
 those whose source has ``==`` or ``!=`` are compiled once more, under a key of their own.
 """
 
-import functools
 import re
 from typing import List, Optional, Set
 
-from .. import rewritten_ir
-from ..code_generator import key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, Rewrite, Shim
 
 # The last three ask so where they come from `language_names`.
 _EQUALITY = re.compile(r"[=!]=|\b(join|interleave|split)\b")
@@ -25,15 +23,6 @@ _RESULT = re.compile(r"\s*(%\w+)(?::\d+)? = \"?([\w.]+)")
 _VALUE = re.compile(r"%[\w#]+")
 # What they make has no consecutive numbers, whatever they are made of.
 _LOADED = ("tt.load", "tt.reduce", "tt.scan", "tt.dot", "tt.atomic_rmw", "tt.atomic_cas")
-
-
-def apply(patches: Patches) -> None:
-    # Symptom: none; wrong numbers. Window: Triton < 3.0, every target. Link: triton-lang/triton#3214.
-    # Breakpoint: Triton 3.0 takes equality for what it is.
-    rewritten_ir.rewrite(patches, SHIM.name, rewritten)
-    key_with_revision(
-        patches, source_says(_EQUALITY), _revision, lambda ir: rewritten(ir) is not None
-    )
 
 
 def rewritten(ir: str) -> Optional[str]:
@@ -71,11 +60,8 @@ def _plain(text: str, operation: str, plain: Set[str]) -> bool:
     return operation in _LOADED or ("scf." not in operation and plain.issuperset(operands))
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
-
-
+# Symptom: none; wrong numbers. Window: Triton < 3.0, every target. Link: triton-lang/triton#3214.
+# Breakpoint: Triton 3.0 takes equality for what it is.
 SHIM = Shim(
     name="range_equality",
     issue="triton-3214",
@@ -84,5 +70,7 @@ SHIM = Shim(
     symptom="wrong numbers from tl.arange(0, N) == 0: it is true in more than one place",
     link="https://github.com/triton-lang/triton/issues/3214",
     delete_when="no column before Triton 3.0 is left",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_EQUALITY)),
+    changes=(Rewrite(rewritten),),
 )

@@ -9,14 +9,11 @@ a load in a loop is compiled once more, under a key of its own. Not healed: a lo
 below it.
 """
 
-import functools
 import re
-from typing import Dict, FrozenSet, List, Set
+from typing import Any, Dict, FrozenSet, Iterator, List, Set, Tuple
 
-from .. import pass_by_ir
-from ..code_generator import key_with_revision, revision_of
 from ..memory_order import may_store_above_a_load
-from ..record import Patches, Shim
+from ..record import Concerned, LeaveOut, Shim
 
 _WRITES = re.compile(
     r"tt\.(?:store|atomic_rmw|atomic_cas|(?:experimental_)?descriptor_(?:store|reduce)) "
@@ -27,20 +24,6 @@ _NONE: FrozenSet[str] = frozenset()
 _VALUE = re.compile(r"%\w+")
 _RESULT = re.compile(r"\s*(%[\w]+)(?::\d+)? = ")
 _POINTER = re.compile(r"(%\w+): !tt\.(?:ptr|tensordesc)")
-
-
-def apply(patches: Patches) -> None:
-    # Symptom: silent wrong numbers. Window: Triton 3.0 to 3.9, NVIDIA's targets.
-    # Link: triton-lang/triton#8259 (closed). Breakpoint: none yet, 3.9.0 is wrong.
-    import triton
-    import triton._C.libtriton as module
-
-    passes = module.passes.ttgpuir
-    # What gives loads the turns by which they come early; before Triton 3.4 one pass does all of it.
-    early = "add_assign_latencies" if hasattr(passes, "add_assign_latencies") else "add_pipeline"
-    backends = [triton.backends.backends["nvidia"].compiler]
-    pass_by_ir.leave_out(patches, SHIM.name, [(passes, early)], backends, loads_what_it_stored)
-    key_with_revision(patches, may_store_above_a_load, _revision, loads_what_it_stored)
 
 
 def loads_what_it_stored(ir: str) -> bool:
@@ -80,11 +63,20 @@ def loads_what_it_stored(ir: str) -> bool:
     return False
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return revision_of(__file__) + revision_of(pass_by_ir.__file__)
+def _adders() -> Iterator[Tuple[Any, str]]:
+    import triton._C.libtriton as module
+
+    passes = module.passes.ttgpuir
+    # What gives loads the turns by which they come early; before Triton 3.4 one pass does all of it.
+    yield (
+        passes,
+        "add_assign_latencies" if hasattr(passes, "add_assign_latencies") else "add_pipeline",
+    )
 
 
+# Symptom: silent wrong numbers. Window: Triton 3.0 to 3.9, NVIDIA's targets.
+# Link: triton-lang/triton#8259 (closed). Breakpoint: none yet, 3.9.0 is wrong.
+# What gives loads the turns by which they come early; before Triton 3.4 one pass does all of it.
 SHIM = Shim(
     name="read_back",
     issue="triton-8259",
@@ -93,5 +85,7 @@ SHIM = Shim(
     symptom="silent wrong numbers: a loop that is pipelined loads what was there before its own store",
     link="https://github.com/triton-lang/triton/issues/8259",
     delete_when="Triton does not pipeline a load of what the loop stores, and no column before that is left",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(may_store_above_a_load),
+    changes=(LeaveOut(loads_what_it_stored, _adders, ("nvidia",)),),
 )

@@ -9,13 +9,11 @@ Cost: a conversion of layout, of one dimension, ahead of such a histogram. Every
 a histogram are compiled once more, under a key of their own.
 """
 
-import functools
 import re
 from typing import Dict, List, Optional, Set
 
-from .. import rewritten_ir
-from ..code_generator import key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, Rewrite, Shim
 
 _COUNTS = re.compile(r"\bhistogram\b")
 # The dialect is called ttg from Triton 3.3 on.
@@ -26,14 +24,6 @@ _HISTOGRAM = re.compile(
     r"(?P<indent>\s*)(?P<made>%\w+) = tt\.histogram (?P<operands>[^:]*?) : "
     r"tensor<(?P<length>\d+)x(?P<kind>\w+), (?P<layout>#.*)> -> (?P<result>tensor<.*?>)(?P<place> loc\(.*\))?$"
 )
-
-
-def apply(patches: Patches) -> None:
-    # Symptom: none; wrong numbers. Window: Triton 3.0 to 3.4, every target.
-    # Link: triton-lang/triton#6987, mended by #7938.
-    # Breakpoint: Triton 3.5 asks the layout which lanes and warps hold copies.
-    rewritten_ir.rewrite(patches, SHIM.name, rewritten, ("nvidia", "amd"), laid_out=True)
-    key_with_revision(patches, source_says(_COUNTS), _revision, lambda ir: "tt.histogram" in ir)
 
 
 def rewritten(ir: str) -> Optional[str]:
@@ -80,11 +70,9 @@ def _converted(
     return lines
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
-
-
+# Symptom: none; wrong numbers. Window: Triton 3.0 to 3.4, every target.
+# Link: triton-lang/triton#6987, mended by #7938.
+# Breakpoint: Triton 3.5 asks the layout which lanes and warps hold copies.
 SHIM = Shim(
     name="reduced_histogram",
     issue="triton-6987",
@@ -93,5 +81,7 @@ SHIM = Shim(
     symptom="wrong numbers from tl.histogram of what tl.argmin, tl.min or another reduction made",
     link="https://github.com/triton-lang/triton/issues/6987",
     delete_when="no column before Triton 3.5 is left",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_COUNTS)),
+    changes=(Rewrite(rewritten, ("nvidia", "amd"), laid_out=True),),
 )

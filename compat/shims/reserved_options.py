@@ -5,8 +5,9 @@ kernel never gets what the caller passed.
 """
 
 from ..acts import note_acted
-from ..launch import around_run, by_position
+from ..launch import by_position
 from ..record import Patches, Shim
+from ..seams.launches import around_run
 
 
 def apply(patches: Patches) -> None:

@@ -9,12 +9,11 @@ Cost: such a kernel keeps conversions through shared memory that others lose; ba
 other kernel becomes what it was; those with a scan are compiled once more, under a key of their own.
 """
 
-import functools
 import re
+from typing import Any, Iterator, Tuple
 
-from .. import pass_by_ir
-from ..code_generator import key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, LeaveOut, Shim
 
 _SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
 # In the IR: "tt.scan"(%x) <{axis = 0 …}> ({ … }) : (tensor<64x1xf32>) -> …
@@ -22,30 +21,21 @@ _SCAN = re.compile(r'"tt\.scan"\(.*?\}\) : \(([^)]*)\)', re.DOTALL)
 _COLUMN = re.compile(r"tensor<(\d+x1|1x\d+)x")
 
 
-def apply(patches: Patches) -> None:
-    # Symptom: ScanOpToLLVM.cpp … AddPartialReduce … Assertion failed, then RuntimeError: PassManager::run failed; or
-    # none, and wrong sums of 4 and 8 rows, of 16 beside a product.
-    # Window: Triton 3.3 to 3.6; NVIDIA's targets. Link: triton-lang/triton#7817.
-    # Breakpoint: Triton 3.7 compiles these kernels.
-    import triton
-    import triton._C.libtriton as module
-
-    adder = (module.passes.ttgpuir, "add_remove_layout_conversions")
-    backends = [triton.backends.backends["nvidia"].compiler]
-    pass_by_ir.leave_out(patches, SHIM.name, [adder], backends, scans_a_column)
-    key_with_revision(patches, source_says(_SCANS), _revision, scans_a_column)
-
-
 def scans_a_column(ir: str) -> bool:
     """Whether a kernel, as IR of Triton's, has a scan of a single column or row."""
     return any(_COLUMN.search(types) for types in _SCAN.findall(ir))
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return revision_of(__file__) + revision_of(pass_by_ir.__file__)
+def _adders() -> Iterator[Tuple[Any, str]]:
+    import triton._C.libtriton as module
+
+    yield module.passes.ttgpuir, "add_remove_layout_conversions"
 
 
+# Symptom: ScanOpToLLVM.cpp … AddPartialReduce … Assertion failed, then RuntimeError: PassManager::run failed; or
+# none, and wrong sums of 4 and 8 rows, of 16 beside a product.
+# Window: Triton 3.3 to 3.6; NVIDIA's targets. Link: triton-lang/triton#7817.
+# Breakpoint: Triton 3.7 compiles these kernels.
 SHIM = Shim(
     name="scanned_product",
     issue="triton-7817",
@@ -54,5 +44,7 @@ SHIM = Shim(
     symptom="ScanOpToLLVM.cpp: AddPartialReduce: Assertion failed, from a tl.cumsum of one column, or wrong sums",
     link="https://github.com/triton-lang/triton/issues/7817",
     delete_when="no column of Triton 3.3 to 3.6 is left",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_SCANS)),
+    changes=(LeaveOut(scans_a_column, _adders, ("nvidia",)),),
 )

@@ -12,14 +12,13 @@ Cost: four operations an element, in such a kernel. Those with two products, a c
 once more, under a key of their own; all others become what they were.
 """
 
-import functools
 import re
 from typing import List, Optional
 
-from .. import origins, rewritten_ir
-from ..code_generator import key_with_revision, revision_of, source_says
+from .. import origins
 from ..origins import UNKNOWN, Origins, bits_of
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, Rewrite, Shim
 
 _DOTS = re.compile(r"\bdot\b")
 # In the IR: %12 = arith.select %10, %11, %cst : tensor<16x64xi1>, tensor<16x64xf32>
@@ -27,14 +26,6 @@ _SELECT = re.compile(
     r"(?P<indent>\s*)(?P<made>%\w+) = arith\.select (?P<mask>%[\w#]+), (?P<yes>%[\w#]+), (?P<no>%[\w#]+) : "
     r"tensor<(?P<shape>(?:\d+x)+)i1>, tensor<(?:\d+x)+(?P<type>b?f(?:16|32|64)|i(?:8|16|32|64))>$"
 )
-
-
-def apply(patches: Patches) -> None:
-    # Symptom: silent wrong numbers (3.3, 3.4), or "PassManager::run failed" at TritonGPUReduceDataDuplication (3.5 and
-    # later). Window: Triton >= 3.3, NVIDIA's targets. Link: triton-lang/triton#10285 is of the second.
-    # Breakpoint: none yet, 3.9.0 refuses it.
-    rewritten_ir.rewrite(patches, SHIM.name, rewritten)
-    key_with_revision(patches, source_says(_DOTS), _revision, lambda ir: rewritten(ir) is not None)
 
 
 def rewritten(ir: str) -> Optional[str]:
@@ -89,11 +80,9 @@ def _instead(select: "re.Match[str]", name: str) -> List[str]:
     return [select["indent"] + line for line in made]
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return "".join(map(revision_of, (__file__, origins.__file__, rewritten_ir.__file__)))
-
-
+# Symptom: silent wrong numbers (3.3, 3.4), or "PassManager::run failed" at TritonGPUReduceDataDuplication (3.5 and
+# later). Window: Triton >= 3.3, NVIDIA's targets. Link: triton-lang/triton#10285 is of the second.
+# Breakpoint: none yet, 3.9.0 refuses it.
 SHIM = Shim(
     name="selected_operands",
     issue="selected-operand",
@@ -102,5 +91,7 @@ SHIM = Shim(
     symptom="tl.dot of what tl.where chooses by a transposed product is silently wrong, or refused",
     link="https://github.com/triton-lang/triton/pull/10285",
     delete_when="every column has a Triton that keeps conditions of one bit out of shared memory",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_DOTS)),
+    changes=(Rewrite(rewritten),),
 )

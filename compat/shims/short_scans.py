@@ -14,11 +14,12 @@ Every other scan becomes what it was; kernels with a scan are compiled once more
 
 import functools
 import re
-from typing import Any, List
+from typing import Any, Callable, List
 
 from ..acts import note_acted
-from ..code_generator import key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, Patches, Shim
+from ..seams.attribute import around_traced
 
 _SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
 _WARP = 32
@@ -36,11 +37,13 @@ def apply(patches: Patches) -> None:
     import triton.language as tl
     from triton.language import semantic
 
-    scan = semantic.associative_scan
-
-    @functools.wraps(scan)
     def scan_that_fills_a_warp(
-        inputs: Any, axis: int, region_builder_fn: Any, reverse: Any, builder: Any
+        scan: Callable[..., Any],
+        inputs: Any,
+        axis: int,
+        region_builder_fn: Any,
+        reverse: Any,
+        builder: Any,
     ) -> Any:
         shape = [int(tl.constexpr(length).value) for length in inputs[0].type.shape]
         lanes = getattr(builder.options, "warp_size", _WARP)
@@ -78,9 +81,7 @@ def apply(patches: Patches) -> None:
             value = semantic.split(value, builder)[1 if last else 0]
         return value
 
-    patches.set(semantic, "associative_scan", scan_that_fills_a_warp)
-    revision = functools.partial(revision_of, __file__)
-    key_with_revision(patches, source_says(_SCANS), revision, has_short_scan)
+    around_traced(patches, semantic, "associative_scan", scan_that_fills_a_warp)
 
 
 def has_short_scan(ir: str) -> bool:
@@ -104,4 +105,6 @@ SHIM = Shim(
     link="https://github.com/triton-lang/triton/pull/5840",
     delete_when="no column before Triton 3.3 is left",
     apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_SCANS), acts=has_short_scan),
 )

@@ -18,8 +18,10 @@ from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 from .. import features, guard
 from ..acts import note_acted
 from ..errors import say_once
-from ..launch import around_compile, is_tritons_own, with_option
+from ..launch import with_option
 from ..record import Patches, Shim
+from ..seams.language import is_tritons_own
+from ..seams.launches import around_compile
 
 # What the pass that lays a gather out marks it with, where each column lies in one warp.
 _WITHIN_A_WARP = re.compile(r"\befficient_layout\b")

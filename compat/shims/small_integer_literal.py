@@ -15,8 +15,7 @@ import re
 from typing import Any, Callable, Iterable
 
 from ..acts import note_acted
-from ..code_generator import key_with_revision, revision_of
-from ..record import Patches, Shim
+from ..record import Concerned, Patches, Shim
 from ..tracing import builtin, value
 
 # What the code generator calls for an operator, with `r` before it where the number stands on the left.
@@ -88,12 +87,6 @@ def apply(patches: Patches) -> None:
     for module in (core, tl):
         patches.set(module, "where", builtin(where_of_one_type))
     patches.set(semantic, "load", load_known_as_bool)
-    key_with_revision(
-        patches,
-        _names_small_integers,
-        functools.partial(revision_of, __file__),
-        parameters=_PARAMETER,
-    )
 
 
 def _values(kind: Any) -> range:
@@ -122,4 +115,6 @@ SHIM = Shim(
     link="https://github.com/triton-lang/triton/pull/4613",
     delete_when="no column before Triton 3.2 is left",
     apply=apply,
+    revision=1,
+    concerns=Concerned(_names_small_integers, _PARAMETER),
 )

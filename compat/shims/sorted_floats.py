@@ -10,12 +10,11 @@ Cost: a few bitwise operations for each element, before and after. Integers are 
 are compiled once more, under a key of their own.
 """
 
-import functools
 import re
 
 from ..acts import note_acted
-from ..code_generator import key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, Patches, Shim
 from ..tracing import builtin, value
 
 _SORTS = re.compile(r"\bsort\b")
@@ -44,8 +43,6 @@ def apply(patches: Patches) -> None:
 
     for owner in (tl, tl.tensor):
         patches.set(owner, "sort", builtin(sort))
-    revision = functools.partial(revision_of, __file__)
-    key_with_revision(patches, source_says(_SORTS), revision)
 
 
 SHIM = Shim(
@@ -57,4 +54,6 @@ SHIM = Shim(
     link="https://github.com/triton-lang/triton/issues/5999",
     delete_when="no column before Triton 3.4 is left",
     apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_SORTS)),
 )

@@ -4,8 +4,8 @@ import ast
 import functools
 
 from ..acts import note_acted
-from ..code_generator import before_first_trace
 from ..record import Patches, Shim
+from ..seams.trace import before_first_trace
 
 
 def apply(patches: Patches) -> None:

@@ -16,30 +16,15 @@ import functools
 import re
 from typing import Any, Iterable, Iterator, Tuple
 
-from .. import features, loop_sums, pass_by_ir
-from ..code_generator import key_with_revision, revision_of
-from ..record import Patches, Shim
+from .. import loop_sums
+from ..record import Concerned, LeaveOut, Shim
 from ..versions import in_window
 
 # A function that reduces, or what it is made of: its name is in the source of whoever uses it, or of tl.sum itself.
 _REDUCES = re.compile(r"\b(sum|max|min|reduce)\b")
 
 
-def apply(patches: Patches) -> None:
-    import triton
-
-    # Symptom: wrong numbers from a loop that adds up, or OptimizeThreadLocality.cpp … isa<BlockArgument>(accumOperand),
-    # or … loopResult.hasOneUse(). Window: every Triton to 3.9, every target; read inside the loop, in a branch and in
-    # an inner loop, used twice: before 3.9. Link: triton-lang/triton#11836, #11269, #11305, #11682.
-    # Breakpoint: none yet for -= and decay, mended on main by #11370.
-    # Breakpoint: Triton 3.9 looks who uses a sum, and where (triton-lang/triton#11842, #11269).
-    checks_uses = in_window(">=3.9", triton.__version__)
-    has_broken_sum = functools.partial(loop_sums.has_broken_sum, checks_uses=checks_uses)
-    pass_by_ir.leave_out(patches, SHIM.name, _passes(), _backends(), has_broken_sum)
-    key_with_revision(patches, _may_concern, _revision, has_broken_sum)
-
-
-def _passes() -> Iterator[Tuple[Any, str]]:
+def _adders() -> Iterator[Tuple[Any, str]]:
     """What adds the pass, as owner and name."""
     import triton._C.libtriton as module
 
@@ -50,18 +35,11 @@ def _passes() -> Iterator[Tuple[Any, str]]:
         yield module.triton.ir.pass_manager, "add_tritongpu_optimize_thread_locality_pass"
 
 
-def _backends() -> Iterator[Any]:
+def _has_broken_sum(ir: str) -> bool:
     import triton
 
-    # Breakpoint: backends are plugins from Triton 3.0 on.
-    if not features.has_backends():
-        from triton.compiler.backends.cuda import CUDABackend
-
-        yield CUDABackend
-        return
-    for backend in triton.backends.backends.values():
-        if "make_ttgir" in vars(backend.compiler):
-            yield backend.compiler
+    # Breakpoint: Triton 3.9 looks who uses a sum, and where (triton-lang/triton#11842, #11269).
+    return loop_sums.has_broken_sum(ir, checks_uses=in_window(">=3.9", triton.__version__))
 
 
 def _may_concern(reached: Iterable[Any]) -> bool:
@@ -84,11 +62,10 @@ def _unrolled(turns: ast.expr) -> bool:
     return getattr(called, "attr", getattr(called, "id", "")) == "static_range"
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return "".join(map(revision_of, (__file__, loop_sums.__file__, pass_by_ir.__file__)))
-
-
+# Symptom: wrong numbers from a loop that adds up, or OptimizeThreadLocality.cpp … isa<BlockArgument>(accumOperand),
+# or … loopResult.hasOneUse(). Window: every Triton to 3.9, every target; read inside the loop, in a branch and in
+# an inner loop, used twice: before 3.9. Link: triton-lang/triton#11836, #11269, #11305, #11682.
+# Breakpoint: none yet for -= and decay, mended on main by #11370.
 SHIM = Shim(
     name="thread_locality",
     issue="triton-11836",
@@ -98,5 +75,7 @@ SHIM = Shim(
     "or an assertion, loopResult.hasOneUse(), where it is used twice",
     link="https://github.com/triton-lang/triton/issues/11836",
     delete_when="Triton rewrites only loops that add in every turn, and no column before that is left",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(_may_concern),
+    changes=(LeaveOut(_has_broken_sum, _adders),),
 )

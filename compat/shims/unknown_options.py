@@ -5,15 +5,16 @@ nothing (``launch_cooperative_grid=False``); a name that no Triton knows still r
 """
 
 import dataclasses
-import functools
 import inspect
 from typing import Any, Container, Dict, List, Set
 
 from .. import features
 from ..acts import note_acted
 from ..errors import say_once
-from ..launch import around_compile, around_run, by_position
+from ..launch import by_position
 from ..record import Patches, Shim
+from ..seams.attribute import around
+from ..seams.launches import around_compile, around_run
 
 # Fields of CUDAOptions and HIPOptions in the published wheels 2.3.1 to 3.9.0, of triton-xpu's XPUOptions, and arguments
 # of triton.Config: who knows the name.
@@ -100,21 +101,17 @@ def _heal_backends(patches: Patches) -> None:
     # Breakpoint: none upstream; each Triton refuses what it does not know, which it should.
     # `run` accepts a keyword that the options object holds, and looks only when it has no kernel in memory. So what is
     # to be dropped goes into that object, and is taken out again before the compiler sees it.
-    def healed(parse):
-        @functools.wraps(parse)
-        def parse_options(self, opts):
-            options = parse(self, opts)
-            known = vars(options)
-            # The kernel's own parameters of such names are among them: the options do not tell.
-            for name in _droppable(opts, known):
-                known[name] = opts[name]
-            return options
-
-        return parse_options
+    def parse_options(parse, self, opts):
+        options = parse(self, opts)
+        known = vars(options)
+        # The kernel's own parameters of such names are among them: the options do not tell.
+        for name in _droppable(opts, known):
+            known[name] = opts[name]
+        return options
 
     for backend in backends.values():
         if "parse_options" in vars(backend.compiler):
-            patches.set(backend.compiler, "parse_options", healed(backend.compiler.parse_options))
+            around(patches, backend.compiler, "parse_options", parse_options)
 
     def compile_without(compile_, src, args, kwargs):
         options = kwargs.get("options")
@@ -144,14 +141,12 @@ def _fields(target: Any) -> Set[str]:
 def _heal_run_before_3_0(patches: Patches) -> None:
     from triton.compiler.backends.cuda import CUDABackend, CUDAOptions
 
-    parse = CUDABackend.parse_options
     known = frozenset(field.name for field in dataclasses.fields(CUDAOptions))
     foreign = frozenset(ELSEWHERE) - known
 
     # Symptom: TypeError: got an unexpected keyword argument 'maxnreg'. Window: Triton < 3.0, every target.
     # `run` hands over its own keywords, and afterwards binds what is left of them to the kernel's parameters.
-    @functools.wraps(parse)
-    def parse_without(self, opts):
+    def parse_without(parse, self, opts):
         if not foreign.isdisjoint(opts):
             for name in _droppable(opts, known):
                 _say(name, opts.pop(name))
@@ -161,7 +156,7 @@ def _heal_run_before_3_0(patches: Patches) -> None:
         args, kwargs = by_position(kernel.signature, args, kwargs, known) or (args, kwargs)
         return run(*args, **kwargs)
 
-    patches.set(CUDABackend, "parse_options", parse_without)
+    around(patches, CUDABackend, "parse_options", parse_without)
     # A kernel's own parameters of such names must not be among the keywords.
     around_run(patches, foreign, run_with_its_own)
 
@@ -175,14 +170,13 @@ def _heal_config(patches: Patches) -> None:
 
     # Symptom: TypeError: Config.__init__() got an unexpected keyword argument 'num_consumer_groups'.
     # Window: every Triton, each for the arguments of the others.
-    @functools.wraps(init)
-    def init_without(self, *args, **kwargs):
+    def init_without(init, self, *args, **kwargs):
         for name in unknown:
             if name in kwargs:
                 _say(name, kwargs.pop(name))
         init(self, *args, **kwargs)
 
-    patches.set(Config, "__init__", init_without)
+    around(patches, Config, "__init__", init_without)
 
 
 SHIM = Shim(

@@ -6,8 +6,9 @@ and Triton launches a kernel with the warps that it was compiled for.
 
 from ..acts import note_acted
 from ..errors import say_once
-from ..launch import MAX_THREADS_PER_BLOCK, around_compile, warps_within, with_option
+from ..launch import MAX_THREADS_PER_BLOCK, warps_within, with_option
 from ..record import Patches, Shim
+from ..seams.launches import around_compile
 
 
 def apply(patches: Patches) -> None:

@@ -7,13 +7,11 @@ Cost: two conversions of layout for such a scan. Every other becomes what it was
 more, under a key of their own.
 """
 
-import functools
 import re
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from .. import rewritten_ir
-from ..code_generator import key_with_revision, revision_of, source_says
-from ..record import Patches, Shim
+from ..reachable import source_says
+from ..record import Concerned, Rewrite, Shim
 
 _SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
 _WARP = 32
@@ -26,13 +24,6 @@ _BEGINS = re.compile(
 _ENDS = re.compile(r"\s*\}\) : \((.*)\) -> \(?(?:.*?)\)?( loc\(.*\))?$")
 _TYPE = re.compile(r"tensor<((?:\d+x)+)(\w+), (#\w+)>")
 _Layouts = Dict[str, Dict[str, List[int]]]
-
-
-def apply(patches: Patches) -> None:
-    # Symptom: none; wrong numbers. Window: Triton < 3.0. Link: triton-lang/triton#3017, mended by #3283.
-    # Breakpoint: Triton 3.0 scans each column by itself.
-    rewritten_ir.rewrite(patches, SHIM.name, rewritten, laid_out=True)
-    key_with_revision(patches, source_says(_SCANS), _revision, lambda ir: '"tt.scan"' in ir)
 
 
 def rewritten(ir: str) -> Optional[str]:
@@ -129,11 +120,8 @@ def _integers(text: str, between: str = ",") -> List[int]:
     return [int(number) for number in text.split(between)]
 
 
-@functools.lru_cache(maxsize=None)
-def _revision() -> str:
-    return revision_of(__file__) + revision_of(rewritten_ir.__file__)
-
-
+# Symptom: none; wrong numbers. Window: Triton < 3.0. Link: triton-lang/triton#3017, mended by #3283.
+# Breakpoint: Triton 3.0 scans each column by itself.
 SHIM = Shim(
     name="wide_scans",
     issue="triton-3017",
@@ -142,5 +130,7 @@ SHIM = Shim(
     symptom="wrong numbers from tl.cumsum(x, 0) or tl.associative_scan along an outer axis of a wide tile",
     link="https://github.com/triton-lang/triton/issues/3017",
     delete_when="no column before Triton 3.0 is left",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(source_says(_SCANS)),
+    changes=(Rewrite(rewritten, laid_out=True),),
 )

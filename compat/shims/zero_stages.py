@@ -4,11 +4,11 @@ Triton 3.2 and 3.3 refuse it with an assertion, whose advice is taken: 2 stages 
 a pass refuses it, of any kernel. From 3.6 on 0 compiles, and pipelines nothing. Cost: none.
 """
 
-import functools
 from typing import Any
 
 from ..acts import note_acted
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 # What the assertion's own text says to write.
 STAGES = 2
@@ -22,10 +22,8 @@ def apply(patches: Patches) -> None:
     from triton.backends import backends
 
     amd = backends["amd"].compiler
-    parse = amd.parse_options
 
-    @functools.wraps(parse)
-    def parse_options(self: Any, opts: Any) -> Any:
+    def parse_options(parse: Any, self: Any, opts: Any) -> Any:
         options = parse(self, opts)
         if options.num_stages == 0:
             note_acted(SHIM.name)
@@ -33,7 +31,7 @@ def apply(patches: Patches) -> None:
             object.__setattr__(options, "num_stages", STAGES)
         return options
 
-    patches.set(amd, "parse_options", parse_options)
+    around(patches, amd, "parse_options", parse_options)
 
 
 SHIM = Shim(

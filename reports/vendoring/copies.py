@@ -141,8 +141,8 @@ def _licence() -> str:
 
 
 def _there(folder: Path) -> list[str]:
-    """What may be ours: Python files of the folder and its shims, the record and the licence."""
-    paths = [*folder.glob("*.py"), *folder.glob("shims/*.py")]
+    """What may be ours: Python files of the folder, its shims and seams, the record and the licence."""
+    paths = [*folder.glob("*.py"), *folder.glob("shims/*.py"), *folder.glob("seams/*.py")]
     named = [path.relative_to(folder).as_posix() for path in paths]
     return [*named, *(name for name in (RECORD, LICENSE) if (folder / name).exists())]
 

@@ -6,8 +6,8 @@ import targets
 import torch
 
 from crosswarp import compat
-from crosswarp.compat.code_generator import reachable
 from crosswarp.compat.memory_order import may_store_above_a_load
+from crosswarp.compat.reachable import reachable
 from crosswarp.compat.shims import read_back as shim
 from crosswarp.kernels.known_issues import read_back
 from crosswarp.matrix.cell.standins import virtual_gpu

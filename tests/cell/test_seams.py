@@ -6,11 +6,13 @@ import triton  # noqa: F401
 
 from crosswarp import compat
 from crosswarp.compat.copies import COMMON
+from crosswarp.compat.seams import attribute
 
 # Whose purpose is to take other arguments, by the fix that replaces them.
 TAKES_MORE = (
     *("autotune_arguments", "block_pointers", "do_bench_arguments", "dot_and_reduce_arguments"),
     *("exact_flip", "flip_default_dim", "language_names", "sorted_floats"),
+    "tensor_methods",
 )
 
 
@@ -23,19 +25,24 @@ def face(value):
         signature = str(inspect.signature(function))
     except ValueError:  # of compiled code
         signature = ""
-    return function.__name__, function.__module__, function.__qualname__, signature
+    # What Triton takes for a builtin of its own says that it is from `triton.language.core`.
+    package = (function.__module__ or "").partition(".")[0]
+    return function.__name__, package, function.__qualname__, signature
 
 
 def replaced():
+    """(who, owner, name) of every attribute that is replaced now."""
     for one in COMMON.applied:
-        for owner, name, ours in one.patches.replaced():
-            yield one.shim.name, owner, name, ours
+        for owner, name, _ in one.patches.replaced():
+            yield one.shim.name, owner, name
+    for seam in attribute.standing():
+        yield "a seam", seam.owner, seam.name
 
 
 def test_what_replaces_a_function_has_its_name_and_its_parameters(in_fork):
     def run():
         compat.install()
-        places = [(shim, owner, name) for shim, owner, name, _ in replaced()]
+        places = list(replaced())
         ours = [vars(owner).get(name) for _, owner, name in places]
         compat.uninstall()
         bare = [vars(owner).get(name) for _, owner, name in places]
@@ -47,5 +54,26 @@ def test_what_replaces_a_function_has_its_name_and_its_parameters(in_fork):
 
     found = in_fork(run)
     assert len(found) > 10
+    assert any(name == "make_ir" for _, _, name, _, _ in found)
     differing = [one for one in found if one[3] != one[4]]
     assert not differing, "\n".join(map(str, differing))
+
+
+def test_an_attribute_is_replaced_once_however_many_fixes_need_it(in_fork):
+    """A fix that replaces what another replaces, or what a seam has, would bypass what leaves out a fix that raises."""
+
+    def run():
+        compat.install()
+        places = {}
+        for who, owner, name in replaced():
+            places.setdefault((id(owner), name), (owner, name, []))[2].append(who)
+        compat.uninstall()
+        # A name that Triton lacks is nobody's to bypass.
+        return [
+            (str(owner)[:60], name, who)
+            for owner, name, who in places.values()
+            if len(who) > 1 and name in vars(owner)
+        ]
+
+    several = in_fork(run)
+    assert several == []

@@ -1,4 +1,4 @@
-"""A kernel that a shim concerns is taken from bare Triton's cache where its TTIR shows that no shim changes it."""
+"""A kernel that a fix may concern is taken from Triton's own cache, under Triton's own key, where no fix acts on it."""
 
 import loop_sum_kernels
 import memory_order_kernels
@@ -9,8 +9,9 @@ import triton
 import triton.language as tl
 
 from crosswarp import compat
-from crosswarp.compat import code_generator, guard
-from crosswarp.compat.record import Patches
+from crosswarp.compat import guard
+from crosswarp.compat.record import Concerned, Patches, Shim
+from crosswarp.compat.seams import compilation, pipeline
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launching
 from crosswarp.matrix.cell.starting import shimmed_cache
@@ -53,12 +54,11 @@ def product(is_batched):
 
 
 def compiled(launch, mode):
-    """Whether anything was compiled, and the shims that acted."""
+    """Whether anything was compiled, and the fixes that acted."""
     if mode != "bare":
         compat.install()
         shimmed_cache.use()
-    if mode == "untouched":
-        guard.take_untouched()
+    guard.time_all()
     virtual_gpu.activate(targets.SM_80)
     launch()
     return launching.noted()[0]["compile_seconds"] is not None, compat.acted()
@@ -66,20 +66,17 @@ def compiled(launch, mode):
 
 @pytest.fixture
 def modes(in_fork):
-    """What bare Triton, and then the shims, have compiled, with and without looking at what bare Triton made."""
+    """What is compiled without compat, and then with it."""
 
-    def call(launch, order=("bare", "untouched", "shimmed")):
+    def call(launch, order=("bare", "compat", "compat")):
         return [in_fork(lambda mode=mode: compiled(launch, mode)) for mode in order]
 
     return call
 
 
-def test_what_no_shim_changes_is_taken_and_compiled_where_nobody_has_or_looks(modes):
-    order = ("untouched", "bare", "untouched", "shimmed")
-    told = modes(lambda: sums("plain"), order=order)
-    # The first has left it under the key of the shims.
-    assert told == [(True, []), (True, []), (False, []), (False, [])]
-    assert modes(lambda: sums("part_first")) == [(True, []), (False, []), (True, [])]
+def test_what_no_fix_acts_on_is_compiled_once_for_both(modes):
+    assert modes(lambda: sums("plain"), order=("compat", "compat")) == [(True, []), (False, [])]
+    assert modes(lambda: sums("part_first")) == [(True, []), (False, []), (False, [])]
 
 
 @pytest.mark.parametrize(
@@ -108,33 +105,24 @@ def test_what_no_shim_changes_is_taken_and_compiled_where_nobody_has_or_looks(mo
     ],
 )
 def test_what_a_shim_changes_is_compiled_and_what_it_does_not_is_taken(modes, shim, launch, other):
-    order = ("bare", "untouched")
-    assert modes(launch, order=order)[1] == (True, [shim])
-    assert modes(other, order=order)[1] == (False, [])
+    without, first, again = modes(launch)
+    assert without[0] and first == (True, [shim])
+    # It was kept, under its own key.
+    assert again == (False, [shim])
+    assert modes(other, order=("bare", "compat"))[1] == (False, [])
 
 
-def test_a_shim_that_cannot_tell_by_the_ttir_keeps_its_kernels_apart(in_fork):
-    def run():
-        compat.install()
-        from triton.compiler.compiler import ASTSource
-
-        source = object.__new__(ASTSource)
-        source.fn, source.constants, source.signature = loop_sum_kernels.plain, {}, {}
-        sure = code_generator.who_keeps_apart(source)
-        code_generator._keyed.append(code_generator._Keyed(lambda reached: True, None, None))
-        return len(sure), code_generator.who_keeps_apart(source)
-
-    told, unsure = in_fork(run)
-    assert told > 0 and unsure is None
+def of_its_own(kernels, **more):
+    """A fix that is asked of every kernel, and of none of which it has anything to say."""
+    return Shim(*("a fix", "", "", "", "", ""), concerns=Concerned(kernels, **more))
 
 
-def test_each_shim_looks_at_a_kernel_once(in_fork):
+def test_each_fix_looks_at_a_kernel_once(in_fork):
     def run():
         compat.install()
         asked = []
-        code_generator.key_with_revision(
-            Patches(), lambda reached: bool(asked.append(len(reached))), lambda: "ours"
-        )
+        shim = of_its_own(lambda reached: bool(asked.append(len(reached))))
+        pipeline.open_for(shim, Patches(fix=shim.name))
         virtual_gpu.activate(targets.SM_80)
         scan(64)
         one = list(asked)
@@ -145,12 +133,12 @@ def test_each_shim_looks_at_a_kernel_once(in_fork):
     assert len(one) == 1 and one[0] > 1 and len(both) == 2
 
 
-def test_who_uninstalls_keeps_nothing_apart(in_fork):
+def test_who_uninstalls_asks_no_fix(in_fork):
     def run():
         compat.install()
-        before = len(code_generator._keyed)
+        before = len(compilation.placed_fixes())
         compat.uninstall()
-        return before, len(code_generator._keyed)
+        return before, len(compilation.placed_fixes())
 
     before, after = in_fork(run)
     assert before > 0 and after == 0

@@ -85,8 +85,7 @@ def _of_case(kernel: Any, item: Item, spec: Asked, send: Callable[[Any], None]) 
 
     if spec.in_place:
         guard.compile_in_place()
-    if item.lane in ("compile", "emulate") and not item.anew:
-        guard.take_untouched()
+    guard.time_all()
     # For the guard, which watches over one compilation.
     os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec.time_limit)
     began = time.monotonic()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, List, Optional, Sequence
 
 from crosswarp import kernels as own
-from crosswarp.compat import code_generator
+from crosswarp.compat.seams import key
 from crosswarp.matrix.cell.asked import AskedSuite
 
 from . import modules
@@ -72,4 +72,4 @@ def digest(kernel: Any) -> None:
         if isinstance(thing, JITFunction):
             # Kept by the kernel from now on.
             thing.cache_key  # noqa: B018
-            code_generator.look_ahead(thing)
+            key.look_ahead(thing)

@@ -8,7 +8,7 @@ the shims leave with the same TTGIR takes it over.
 
 It is never the reverse: bare Triton takes nothing that was compiled with shims. Shims act on the front end and on
 passes that make TTGIR; `hopper_ptxas` chooses another assembler, which is in the back end's hash, and a shim that acts
-on what comes behind says of which kernels (`code_generator.acts_behind_ttgir`), which are compiled again.
+on what comes behind says of which kernels (`RewritePtx`), which are compiled again.
 """
 
 import base64
@@ -21,7 +21,8 @@ import zlib
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping
 
-from crosswarp.compat import code_generator, features
+from crosswarp.compat import features
+from crosswarp.compat.seams import ir
 from crosswarp.matrix.cell.standins.virtual_gpu.launching import TAKEN
 
 _LAST_OF_SHIMS = "ttgir"
@@ -125,7 +126,7 @@ class _Remembered:
             self._before = {name: _plain(value) for name, value in metadata.items()}
             known = {name: text for name, text in self._before.items() if name not in _NOT_COMPARED}
             text = str(module)
-            if code_generator.changed_behind_ttgir(text):
+            if ir.changed_behind_ttgir(text):
                 return
             key = json.dumps([self._identity, self._stages, known, text], sort_keys=True)
             self._entry = self._folder / hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()

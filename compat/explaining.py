@@ -1,0 +1,66 @@
+"""Say of a kernel which fixes acted on it, where, and what they changed."""
+
+import difflib
+from typing import Any, List, NamedTuple, Tuple
+
+from .seams import pipeline
+from .shims import all_shims
+
+
+class Explanation(NamedTuple):
+    """One change that a fix made to a compiled kernel.
+
+    Attributes:
+        fix: its name.
+        symptom: the wrong numbers or the message that there would be without it.
+        link: the upstream report.
+        lines: of the kernel's source, as ``file:line``; empty where the IR does not tell.
+        diff: the IR, or PTX, as Triton made it against what was compiled, as a unified diff; "" unless it was asked
+            for, where the fix acted while the kernel was traced, and for a kernel that comes from Triton's cache.
+    """
+
+    fix: str
+    symptom: str
+    link: str
+    lines: Tuple[str, ...]
+    diff: str
+
+
+def explain(kernel: Any, diff: bool = False) -> List[Explanation]:
+    """The changes that fixes made to a kernel, in the order in which they were made; empty where none acted.
+
+    Args:
+        kernel: what a launch returned, or a ``@triton.jit`` function (autotuned or not), for all that this process has
+            compiled of it.
+        diff: with the change to the IR.
+    """
+    compiled = [kernel]
+    function = kernel
+    while function is not None and not hasattr(function, "cache_key"):
+        function = getattr(function, "fn", None)
+    if function is not None and pipeline.acts_on(kernel) is None:
+        compiled = pipeline.kernels_of(function)
+    shims = {shim.name: shim for shim in all_shims()}
+    found: List[Explanation] = []
+    for one in compiled:
+        for act in pipeline.acts_on(one) or ():
+            shim = shims.get(act.fix)
+            change = _diff(act.before, act.after) if diff and act.after else ""
+            said = Explanation(
+                act.fix, shim.symptom if shim else "", shim.link if shim else "", act.lines, change
+            )
+            if said not in found:
+                found.append(said)
+    return found
+
+
+def _diff(before: str, after: str) -> str:
+    lines = difflib.unified_diff(
+        before.splitlines(),
+        after.splitlines(),
+        "as Triton made it",
+        "as compiled",
+        lineterm="",
+        n=1,
+    )
+    return "\n".join(lines)

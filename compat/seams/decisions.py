@@ -1,0 +1,91 @@
+"""Which fixes act on a kernel: remembered in memory, and beside Triton's own cache for the next process."""
+
+import hashlib
+import json
+import threading
+from pathlib import Path
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
+
+from .compilation import Act, Compilation, Fix, under
+from .key import revisions
+
+_FILE = "crosswarp.json"
+_MOST = 10_000
+
+
+class Decision(NamedTuple):
+    """The fixes that act on a kernel, and what each did as far as it was seen."""
+
+    names: FrozenSet[str]
+    acts: Tuple[Act, ...] = ()
+
+
+_lock = threading.Lock()
+_known: Dict[str, Decision] = {}
+
+
+def identity(src: Any, args: Any, kwargs: Any, fixes: Tuple[Fix, ...]) -> str:
+    """Of one compilation: the kernel, its target and options, and the fixes that may act, with their revisions."""
+    with under(Compilation()):
+        own = src.hash()
+    options = sorted((kwargs.get("options") or {}).items(), key=str)
+    said = [own, repr(args), str(kwargs.get("target")), repr(options), revisions(fixes), _triton()]
+    return hashlib.sha256("\n".join(said).encode("utf-8", "replace")).hexdigest()
+
+
+def _triton() -> str:
+    import triton
+
+    return str(triton.__version__)
+
+
+def find(identity: str) -> Optional[Decision]:
+    """What was decided, by this process or an earlier one."""
+    found = _known.get(identity)
+    if found is None:
+        found = _read(identity)
+        if found is not None:
+            _put(identity, found)
+    return found
+
+
+def keep(identity: str, decision: Decision) -> None:
+    """Remember it; where it cannot be written, for this process alone."""
+    if _known.get(identity) == decision:
+        return
+    _put(identity, decision)
+    told = {
+        "names": sorted(decision.names),
+        "acts": [[act.fix, list(act.lines)] for act in decision.acts],
+    }
+    try:
+        _manager(identity).put(json.dumps(told), _FILE, binary=False)
+    except Exception:
+        # A disk that is full or read-only costs the next process a look, and this one nothing.
+        return
+
+
+def _put(identity: str, decision: Decision) -> None:
+    with _lock:
+        if len(_known) >= _MOST:
+            _known.clear()
+        _known[identity] = decision
+
+
+def _read(identity: str) -> Optional[Decision]:
+    try:
+        path = _manager(identity).get_file(_FILE)
+        if path is None:
+            return None
+        told = json.loads(Path(path).read_bytes()[:100_000])
+        acts: List[Act] = [Act(str(fix), tuple(map(str, lines))) for fix, lines in told["acts"]]
+        return Decision(frozenset(map(str, told["names"])), tuple(acts))
+    except Exception:
+        # No home, no right to read, or torn: as if nothing had been decided.
+        return None
+
+
+def _manager(identity: str) -> Any:
+    from triton.runtime.cache import get_cache_manager
+
+    return get_cache_manager(identity)

@@ -1,0 +1,271 @@
+"""A kernel's IR, PTX and passes on their way through Triton's compiler: what fixes make of them.
+
+The IR is printed once, and only where a fix may act on the kernel. Where MLIR does not take the text of a fix, that fix
+is left out and the kernel compiled as it is.
+"""
+
+import functools
+import os
+import tempfile
+import threading
+from typing import Any, Callable, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
+
+from .. import features
+from ..acts import note_acted
+from ..record import Change, LeaveOut, OtherOptions, Patches, Rewrite, RewritePtx, Shim
+from .attribute import around
+from .compilation import Act, Fix, ask, asked, failed, note, now
+from .lines import changed_lines
+
+
+class Meant(NamedTuple):
+    """What a kernel's IR is compiled for.
+
+    Attributes:
+        capability: of NVIDIA's GPU, such as 90; 0 where that is not known.
+        num_warps: 0 where that is not known.
+    """
+
+    capability: int
+    num_warps: int
+
+    @property
+    def by_warp_groups(self) -> bool:
+        """Whether Hopper's instructions for four warps together can be had."""
+        return self.capability // 10 == 9 and self.num_warps >= 4
+
+
+_UNKNOWN = Meant(0, 0)
+
+
+class _State(threading.local):
+    meant = _UNKNOWN
+    # Names of the fixes whose passes are left out now, or added otherwise.
+    without: FrozenSet[str] = frozenset()
+
+
+_state = _State()
+
+
+def meant() -> Meant:
+    """For what the IR is compiled that a `Rewrite` is asked about, in this thread."""
+    return _state.meant
+
+
+def open_for(shim: Shim, patches: Patches) -> None:
+    """Have Triton's backends, and what adds passes, ask the fixes."""
+    for change in shim.changes:
+        if isinstance(change, RewritePtx):
+            for _, backend in backends(("nvidia",)):
+                around(patches, backend, "make_ptx", _make_ptx)
+            continue
+        for name, backend in backends(change.backends):
+            around(patches, backend, "make_ttgir", _of_backend(name))
+        if isinstance(change, LeaveOut):
+            for owner, adder in change.adders():
+                around(patches, owner, adder, functools.partial(_add_pass, patches.fix, change))
+
+
+def backends(names: Tuple[str, ...]) -> Iterator[Tuple[str, Any]]:
+    """Name and class of those among `names` that this Triton has; of all where no name is given."""
+    # Breakpoint: backends are plugins from Triton 3.0 on.
+    if not features.has_backends():
+        from triton.compiler.backends.cuda import CUDABackend
+
+        if not names or "nvidia" in names:
+            yield "nvidia", CUDABackend
+        return
+    import triton
+
+    for name, found in triton.backends.backends.items():
+        if (name in names or not names) and "make_ttgir" in vars(found.compiler):
+            yield name, found.compiler
+
+
+@functools.lru_cache(maxsize=None)
+def _of_backend(name: str) -> Callable[..., Any]:
+    return functools.partial(_make_ttgir, name)
+
+
+def _make_ttgir(backend: str, own: Callable[..., Any], mod: Any, *args: Any, **kwargs: Any) -> Any:
+    work = [
+        (fix, change)
+        for fix in asked()
+        for change in fix.shim.changes
+        if not isinstance(change, RewritePtx)
+        and (not change.backends or backend in change.backends)
+    ]
+    if not work:
+        return own(mod, *args, **kwargs)
+    before = _state.without
+    try:
+        early = [(fix, change) for fix, change in work if not _is_late(change)]
+        if early:
+            mod, args, kwargs = _ahead(early, mod, args, kwargs)
+            _check_key()
+        made = own(mod, *args, **kwargs)
+        late = [(fix, change) for fix, change in work if _is_late(change)]
+        if late:
+            made, _, _ = _ahead(late, made, args, kwargs)
+            _check_key()
+        return made
+    finally:
+        _state.without = before
+
+
+def _is_late(change: Change) -> bool:
+    return isinstance(change, Rewrite) and change.laid_out
+
+
+def _check_key() -> None:
+    compilation = now()
+    if compilation is not None:
+        compilation.check_key()
+
+
+def _ahead(work: List[Tuple[Fix, Any]], mod: Any, args: Any, kwargs: Any) -> Tuple[Any, Any, Any]:
+    """The module, and the arguments behind it, as the fixes in `work` want them."""
+    before, _state.meant = _state.meant, _of_arguments(*args, **kwargs)
+    try:
+        return _changed(work, mod, args, kwargs)
+    finally:
+        _state.meant = before
+
+
+def _changed(work: List[Tuple[Fix, Any]], mod: Any, args: Any, kwargs: Any) -> Tuple[Any, Any, Any]:
+    text = str(mod)
+    for fix, change in work:
+        if fix not in asked():
+            continue
+        if isinstance(change, Rewrite):
+            other = ask(fix, change.text, (str, type(None)), text)
+            if other is None:
+                continue
+            try:
+                mod = _parsed(other, mod)
+            except Exception as error:
+                failed(fix, error)
+                continue
+            _note(fix, text, other)
+            text = other
+        elif isinstance(change, LeaveOut):
+            if ask(fix, change.wrong, bool, text):
+                _state.without |= {fix.name}
+                _note(fix)
+        elif isinstance(change, OtherOptions):
+            args, kwargs = _with_options(fix, change, text, args, kwargs)
+    return mod, args, kwargs
+
+
+def _with_options(
+    fix: Fix, change: OtherOptions, text: str, args: Any, kwargs: Any
+) -> Tuple[Any, Any]:
+    given = kwargs["opt"] if "opt" in kwargs else args[1]
+    other = ask(fix, change.options, (type(given), type(None)), text, given)
+    if other is None:
+        return args, kwargs
+    _note(fix)
+    if "opt" in kwargs:
+        return args, dict(kwargs, opt=other)
+    return (args[0], other, *args[2:]), kwargs
+
+
+def _note(fix: Fix, before: str = "", after: str = "") -> None:
+    if now() is None:
+        note_acted(fix.name)
+    else:
+        note(Act(fix.name, changed_lines(before, after), before, after))
+
+
+def _of_arguments(*args: Any, **kwargs: Any) -> Meant:
+    """From those of make_ttgir behind the module: metadata, options, and NVIDIA's capability."""
+    _, options, capability, *_ = (*args, *kwargs.values(), None, None, None)
+    return Meant(
+        capability if isinstance(capability, int) else 0, getattr(options, "num_warps", 0) or 0
+    )
+
+
+def _add_pass(name: str, change: LeaveOut, own: Callable[..., Any], *args: Any) -> Any:
+    if name not in _state.without:
+        return own(*args)
+    if change.instead is None:
+        return None
+    fix = next((fix for fix in asked() if fix.name == name), None)
+    other = None if fix is None else ask(fix, change.instead, tuple, args)
+    return own(*(args if other is None else other))
+
+
+def _make_ptx(own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    ptx = own(*args, **kwargs)
+    for fix in asked():
+        for change in fix.shim.changes:
+            if isinstance(change, RewritePtx) and fix in asked():
+                other = ask(fix, change.text, (str, type(None)), ptx)
+                if other is not None:
+                    _note(fix, ptx, other)
+                    ptx = other
+    _check_key()
+    return ptx
+
+
+def changed_behind_ttgir(ir: str) -> bool:
+    """Whether a fix may change what is made of this TTGIR, which is then not what Triton makes of it by itself."""
+    return any(
+        bool(ask(fix, change.may_act, bool, ir))
+        for fix in asked()
+        for change in fix.shim.changes
+        if isinstance(change, RewritePtx)
+    )
+
+
+def would_act(fix: Fix, asm: Any, meaning: Meant) -> Optional[bool]:
+    """Whether the fix would act on a kernel that was compiled without it; None where only tracing it tells.
+
+    Args:
+        asm: what Triton keeps of a kernel, by stage. In doubt, where it has kept no IR, the fix would.
+        meaning: for what it was compiled.
+    """
+    told: List[Tuple[str, Callable[[str], Any], Any]] = []
+    acts = None if fix.shim.concerns is None else fix.shim.concerns.acts
+    if acts is not None:
+        told.append(("ttir", acts, bool))
+    for change in fix.shim.changes:
+        if isinstance(change, Rewrite):
+            stage = "ttgir" if change.laid_out else "ttir"
+            told.append((stage, change.text, (str, type(None))))
+        elif isinstance(change, RewritePtx):
+            told.append(("ptx", change.text, (str, type(None))))
+        elif isinstance(change, LeaveOut):
+            told.append(("ttir", change.wrong, bool))
+    if not told:
+        return None
+    before, _state.meant = _state.meant, meaning
+    try:
+        for stage, function, kind in told:
+            # Another backend has no PTX.
+            if stage == "ptx" and stage not in asm and "cubin" not in asm:
+                continue
+            text = asm.get(stage)
+            if not isinstance(text, str):
+                return True
+            answer = ask(fix, function, kind, text)
+            if answer is not None and answer is not False:
+                return True
+    finally:
+        _state.meant = before
+    return False
+
+
+def _parsed(text: str, mod: Any) -> Any:
+    """`text` as a module in the context of `mod`; MLIR verifies what it parses."""
+    import triton._C.libtriton as module
+
+    # Breakpoint: before Triton 3.0 `ir` is a part of `triton`.
+    ir = getattr(module, "ir", None) or module.triton.ir
+    with tempfile.TemporaryDirectory(prefix="crosswarp-") as folder:
+        path = os.path.join(folder, "kernel.mlir")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        made = ir.parse_mlir_module(path, mod.context)
+    made.context = mod.context
+    return made

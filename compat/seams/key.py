@@ -1,0 +1,82 @@
+"""Triton's key for a compiled kernel: with the revisions of the fixes that act on it, and else Triton's own."""
+
+import hashlib
+import weakref
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Tuple
+
+from ..reachable import reachable
+from ..record import Patches
+from ..scopes import in_scope
+from .attribute import around
+from .compilation import Fix, ask, now, placed_fixes
+from .language import is_tritons_own
+
+
+def open_for(patches: Patches) -> None:
+    """Have keys say which fixes act."""
+    from triton.compiler.compiler import ASTSource
+
+    around(patches, ASTSource, "hash", _hash)
+
+
+def _hash(own: Callable[..., Any], source: Any) -> Any:
+    key = own(source)
+    compilation = now()
+    if compilation is not None:
+        acting = [fix for fix in compilation.fixes if fix.name in compilation.key]
+    elif is_tritons_own(source):
+        # Nobody has looked whether they act: a kernel in vain is compiled once more, one missed is wrong.
+        acting = list(concerned(source))
+    else:
+        acting = []
+    return hashlib.sha256(f"{key} {revisions(acting)}".encode()).hexdigest() if acting else key
+
+
+def revisions(fixes: Iterable[Fix]) -> str:
+    """These fixes and their revisions, as a text."""
+    return " ".join(sorted(f"{fix.name}={fix.shim.revision}" for fix in fixes))
+
+
+class _Known(NamedTuple):
+    """Of one kernel that is about to be compiled: it is asked for its key several times."""
+
+    reached: List[Any]
+    concerned: Dict[Any, bool]
+
+
+_known: "weakref.WeakKeyDictionary[Any, _Known]" = weakref.WeakKeyDictionary()
+
+
+def concerned(source: Any) -> Tuple[Fix, ...]:
+    """The fixes that may act on this kernel, in order, by its source and the types of its parameters."""
+    if not placed_fixes():
+        return ()
+    known = _known.get(source)
+    if known is None:
+        reached = list(reachable([source.fn, *source.constants.values()]))
+        known = _known[source] = _Known(reached, {})
+    found = []
+    for fix in placed_fixes():
+        if fix.patches not in known.concerned:
+            known.concerned[fix.patches] = _concerns(fix, source, known.reached)
+        # Not remembered: who asks for a fix, and for which packages, may change.
+        if known.concerned[fix.patches] and in_scope(fix.name, source.fn):
+            found.append(fix)
+    return tuple(found)
+
+
+def _concerns(fix: Fix, source: Any, reached: List[Any]) -> bool:
+    which = fix.shim.concerns
+    if which is None:
+        return False
+    if which.parameters and any(map(which.parameters.search, map(str, source.signature.values()))):
+        return True
+    return bool(ask(fix, which.kernels, bool, reached))
+
+
+def look_ahead(kernel: Any) -> None:
+    """Read the sources that the fixes will ask about when this kernel is launched, here or in a fork."""
+    reached = list(reachable([kernel]))
+    for fix in placed_fixes():
+        if fix.shim.concerns is not None:
+            ask(fix, fix.shim.concerns.kernels, bool, reached)

@@ -1,0 +1,24 @@
+"""Which kernels are in Triton's own language. The others are left alone."""
+
+from types import ModuleType
+from typing import Any
+
+# Meta's dialect, in which a kernel is written as one of Triton's.
+_TLX = "triton.language.extra.tlx"
+
+
+def is_tritons_own(source: Any) -> bool:
+    """Whether it is a kernel in Triton's own language: not Gluon's or TLX, and no IR as text."""
+    kind = type(source)
+    if kind.__name__ != "ASTSource" or not kind.__module__.startswith("triton.compiler"):
+        return False
+    function = getattr(source.fn, "fn", None)
+    scope, code = getattr(function, "__globals__", {}), getattr(function, "__code__", None)
+    named = (scope.get(name) for name in getattr(code, "co_names", ()))
+    return not any(_is_of_tlx(value) for value in named)
+
+
+def _is_of_tlx(value: Any) -> bool:
+    found = vars(value) if isinstance(value, ModuleType) else {}
+    name = found.get("__name__") or getattr(value, "__module__", None)
+    return isinstance(name, str) and (name + ".").startswith(_TLX + ".")

@@ -1,0 +1,51 @@
+"""Which lines of a kernel's source a change to its IR is about, by the places that MLIR notes."""
+
+import difflib
+import re
+from typing import Dict, List, Set, Tuple
+
+_PLACE = re.compile(r"^(#loc\w*) = loc\((.*)\)$", re.MULTILINE)
+_FILE = re.compile(r'"([^"]+)":(\d+)')
+_NAMED = re.compile(r"#loc\w*")
+_AT = re.compile(r'loc\((#loc\w*|"[^"]*":\d+[^)]*)\)\s*$')
+# A kernel of more lines is compared no further: the time grows faster than they do.
+_MOST = 20_000
+
+
+def changed_lines(before: str, after: str) -> Tuple[str, ...]:
+    """``file:line`` of each line of IR that differs, each once, sorted; none where the IR does not say."""
+    if not after or before.count("\n") > _MOST:
+        return ()
+    places = dict(_PLACE.findall(before))
+    found: Set[str] = set()
+    old, new = before.splitlines(), after.splitlines()
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False) if len(old) < 500 else None
+    if matcher is None:
+        # Lines that are gone; order does not matter for where they came from.
+        kept = set(new)
+        gone = [line for line in old if line not in kept]
+    else:
+        gone = [
+            line
+            for kind, start, end, _, _ in matcher.get_opcodes()
+            if kind != "equal"
+            for line in old[start:end]
+        ]
+    for line in gone:
+        at = _AT.search(line)
+        if at:
+            found.update(_of_place(at[1], places, []))
+    return tuple(sorted(found))
+
+
+def _of_place(text: str, places: Dict[str, str], seen: List[str]) -> List[str]:
+    """The innermost line: a call site names the line in the called function first."""
+    direct = _FILE.search(text)
+    if direct:
+        return [f"{direct[1]}:{direct[2]}"]
+    for name in _NAMED.findall(text):
+        if name not in seen and name in places:
+            found = _of_place(places[name], places, [*seen, name])
+            if found:
+                return found
+    return []

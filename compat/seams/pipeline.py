@@ -1,0 +1,217 @@
+"""One compilation with fixes: which act, under which key, and what becomes of one that fails.
+
+A kernel that no fix may concern is compiled by Triton, under Triton's key. Of any other it has to be known which fixes
+act on it, before it has a key. What was decided earlier is remembered (`decisions`). Else the kernel is asked for under
+Triton's own key. What comes from the cache shows by its IR whether a fix would have acted. What does not is built, and
+as soon as a fix acts that is not in the key, the compilation starts over with it in the key (`Again`). So nothing is
+ever kept under a key that does not say what acted.
+"""
+
+import contextlib
+import copy
+import weakref
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
+
+from ..acts import note_acted
+from ..features import backend_and_arch
+from ..record import Patches, RewritePtx, Shim
+from . import decisions, ir, key, trace
+from .compilation import (
+    Act,
+    Again,
+    Compilation,
+    Fix,
+    Traced,
+    note_failed,
+    place,
+    placed_fixes,
+    under,
+)
+from .decisions import Decision
+from .ir import Meant
+from .language import is_tritons_own
+
+# What the fixes did to a kernel that this process has, for as long as it has it.
+_acts_on: "weakref.WeakKeyDictionary[Any, Tuple[Act, ...]]" = weakref.WeakKeyDictionary()
+_kernels_of: "weakref.WeakKeyDictionary[Any, List[Any]]" = weakref.WeakKeyDictionary()
+
+
+def compiled(compile_: Callable[..., Any], src: Any, args: Tuple[Any, ...], kwargs: Any) -> Any:
+    """``compile_(src, *args, **kwargs)`` with the fixes that act on the kernel, and without those that fail."""
+    if not is_tritons_own(src):
+        with under(Compilation(foreign=True)):
+            return compile_(src, *args, **kwargs)
+    failed: Dict[str, Tuple[Patches, Exception]] = {}
+    decided: Optional[Decision] = None
+    # Each turn knows of one fix more that acts, or that failed.
+    for _ in range(2 * len(placed_fixes()) + 2):
+        fixes = tuple(fix for fix in key.concerned(src) if fix.name not in failed)
+        identity = decisions.identity(src, args, kwargs, fixes) if fixes else ""
+        if fixes and decided is None:
+            decided = decisions.find(identity)
+        known = decided
+        sure = frozenset(
+            fix.name for fix in fixes if fix.shim.concerns and fix.shim.concerns.surely
+        )
+        now = Compilation(
+            fixes,
+            sure if known is None else known.names & {fix.name for fix in fixes},
+            excluded=frozenset(failed),
+            kernel=src.fn,
+        )
+        try:
+            with under(now):
+                kernel = compile_(src, *args, **kwargs)
+        except Again:
+            failed.update(now.failed)
+            gone = now.names - {fix.name for fix in now.fixes}
+            decided = Decision((now.key | now.acted) - gone - frozenset(failed))
+            continue
+        except Exception as error:
+            instead = _without(compile_, src, args, kwargs, now, error)
+            if instead is None:
+                raise
+            return instead[0]
+        if fixes:
+            if now.traced:
+                found = Decision(now.acted | sure, tuple(now.acts))
+            elif known is None:
+                found = _by_what_was_kept(compile_, src, args, kwargs, kernel, now)
+                if found.names != now.key:
+                    decided = found
+                    continue
+            else:
+                found = known
+            # Another decision where a fix has failed, which the next process will try again.
+            if not failed:
+                decisions.keep(identity, found)
+            _tell(src, kernel, found.acts or tuple(Act(name) for name in sorted(found.names)))
+        for patches, raised in failed.values():
+            note_failed(patches, raised)
+        return kernel
+    with under(Compilation(foreign=True)):
+        return compile_(src, *args, **kwargs)
+
+
+def _tell(src: Any, kernel: Any, acts: Tuple[Act, ...]) -> None:
+    for name in {act.fix for act in acts}:
+        note_acted(name)
+    with contextlib.suppress(TypeError):
+        _acts_on[kernel] = acts
+        _kernels_of.setdefault(src.fn, []).append(weakref.ref(kernel))
+
+
+def _by_what_was_kept(
+    compile_: Callable[..., Any],
+    src: Any,
+    args: Tuple[Any, ...],
+    kwargs: Any,
+    kernel: Any,
+    now: Compilation,
+) -> Decision:
+    """The fixes that would act on a kernel that was in the cache under Triton's own key."""
+    names = set(now.key)
+    meant = _meant(kernel, args, kwargs)
+    only_traced = []
+    with under(now):
+        for fix in now.fixes:
+            if fix.name not in names:
+                acts = ir.would_act(fix, getattr(kernel, "asm", None) or {}, meant)
+                if acts is None:
+                    only_traced.append(fix.name)
+                elif acts:
+                    names.add(fix.name)
+    if only_traced:
+        names |= _while_traced(compile_, src, args, kwargs, now.fixes) & set(only_traced)
+    return Decision(frozenset(names) & {fix.name for fix in now.fixes})
+
+
+def _while_traced(
+    compile_: Callable[..., Any],
+    src: Any,
+    args: Tuple[Any, ...],
+    kwargs: Any,
+    fixes: Tuple[Fix, ...],
+) -> FrozenSet[str]:
+    """The fixes that act while the kernel is traced, and no more."""
+    ours = copy.copy(src)
+    # Of what has never been compiled, so that it is not in the cache.
+    ours.hash = lambda: f"{src.hash()}-traced"
+    looking = Compilation(fixes, looking=True)
+    try:
+        with under(looking):
+            compile_(ours, *args, **kwargs)
+    except Traced:
+        return looking.acted
+    except Exception:
+        # It was compiled before, so it is a fix that cannot trace it.
+        return frozenset()
+    return looking.acted
+
+
+def _meant(kernel: Any, args: Tuple[Any, ...], kwargs: Any) -> Meant:
+    target = kwargs.get("target") or (args[0] if args else None)
+    _, arch = backend_and_arch(target)
+    metadata = getattr(kernel, "metadata", None)
+    warps = metadata.get("num_warps") if isinstance(metadata, dict) else getattr(metadata, "num_warps", 0)  # fmt: skip
+    return Meant(arch if isinstance(arch, int) else 0, warps or 0)
+
+
+def _without(
+    compile_: Callable[..., Any],
+    src: Any,
+    args: Tuple[Any, ...],
+    kwargs: Any,
+    now: Compilation,
+    error: Exception,
+) -> Optional[Tuple[Any]]:
+    """The kernel without the fixes of PTX that acted on it, if it compiles without them; they have failed then.
+
+    Of these alone: up to PTX the kernel is as Triton made it. Other fixes may stand between a process and its end.
+    """
+    acting = [
+        fix
+        for fix in now.fixes
+        if fix.name in now.acted and any(isinstance(one, RewritePtx) for one in fix.shim.changes)
+    ]
+    if not acting:
+        return None
+    names = frozenset(fix.name for fix in acting)
+    bare = Compilation(
+        tuple(fix for fix in now.fixes if fix.name not in names),
+        now.key - names,
+        excluded=now.excluded | names,
+    )
+    try:
+        with under(bare):
+            kernel = compile_(src, *args, **kwargs)
+    except (Again, Exception):
+        return None
+    for fix in acting:
+        note_failed(fix.patches, error)
+    return (kernel,)
+
+
+def open_for(shim: Shim, patches: Patches) -> None:
+    """Have the fix asked of every kernel that it concerns, as long as `patches` are in place."""
+    # Here, for they ask this module.
+    from . import launches
+
+    key.open_for(patches)
+    trace.open_for(patches)
+    launches.open_for(patches)
+    ir.open_for(shim, patches)
+    place(shim, patches)
+
+
+def acts_on(kernel: Any) -> Optional[Tuple[Act, ...]]:
+    """What the fixes did to a compiled kernel; None where this process has not compiled or loaded it with compat."""
+    try:
+        return _acts_on.get(kernel)
+    except TypeError:
+        return None
+
+
+def kernels_of(function: Any) -> List[Any]:
+    """The compiled kernels of a ``@triton.jit`` function that a fix concerned, as long as they are in memory."""
+    return [kernel for kernel in (found() for found in _kernels_of.get(function, [])) if kernel]

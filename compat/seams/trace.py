@@ -1,0 +1,64 @@
+"""How a kernel is traced: Triton's code generator, and what is made ready before it is needed."""
+
+import threading
+from typing import Any, Callable, List, Tuple
+
+from ..record import Patches
+from .attribute import around
+from .compilation import Traced, now
+
+_lock = threading.RLock()
+_waiting: List[Tuple[Patches, Callable[[Any], None]]] = []
+
+
+def open_for(patches: Patches) -> None:
+    """Have each compilation know that its kernel is traced."""
+    from triton.compiler.compiler import ASTSource
+
+    around(patches, ASTSource, "make_ir", _make_ir)
+
+
+def before_first_trace(patches: Patches, heal: Callable[[Any], None]) -> None:
+    """Call ``heal(CodeGenerator)``, once, before the first kernel is traced; never after `patches` were undone.
+
+    Triton imports its code generator when it first compiles, which takes long. Where `heal` fails the fix is taken back
+    and left out, and the kernel is traced as Triton does it.
+    """
+    entry = (patches, heal)
+    with _lock:
+        _waiting.append(entry)
+    patches.on_undo(lambda: _forget(entry))
+    open_for(patches)
+
+
+def _forget(entry: Tuple[Patches, Callable[[Any], None]]) -> None:
+    with _lock:
+        _waiting[:] = [one for one in _waiting if one is not entry]
+
+
+def _make_ir(own: Callable[..., Any], source: Any, *args: Any, **kwargs: Any) -> Any:
+    if _waiting:
+        _make_ready()
+    compilation = now()
+    if compilation is None:
+        return own(source, *args, **kwargs)
+    compilation.traced = True
+    made = own(source, *args, **kwargs)
+    if compilation.looking:
+        raise Traced
+    compilation.check_key()
+    return made
+
+
+def _make_ready() -> None:
+    with _lock:
+        for entry in list(_waiting):
+            _forget(entry)
+            patches, heal = entry
+
+            def heal_it(heal: Callable[[Any], None] = heal) -> None:
+                from triton.compiler.code_generator import CodeGenerator
+
+                heal(CodeGenerator)
+
+            patches.attempt(heal_it)

@@ -1,0 +1,159 @@
+"""Whatever a function of a fix does, a launch gives what Triton gives by itself, with one warning.
+
+The functions are found in the records and at the seams, so that those of a new fix are among them.
+"""
+
+import importlib
+import os
+import sys
+import warnings
+
+import targets
+import torch
+import triton
+import triton.language as tl
+
+from crosswarp import compat
+from crosswarp.compat.install import wanted_shims
+from crosswarp.compat.record import Change, LeaveOut
+from crosswarp.matrix.cell.standins import virtual_gpu
+
+SEAMS = ("around_traced", "around_compile", "around_run")
+
+
+@triton.jit
+def of_everything(x, y, num_warps: tl.constexpr, S: tl.constexpr):
+    i = tl.arange(0, 16)
+    at = i[:, None] * 16 + i[None, :]
+    before = tl.zeros([16], tl.float32)
+    now = before
+    tile = tl.zeros([16, 16], tl.float32)
+    for k in range(0, 4):
+        before = now
+        now = tl.load(x + k * 16 + i) * S
+        tile += tl.dot(tl.load(x + at).to(tl.float16), tl.load(x + at + k).to(tl.float16))
+    old = tl.atomic_add(y + i, before + now + tl.cumsum(now, 0))
+    tl.store(y + at, tile + old[:, None])
+
+
+class Faults:
+    """Ways in which a function fails."""
+
+    @staticmethod
+    def raises(*args, **kwargs):
+        raise IndexError("of the test")
+
+    @staticmethod
+    def nonsense(*args, **kwargs):
+        return object()
+
+    @staticmethod
+    def no_ir(*args, **kwargs):
+        return "no IR, and no PTX"
+
+
+def yes(*args, **kwargs):
+    return True
+
+
+def faulty(shim):
+    """(what fails, the fix with that) for each function of its record."""
+    kinds = {"raises": Faults.raises, "nonsense": Faults.nonsense}
+    for kind, fault in kinds.items():
+        yield f"kernels {kind}", shim._replace(concerns=shim.concerns._replace(kernels=fault))
+    concerns = shim.concerns._replace(kernels=yes)
+    if concerns.acts is not None:
+        for kind, fault in kinds.items():
+            yield f"acts {kind}", shim._replace(concerns=concerns._replace(acts=fault))
+    for at, change in enumerate(shim.changes):
+        for name in functions_of(change):
+            more = {"no IR": Faults.no_ir} if name == "text" else {}
+            for kind, fault in {**kinds, **more}.items():
+                other = change._replace(**{name: fault})
+                if isinstance(change, LeaveOut) and name == "instead":
+                    other = other._replace(wrong=yes)
+                changes = (*shim.changes[:at], other, *shim.changes[at + 1 :])
+                yield f"{name} {kind}", shim._replace(concerns=concerns, changes=changes)
+
+
+def functions_of(change):
+    assert isinstance(change, Change.__args__)
+    # Asked by the matrix alone, and where Triton is replaced, by installing.
+    apart = ("may_act", "adders")
+    return [
+        name for name, value in change._asdict().items() if callable(value) and name not in apart
+    ]
+
+
+def launched(folder):
+    """Key and code of the kernel, compiled anew."""
+    os.environ["TRITON_CACHE_DIR"] = str(folder)
+    for name in ("cache", "device_caches"):
+        getattr(of_everything, name, {}).clear()
+    x, y = torch.zeros(1024), torch.zeros(1024)
+    kernel = of_everything[(1,)](x, y, num_warps=4, S=2)
+    return getattr(kernel, "hash", None), kernel.asm["ptx"]
+
+
+def outcome(shim, folder, monkeypatch, inject=None):
+    """What a launch gave with this fix alone, what it said, and what is left out after it."""
+    installing = sys.modules["crosswarp.compat.install"]
+    sys.modules["crosswarp.compat.copies"].COMMON.said.clear()
+    with monkeypatch.context() as patched, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        patched.setattr(installing, "all_shims", lambda: (shim,))
+        if inject is not None:
+            patched.setattr(*inject)
+        compat.install()
+        try:
+            found = launched(folder)
+        except Exception as error:
+            found = repr(error)
+        left = list(compat.left_out())
+        compat.uninstall()
+    told = [w for w in said if issubclass(w.category, compat.CompatWarning)]
+    return found, len(told), left
+
+
+def compared(monkeypatch, folder):
+    virtual_gpu.activate(targets.SM_90, guarded=False)
+    wrong, count, own = [], 0, launched(folder / "own")
+
+    def check(what, shim, inject=None, asked=True):
+        nonlocal count
+        count += 1
+        found, told, left = outcome(shim, folder / str(count), monkeypatch, inject)
+        # What is never asked of this kernel, or on this target, does not fail either.
+        quiet = (told, left) == (0, []) and not asked
+        if found != own or not (quiet or (told, left) == (1, [shim.name])):
+            wrong.append((shim.name, what, found == own or str(found)[:300], told, left))
+
+    for shim in wanted_shims("off", triton.__version__):
+        module = importlib.import_module(f"crosswarp.compat.shims.{shim.name}")
+        if shim.concerns is not None:
+            for what, other in faulty(shim):
+                # `acts` is asked of a kernel in the cache, a backend's change on its targets.
+                check(what, other, asked=what.startswith("kernels"))
+        for seam in SEAMS:
+            through = getattr(module, seam, None)
+            if through is None:
+                continue
+            for kind in ("raises", "nonsense"):
+                check(f"{seam} {kind}", *injected(shim, module, seam, through, kind), asked=False)
+    return count, wrong
+
+
+def injected(shim, module, seam, through, kind):
+    fault = getattr(Faults, kind)
+
+    def around(patches, *given):
+        through(patches, *given[:-1], fault)
+
+    concerns = None if shim.concerns is None else shim.concerns._replace(kernels=yes)
+    return shim._replace(concerns=concerns), (module, seam, around)
+
+
+def test_a_launch_gives_what_triton_gives_whatever_a_fix_does(in_fork, monkeypatch, tmp_path):
+    count, wrong = in_fork(lambda: compared(monkeypatch, tmp_path))
+    assert count > 10
+    assert not wrong, "\n".join(map(str, wrong))
