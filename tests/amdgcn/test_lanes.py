@@ -96,6 +96,11 @@ def test_rdna_permutes_a_row_by_selectors():
         "v_permlane16_b32 v1, v2, s2, s3", "gfx1100", v={1: 0, 2: small}, s={2: 0, 3: 0x11111111}
     )
     assert np.array_equal(lanes_of(found, 1), small // 16 * 16 + (small % 16 >= 8))
+    # op_sel says what a lane that is switched off gives: its value, 0, or nothing.
+    for modifier, value in (("op_sel:[1,0]", 16), ("op_sel:[0,1]", 0), ("", 99)):
+        body = f"s_mov_b32 exec_lo, 1\nv_permlanex16_b32 v1, v2, s2, s3 {modifier}"
+        found = run(body, "gfx1100", v={1: 99, 2: small}, s={2: 0, 3: 0})
+        assert lanes_of(found, 1)[0] == value and lanes_of(found, 1)[1] == 99
     found = run("v_mov_b32_dpp v1, v2 dpp8:[7,6,5,4,3,2,1,0]", "gfx1100", v={1: 0, 2: small})
     assert np.array_equal(lanes_of(found, 1), small ^ 7)
 

@@ -198,3 +198,11 @@ def test_exec_is_a_register_as_well():
     )
     assert found.r(2)[0, 0] == 0 and (lanes_of(found, 1) == 3).all()
     assert found.mask(EXEC).all()
+
+
+def test_a_trap_is_a_fault_but_where_it_guards_preloaded_arguments():
+    with pytest.raises(amdgcn.Fault, match="trap: the kernel stops itself"):
+        run("s_nop 0\ns_trap 2")
+    with pytest.raises(amdgcn.Fault, match="trap"):
+        run("s_trap 2")
+    run("s_trap 2 ; Kernarg preload header.", user_sgpr_kernarg_preload_length=1, kernarg_size=8)

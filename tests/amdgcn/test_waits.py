@@ -64,7 +64,7 @@ def test_stores_share_the_counter_of_loads_until_gfx10(memory):
     body = "global_load_dword v1, v3, s[4:5]\nglobal_store_dword v3, v2, s[4:5] offset:512\ns_waitcnt vmcnt(1)"
     found = run(body, v={2: 0, 3: LANES}, s=at(memory), memory=memory)
     assert lanes_of(found, 1)[5] == 5
-    body = body.replace("dword", "b32")
+    body = body.replace("dword", "b32") + "\ns_waitcnt_vscnt null, 0x0"
     found = run(body, "gfx1100", v={2: 0, 3: LANES[:32]}, s=at(memory), memory=memory)
     assert lanes_of(found, 1)[5] == amdgcn.POISON
 

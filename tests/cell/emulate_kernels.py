@@ -65,3 +65,15 @@ def of_a_descriptor(source, y, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     block = source.load([ROWS, 0])
     at = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     tl.store(y + at, block)
+
+
+@triton.jit
+def scores(a, b, y, total, SIZE: tl.constexpr):
+    """Softmax of the rows of a @ b, and the sum of all numbers below one half."""
+    at = tl.arange(0, SIZE)
+    block = at[:, None] * SIZE + at[None, :]
+    product = tl.dot(tl.load(a + block), tl.load(b + block))
+    raised = tl.exp(product - tl.max(product, 1)[:, None])
+    share = raised / tl.sum(raised, 1)[:, None]
+    tl.store(y + block, share)
+    tl.atomic_add(total, tl.sum(tl.sum(tl.where(share < 0.5, share, 0.0), 1), 0))

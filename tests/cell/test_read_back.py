@@ -147,7 +147,7 @@ def copies(stages, shims):
     virtual_gpu.activate(targets.SM_80)
     compat.install(only=shims, guard="off")
     found = []
-    run_with(lambda handed: found.append(handed.function.ptx))
+    run_with(lambda handed: found.append(handed.function.text))
     read_back.launch(torch.zeros(1024), stages)
     assert launches
     return found[0].count("cp.async.cg") + found[0].count("cp.async.ca"), compat.acted()

@@ -48,7 +48,7 @@ def collect(name, target, launch):
         "shared": int(one.metadata["shared"]), "scratch": int(one.metadata.get("global_scratch_size") or 0),
         "arguments": said,
     }  # fmt: skip
-    (HERE / f"{name}.ptx").write_text(short(one.function.ptx))
+    (HERE / f"{name}.ptx").write_text(short(one.function.text))
     (HERE / f"{name}.json").write_text(json.dumps(told, indent=1) + "\n")
 
 

@@ -1,7 +1,8 @@
 """The lane `emulate`: what Triton compiled is executed on the CPU, and its numbers are compared with PyTorch's.
 
-A launch goes through the published JIT and compiler on the virtual GPU, as in the lane compile; then its PTX is run by
-`matrix/cell/machines/ptx` on the case's own inputs. What ptxas and the chip do to that PTX stays out of sight.
+A launch goes through the published JIT and compiler on the virtual GPU, as in the lane compile; then its PTX, or AMD's
+assembly, is run by an emulator of `matrix/cell/machines` on the case's own inputs. What ptxas and the chip do to that
+code stays out of sight.
 """
 
 from .configurations import EveryConfiguration

@@ -10,7 +10,7 @@ from crosswarp.matrix.cell.machines import ptx
 from crosswarp.matrix.cell.observers import sanitizer
 from crosswarp.matrix.cell.standins.virtual_gpu.launching import Handed
 
-from . import arguments, memory
+from . import arguments, forms, memory
 from .recall import Recall
 from .writers import Writers
 
@@ -106,30 +106,27 @@ class Machine:
         try:
             self._execute(handed)
         except ptx.PTXError as error:
-            self.failed = _verdict(error, _name(handed), self._seconds)
+            self.failed = _verdict(error, handed, self._seconds)
             raise NotExecuted(str(error), self.failed) from error
         finally:
             self._spent += time.monotonic() - began
         self.executed += 1
 
     def _execute(self, handed: Handed) -> None:
+        form = forms.of(handed)
         x, y, z = handed.grid
         cluster = arguments.blocks_in_a_cluster(handed)
         x *= cluster
-        shape: Dict[str, Any] = dict(
-            shared=int(handed.metadata.get("shared") or 0),
-            threads=32 * int(handed.metadata["num_warps"]),
-            cluster=(cluster, 1, 1) if cluster > 1 else None,
-        )
         handed_over = arguments.flattened(handed)
         call = None
         if self._recall is not None and not arguments.needs_scratch(handed):
-            call = self._recall.call(handed.function.ptx, (x, y, z), handed_over, shape)
+            shape = [handed.metadata.get("shared"), handed.metadata["num_warps"], cluster]
+            call = self._recall.call(handed.function.text, (x, y, z), handed_over, shape)
         if self._recall is not None and call is not None and self._recall.again(call):
             self.writers.launching(_name(handed), call.windows)
             self.recalled += 1
             return
-        program = ptx.load(handed.function.ptx)
+        program = form.emulator.load(handed.function.text)
         left = len(program.parameters) - len(handed_over)
         if left < 0:
             msg = (
@@ -142,17 +139,21 @@ class Machine:
         self.writers.launching(_name(handed), windows)
         values = [argument.value for argument in handed_over]
         options: Dict[str, Any] = dict(
-            shape,
+            forms.shape(handed, program),
             limits=ptx.Limits(seconds=max(0.1, self._ends - time.monotonic())),
             watch=self.writers,
         )
         if self.sanitize and self.order == "forward":
+            if form.name != "ptx":
+                raise ptx.Unsupported("the sanitizer", why="its detectors read PTX alone")
             self._sanitized(handed, program, (x, y, z), handed_over, values, options)
             return
-        room = ptx.Memory()
+        room = form.emulator.Memory()
         for window in windows:
             room.add(window.address, window.size, window.name)
-        result = ptx.run(program, (x, y, z), values, memory=room, order=self.order, **options)
+        result = form.emulator.run(
+            program, (x, y, z), values, memory=room, order=self.order, **options
+        )
         self._instructions += result.instructions
         if self._recall is not None and call is not None:
             self._recall.keep(call)
@@ -202,10 +203,16 @@ def _name(handed: Handed) -> str:
     return getattr(getattr(handed.source, "fn", None), "__name__", handed.function.name)
 
 
-def _verdict(error: Any, kernel: str, seconds: float) -> Verdict:
+def _verdict(error: Any, handed: Handed, seconds: float) -> Verdict:
+    kernel = _name(handed)
     message = f"{kernel}: {error}"
     if isinstance(error, ptx.Unsupported):
-        return Verdict("unsupported", reason=f"ptx: {error.opcode}", message=message, phase=PHASE)
+        return Verdict(
+            "unsupported",
+            reason=f"{handed.function.form}: {error.opcode}",
+            message=message,
+            phase=PHASE,
+        )
     if isinstance(error, ptx.Fault):
         told = fingerprint.of_text(f"fault: {error.kind} access in {kernel}")
         return Verdict("crash", reason="fault", fingerprint=told, message=message, phase=PHASE)

@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Recall:
         text: str,
         grid: Tuple[int, int, int],
         arguments: Sequence[Argument],
-        options: Dict[str, Any],
+        options: Any,
     ) -> Optional[Call]:
         """The launch, as it is now; None for one that is always executed.
 

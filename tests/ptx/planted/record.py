@@ -45,7 +45,7 @@ class Recorder:
     def __call__(self, handed):
         found = arguments.flattened(handed)
         noted = [self._note(one) for one in found]
-        text = _without_noise(handed.function.ptx)
+        text = _without_noise(handed.function.text)
         if text not in self.texts:
             self.texts.append(text)
         self.launches.append(

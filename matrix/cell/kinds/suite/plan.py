@@ -27,7 +27,6 @@ IMPORT_SECONDS = 120
 # The reason of a module whose KERNEL is none.
 MALFORMED = "malformed KERNEL"
 MAX_NOTE = 500
-NO_PTX = "the lane emulate executes PTX, and what Triton compiles for this target is none"
 
 
 @dataclass(frozen=True)
@@ -164,9 +163,6 @@ def targets(spec: Asked, lane: str, triton: str, stream: Stream) -> Dict[str, st
     for name, table in spec.targets.items():
         target = Target.from_table(name, table)
         if lane == "emulate" and emulated is not None and name not in emulated:
-            continue
-        if lane == "emulate" and target.backend != "cuda":
-            chosen[name] = NO_PTX
             continue
         problem = probe.why_not(target, spec.time_limit)
         known = bool(target.triton) and in_window(target.triton, triton)

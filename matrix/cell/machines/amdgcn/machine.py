@@ -92,6 +92,13 @@ class Machine(Registers):
         if self.watch is not None:
             self.watch.arrived(self, at, 0, self.by_thread(arrived.reshape(-1, 1)))
 
+    def trap(self, at: int, m: Mask) -> None:
+        """An assertion of the kernel, or code that must not be reached."""
+        waves = np.ones((self.waves, 1), bool) if m is None else m
+        self.fault(
+            at, "trap", "the kernel stops itself", "code", np.zeros(waves.shape, np.int64), waves
+        )
+
     def time(self) -> np.ndarray:
         """A clock that always grows; it measures nothing."""
         self._ticks += 64

@@ -1,4 +1,4 @@
-"""Way emulate: the PTX that was compiled is executed on the CPU, and the test judges its numbers.
+"""Way emulate: the PTX or AMD assembly that was compiled is executed on the CPU, and the test judges its numbers.
 
 The machine is that of the suite's lane emulate. It executes some ten million instructions of a thread in a second, a
 GPU a million times as many: a launch that is not done within its part of the test's time limit is given up, and the
@@ -22,7 +22,7 @@ class Emulate(Compile):
     done = "computed"
     judges_values = True
     too_slow = outcomes.TIMEOUT
-    proves = "the compiled PTX was executed on the CPU and the tests judged its numbers"
+    proves = "the compiled code was executed on the CPU and the tests judged its numbers"
 
     def __init__(self) -> None:
         self._machine: Any = None
@@ -31,12 +31,6 @@ class Emulate(Compile):
         self._sanitize = False
 
     def start(self, target: Any, settings: Any, patches: Patches) -> None:
-        if target.backend != "cuda":
-            msg = (
-                f"--virtual-gpu-way emulate executes PTX, which is not what {target.name} gets: "
-                "use a target sm_*, or --virtual-gpu-way compile"
-            )
-            raise RuntimeError(msg)
         super().start(target, settings, patches)
         from crosswarp.matrix.cell.standins.virtual_gpu import launching
 

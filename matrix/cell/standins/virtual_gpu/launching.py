@@ -66,14 +66,20 @@ def noted() -> List[Dict[str, Any]]:
 
 @dataclass
 class Function:
-    """What `load_binary` hands out as the kernel's handle."""
+    """What `load_binary` hands out as the kernel's handle.
+
+    Attributes:
+        text: the last form of the kernel that can be read.
+        form: its language, "ptx" or "amdgcn"; empty where there is none.
+    """
 
     name: str
     binary: Binary
     instructions: Dict[str, int]
     compile_seconds: Optional[float]
     processor_seconds: Optional[float]
-    ptx: str = ""
+    text: str = ""
+    form: str = ""
 
 
 # The kernel whose binary Triton is loading: `load_binary` itself gets no other form of it.
@@ -103,8 +109,17 @@ def _load(name: str, data: bytes) -> Function:
         counts,
         None if seconds is None else round(seconds, 3),
         None if processor is None else round(processor, 3),
-        str(forms.get("ptx", "")),
+        *_text(forms),
     )
+
+
+def _text(forms: Mapping[str, Any]) -> Tuple[str, str]:
+    """The last readable form of a kernel, and its language."""
+    for form in ("ptx", "amdgcn"):
+        text = forms.get(form)
+        if text:
+            return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text), form
+    return "", ""
 
 
 @dataclass

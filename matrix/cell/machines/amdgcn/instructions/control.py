@@ -34,6 +34,11 @@ def signal(low, name, instruction):
         raise Unknown("a barrier that is not the workgroup's")
 
 
+@handles("s_trap")
+def trap(low, name, instruction):
+    low.emit(f"S.trap({low.at}, m)")
+
+
 @handles("s_branch")
 def branch(low, name, instruction):
     low.emit(f"return [({low.kernel.labels[instruction.operands[0].text]}, m)]")
@@ -56,8 +61,7 @@ def conditional(low, name, instruction):
 )  # fmt: skip
 def nothing(low, name, instruction):
     """Caches, order and speed: memory is one, and instructions run in order."""
-    for key in list(instruction.modifiers):
-        instruction.modifiers.get(key)
+    instruction.modifiers.read.update(instruction.modifiers)
 
 
 @handles("s_sendmsg")

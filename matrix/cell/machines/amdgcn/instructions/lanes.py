@@ -4,6 +4,7 @@ import numpy as np
 
 from ..errors import Unknown
 from ..lowering import handles
+from ..sources import numbers
 
 u4, u8 = np.uint32, np.uint64
 
@@ -54,7 +55,7 @@ def _permlane_swap(low, name, instruction):
 
 @handles("v_permlanex16_b32", "v_permlane16_b32")
 def _permlane16(low, name, instruction):
-    """RDNA: 16 selectors of four bits; x reads from the other row of the pair."""
+    """RDNA: 16 selectors of four bits; x reads from the other row of the pair. op_sel holds FI and BOUND_CTRL."""
     d, a, first, second = instruction.operands
     lane = np.arange(low.lanes)
     shift = low.table((lane % 16 * 4).reshape(1, -1).astype(u8))
@@ -63,7 +64,20 @@ def _permlane16(low, name, instruction):
         f"({low.read(first, 'u32')}.astype(u8) | ({low.read(second, 'u32')}.astype(u8) << u8(32)))"
     )
     index = f"{row} + (({whole} >> {shift}) & u8(15)).astype(i8)"
-    low.write_words(d, [f"S.gather({low.word(a)}, np.broadcast_to({index}, S.shape))"])
+    index = low.temporary(f"np.broadcast_to({index}, S.shape)")
+    value = low.temporary(f"S.gather({low.word(a)}, {index})")
+    inactive, zero = numbers(instruction, "op_sel", 0, 2)
+    if inactive:
+        low.write_words(d, [value])
+        return
+    # A lane that is switched off gives 0, or leaves the destination.
+    there = low.temporary(
+        f"np.broadcast_to(True, S.shape) if e is None else np.take_along_axis(e, {index}, 1)"
+    )
+    if zero:
+        low.write_words(d, [f"where({there}, {value}, u4(0))"])
+    else:
+        low.write_words(d, [value], low.temporary(f"{there} if e is None else e & {there}"))
 
 
 @handles("v_permlane64_b32")

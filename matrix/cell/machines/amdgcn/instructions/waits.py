@@ -23,7 +23,8 @@ def _number(instruction):
     numbers += [one.text for one in instruction.operands if one.text[:1].isdigit()]
     if len(numbers) != 1:
         raise Unknown("a wait without one number")
-    instruction.modifiers.get(numbers[0])
+    # `null` stands where a register could be added.
+    instruction.modifiers.read.update([numbers[0], "null"])
     return int(numbers[0], 0)
 
 
@@ -67,5 +68,4 @@ def two_counters(low, name, instruction):
 @handles(*_NEVER)
 def never(low, name, instruction):
     """Exports, images and hazards: nothing of theirs is under way."""
-    for key in list(instruction.modifiers):
-        instruction.modifiers.get(key)
+    instruction.modifiers.read.update(instruction.modifiers)
