@@ -284,3 +284,30 @@ def test_a_failure_says_whose_fault_it_is(checked):
     }
     code, out, _ = checked("--targets", "sm_90", copy={"bare": red, "shimmed": red})
     assert code == 1 and "your kernel: define scale, or pass it as a tl.constexpr" in out
+
+
+@pytest.mark.parametrize(
+    "name, before", [("pyproject.toml", '[project]\nname = "x"\n'), ("crosswarp.toml", "")]
+)
+def test_answers_are_saved_and_found_again(checked, tmp_path, name, before):
+    (tmp_path / name).write_text(before)
+    text = (tmp_path / "kernels.py").read_text("utf-8").replace("BLOCK=64, ", "BLOCK=f(), ")
+    (tmp_path / "kernels.py").write_text(text, "utf-8")
+    first = ("--constexpr", "copy:BLOCK=32", "--signature", "copy:x=*fp16", "--save")
+    assert "BLOCK=32" in checked("--targets", "sm_90", *first)[1]
+    _, out, _ = checked("--targets", "sm_90", "--constexpr", "other:BLOCK=8", "--save")
+    assert "x *fp16:16" in out and "BLOCK=32" in out and "BLOCK=8" in out
+    said = (tmp_path / name).read_text("utf-8")
+    assert said.startswith(before) and said.count("constexpr = [") == 1
+    # What is typed counts more than what is saved.
+    assert "BLOCK=16," in checked("--targets", "sm_90", "--constexpr", "copy:BLOCK=16")[1]
+
+
+def test_a_line_to_paste_is_whole(checked, tmp_path):
+    names = [f"a_long_name_of_a_pointer_{number}" for number in range(9)]
+    stores = "\n    ".join(f"tl.store({one}, 1.0)" for one in names)
+    text = f"import triton\nimport triton.language as tl\n\n@triton.jit\ndef wide({', '.join(names)}):\n    {stores}\n"
+    (tmp_path / "kernels.py").write_text(text, "utf-8")
+    _, out, _ = checked("--targets", "sm_90")
+    line = next(one for one in out.splitlines() if "--signature" in one)
+    assert line.endswith(f"'wide:{','.join(f'{one}=*fp32' for one in names)}'")

@@ -80,6 +80,16 @@ class XFail(BaseModel):
     reason: str = ""
 
 
+class Answers(BaseModel):
+    """What `crosswarp check` was told, saved: `--save` writes it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    signature: tuple[Glob, ...] = Field(default=(), description="as --signature: KERNEL:TYPES")
+    constexpr: tuple[Glob, ...] = Field(default=(), description="as --constexpr: KERNEL:NAME=VALUE")
+    stub: bool = Field(default=False, description="as --stub")
+
+
 class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_alias)
 
@@ -133,6 +143,7 @@ class Settings(BaseModel):
         description="failures that are expected, as globs of KERNEL or KERNEL/CASE, or as tables that name releases "
         "and targets too. Strict: where one passes, the run fails",
     )
+    check: Answers = Field(default=Answers(), description="what `crosswarp check` is told")
     lint_exclude: tuple[Glob, ...] = Field(
         default=(), description="globs of files that `crosswarp lint` leaves out"
     )

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from crosswarp.matrix.checkout import answers
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv
@@ -95,6 +96,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="let stand-ins be for packages that the file imports and the environment lacks",
     )  # fmt: skip
     how.add_argument(
+        "--save", action="store_true",
+        help="keep --signature, --constexpr and --stub in [tool.crosswarp.check], where a later check finds them",
+    )  # fmt: skip
+    how.add_argument(
         "--no-run", dest="runs", action="store_false",
         help="do not run the file (its __main__, tests, benchmarks) for what it launches; by default that happens in a "
         "child, on the virtual GPU, for at most 60 s",
@@ -137,6 +142,17 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     names = [one.name for one in chosen]
     given.check_names("signature", signatures, names)
     given.check_names("constexpr", constexprs, names)
+    saved = answers.saved(read.path, Path())
+    # What is saved is of all files of the folder; what is typed comes after it, and counts.
+    signatures = [*(given.signature(one) for one in saved.signature), *signatures]
+    constexprs = [*(given.constexpr(one) for one in saved.constexpr), *constexprs]
+    if options.save:
+        told = answers.Answers(
+            signature=tuple(dict.fromkeys([*saved.signature, *options.signature])),
+            constexpr=tuple(dict.fromkeys([*saved.constexpr, *options.constexpr])),
+            stub=saved.stub or options.stub,
+        )
+        print(f"saved: {answers.save(answers.home(read.path, Path()), told)}", file=sys.stderr)
     inferred = [
         one
         for one in infer.infer(read, signatures, constexprs, options.dtype)
@@ -144,7 +160,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     ]
     checked = Checked(
         read.path, inferred, list(on), modes, options.dtype,
-        issues={one.id: one for one in known_issues(options)}, stub=options.stub,
+        issues={one.id: one for one in known_issues(options)}, stub=options.stub or saved.stub,
     )  # fmt: skip
     shown = _Lines(checked, quiet=options.format == "json" or options.out is not None)
     shown.begin()

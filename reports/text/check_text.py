@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosswarp.matrix.cell.kinds.check import ASSUMED, LACKING, PLACE
+from crosswarp.matrix.cell.kinds.check import ASSUMED, LACKING, NO_KERNEL, PLACE
 from crosswarp.matrix.cell.kinds.check.absent import pip
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import fault, owned
@@ -24,6 +24,8 @@ from crosswarp.reports.text.table import ABSENT, mark
 
 FORMATS = ("text", "json")
 _NAME = 28
+# Reasons of a kernel that was not compiled, or of which nothing can be said.
+UNKNOWN = (ASSUMED, LACKING, NO_KERNEL)
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Checked:
 
     @property
     def unchecked(self) -> list[Inferred]:
-        unknown = {one.kernel for one in self.records if one.reason in (ASSUMED, LACKING)}
+        unknown = {one.kernel for one in self.records if one.reason in UNKNOWN}
         ran = {one.kernel for one in self.items if one.ran}
         return [
             one for one in self.chosen if one.why and one.kernel not in ran or one.kernel in unknown
@@ -186,7 +188,7 @@ def line(records: Sequence[Record], checked: Checked) -> str:
     seconds = sum(one.seconds for one in records)
     place = f"{first.column}  {first.target:<7} {_case(first, checked)}"
     told = _outcomes(by_mode)
-    if first.reason in (ASSUMED, LACKING):
+    if first.reason in UNKNOWN:
         told = "not checked"
     head = f"{'FAILS' if red else 'ok ' if first.outcome == 'pass' else '-  '} {place}: {told}, {seconds:.1f} s"
     return "\n".join(
@@ -211,7 +213,7 @@ def _case(one: Record, checked: Checked) -> str:
 def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
     """What failed; the known issue; what heals it, as a run has seen; and what of the signature was assumed."""
     said = ""
-    if records[0].reason == LACKING:
+    if records[0].reason in (LACKING, NO_KERNEL):
         yield _plain(records[0].message)
         return
     if records[0].reason == ASSUMED:

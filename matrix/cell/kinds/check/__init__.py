@@ -14,3 +14,5 @@ PLACE = "assumption"
 # The reason of a `not-run` of a kernel that uses what the environment lacks; and, in the resources of every cell, what
 # the file imports and the environment lacks.
 LACKING = "missing package"
+# The reason of a `not-run` of a kernel that the file does not have where it is imported.
+NO_KERNEL = "no kernel"

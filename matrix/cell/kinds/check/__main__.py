@@ -25,7 +25,7 @@ from crosswarp.matrix.cell.starting import preloading, probe, specification, ver
 from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.errors import SUITE_DONE
 
-from . import LACKING, absent, attempts, importing, observing
+from . import LACKING, NO_KERNEL, absent, attempts, importing, observing
 
 _NEEDED = ("targets", "modes", "check")
 _PLACE = struct.Struct("!I")
@@ -136,8 +136,8 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         stream.write(protocol.Note(f"{ended}. Its kernels are there by then, and are compiled."))
     preloading.load(preloading.safe(modules, spec.memory_limit_mb))
     if verdict is None:
-        gone = Verdict("api-error", "no kernel", "no kernel", "", "import")
-        gone.message = f"{check['file']} has no such kernel where it is imported."
+        gone = Verdict("not-run", NO_KERNEL, NO_KERNEL, "", "import")
+        gone.message = f"not checked: {check['file']} has no such kernel where it is imported here"
         verdict = told(gone)
     return {**dict.fromkeys(lacking, verdict), **unreached}
 

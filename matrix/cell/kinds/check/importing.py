@@ -47,6 +47,9 @@ def load(check: Dict[str, Any], stop: bool = True) -> Tuple[Any, Optional[BaseEx
         while (name := absent.lacking(error)) and name not in names and len(names) < _MOST_ABSENT:
             absent.grow(names, name)
             module, error = _loaded(check)
+        if names and any(find(check, module, name) is None for name in check["kernels"]):
+            absent.be_true()
+            module, error = _loaded(check)
         for name, told in check["kernels"].items():
             if told["within"] and find(check, module, name) is None:
                 _make(module, name)

@@ -1,0 +1,73 @@
+"""The answers that `crosswarp check --save` keeps: `[tool.crosswarp.check]`, in pyproject.toml or crosswarp.toml."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from crosswarp.matrix.checkout import settings
+from crosswarp.matrix.checkout.settings import OWN_FILE, PYPROJECT, Answers
+from crosswarp.matrix.errors import ConfigError
+
+_FURTHEST = 8
+
+
+def home(file: Path, here: Path) -> Path:
+    """The folder whose settings count for a file: the nearest above it that has some, else `here`."""
+    for folder in list(file.parents)[:_FURTHEST]:
+        if settings.load(folder).path is not None:
+            return folder
+    return here
+
+
+def saved(file: Path, here: Path) -> Answers:
+    """Raises ConfigError where settings say what they must not."""
+    return settings.load(home(file, here)).settings.check
+
+
+def save(folder: Path, told: Answers) -> Path:
+    """Write `told` in place of what the settings of `folder` say for check; returns the file.
+
+    Raises:
+        ConfigError: the file cannot be written, or does not hold that afterwards.
+    """
+    source = settings.load(folder).path
+    path = source or (folder / PYPROJECT if (folder / PYPROJECT).is_file() else folder / OWN_FILE)
+    header = "check" if path.name == OWN_FILE else "tool.crosswarp.check"
+    before = path.read_text("utf-8") if path.is_file() else ""
+    section = "\n".join([f"[{header}]", *_lines(told)]) + "\n"
+    found = re.search(rf"^\[{re.escape(header)}\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", before, re.M)
+    if found:
+        between = "" if found.end() == len(before) else "\n"
+        after = f"{before[: found.start()]}{section}{between}{before[found.end() :]}"
+    else:
+        after = f"{before.rstrip()}\n\n{section}" if before.strip() else section
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(after, "utf-8")
+        os.replace(partial, path)
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: {error.strerror or error}. Make it a file that can be written."
+        ) from None
+    if settings.load(folder).settings.check != told:
+        path.write_text(before, "utf-8")
+        raise ConfigError(
+            f"{path}: its [{header}] cannot be rewritten. Write it yourself: {' '.join(_lines(told))}"
+        )
+    return path
+
+
+def _lines(told: Answers) -> Iterable[str]:
+    for name in ("signature", "constexpr"):
+        values = getattr(told, name)
+        if values:
+            # Strings of JSON are strings of TOML; a line each, to be reviewed.
+            yield f"{name} = ["
+            yield from (f"    {json.dumps(value, ensure_ascii=False)}," for value in values)
+            yield "]"
+    if told.stub:
+        yield "stub = true"
