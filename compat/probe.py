@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 # The child sees the same modules as this process, whatever was done to sys.path.
 _CHILD = (
@@ -22,7 +22,7 @@ def ask(guard: str, seconds: float) -> Dict[str, Dict[str, Any]]:
     """What each stage found; ``{"error": …}`` where it raised, died or took longer than `seconds`."""
     if not sys.executable:
         return {name: {"error": "this Python does not know its own executable"} for name in STAGES}
-    command = [sys.executable, "-c", _CHILD, json.dumps(sys.path), guard]
+    command = [sys.executable, "-I", "-c", _CHILD, json.dumps(_places()), guard]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             child = subprocess.Popen(
@@ -43,6 +43,12 @@ def ask(guard: str, seconds: float) -> Dict[str, Dict[str, Any]]:
         err.seek(max(0, err.seek(0, os.SEEK_END) - _TAIL))
         printed = err.read().decode("utf-8", "replace").strip().splitlines()
     return _found(told, ended, printed[-1] if printed else "")
+
+
+def _places() -> List[str]:
+    """`sys.path` without the current folder: a stranger's checkout must not be run by looking at it."""
+    here = os.getcwd()
+    return [path for path in sys.path if path and os.path.abspath(path) != here]
 
 
 def _found(told: bytes, ended: str, last: str) -> Dict[str, Dict[str, Any]]:

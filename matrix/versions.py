@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version as Version
 
 from crosswarp.compat.versions import as_planned as as_planned
@@ -26,7 +25,8 @@ def parse(text: str | None) -> Version | None:
     """The version that a text is, to the letter; None for what is none."""
     try:
         return Version(text) if text else None
-    except InvalidVersion:
+    except ValueError:
+        # Not InvalidVersion alone: a number of thousands of digits is none for Python.
         return None
 
 
@@ -56,14 +56,15 @@ def base(version: str) -> Version | None:
     """The release a version belongs to, or None if it is no version."""
     try:
         return base_version(version)
-    except InvalidVersion:
+    except ValueError:
         return None
 
 
 def is_window(text: str) -> bool:
     try:
-        SpecifierSet(text)
-    except InvalidSpecifier:
+        for part in SpecifierSet(text):
+            Version(part.version.removesuffix(".*"))
+    except ValueError:
         return False
     return True
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import gc
 import io
 import os
+import stat
 import sys
 import tempfile
 import textwrap
@@ -35,6 +37,13 @@ _INSTALL = (
     "is enough: python -m crosswarp.compat doctor"
 )
 _EXAMPLES = "examples:"
+# zero, full, random and urandom of Linux.
+_ENDLESS = tuple(os.makedev(1, minor) for minor in (5, 7, 8, 9))
+# What is the matter with a path, and not with us.
+_OF_THE_PLACE = (
+    errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOTDIR,
+    errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENFILE,
+)  # fmt: skip
 # Of the commands, those that need nothing of the host side.
 _OF_SMALL = ("why", "doctor")
 # The extra that brings what a command needs, where that is not `matrix`.
@@ -175,10 +184,41 @@ def _main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print("crosswarp: cancelled", file=sys.stderr)
         return 130
+    except RecursionError:
+        print(
+            "crosswarp: what was given is nested too deeply to be read. Write it with fewer levels.",
+            file=sys.stderr,
+        )
+        return 125 if judging else EXIT_USAGE
     except BrokenPipeError:
         # `crosswarp report | head`: nobody reads any more, which is no error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 125 if judging else 0
+    except OSError as error:
+        if error.errno not in _OF_THE_PLACE:
+            raise
+        print(f"crosswarp: {escape.terminal(_of_the_place(error))}", file=sys.stderr)
+        return EXIT_USAGE
+
+
+def _of_the_place(error: OSError) -> str:
+    """What to do about a file that cannot be read or written."""
+    name = str(error.filename or "a file")
+    if error.errno == errno.ENOSPC and _out_of_inodes(name):
+        return f"{name[:200]}: the file system is out of inodes: no file can be made. Remove some, and try again."
+    return (
+        f"{name[:200]}: {error.strerror}. Name another place, or make room and give rights there."
+    )
+
+
+def _out_of_inodes(name: str) -> bool:
+    for folder in (Path(name), *Path(name).absolute().parents):
+        try:
+            found = os.statvfs(folder)
+        except OSError:
+            continue
+        return found.f_files > 0 and found.f_favail == 0
+    return False
 
 
 def _check_paths(options: argparse.Namespace) -> None:
@@ -189,6 +229,9 @@ def _check_paths(options: argparse.Namespace) -> None:
                 continue
             try:
                 path.lstat()
+                mode = path.stat().st_mode
+                if stat.S_ISBLK(mode) or stat.S_ISCHR(mode) and path.stat().st_rdev in _ENDLESS:
+                    raise OSError(errno.EINVAL, "a device, which has no end")
             except (FileNotFoundError, NotADirectoryError, PermissionError):
                 pass
             except (OSError, ValueError) as error:

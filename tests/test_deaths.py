@@ -26,7 +26,7 @@ from crosswarp.matrix.work.suite import Suite
 
 HERE = Path(__file__).parent
 SUITE = HERE / "suites" / "deaths"
-REPEATED = int(os.environ.get("DEATHS_REPEATED", "20"))
+REPEATED = int(os.environ.get("DEATHS_REPEATED", "1"))
 # A module's death costs the module, and is told as one case.
 IMPORTS = {
     "import_aborts": ("import os; os.abort()", "crash", "SIGABRT"),

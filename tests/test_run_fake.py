@@ -369,7 +369,7 @@ def test_sigkill_of_the_host_half_way(host, fake_run, tmp_path):
     assert fake_run.said.getvalue().count("was cut off") == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_keeps_what_had_finished(host, fake_run, tmp_path, number):
     first = session(2, triton="3.1.0")
     script = [first, *whole("a"), start("b"), {"touch": ""}, {"wait": str(tmp_path / "never")}]

@@ -22,6 +22,8 @@ from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.facts.columns import Column
 
 # In a child: importing torch takes seconds and a broken driver can take the process along.
+# Before anything is imported: the current folder may be a stranger's, with a json.py or a torch in it.
+_NOT_FROM_HERE = "import sys; sys.path[:] = filter(None, sys.path)"
 _ASK = """
 import json, sys
 found = {"python": ".".join(map(str, sys.version_info[:3]))}
@@ -58,10 +60,8 @@ if "torch" in found:
         found["gpu-error"] = f"{type(error).__name__}: {error}"
 print("\\n" + json.dumps(found))
 """
-# The user's folder, in which a file may be called triton.py, is no place of the interpreter's.
 _GLANCE = """
 import importlib.util, json, pathlib, re, sys
-sys.path[:] = filter(None, sys.path)
 found = {"python": ".".join(map(str, sys.version_info[:3]))}
 for name, file in (("triton", "__init__.py"), ("torch", "version.py")):
     spec = importlib.util.find_spec(name)
@@ -174,7 +174,7 @@ def absolute(python: Path) -> Path:
 def _asked(python: Path, question: str) -> dict[str, Any]:
     try:
         done = subprocess.run(
-            [str(python), "-c", question], capture_output=True, text=True, errors="replace",
+            [str(python), "-c", _NOT_FROM_HERE + question], capture_output=True, text=True, errors="replace",
             timeout=_TIMEOUT, stdin=subprocess.DEVNULL, env=dict(os.environ),
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:

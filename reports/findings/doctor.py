@@ -17,6 +17,12 @@ from crosswarp.matrix import versions
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts.issues import SEEN, Issue
 
+# As `python -m crosswarp.compat`, without the current folder among the places of modules: it may be a stranger's.
+_DOCTOR = (
+    "import sys; sys.path[:] = [path for path in sys.path if path];"
+    "from crosswarp.compat.__main__ import main; sys.exit(main(sys.argv[1:]))"
+)
+
 
 def ask(python: Path, guard: str, seconds: float) -> dict[str, Any]:
     """The report of another interpreter, asked with this crosswarp, whatever is installed there.
@@ -34,7 +40,7 @@ def ask(python: Path, guard: str, seconds: float) -> dict[str, Any]:
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (folder, before)))}
         try:
             done = subprocess.run(
-                [str(python), "-m", "crosswarp.compat", *options], env=environ, text=True,
+                [str(python), "-c", _DOCTOR, *options], env=environ, text=True,
                 capture_output=True, errors="replace", stdin=subprocess.DEVNULL, check=False,
                 timeout=seconds + 60,
             )  # fmt: skip
