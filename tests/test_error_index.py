@@ -246,3 +246,15 @@ def test_the_lines_of_a_log_keep_their_numbers():
 )
 def test_strange_texts_are_read(text):
     found(text)
+
+
+def test_the_releases_at_hand_decide_where_nothing_else_is_said():
+    key = "cannot import name 'triton_key' from 'triton.compiler.compiler'"
+    old, new = Facts(triton="2.3.1"), Facts(triton="3.6.0")
+
+    def first(text, facts=None, here=None):
+        return answers(text, ISSUES, SHIMS, facts, here=here)[0].causes[0].cause.why
+
+    assert "older" in first(key, here=old) and "newer" in first(key, here=new)
+    assert "newer" in first(key, facts=new, here=old)
+    assert "newer" in first(f"triton==3.6.0\n{key}", here=old)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 
 from crosswarp import compat
@@ -57,12 +58,23 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             "there is no text to look for. Give the error's line in quotes, a file, or a log on standard input."
         )
     facts = Facts(triton or "", options.torch or "", options.target or "")
-    found = answers(text, known_texts.committed(), compat.all_shims(), facts)
+    found = answers(text, known_texts.committed(), compat.all_shims(), facts, here=_here())
     if options.format == "json":
         print(why_text.export(found, triton), end="")
     else:
         colour.show(why_text.terminal(found, triton))
     return EXIT_EXPECTED if found else EXIT_UNEXPECTED
+
+
+def _here() -> Facts:
+    """The releases that are installed beside crosswarp, without importing them."""
+    found: dict[str, str] = {}
+    for name, field in (("triton", "triton"), ("triton-windows", "triton"), ("torch", "torch")):
+        try:
+            found.setdefault(field, metadata.version(name).partition("+")[0])
+        except metadata.PackageNotFoundError:
+            continue
+    return Facts(**found)
 
 
 def _text(words: Sequence[str]) -> str:

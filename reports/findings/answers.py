@@ -31,9 +31,10 @@ _MOST = 200
 _ALIKE = 0.9
 # Python's own errors: anybody's code raises them.
 _PYTHONS = re.compile(
-    r"^\W*(?:\w+Error: )?(?:NameError|KeyError|(?:name )?\W?\w+\W? is not defined"
-    r"|\W?\w+\W? object (?:has no attribute|is not)|(?:too many|not enough) values to unpack|unhashable type"
-    r"|unsupported operand|.{0,40}not supported between)"
+    r"^\W*(?:\w+Error[:(]\W*)?(?:name \W?\w+\W? is not defined|(?:too many|not enough) values to unpack|unhashable type"
+    r"|\W?(?:NoneType|int|float|str|bool|list|dict|tuple)\W? object "
+    r"(?:is not|has no attribute \W*(?!\W|create_|to_tensor))"
+    r"|unsupported operand(?!.*NotImplementedType)|.{0,40}not supported between)"
 )
 
 
@@ -84,20 +85,26 @@ def answers(
     shims: Sequence[Shim],
     facts: Facts | None = None,
     index: errors.Index | None = None,
+    here: Facts | None = None,
 ) -> list[Answer]:
-    """What explains `text`, the likeliest first; none where nothing does. `facts` are the reader's own."""
+    """What explains `text`, the likeliest first; none where nothing does.
+
+    Args:
+        facts: what the reader says of the machine; it counts for more than what the text names.
+        here: what is installed at hand; it counts where neither says anything.
+    """
     index = index or errors.committed()
     log = Log(text)
-    named = facts or Facts()
+    named, here = facts or Facts(), here or Facts()
     facts = Facts(
-        named.triton or log.facts.triton,
-        named.torch or log.facts.torch,
-        named.target or log.facts.target,
+        named.triton or log.facts.triton or here.triton,
+        named.torch or log.facts.torch or here.torch,
+        named.target or log.facts.target or here.target,
     )
     hits = _hits(log, index)
     found = [*_entries(log, index, hits, facts), *_messages(log, index, hits, facts)]
     found += _computed(log, facts, found)
-    known = why(log.plain, issues, shims, named.triton or facts.triton or None)
+    known = why(log.plain, issues, shims, facts.triton or None)
     found += _known(log, known, found, facts)
     return _ordered(found)
 
@@ -256,7 +263,7 @@ def _known(
 ) -> Iterator[Answer]:
     """Those that the text speaks of: exactly, and not in words that others share, before everything else."""
     places = {line.text: line for line in reversed(log.lines)}
-    shared = {one.number for one in found if one.entry and one.entry.shared}
+    shared = {one.number for one in found if one.entry and one.entry.shared and not one.entry.table}
     told = {one.number for one in found if one.entry and not one.entry.consequence}
     short = len(errors.words(log.tidy)) <= 14
     for order, match in enumerate(matches):
@@ -270,7 +277,9 @@ def _known(
         alike = not match.exact and (line.number in told or not (short or match.share >= _ALIKE))
         if not match.exact and match.share < _ALIKE and not short and told:
             continue
-        worse = match.inside is False or elsewhere or beside or alike
+        # Of what the interpreter alone shows the text has to speak.
+        interpreted = tuple(match.issue.lanes) == ("interpret",) and not log.interpreted
+        worse = match.inside is False or elsewhere or beside or alike or interpreted
         certain = match.exact and not worse
         rank = (False, worse, worse, -1 if not worse else 1_000_000_000, order)
         yield Answer(line.text, line.number, line.failure, certain, known=match, rank=rank)

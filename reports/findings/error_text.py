@@ -14,13 +14,14 @@ from crosswarp.matrix.printable import printable
 
 # A longer text is read around the places that speak of a failure.
 _WHOLE = 200_000
-_MOST = 600_000
-_BEFORE, _AFTER = 2500, 1200
-_MARKS = (
-    "rror", "RROR", "ssert", "xception", "raceback", "atal", "ailed", "annot", "egmentation", "dumped", "UNREACHABLE",
-    "llegal", "isaligned", "not support", "arning: Triton", "sm_", "No module", "out of resource", "Unsupported",
-    "unsupported", "SIG", "Killed",
-)  # fmt: skip
+# Lines: of all, and around each mark.
+_MOST = 8000
+_BEFORE, _AFTER = 40, 15
+_MARK = re.compile(
+    r"[Ee]rror|ERROR|ssert|xception|raceback|[Ff]atal|[Ff]ailed|annot|egmentation|dumped|UNREACHABLE|llegal|isaligned"
+    r"|not support|nsupported|out of resource|No module|Killed"
+)
+_DIGITS = {ord(digit): None for digit in "0123456789"}
 _LONGEST_LINE = 4000
 # Who speaks, in a log of several processes.
 _STREAM = re.compile(
@@ -103,6 +104,11 @@ class Log:
         return bool(_FRAME.search(self.plain))
 
     @cached_property
+    def interpreted(self) -> bool:
+        """Whether it speaks of the interpreter."""
+        return "interpret" in self.tidy
+
+    @cached_property
     def facts(self) -> Facts:
         """The releases and the GPU that it names, each where it names one alone."""
         return Facts(
@@ -111,9 +117,11 @@ class Log:
 
 
 _FRAME = re.compile(
-    r"triton(?![-_ ]?(?:server|client|inference))|\btl\.\w|\.triton/|torchinductor|_inductor|CompilationError"
+    r"triton(?![-_ ]?(?:server|client|inference))|\btl\.\w|\.triton/|torchinductor|_inductor|restore_value"
+    r"|reset_to_zero|CompilationError"
     r"|TritonGPU|\bttir\b|\bttgir\b|\bptxas\b"
     r"|\btt[gn]?\.\w+|constexpr"
+    r"|\b(?:Cuda|HIP|CUDA)(?:Driver|Utils)\b|CompiledKernel|JITFunction|\bAutotuner\b|\bHeuristics\b|KernelMetadata"
     r"|\bnum_(?:warps|stages|ctas)\b|TRITON_|\bat \d+:\d+:|OutOfResources|InterpreterError"
     r"|\bunsloth\b|bitsandbytes|flash_attn|\bfla/|"
     r"liger_kernel|\bvllm/|sageattention|\bmamba_ssm|\bhelion\b|flex_attention|torch\.compile",
@@ -196,63 +204,48 @@ def _numbered(text: str) -> Iterator[tuple[int, str]]:
     """The lines that are read, with their numbers."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    number = 1
-    at = 0
-    for start, end in _read(text):
-        start = text.rfind("\n", 0, start) + 1
-        number += text.count("\n", at, start)
-        at = start
-        for line in text[start:end].split("\n"):
-            yield number, line
-            number += 1
-        # What follows the last line's end is counted again.
-        number -= 1
-        at = end
-
-
-def _read(text: str) -> list[tuple[int, int]]:
-    """The parts of it that are read: all of a short one, else what stands around the marks of a failure."""
+    lines = text.split("\n")
     if len(text) <= _WHOLE:
-        return [(0, len(text))]
-    places: list[int] = []
-    for mark in _MARKS:
-        at, found = text.find(mark), 0
-        while at >= 0 and found < 400:
-            places.append(at)
-            found += 1
-            at = text.find(mark, at + _AFTER // 2)
-        if found == 400:
-            # The first of many and the last are enough.
-            at = text.rfind(mark)
-            while at >= 0 and found < 500:
-                places.append(at)
-                found += 1
-                at = text.rfind(mark, 0, at - _AFTER // 2) if at > _AFTER // 2 else -1
+        yield from enumerate(lines, 1)
+        return
+    for start, end in _read(text, lines):
+        yield from enumerate(lines[start:end], start + 1)
+
+
+def _read(text: str, lines: Sequence[str]) -> list[tuple[int, int]]:
+    """The parts of a long text that are read: what stands around the marks of a failure.
+
+    Lines that differ in numbers alone are one; of each the first counts, which is where a failure begins.
+    """
+    shapes = text.translate(_DIGITS).split("\n")
+    first = dict(zip(reversed(shapes), range(len(shapes) - 1, -1, -1), strict=True))
+    places = sorted(
+        place for shape, place in first.items() if _MARK.search(shape, 0, _LONGEST_LINE)
+    )
+    places.append(len(lines) - 1)
     spans: list[tuple[int, int]] = []
-    for place in sorted(places):
-        start, end = max(0, place - _BEFORE), min(len(text), place + _AFTER)
+    for place in places:
+        start, end = max(0, place - _BEFORE), min(len(lines), place + _AFTER)
         if spans and start <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+            spans[-1] = (spans[-1][0], end)
         else:
             spans.append((start, end))
-    tail = (max(0, len(text) - _BEFORE * 4), len(text))
-    return _bounded([*spans, tail] if not spans or spans[-1][1] < tail[0] else spans)
+    return _bounded(spans)
 
 
 def _bounded(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The beginning and the end of what is too much: a first cause stands early, and what ended it all last."""
-    half = _MOST // 2
+    if sum(end - start for start, end in spans) <= _MOST:
+        return spans
     first: list[tuple[int, int]] = []
-    left = half
+    left = _MOST // 2
     for start, end in spans:
         if left <= 0:
             break
         first.append((start, min(end, start + left)))
         left -= end - start
-    if left > 0:
-        return spans
     last: list[tuple[int, int]] = []
-    left = half
+    left = _MOST // 2
     for start, end in reversed(spans):
         start = max(start, first[-1][1], end - left)
         if left <= 0 or start >= end:

@@ -18,6 +18,8 @@ from typing import Any
 FOLDER = Path(__file__).parent
 COMPILED = FOLDER / "compiled.json"
 MESSAGES = FOLDER / "messages.json"
+# What each example said on each release, by tests/proofs/error_examples.py.
+PROVEN = FOLDER / "proven.json"
 
 _WORD = re.compile(r"[a-z0-9_]+")
 # A word that goes on, or a dotted name.
@@ -166,11 +168,10 @@ def committed() -> Index:
 
 
 def _entry(record: dict[str, Any]) -> Entry:
-    fields = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
-    }
-    fields["causes"] = tuple(
-        Cause(**{n: tuple(v) if isinstance(v, list) else v for n, v in one.items()})
-        for one in record["causes"]
-    )
+    fields = _plain(record)
+    fields["causes"] = tuple(Cause(**_plain(one)) for one in record["causes"])
     return Entry(**fields)
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    return {n: tuple(value) if isinstance(value, list) else value for n, value in record.items()}

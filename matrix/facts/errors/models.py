@@ -89,6 +89,15 @@ class _Run(_Strict):
     dtype: str = "float32"
 
 
+class Example(_Strict):
+    """What says an error, and the corrected one: statements of a kernel, or with `script` of the file that launches."""
+
+    bad: str
+    good: str = ""
+    script: bool = False
+    run: _Run = _Run()
+
+
 class _Error(_Strict):
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     title: Annotated[str, Field(min_length=8, max_length=110)]
@@ -111,6 +120,8 @@ class _Error(_Strict):
     # Statements of a whole file rather than of a kernel.
     script: bool = False
     run: _Run = _Run()
+    # More examples, for its other wordings.
+    also: list[Example] = []
 
     @model_validator(mode="after")
     def _whole(self) -> _Error:
@@ -130,6 +141,10 @@ class _Error(_Strict):
         if bool(self.bad) != bool(self.good) and not self.bad:
             raise ValueError("a corrected example belongs to one that fails")
         return self
+
+    def examples(self) -> list[Example]:
+        own = Example(bad=self.bad, good=self.good, script=self.script, run=self.run)
+        return [own, *self.also] if self.bad else list(self.also)
 
     def templates(self) -> list[str]:
         return [one if isinstance(one, str) else one.text for one in self.says]

@@ -1,0 +1,174 @@
+"""Run each example of the error index on the columns, and write matrix/facts/errors/proven.json.
+
+    python tests/proofs/error_examples.py --columns 2.3.1,3.2.0,3.6.0,3.9.0 [--only ID ...] [--envs DIR] [--show]
+
+An example is proven on a release when the failing one says a wording of its entry there, and the corrected one
+compiles. The file has, by example and release, `says` (with the wording), `passes` (the release takes it) or `other`
+(it fails in other words), and for the corrected one `passes` or `fails`. It has the date, too, and this command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix.facts import errors, targets
+from crosswarp.matrix.facts.errors import models
+
+CELL = Path(__file__).with_name("error_examples_cell.py")
+COMMAND = "python tests/proofs/error_examples.py"
+_HEAD = """\
+import torch
+import triton
+import triton.language as tl
+{before}
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, N: tl.constexpr):
+{body}
+
+
+x = torch.zeros(4096, dtype=torch.{dtype})
+y = torch.zeros(4096, dtype=torch.float32)
+{launch}
+"""
+_BODY = "i = tl.arange(0, N)\ntl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n))"
+_TUNED = 'tuned = triton.autotune([triton.Config({"N": 16})], key=["n"])(kernel)\n'
+
+
+def modules() -> Iterator[dict[str, Any]]:
+    """Each example, failing and corrected, as a module."""
+    for file in models.load().values():
+        for error in file.error:
+            for number, one in enumerate(error.examples(), 1):
+                for half, text in (("bad", one.bad), ("good", one.good)):
+                    if text:
+                        yield {
+                            "key": f"{error.id}#{number}#{half}",
+                            "text": _module(one, text),
+                            "target": one.run.target,
+                            "interpret": one.run.interpret,
+                        }
+
+
+def _module(example: models.Example, text: str) -> str:
+    options = "".join(f", {name}={value!r}" for name, value in example.run.options.items())
+    launch = f"kernel[(1,)](x, y, 1024, 16{options})\n"
+    body = text
+    if example.script:
+        tuned = _TUNED if "tuned" in text else ""
+        body, launch = _BODY, tuned + text
+    return _HEAD.format(
+        before=example.run.before, body=textwrap.indent(body, "    "), dtype=example.run.dtype,
+        launch=launch,
+    )  # fmt: skip
+
+
+def run(
+    python: Path, wanted: list[dict[str, Any]], interpret: bool, seconds: float
+) -> dict[str, str]:
+    """What each module says in that environment, of those that ran within `seconds`."""
+    tables = tomllib.loads(targets.DEFAULT_FILE.read_text(encoding="utf-8"))
+    names = {one["target"] for one in wanted}
+    document = {"targets": {name: tables[name] for name in names}, "modules": wanted}
+    environment = {**os.environ, "TRITON_CACHE_DIR": "/tmp/crosswarp-error-examples"}
+    if interpret:
+        environment["TRITON_INTERPRET"] = "1"
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            [python, CELL], stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE, text=True,
+            env=environment, start_new_session=True,
+        )  # fmt: skip
+        try:
+            _, complaint = process.communicate(json.dumps(document), timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            _, complaint = process.communicate()
+        output.seek(0)
+        said = [json.loads(line) for line in output if line.endswith("}\n")]
+    if len(said) < len(wanted):
+        print(f"{len(wanted) - len(said)} were not run", complaint[-500:], file=sys.stderr)
+    return {one["key"]: one["said"] for one in said}
+
+
+def verdict(said: str, wordings: list[errors.Wording]) -> str:
+    """`passes`, `says: WORDING` or `other: ...` for what a failing example said."""
+    if not said:
+        return "passes"
+    tidy = errors.tidy(said)
+    for wording in sorted(wordings, key=lambda one: -one.weight):
+        if any(True for _ in wording.find(tidy)):
+            return f"says: {wording.text}"
+    lines = [line for line in said.splitlines() if line.strip()]
+    return f"other: {lines[-1].strip()[:160]}" if lines else "other"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--columns", default="2.3.1,3.2.0,3.6.0,3.9.0")
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--envs", type=Path, default=Path(".crosswarp/envs"))
+    parser.add_argument("--halves", default="bad,good", help="bad, good or both")
+    parser.add_argument("--seconds", type=float, default=3600, help="of each column")
+    parser.add_argument("--show", action="store_true", help="what is not as the entry says")
+    options = parser.parse_args()
+    index = errors.committed()
+    ids = {entry.id: number for number, entry in enumerate(index.entries)}
+    by_entry: dict[int, list[errors.Wording]] = {}
+    for wording in index.wordings:
+        by_entry.setdefault(wording.number, []).append(wording)
+    seen: list[tuple[str, str, str, str]] = []
+    halves = options.halves.split(",")
+    every = [
+        one
+        for half in halves
+        for one in modules()
+        if one["key"].endswith(half)
+        and (not options.only or one["key"].split("#")[0] in options.only)
+    ]
+    for column in options.columns.split(","):
+        python = options.envs / f"triton-{column}" / "bin" / "python"
+        for interpret in (False, True):
+            wanted = [one for one in every if one["interpret"] == interpret]
+            if not wanted:
+                continue
+            for key, said in run(python, wanted, interpret, options.seconds).items():
+                name, _, half = key.rpartition("#")
+                result = verdict(said, by_entry[ids[name.split("#")[0]]])
+                if half == "good" and said:
+                    result = "fails: " + result.partition(": ")[2]
+                seen.append((name, half, column, result))
+                if options.show and ((half == "good") == bool(said) or result.startswith("other")):
+                    print(column, key, result, flush=True)
+    # Another one may have written meanwhile.
+    there = json.loads(errors.PROVEN.read_text("utf-8")) if errors.PROVEN.exists() else {}
+    proven: dict[str, dict[str, dict[str, str]]] = there.get("examples", {})
+    for name, half, column, result in seen:
+        proven.setdefault(name, {"bad": {}, "good": {}})[half][column] = result
+    known = {f"{e.id}#{n}" for f in models.load().values() for e in f.error
+             for n, _ in enumerate(e.examples(), 1)}  # fmt: skip
+    lines = ",\n".join(
+        f'"{name}": {json.dumps(proven[name], sort_keys=True)}'
+        for name in sorted(proven)
+        if name in known
+    )
+    errors.PROVEN.write_text(
+        f'{{"date": "{date.today()}", "command": "{COMMAND}",\n"examples": {{\n{lines}\n}}}}\n',
+        encoding="utf-8",
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
