@@ -149,11 +149,13 @@ def test_what_was_measured_is_kept_as_it_is(tmp_path):
 # An environment that compiles for all but sm_75, of which the dot product fails; it dies where it is told to.
 FAKE = """
 import json, sys
-targets = json.load(open(sys.argv[-1]))["targets"]
-print(json.dumps({"triton": VERSION, "triton_build": "b", "ptxas": "12", "torch": "2", "python": "3.11"}))
-for name in targets:
+spec = json.load(open(sys.argv[-1]))
+out = open(spec["records"], "a")
+def say(**line): print(json.dumps(line), file=out, flush=True)
+say(triton=VERSION, triton_build="b", ptxas="12", torch="2", python="3.11")
+for name in spec["targets"]:
     if name == DIES: sys.exit(3)
-    print(json.dumps({"target": name, "add": "", "dot": "no mma" if name == "sm_75" else ""}))
+    say(target=name, add="", dot="no mma" if name == "sm_75" else "")
 """
 
 

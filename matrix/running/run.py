@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
-import os
 import re
 import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -40,14 +38,13 @@ from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import record, store
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.running import process, unchanged
+from crosswarp.matrix.running import asking, unchanged
 from crosswarp.matrix.running.column_run import ColumnRun
 from crosswarp.matrix.running.plan import Coordinate, Judged, Plan
 from crosswarp.matrix.running.recording import Progress, Recording
 from crosswarp.matrix.running.signals import StopRequested
 from crosswarp.matrix.running.stream import Tail
 
-_POLL = 0.2
 _ENDED = object()
 NOTHING_RAN = "No case ran: the chosen kernels have none for these lanes. Choose others."
 
@@ -332,7 +329,7 @@ class Runner:
                 column.id, environment.expect, records.resolve(), cache.resolve(), taken.items,
                 again, taken.planned, (folder / "turns").resolve(),
             )  # fmt: skip
-            spec.write_text(json.dumps(asdict(told), indent=1))
+            asking.write(told, spec)
             # The suite writes its output there; no room for it is no fault of the suite's.
             log.touch()
         except OSError as error:
@@ -389,29 +386,22 @@ class Runner:
 
         With `beside` it stops when the suite has been started.
         """
-        started = time.monotonic()
         folder = self._folder
-        tail = Tail(records)
-        suite = process.SuiteProcess(
+        cell = asking.Process(
             self._command(environment.python, spec.resolve()),
             log,
-            process.cell_environ(os.environ, here=self._here),
             # Away from the user's folder: what lies there must not be imported instead of what is installed.
-            cwd=folder.resolve() if not self._here else Path.cwd(),
+            folder.resolve() if not self._here else Path.cwd(),
+            here=self._here,
+            records=records,
         )
-        status, out_of_time = None, False
-        try:
+        with cell:
             if beside:
                 yield
-            while (status := suite.wait(_POLL)) is None and not state.wrong and not self._stop:
-                state.take(tail.poll())
-                if time.monotonic() - started > self.plan.column_limit:
-                    out_of_time = True
-                    break
-        finally:
-            suite.end()
-        state.take(tail.finish())
-        return status, out_of_time
+            ended = cell.heard(
+                self.plan.column_limit, lambda: bool(state.wrong or self._stop), state.take
+            )
+        return ended.status, ended.out_of_time
 
     def _finish(self) -> Result:
         records = self._store.records(self._run)

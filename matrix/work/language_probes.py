@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import json
-import os
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +21,11 @@ from crosswarp.matrix.facts import targets as targets_module
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.language_table import INTERPRETER, PASS, TARGETS, Name, Release
 from crosswarp.matrix.results.record import RED
-from crosswarp.matrix.running import process
+from crosswarp.matrix.running import asking
 from crosswarp.matrix.running.run import Prepare
 from crosswarp.matrix.running.signals import StopRequested
-from crosswarp.matrix.running.stream import Tail
 
 LANES = ("compile", "interpret")
-_POLL = 0.2
 _ABOUT = ("triton", "torch", "numpy", "python", "ptxas")
 # A sentence says what it is; what follows is for those who debug it.
 _LONGEST = 160
@@ -137,43 +133,32 @@ class Asker:
             targets={name: table[name].model_dump() for name in TARGETS}, lanes=[lane],
             kernels=list(self._names), **self._limits,
         )  # fmt: skip
-        spec.write_text(json.dumps(asdict(asked)))
-        started = time.monotonic()
-        environ = process.cell_environ(os.environ, here=self._here)
-        cell = process.SuiteProcess(argv(environment.python, spec), log, environ, folder)
-        try:
-            while (status := cell.wait(_POLL)) is None and not (self._stop or self._over):
-                if time.monotonic() - started > self._column_limit:
-                    break
-        finally:
-            cell.end()
         told = _Told()
-        for event in Tail(records).finish():
-            take(told, event)
+        command = argv(environment.python, asking.write(asked, spec))
+        with asking.Process(command, log, folder, here=self._here, records=records) as cell:
+            ended = cell.heard(
+                self._column_limit, lambda: bool(self._stop or self._over), partial(_take_all, told)
+            )
         if not told.ended:
-            raise self._ended_early(column, lane, status, log)
+            raise self._ended_early(column, lane, ended)
         if told.came != told.planned:
             told.not_run.append(
                 f"{told.came} came of {told.planned or 'an unknown number'} planned"
             )
         shutil.rmtree(folder, ignore_errors=True)
-        seconds = time.monotonic() - started
-        self._say(f"{column.id}: {lane}: {len(told.probes)} probes in {seconds:.0f} s")
+        self._say(f"{column.id}: {lane}: {len(told.probes)} probes in {ended.seconds:.0f} s")
         return told
 
-    def _ended_early(
-        self, column: Column, lane: str, status: int | None, log: Path
-    ) -> CrosswarpError:
+    def _ended_early(self, column: Column, lane: str, ended: asking.Ended) -> CrosswarpError:
         if self._stop:
             return Cancelled("cancelled")
         how = (
             f"took longer than {self._column_limit} s (--column-limit)"
-            if status is None
-            else f"ended with status {status} before its last probe{_meaning(status)}"
+            if ended.status is None
+            else f"ended with status {ended.status} before its last probe{_meaning(ended.status)}"
         )
-        said = process.log_tail(log)
         return CrosswarpError(
-            f"{column.id}: {lane}: {how}:\n{said}\nThe log is {log}. Correct that, and run again."
+            f"{column.id}: {lane}: {how}:\n{ended.said()}\nThe log is {ended.log}. Correct that, and run again."
         )
 
 
@@ -190,6 +175,11 @@ def _when_done(futures: Sequence[Future[Any]], act: Callable[[], None]) -> None:
 
 def _meaning(status: int) -> str:
     return f" ({SUITE_STATUSES[status]})" if status in SUITE_STATUSES else ""
+
+
+def _take_all(told: _Told, events: Iterable[Event | Senseless]) -> None:
+    for event in events:
+        take(told, event)
 
 
 def take(told: _Told, event: Event | Senseless) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.linting.guards import Guard
 from crosswarp.matrix.results.record import OUTCOMES, Record
 from crosswarp.matrix.results.verdict import classify
-from crosswarp.matrix.running import process
+from crosswarp.matrix.running import asking
 from crosswarp.matrix.running.plan import Plan
 
 _TEXTS = ("target", "lane", "mode", "kernel", "case", "outcome", "reason", "fingerprint", "message")
@@ -79,22 +78,16 @@ def ask(
             chosen=list(chosen),
             answers=str(answers),
         )
-        (work / "spec.json").write_text(json.dumps(asdict(spec)), "utf-8")
-        environ = process.cell_environ(os.environ, here=here)
+        command = argv(environment.python, asking.write(spec, work / "spec.json"))
         # Nothing of a library may be compiled into its folder.
-        environ["PYTHONDONTWRITEBYTECODE"] = "1"
-        cell = process.SuiteProcess(
-            argv(environment.python, work / "spec.json"), log, environ, work
-        )
-        try:
-            status = cell.wait(plan.column_limit)
-        finally:
-            cell.end()
+        with asking.Process(command, log, work, here=here, PYTHONDONTWRITEBYTECODE="1") as cell:
+            ended = cell.heard(plan.column_limit)
         found = _trials(answers, column, known)
-        if status != 0:
-            why = f"longer than {plan.column_limit} s" if status is None else f"status {status}"
+        if ended.status != 0:
+            late = ended.status is None
+            why = f"longer than {plan.column_limit} s" if late else f"status {ended.status}"
             raise CrosswarpError(
-                f"{column}: it ended ({why}) after {len(found)} of its cases:\n{process.log_tail(log)}\n"
+                f"{column}: it ended ({why}) after {len(found)} of its cases:\n{ended.said()}\n"
                 "Choose fewer with --guards and --cases, or give more time with --column-limit."
             )
     say(f"{column}: {len(found)} runs")

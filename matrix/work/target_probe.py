@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
-import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,7 @@ from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.errors import CrosswarpError
 from crosswarp.matrix.facts.probed_targets import ABOUT, Probed, Release
 from crosswarp.matrix.facts.targets import Target
-from crosswarp.matrix.running import process
+from crosswarp.matrix.running import asking
 
 
 def argv(python: Path, spec: Path) -> list[str]:
@@ -39,28 +36,25 @@ def ask(
         CrosswarpError: it ended before its last target, took too long, or told no sense.
     """
     with tempfile.TemporaryDirectory() as folder:
-        spec = Path(folder, "spec.json")
+        work = Path(folder)
+        answers = work / "answers.jsonl"
         tables = {name: target.model_dump(mode="json") for name, target in targets.items()}
-        spec.write_text(json.dumps(asdict(Asked(targets=tables, time_limit=time_limit))), "utf-8")
-        try:
-            done = subprocess.run(
-                argv(python, spec), capture_output=True, text=True, errors="replace", check=False,
-                stdin=subprocess.DEVNULL, timeout=60 + 2 * time_limit * len(targets), cwd=folder,
-                env=dict(process.cell_environ(os.environ, here=here)),
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise CrosswarpError(
-                f"{python}: no answer in time. Ask fewer --targets, or give more with --time-limit."
-            ) from None
-        except OSError as error:
-            raise CrosswarpError(f"{python}: {error.strerror or error}. Name another.") from None
+        asked = Asked(targets=tables, time_limit=time_limit, records=str(answers))
+        answers.touch()
+        command = argv(python, asking.write(asked, work / "spec.json"))
+        with asking.Process(command, work / "log", work, here=here) as cell:
+            ended = cell.heard(60 + 2 * time_limit * len(targets))
+        text, said = answers.read_text("utf-8", "replace"), ended.said(5)
+    if ended.out_of_time:
+        raise CrosswarpError(
+            f"{python}: no answer in time. Ask fewer --targets, or give more with --time-limit."
+        )
     try:
-        found, *lines = [json.loads(line) for line in done.stdout.splitlines()]
+        found, *lines = [json.loads(line) for line in text.splitlines()]
         return _release(found, {line.pop("target"): line for line in lines}, targets)
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
-        said = "\n".join(done.stderr.strip().splitlines()[-5:])
         raise CrosswarpError(
-            f"{python}: ended with status {done.returncode} before its last target:\n{said}\n"
+            f"{python}: ended with status {ended.status} before its last target:\n{said}\n"
             "Make `import torch, triton, crosswarp.matrix` work there."
         ) from None
 

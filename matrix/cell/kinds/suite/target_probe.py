@@ -1,6 +1,6 @@
-"""``python -m crosswarp.matrix.cell.kinds.suite.target_probe TARGETS.json``: which targets this Triton compiles for.
+"""``python -m crosswarp.matrix.cell.kinds.suite.target_probe SPEC.json``: which targets this Triton compiles for.
 
-TARGETS.json holds the tables of targets.toml and `time_limit`, seconds for one kernel. Prints a JSON line for what this
+SPEC.json is an `Asked` with targets, `time_limit` for one kernel, and `records`, which gets a JSON line for what this
 environment is, and then one for each target: why the addition and why the dot product cannot be compiled, an empty
 string if it can. Each kernel is compiled anew, in a forked child of its own.
 """
@@ -15,11 +15,9 @@ from crosswarp.matrix.cell import asked
 
 
 def main(arguments: List[str]) -> int:
-    spec = asked.read(arguments[0], asked.Asked, ("targets", "time_limit"))
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    spec = asked.read(arguments[0], asked.Asked, ("targets", "time_limit", "records"))
     # What libraries print is no answer.
-    os.dup2(2, 1)
-    with tempfile.TemporaryDirectory() as cache:
+    with open(spec.records, "a", encoding="utf-8") as out, tempfile.TemporaryDirectory() as cache:
         # A forked child does not have the threads of its parent's OpenMP.
         os.environ.update(OMP_NUM_THREADS="1", TRITON_CACHE_DIR=cache, CROSSWARP_CACHE_DIR=cache)
         os.environ.pop("TRITON_INTERPRET", None)
