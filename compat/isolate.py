@@ -4,34 +4,28 @@ The compiler may abort, segfault, hang or eat the machine's memory; a suite's ke
 these becomes an `Outcome`. The child gets its own process group and its output on a pipe that is always drained, so
 50 MB on stderr neither block it nor fill the parent. If the parent dies the child is killed (Linux). What the child
 started dies with its process group; a daemon that left the group on purpose does not.
+
+The parent trusts nothing of the child: what it sends is data (`frames`), every wait has an end, and the system calls
+that both need are kept apart from what a test may replace (`system`).
 """
 
 import contextlib
-import ctypes
-import faulthandler
-import gc
 import os
-import pickle
-import resource
 import selectors
 import signal
-import struct
 import sys
-import time
-import traceback
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
-from . import monitor
+from . import child, frames, monitor, system
+from .child import die_with_parent as die_with_parent
 
 # First and last part of what a child printed: the assertion is near the end, its cause may be at the start.
 KEPT_OUTPUT = 32 * 1024
 POLL_SECONDS = 0.05
-_PR_SET_PDEATHSIG = 1
-# A mark, so that what a kernel writes into a pipe that is not its own is not taken for a length.
-_MARK = b"\x93crosswarp"
-_HEADER = struct.Struct(f"!{len(_MARK)}scQ")
+# How long to wait for a child that was killed. Only one that hangs in the system itself takes longer.
+_DEATH_SECONDS = 10.0
 # A pipe holds no more (Linux: 1 MiB), so what comes beyond was written by what outlived the child.
 _LEFT_IN_A_PIPE = 1 << 20
 
@@ -43,6 +37,14 @@ class Raised:
     type_name: str
     text: str
     traceback: str
+
+    @classmethod
+    def of(cls, data: Any) -> "Raised":
+        """Of the three texts that came from a child. Raises ValueError for anything else."""
+        if not (isinstance(data, tuple) and list(map(type, data)) == [str, str, str]):
+            msg = "not three texts"
+            raise ValueError(msg)
+        return cls(*data)
 
 
 @dataclass
@@ -68,6 +70,26 @@ class Outcome:
     output: str = ""
     seconds: float = 0.0
     gone: bool = False
+
+    def as_data(self) -> Dict[str, Any]:
+        """All of it, for a child that sends what became of its own child; its value has to be data too."""
+        raised = self.raised
+        texts = None if raised is None else (raised.type_name, raised.text, raised.traceback)
+        return {**vars(self), "raised": texts}
+
+    @classmethod
+    def of_data(cls, data: Any) -> Optional["Outcome"]:
+        """What `as_data` was made of; None if it was made of no outcome."""
+        kinds = {"kind": str, "reason": str, "output": str, "seconds": float, "gone": bool}
+        if not (isinstance(data, dict) and set(data) == set(cls.__dataclass_fields__)):
+            return None
+        if any(type(data[name]) is not kind for name, kind in kinds.items()):
+            return None
+        try:
+            raised = None if data["raised"] is None else Raised.of(data["raised"])
+        except ValueError:
+            return None
+        return cls(**{**data, "raised": raised})
 
 
 @dataclass
@@ -104,8 +126,8 @@ def run_isolated(
     """Run ``function(send)`` in a forked child and say how that ended.
 
     Args:
-        function: its result must be picklable. ``send(message)`` hands a picklable message to `on_message` in the
-            parent at once, so that it survives whatever happens next.
+        function: its result must be data (`frames`). ``send(message)`` hands data to `on_message` in the parent at
+            once, so that it survives whatever happens next.
         time_limit: seconds of wall time; then the child and what it started are killed.
         memory_limit_mb: resident memory of the child in MiB, looked at every 50 ms; None for no limit.
         on_message: called in the parent for each message.
@@ -114,12 +136,12 @@ def run_isolated(
     Raises:
         OSError: the fork or a pipe failed. KeyboardInterrupt is passed on after the child is killed.
     """
-    started = time.monotonic()
-    child = fork(lambda send: [function(send)])
+    started = system.monotonic()
+    forked = fork(lambda send: [function(send)])
     try:
-        return child.watch(started, time_limit, memory_limit_mb, on_message, anew=anew)
+        return forked.watch(started, time_limit, memory_limit_mb, on_message, anew=anew)
     finally:
-        child.end()
+        forked.end()
 
 
 @dataclass
@@ -130,9 +152,9 @@ class Child:
     result_fd: int
     output_fd: int
     told: Optional[monitor.Told] = None
-    _buffer: bytearray = field(default_factory=bytearray)
-    # Why the rest of what comes through the pipe cannot be read.
-    _unreadable: str = ""
+    _reader: frames.Reader = field(default_factory=frames.Reader)
+    # It has ended, and its status was taken.
+    _dead: bool = False
 
     def watch(
         self,
@@ -149,7 +171,7 @@ class Child:
         def heard(message: Any) -> None:
             nonlocal since
             if anew:
-                since = time.monotonic()
+                since = system.monotonic()
             if on_message is not None:
                 on_message(message)
 
@@ -170,14 +192,12 @@ class Child:
                         kept.feed(data)
                     else:
                         result = self._frames(data, heard) or result
-                if until_result and (result is not None or self._unreadable):
+                if until_result and (result is not None or self._reader.unreadable):
                     break
-                # Both pipes closed: the end is near, wait for it rather than poll. A daemon may hold them open.
-                wait = not selector.get_map()
-                if wait and result is None:
-                    wait = False
-                    time.sleep(0.001)
-                ended, status = self._ended(wait)
+                # Both pipes closed: the end is near. A daemon may hold them open.
+                if not selector.get_map():
+                    system.sleep(0.001)
+                ended, status = self._ended()
                 if ended:
                     break
                 pid = self.pid if self.told is None else self.told.pid
@@ -193,81 +213,89 @@ class Child:
                 result = self._frames(data, heard) or result
         outcome = stopped or result or _ended(status)
         # A signal says more.
-        if self._unreadable and stopped is None and _ended(status).kind != "signal":
-            outcome = Outcome("unreadable", reason=self._unreadable)
+        if self._reader.unreadable and stopped is None and _ended(status).kind != "signal":
+            outcome = Outcome("unreadable", reason=self._reader.unreadable)
         outcome.output = kept.text()
-        outcome.seconds = time.monotonic() - started
+        outcome.seconds = system.monotonic() - started
         return outcome
 
     def alive(self) -> bool:
         """Whether the child has not ended."""
-        return not self._ended(False)[0]
+        return not self._ended()[0]
 
-    def _ended(self, wait: bool) -> Tuple[bool, Optional[int]]:
+    def _ended(self) -> Tuple[bool, Optional[int]]:
         """Whether the child has ended, and how, as of `os.waitpid`; None if that is gone.
 
         Raises:
             OSError: its monitor could not fork it.
         """
         if self.told is not None:
-            self.told.look(POLL_SECONDS if wait else 0)
+            self.told.look(0)
             return self.told.ended, self.told.status
         try:
-            done, status = os.waitpid(self.pid, 0 if wait else os.WNOHANG)
+            done, status = system.waitpid(self.pid, os.WNOHANG)
         except ChildProcessError:
             monitor.note_gone()
+            self._dead = True
             return True, None
-        return bool(done), status if done else None
+        self._dead = bool(done)
+        return self._dead, status if done else None
 
-    def _frames(self, data: bytes, on_message) -> Optional[Outcome]:
+    def _frames(self, data: bytes, on_message: Callable[[Any], None]) -> Optional[Outcome]:
         """Take the whole frames out of what came: messages are handed on, a result is returned."""
-        if self._unreadable:
-            return None
-        buffer = self._buffer
-        buffer += data
         result = None
-        while len(buffer) >= _HEADER.size and not self._unreadable:
-            mark, kind, length = _HEADER.unpack_from(buffer)
-            if mark != _MARK:
-                self._unreadable = "something else wrote into the pipe of its results"
-                break
-            if len(buffer) < _HEADER.size + length:
-                break
-            frame = bytes(buffer[_HEADER.size : _HEADER.size + length])
-            del buffer[: _HEADER.size + length]
-            try:
-                payload = pickle.loads(frame)
-            except Exception as error:
-                # An object of a class that only the child knows, or one that does not survive the way.
-                self._unreadable = f"its result cannot be read ({type(error).__name__})"
-                break
-            if kind == b"M":
-                if on_message is not None:
-                    on_message(payload)
-            elif kind == b"R":
-                result = Outcome("returned", value=payload)
+        for kind, value in self._reader.feed(data):
+            if kind == frames.MESSAGE:
+                try:
+                    on_message(value)
+                except (TypeError, ValueError, KeyError) as error:
+                    # What was listened for has another form: somebody else in the child has sent it.
+                    self._reader.unreadable = f"a message of another form ({type(error).__name__})"
+            elif kind == frames.RESULT:
+                result = Outcome("returned", value=value)
+            elif kind == frames.RAISED:
+                try:
+                    raised = Raised.of(value)
+                except ValueError:
+                    self._reader.unreadable = "its exception cannot be read"
+                else:
+                    result = Outcome("raised", raised=raised, reason=raised.type_name)
             else:
-                result = Outcome("raised", raised=payload, reason=payload.type_name)
+                self._reader.unreadable = f"its result is no data ({str(value)[:200]})"
         return result
 
     def kill(self) -> None:
         """Kill the child, with what it started (ptxas, a stray process)."""
         with contextlib.suppress(OSError):
-            os.killpg(self.pid, signal.SIGKILL)
+            system.killpg(self.pid, signal.SIGKILL)
+        # It may have left its group. Of a child that has ended somebody else may have the number by now.
+        alone = [] if self._dead else [self.pid]
+        if self.told is not None and self.told.pid is not None and not self.told.ended:
+            alone.append(self.told.pid)
+        for pid in alone:
+            with contextlib.suppress(OSError):
+                system.kill(pid, signal.SIGKILL)
 
     def end(self) -> None:
         """Kill the child, with what it started, and wait until it is gone."""
         self.kill()
-        with contextlib.suppress(OSError):
-            os.waitpid(self.pid, 0)
+        until, pause = system.monotonic() + _DEATH_SECONDS, 0.0005
+        while not self._dead and system.monotonic() < until:
+            try:
+                self._dead = bool(system.waitpid(self.pid, os.WNOHANG)[0])
+            except OSError:
+                self._dead = True
+            if not self._dead:
+                system.sleep(pause)
+                pause = min(pause * 2, POLL_SECONDS)
         self.close()
 
     def close(self) -> None:
         """Close the pipes from the child."""
-        os.close(self.result_fd)
-        os.close(self.output_fd)
+        system.close(self.result_fd)
+        system.close(self.output_fd)
         if self.told is not None:
-            os.close(self.told.fd)
+            system.close(self.told.fd)
 
 
 def fork(function: Callable[[Callable[[Any], None]], Iterable[Any]]) -> Child:
@@ -281,139 +309,49 @@ def fork(function: Callable[[Callable[[Any], None]], Iterable[Any]]) -> Child:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
-    libc = _libc()
-    parent = os.getpid()
+    libc = child.libc()
+    parent = system.getpid()
+    # A child whose globals are cleared has to leave as well.
+    leave = system.leave
     reads: List[int] = []
     writes: List[int] = []
     try:
         # Results, output, and how it ended, where that has to be told.
         for _ in range(3 if monitor.needed() else 2):
-            read, write = os.pipe()
+            read, write = system.pipe()
             reads.append(read)
             writes.append(write)
         with warnings.catch_warnings():
             # Python 3.12 warns of every fork in a process with threads. The child only compiles, then leaves by _exit.
             warnings.simplefilter("ignore", DeprecationWarning)
-            pid = os.fork()
+            pid = system.fork()
     except BaseException:
         for fd in reads + writes:
-            os.close(fd)
+            system.close(fd)
         raise
     if pid == 0:
         try:
             for fd in reads:
-                os.close(fd)
-            _in_group_of_its_own(libc, parent)
+                system.close(fd)
+            child.in_group_of_its_own(libc, parent)
             if len(writes) == 3:
                 parent = monitor.become(writes.pop(), tuple(writes))
-                _die_with(libc, parent)
-            _child(function, *writes)
+                child.die_with(libc, parent)
+            child.run(function, *writes)
         finally:
-            os._exit(70)
+            leave(70)
     for fd in writes:
-        os.close(fd)
+        system.close(fd)
     with contextlib.suppress(OSError):
-        os.setpgid(pid, pid)
+        system.setpgid(pid, pid)
     for fd in reads:
-        os.set_blocking(fd, False)
+        system.set_blocking(fd, False)
     return Child(pid, reads[0], reads[1], monitor.Told(reads[2]) if len(reads) == 3 else None)
-
-
-def die_with_parent() -> None:
-    """Have this process killed when the one that started it dies, however it dies (Linux; elsewhere nothing)."""
-    libc = _libc()
-    if libc is not None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _libc():
-    with contextlib.suppress(OSError, AttributeError):
-        return ctypes.CDLL(None) if sys.platform == "linux" else None
-    return None
-
-
-def _in_group_of_its_own(libc: Any, parent: int) -> None:
-    # What the parent left to its garbage collector may be a compiler's context, whose destructor waits for threads that
-    # a fork does not copy: here it is never collected.
-    gc.freeze()
-    with contextlib.suppress(OSError):
-        os.setpgid(0, 0)
-    _die_with(libc, parent)
-
-
-def _die_with(libc: Any, parent: int) -> None:
-    if libc is not None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(70)
-
-
-def _child(function, result_fd, output_fd) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Where it is ignored nobody learns how a process has ended that is started here, ptxas for one.
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # pytest points faulthandler at its own stderr: the dying child would write over the run's progress.
-    faulthandler.disable()
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.dup2(output_fd, 1)
-    os.dup2(output_fd, 2)
-    os.close(output_fd)
-    # Captured streams of a test runner are objects of the parent: write to the pipe instead.
-    sys.stdout = open(
-        1, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1
-    )
-    sys.stderr = open(
-        2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1
-    )
-
-    def send(message: Any) -> None:
-        _write(result_fd, b"M", pickle.dumps(message))
-
-    child = os.getpid()
-
-    def answer(kind: bytes, value: Any) -> None:
-        if os.getpid() != child:
-            # A fork of the child that came back here as well.
-            os._exit(0)
-        payload = pickle.dumps(value)
-        with contextlib.suppress(BaseException):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        _write(result_fd, kind, payload)
-
-    try:
-        for value in function(send):
-            answer(b"R", value)
-    except BaseException as error:
-        answer(b"E", _raised(error))
-    os._exit(0)
-
-
-def _raised(error: BaseException) -> Raised:
-    """As text, whatever its class does when it is asked for some."""
-    try:
-        # Of a class of its own, if __str__ returns one: as exact text.
-        text = str.__str__(str(error))
-    except BaseException as another:
-        text = f"<without text: {type(another).__name__}>"
-    name = str.__str__(type.__dict__["__name__"].__get__(type(error)))
-    try:
-        told = traceback.format_exc()
-    except BaseException:
-        told = f"{name}: {text}"
-    return Raised(name, text, told)
-
-
-def _write(fd: int, kind: bytes, payload: bytes) -> None:
-    data = memoryview(_HEADER.pack(_MARK, kind, len(payload)) + payload)
-    while data:
-        data = data[os.write(fd, data) :]
 
 
 def _read(fd: int) -> bytes:
     try:
-        return os.read(fd, 1 << 16)
+        return system.read(fd, 1 << 16)
     except BlockingIOError:
         return b""
 
@@ -429,7 +367,7 @@ def _left(fd: int) -> Iterator[bytes]:
 def _limits(
     pid: Optional[int], started: float, time_limit: float, memory_limit_mb: Optional[int]
 ) -> Optional[Outcome]:
-    if time.monotonic() - started > time_limit:
+    if system.monotonic() - started > time_limit:
         return Outcome("timeout", reason=f"{time_limit:g} s")
     if memory_limit_mb is not None and pid is not None and _resident_mb(pid) > memory_limit_mb:
         return Outcome("memory", reason=f"{memory_limit_mb} MiB")

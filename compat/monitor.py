@@ -12,6 +12,8 @@ import signal
 import struct
 from typing import Optional, Tuple
 
+from . import system
+
 _RECORD = struct.Struct("!cq")
 # The child's process id, its status as of `os.waitpid`, or the errno with which it could not be forked.
 _PID, _STATUS, _ERRNO = b"P", b"S", b"E"
@@ -21,7 +23,7 @@ _gone = False
 
 def needed() -> bool:
     """Whether somebody else may take the status of a child of this process."""
-    return _gone or signal.getsignal(signal.SIGCHLD) != signal.SIG_DFL
+    return _gone or system.get_handler(signal.SIGCHLD) != signal.SIG_DFL
 
 
 def note_gone() -> None:
@@ -37,23 +39,23 @@ def become(status_fd: int, others: Tuple[int, ...]) -> int:
         status_fd: where to tell of it.
         others: what only the child is to hold open, so that it is closed when the child has ended.
     """
-    me = os.getpid()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    me = system.getpid()
+    system.set_handler(signal.SIGCHLD, signal.SIG_DFL)
     try:
-        pid = os.fork()
+        pid = system.fork()
     except OSError as error:
-        os.write(status_fd, _RECORD.pack(_ERRNO, error.errno or 0))
-        os._exit(0)
+        system.write(status_fd, _RECORD.pack(_ERRNO, error.errno or 0))
+        system.leave(0)
     if pid == 0:
-        os.close(status_fd)
+        system.close(status_fd)
         return me
     try:
         for fd in others:
-            os.close(fd)
-        os.write(status_fd, _RECORD.pack(_PID, pid))
-        os.write(status_fd, _RECORD.pack(_STATUS, os.waitpid(pid, 0)[1]))
+            system.close(fd)
+        system.write(status_fd, _RECORD.pack(_PID, pid))
+        system.write(status_fd, _RECORD.pack(_STATUS, system.waitpid(pid, 0)[1]))
     finally:
-        os._exit(0)
+        system.leave(0)
 
 
 class Told:
@@ -84,7 +86,7 @@ class Told:
         if self.ended or not waiting.poll(seconds * 1000):
             return
         try:
-            data = os.read(self.fd, 1 << 12)
+            data = system.read(self.fd, 1 << 12)
         except BlockingIOError:
             return
         self.ended = not data

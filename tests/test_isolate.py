@@ -2,13 +2,14 @@
 
 import ctypes
 import os
+import pickle
 import signal
 import sys
 import time
 
 import pytest
 
-from crosswarp.compat.isolate import KEPT_OUTPUT, run_isolated
+from crosswarp.compat.isolate import KEPT_OUTPUT, Outcome, fork, run_isolated
 
 
 def run(function, **options):
@@ -157,8 +158,7 @@ def test_a_result_of_a_class_that_only_the_child_has_is_an_outcome():
         return Own()
 
     outcome = run(return_own)
-    assert outcome.kind == "unreadable"
-    assert outcome.reason == "its result cannot be read (AttributeError)"
+    assert (outcome.kind, outcome.reason) == ("unreadable", "its result is no data (Own)")
 
 
 def test_an_unreadable_message_is_not_passed_over():
@@ -260,3 +260,172 @@ def _wait_until(condition, seconds=20):
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)
+
+
+SYSTEM_CALLS = (
+    *(
+        "_exit",
+        "waitpid",
+        "fork",
+        "kill",
+        "killpg",
+        "getpid",
+        "getppid",
+        "setpgid",
+        "close",
+        "dup2",
+    ),
+    *("read", "write", "pipe", "set_blocking"),
+)
+
+
+@pytest.mark.parametrize("name", SYSTEM_CALLS)
+def test_a_child_that_replaces_a_system_call_ends_all_the_same(name):
+    def replace():
+        setattr(os, name, lambda *args: None)
+        time.sleep = signal.signal = lambda *args: None
+        return "done"
+
+    assert run(replace, time_limit=5).value == "done"
+
+
+def test_a_child_that_clears_our_modules_does_not_come_back_as_its_parent(tmp_path):
+    def clear():
+        for name, module in list(sys.modules.items()):
+            if name.startswith("crosswarp"):
+                vars(module).clear()
+        return "done"
+
+    here = os.getpid()
+    outcome = run(clear, time_limit=5)
+    (tmp_path / str(os.getpid())).touch()
+    assert [path.name for path in tmp_path.iterdir()] == [str(here)]
+    assert outcome.kind in ("returned", "exit", "raised"), outcome
+
+
+def test_a_child_that_hangs_after_its_answer_is_stopped():
+    def answer_and_hang(send):
+        yield "done"
+        os.closerange(0, 100)
+        time.sleep(60)
+
+    began = time.monotonic()
+    child = fork(answer_and_hang)
+    outcome = child.watch(began, time_limit=1)
+    child.end()
+    assert outcome.kind == "timeout" and time.monotonic() - began < 10
+
+
+def test_a_child_that_left_its_group_is_ended():
+    def leave_the_group():
+        os.setsid() if os.getpgrp() != os.getpid() else os.setpgid(0, os.getpgid(os.getppid()))
+        time.sleep(60)
+
+    began = time.monotonic()
+    assert run(leave_the_group, time_limit=1).kind == "timeout"
+    assert time.monotonic() - began < 10
+
+
+def test_without_standard_streams_nothing_is_overwritten():
+    def in_a_process_without_streams():
+        os.closerange(0, 3)
+        outcome = run(lambda: os.write(1, b"printed") and "done", time_limit=5)
+        return outcome.kind, outcome.value, outcome.output
+
+    assert run(in_a_process_without_streams).value == ("returned", "done", "printed")
+
+
+DATA = [
+    None, True, 0, -(2**80), 1.5, float("inf"), "", "\ud800 \0 \x93crosswarp", b"\0\xff", [], (), {}, set(),
+    [(1, [2, (3,)], {"a": (b"b",), 4: None, (5, 6): [7]})], {"tuple": [1]}, {"dict": 1, "list": ()}, frozenset({1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", DATA, ids=repr)
+def test_data_comes_through_as_it_is(value):
+    found = run(lambda: value).value
+    assert found == value and type(found) is type(value)
+
+
+class Runs:
+    def __reduce__(self):
+        return os._exit, (0,)
+
+
+def _frame(payload, kind=b"R", length=None):
+    length = len(payload) if length is None else length
+    return b"\x93crosswarp" + kind + length.to_bytes(8, "big") + payload
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        _frame(pickle.dumps(Runs())),
+        _frame(b"x", length=2**60),
+        _frame(b"[1]"),
+        _frame(b'{"tuple": 1}'),
+        _frame(b'{"other": [1]}'),
+        _frame(b'{"tuple": [], "list": []}'),
+        _frame(b"[" * 100_000),
+        _frame(b'{"list": [' * 5_000 + b"]}" * 5_000),
+        _frame(b"1" * 10_000),
+        _frame(b"null", kind=b"E"),
+        _frame(b'{"tuple": ["a", "b", 3]}', kind=b"E"),
+        _frame(b'"x"', kind=b"Z"),
+    ],
+    ids=range(12),
+)
+def test_a_forged_frame_is_an_outcome_and_runs_nothing(frame):
+    outcome = run(lambda: os.write(_pipe_of_results(), frame) and "done", time_limit=10)
+    assert outcome.kind == "unreadable" and outcome.reason
+
+
+def test_a_forged_message_is_no_error_of_the_listener():
+    def heard(message):
+        name, verdict = message
+        dict(**verdict)
+
+    outcome = run_isolated(lambda send: send("abc"), time_limit=10, on_message=heard)
+    assert (outcome.kind, outcome.reason) == (
+        "unreadable",
+        "a message of another form (ValueError)",
+    )
+
+
+def test_an_outcome_can_be_sent_by_who_watched_it():
+    outcome = run(lambda: {"a": (1,)})
+    assert Outcome.of_data(outcome.as_data()) == outcome
+    failed = run(lambda: 1 / 0)
+    assert (
+        Outcome.of_data(failed.as_data()) == failed
+        and failed.raised.type_name == "ZeroDivisionError"
+    )
+    for forged in (
+        None,
+        {},
+        {**outcome.as_data(), "kind": 3},
+        {**outcome.as_data(), "raised": ("a",)},
+    ):
+        assert Outcome.of_data(forged) is None
+
+
+def test_a_traceback_through_a_pipe_is_told(tmp_path):
+    pipe = tmp_path / "source.py"
+    os.mkfifo(pipe)
+
+    def fail():
+        exec(compile("1 / 0", str(pipe), "exec"))
+
+    outcome = run(fail, time_limit=10)
+    assert outcome.reason == "ZeroDivisionError" and str(pipe) in outcome.raised.traceback
+
+
+def test_a_group_that_holds_one_exception_along_many_ways_is_told():
+    def fail():
+        error = ValueError("leaf")
+        for _ in range(60):
+            error = ExceptionGroup("twice", [error, error])  # noqa: F821
+        raise error
+
+    outcome = run(fail, time_limit=10)
+    assert outcome.reason == "ExceptionGroup" and "of more than" in outcome.raised.traceback

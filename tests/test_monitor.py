@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from crosswarp.compat import guard, isolate, monitor, worker
+from crosswarp.compat import guard, isolate, monitor, system, worker
 from crosswarp.compat.isolate import run_isolated
 
 
@@ -176,13 +176,13 @@ def test_a_child_dies_with_its_parent_also_through_a_monitor(tmp_path):
 
 def test_the_usual_host_pays_for_no_second_fork():
     def run():
-        forks, fork = [], os.fork
+        forks, fork = [], system.fork
 
         def counted():
             forks.append(1)
             return fork()
 
-        os.fork = counted
+        system.fork = counted
         run_isolated(lambda send: None, time_limit=30)
         usual = monitor.needed(), len(forks)
         ignored()
@@ -214,13 +214,13 @@ def test_a_fork_that_fails_leaves_no_file_open(host):
         def refused():
             raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
-        fork, os.fork = os.fork, refused
+        fork, system.fork = system.fork, refused
         try:
             run_isolated(lambda send: None, time_limit=30)
         except BlockingIOError:
             return open_files() - before
         finally:
-            os.fork = fork
+            system.fork = fork
 
     assert in_host(host, run) == 0
 
@@ -253,7 +253,7 @@ def test_too_few_descriptors_are_an_error_and_leave_no_file_open(host, free):
 def test_a_monitor_that_cannot_fork_says_so():
     def run():
         ignored()
-        fork, count = os.fork, []
+        fork, count = system.fork, []
 
         def once():
             count.append(1)
@@ -261,7 +261,7 @@ def test_a_monitor_that_cannot_fork_says_so():
                 raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
             return fork()
 
-        os.fork = once
+        system.fork = once
         try:
             run_isolated(lambda send: None, time_limit=30)
         except OSError as error:

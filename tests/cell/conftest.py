@@ -1,6 +1,7 @@
 """Each test runs in a forked child: a Triton that was patched, or a driver that was set, is gone with it."""
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -42,13 +43,14 @@ def in_fork(tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")
 
     def call(function):
-        outcome = run_isolated(lambda send: function(), time_limit=300)
+        # Ours to trust: a test may return whatever it likes.
+        outcome = run_isolated(lambda send: pickle.dumps(function()), time_limit=300)
         if outcome.kind != "returned":
             raised = outcome.raised.traceback if outcome.raised else ""
             pytest.fail(
                 f"{outcome.kind} {outcome.reason}\n{raised}\n{outcome.output}", pytrace=False
             )
-        return outcome.value
+        return pickle.loads(outcome.value)
 
     return call
 

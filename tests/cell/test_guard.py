@@ -13,7 +13,7 @@ import torch
 from triton.compiler import compiler
 
 from crosswarp import compat
-from crosswarp.compat import guard
+from crosswarp.compat import guard, system
 from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell.judging.tuning import ConfigLog
 from crosswarp.matrix.cell.standins import virtual_gpu
@@ -45,13 +45,13 @@ def launch(num_warps, BLOCK=128):
 
 def forks():
     """Counts forks from here on."""
-    real, count = os.fork, []
+    real, count = system.fork, []
 
     def counted():
         count.append(1)
         return real()
 
-    os.fork = counted
+    system.fork = counted
     return count
 
 

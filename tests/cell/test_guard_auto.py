@@ -10,6 +10,7 @@ import torch
 from triton.compiler import compiler
 
 from crosswarp import compat
+from crosswarp.compat import system
 from crosswarp.matrix.cell.standins import virtual_gpu
 
 
@@ -28,14 +29,14 @@ def aliased(**options):
 
 
 def forks(guard, launch, **options):
-    """How many processes ``launch(**options)`` starts by `os.fork`, from an empty cache."""
-    count, real = [], os.fork
+    """How many processes ``launch(**options)`` starts, from an empty cache."""
+    count, real = [], system.fork
 
     def counted():
         count.append(1)
         return real()
 
-    os.fork = counted
+    system.fork = counted
     compat.install(guard=guard)
     virtual_gpu.activate(targets.SM_90, guarded=False)
     with warnings.catch_warnings():

@@ -16,7 +16,7 @@ import torch
 from triton.compiler import compiler
 
 from crosswarp import compat
-from crosswarp.compat import worker
+from crosswarp.compat import system, worker
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
@@ -93,16 +93,16 @@ def test_no_room_for_a_process_is_a_launch_without_the_guard(in_fork):
     def run():
         compat.install(guard="always")
         virtual_gpu.activate(targets.SM_90)
-        fork = os.fork
+        fork = system.fork
 
         def refused():
             raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
-        os.fork = refused
+        system.fork = refused
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             unguarded = [launch(4), launch(8)]
-        os.fork = fork
+        system.fork = fork
         return unguarded, told(said), launch(2)
 
     unguarded, said, guarded = in_fork(run)

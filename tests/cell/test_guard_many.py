@@ -14,7 +14,7 @@ import torch
 from triton.compiler import compiler
 
 from crosswarp import compat
-from crosswarp.compat import guard, locks
+from crosswarp.compat import guard, locks, system
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
@@ -159,8 +159,8 @@ def test_configurations_of_one_kernel_share_one_child(in_fork):
     def run():
         compat.install(guard="always")
         virtual_gpu.activate(targets.SM_90)
-        real, count = os.fork, []
-        os.fork = lambda: count.append(1) or real()
+        real, count = system.fork, []
+        system.fork = lambda: count.append(1) or real()
         for block in BLOCKS:
             small_kernels.scaled[(1,)](torch.ones(100), torch.zeros(100), 100, BLOCK=block)
         same = len(count)

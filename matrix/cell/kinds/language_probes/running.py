@@ -5,11 +5,11 @@ import importlib.util
 import signal
 import sys
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.matrix.cell.judging import compare
-from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error
+from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error, told
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import Target, launching
 
@@ -44,10 +44,11 @@ def run(
         for probe in left:
             # Ends the process, whatever code it is in.
             signal.alarm(time_limit)
-            send(_verdict(probe, target, folder))
+            send(told(_verdict(probe, target, folder)))
         signal.alarm(0)
 
-    def on_message(verdict: Verdict) -> None:
+    def on_message(message: Dict[str, Any]) -> None:
+        verdict = Verdict(**message)
         on_verdict(left.pop(0), verdict)
 
     while left:
@@ -67,7 +68,7 @@ def run(
             verdict = of_death("timeout", f"{time_limit} s", outcome.output)
         else:
             verdict = of_death(outcome.kind, outcome.reason, outcome.output)
-        on_message(verdict)
+        on_verdict(left.pop(0), verdict)
 
 
 def _verdict(probe: Probe, target: Optional[Target], folder: Path) -> Verdict:

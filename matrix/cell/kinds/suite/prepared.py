@@ -116,7 +116,7 @@ class _Prepared:
             yield threads() == before
             while (work := next_work(read)) is not None:
                 case, limits = pickle.loads(work)
-                yield run_isolated(
+                outcome = run_isolated(
                     functools.partial(run_case, what, case, replace(spec, **limits)),
                     time_limit=limits["time_limit"],
                     memory_limit_mb=spec.memory_limit_mb,
@@ -124,6 +124,7 @@ class _Prepared:
                     # The limit is for one configuration, and not for the whole tuning.
                     anew=True,
                 )
+                yield outcome.as_data()
 
         try:
             self._child: Child = fork(serve)
@@ -170,9 +171,9 @@ class _Prepared:
         except OSError:
             return None
         told = self._next(limits["time_limit"] + _GRACE, on_message)
-        if told.kind != "returned" or not isinstance(told.value, Outcome):
+        outcome = Outcome.of_data(told.value) if told.kind == "returned" else None
+        if outcome is None:
             return None
-        outcome: Outcome = told.value
         outcome.output = self.printed + outcome.output
         return outcome
 

@@ -1,0 +1,66 @@
+"""An exception as text, whatever it is made of: it may hold itself, or name a pipe as the file it was raised in."""
+
+import linecache
+import os
+import stat
+import traceback
+from typing import Any, List
+
+# Exceptions of a chain or a group that are shown. A group that holds one exception along many ways is a group of many.
+_MOST = 200
+_LONGEST = 1 << 20
+
+
+def text_of(error: BaseException) -> str:
+    """The traceback of `error` and of what led to it, at most a megabyte of it."""
+    found: List[BaseException] = []
+    whole = _reach(error, found)
+    for one in found:
+        _leave_files_alone(one)
+    if whole:
+        return "".join(traceback.format_exception(type(error), error, error.__traceback__))[
+            -_LONGEST:
+        ]
+    lines = traceback.format_tb(error.__traceback__, _MOST)
+    name = str.__str__(type.__dict__["__name__"].__get__(type(error)))
+    return "".join(
+        ["Traceback (most recent call last):\n", *lines, f"{name}: of more than {_MOST} others\n"]
+    )
+
+
+def _reach(error: BaseException, found: List[BaseException]) -> bool:
+    """Collect `error` and what it leads to, each as often as it would be shown; whether that comes to an end."""
+    left: List[Any] = [error]
+    while left:
+        one = left.pop()
+        if not isinstance(one, BaseException):
+            continue
+        found.append(one)
+        if len(found) > _MOST:
+            return False
+        within = getattr(one, "exceptions", ())
+        left += within if isinstance(within, (tuple, list)) else ()
+        cause = one.__cause__
+        if cause is not None:
+            left.append(cause)
+        elif not one.__suppress_context__:
+            left.append(one.__context__)
+    return True
+
+
+def _leave_files_alone(error: BaseException) -> None:
+    """Have the source lines of what is no regular file stay out: to open a pipe takes until somebody writes."""
+    frame = error.__traceback__
+    while frame is not None:
+        name = frame.tb_frame.f_code.co_filename
+        if name not in linecache.cache and not _is_regular(name):
+            linecache.cache[name] = (0, None, [], name)
+        frame = frame.tb_next
+
+
+def _is_regular(name: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(name).st_mode)
+    except (OSError, ValueError):
+        # No file at all, as of text that was compiled: Python asks the module's loader for it.
+        return True
