@@ -420,3 +420,21 @@ def test_the_table_in_the_docstring_is_the_table():
         for head, word in zip(heads, words.split("|"))
     }
     assert told == comparison._RULES
+
+
+def test_bandwidths_are_compared_with_the_larger_of_the_two(timed):
+    # 9.5 % of the larger, 10.5 % of the smaller: GPUs of one kind.
+    assert compare(timed(1.0, copy=3.0e9), timed(2.0, copy=2.715e9)).outcome == "slower"
+    assert compare(timed(1.0, copy=2.715e9), timed(2.0, copy=3.0e9)).outcome == "slower"
+
+
+def test_what_is_slower_keeps_its_other_changes(timed):
+    def with_stack(record, stack):
+        launch = {"kernel": "k", "num_warps": 4, "registers": 30, "shared": 0, "stack": stack}
+        record.resources["launches"] = [launch]
+        return record
+
+    before, after = with_stack(timed(1.0), 0), with_stack(timed(2.0), 8)
+    found = compare(before, after)
+    assert found.outcome == "slower"
+    assert [change.metric for change in found.changes] == ["time", "stack"]

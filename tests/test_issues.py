@@ -390,3 +390,15 @@ def test_a_cell_is_compared_with_the_issues_of_its_kernel_alone(
     judge(records, known)
     # Each pass once, and each way to fail once.
     assert len(compared) == 50 * 2 + 50
+
+
+def test_an_issue_of_a_torch_explains_nothing_on_another(crash, make_issue):
+    issue = make_issue(torch=">=2.5,<2.6")
+    assert classify(crash(versions={"torch": "2.5.1"}), [issue], "3.2.0") is issue
+    assert classify(crash(versions={"torch": "2.6.0"}), [issue], "3.2.0") is None
+    assert classify(crash(versions={}), [issue], "3.2.0") is None
+
+
+def test_a_build_without_a_version_is_the_newest():
+    ordered = sorted(["3.10.0", None, "2.3.1", "no version", "3.9.0.dev1"], key=versions.sort_key)
+    assert ordered == ["2.3.1", "3.9.0.dev1", "3.10.0", None, "no version"]

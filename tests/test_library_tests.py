@@ -518,3 +518,17 @@ def test_the_jobs_of_a_librarys_tests(library, command, monkeypatch, tmp_path):
 def test_jobs_that_there_are_not(command, arguments, said):
     status, _, err = command("plan", *arguments)
     assert status == 2 and said in err
+
+
+def test_what_a_user_sets_for_triton_does_not_reach_a_published_column():
+    given = {
+        "TRITON_DISABLE_LINE_INFO": "1",
+        "TRITON_INTERPRET": "1",
+        "PYTHONPATH": "x",
+        "PATH": "/bin",
+    }
+    published = cell_environ(given, here=False)
+    assert published["PATH"] == "/bin"
+    assert not any(name.startswith("TRITON_") or name == "PYTHONPATH" for name in published)
+    at_hand = cell_environ(given, here=True)
+    assert at_hand["TRITON_DISABLE_LINE_INFO"] == "1" and "TRITON_INTERPRET" not in at_hand

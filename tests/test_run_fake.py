@@ -172,6 +172,13 @@ def test_the_same_cell_twice(fake_run):
     assert any("reported twice" in note for note in fake_run.notes())
 
 
+def test_an_item_that_ends_twice_is_counted_not_believed(fake_run):
+    result = fake_run([session(1), *whole("a"), end("a")])
+    assert outcomes(fake_run.records()) == {"a": ("pass", "")}
+    assert result.exit_code == 1
+    assert any("made no sense" in note for note in fake_run.notes())
+
+
 def test_wrong_versions_by_exit_status(fake_run):
     result = fake_run([{"say": "triton 3.1.0, planned was 3.2.0"}, {"exit": SUITE_WRONG_VERSIONS}])
     assert result.exit_code == 3

@@ -333,3 +333,57 @@ def test_a_field_of_a_cell_that_was_not_written_so(path, make_record, field, val
         store._db.execute(f'UPDATE cells SET "{field}" = ?', (value,))
         with pytest.raises(StoreError, match=f"not written by crosswarp: {field} is no"):
             store.records(run)
+
+
+def test_a_step_that_another_process_has_done_meanwhile_is_not_done_again(path, monkeypatch):
+    class Late:
+        """As if the other process had been quicker between the two looks at the format."""
+
+        def __init__(self, db):
+            self.db, self.looked = db, 0
+
+        def execute(self, statement):
+            if statement == "PRAGMA user_version":
+                self.looked += 1
+                if self.looked == 1:
+                    return self.db.execute("SELECT 0")
+            return self.db.execute(statement)
+
+    with Store(path) as store:
+        late = Late(store._db)
+        store._migrate(late)
+        assert late.looked > 1
+        (version,) = store._db.execute("PRAGMA user_version").fetchone()
+        assert version == len(store_module.MIGRATIONS)
+
+
+def test_the_newest_run_with_a_key(path):
+    place = ("sm_90", "compile", "bare", "softmax")
+    with Store(path) as store:
+        for key in ("old", "same", "same", "other"):
+            store.keys(store.begin([], {}), "triton-3.2.0", {place: key})
+        store.keys(store.begin([], {}), "triton-3.1.0", {place: "same"})
+        assert store.with_keys("triton-3.2.0", {"same": place}) == {place: 3}
+        assert store.newest_with_keys("triton-3.2.0") == {1, 3, 4}
+
+
+def test_a_batch_that_fails_half_way_is_not_there_at_all(path, make_record):
+    def batch():
+        yield make_record(case="first")
+        raise RuntimeError("half way")
+
+    with Store(path) as store:
+        run = store.begin([], {})
+        with pytest.raises(RuntimeError):
+            store.cells(run, batch())
+        assert store.records(run) == [] and not store._db.in_transaction
+        assert store.cells(run, [make_record(), make_record()]) == 1
+
+
+def test_the_fields_of_a_record_are_those_of_the_table():
+    from dataclasses import fields
+
+    from crosswarp.matrix.results import rows
+    from crosswarp.matrix.results.record import Record
+
+    assert (*rows.CELL, "versions") == tuple(one.name for one in fields(Record))

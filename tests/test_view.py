@@ -4,6 +4,11 @@ import itertools
 
 import pytest
 
+from crosswarp.matrix.results.store import Store
+from crosswarp.reports.findings import causes
+from crosswarp.reports.findings.history import history
+from crosswarp.reports.findings.standing import standing
+from crosswarp.reports.findings.view import view
 from crosswarp.reports.text.summary import tally
 
 
@@ -80,3 +85,31 @@ def test_issues_by_cell_and_the_releases_met(shown):
 
 def test_a_column_without_an_environment_is_called_by_its_id(shown):
     assert shown.label("triton-3.9.0") == "triton-3.9.0"
+
+
+def test_wrong_numbers_of_two_kernels_are_two_causes(stored, make_record):
+    """And two entries on GitHub: such a fingerprint says nothing of its cause."""
+    wrong = {"outcome": "mismatch", "fingerprint": "mismatch: y wrong"}
+    view = stored([make_record(kernel=one, **wrong) for one in ("softmax", "layer_norm")])
+    assert len({cause.key for cause in causes.unexpected(view)}) == 2
+    crash = {"outcome": "crash", "fingerprint": "SIGABRT: here"}
+    view = stored([make_record(kernel=one, **crash) for one in ("softmax", "layer_norm")])
+    assert len({cause.key for cause in causes.unexpected(view)}) == 1
+
+
+def test_a_problem_of_one_column_is_not_another_s(stored, make_record, tmp_path):
+    columns = ("triton-3.1.0", "triton-3.2.0")
+    shown = stored([make_record(column=one) for one in columns])
+    with Store(tmp_path / "store.db") as store:
+        store.note(shown.run.id, columns[0], "half of it is missing", kind="problem")
+        store.note(shown.run.id, columns[1], "read me")
+        shown = view(store, (), shown.run.id)
+    assert [standing(shown, one).whole for one in (*columns, None)] == [False, True, False]
+
+
+def test_runs_of_two_libraries_have_histories_of_their_own(stored, make_record, tmp_path):
+    for name in ("one", "other", "one"):
+        shown = stored([make_record()], library={"name": name})
+    with Store(tmp_path / "store.db") as store:
+        assert [past.run.id for past in history(store, shown.run)] == [3, 1]
+        assert history(store, store.run(2)) == []

@@ -186,3 +186,27 @@ def test_every_report_says_it(stored, make_record, make_issue):
     site = "".join(page.site(view, [issue]).values()).replace("&gt;", ">").replace("&lt;", "<")
     for report in (summary(view), comment(view), markdown(view), export(view), site):
         assert text in " ".join(report.split())
+
+
+def test_a_patch_that_is_green_stays_out_of_its_minor():
+    red, green = [Version("3.2.0")], [Version(one) for one in ("3.1.0", "3.2.1", "3.3.0")]
+    made = SpecifierSet(windows.measured(red, green))
+    assert red[0] in made and not any(one in made for one in green)
+
+
+def test_what_is_red_in_another_way_is_not_green(make_record, make_issue):
+    """It says nothing about where the window ends."""
+    issue = make_issue(kernels=["chunk"], configs=["*"], case={"kernel": "chunk"}, shim=None)
+    cell = {"kernel": "chunk", "outcome": "crash", "fingerprint": "reshapeOuts"}
+    records = [
+        make_record(**cell),
+        make_record(**cell, column="triton-3.1.0"),
+        make_record(**{**cell, "fingerprint": "another"}, column="triton-3.3.1"),
+    ]
+    told = [str(one) for one in windows.wrong(records, judge(records, [issue]), [issue])]
+    assert len(told) == 1 and told[0].endswith("Measured: >=3.1.")
+    records[-1] = make_record(
+        **{**cell, "outcome": "pass", "fingerprint": ""}, column="triton-3.3.1"
+    )
+    told = [str(one) for one in windows.wrong(records, judge(records, [issue]), [issue])]
+    assert len(told) == 1 and told[0].endswith("Measured: >=3.1,<3.3.")

@@ -65,3 +65,10 @@ def test_outputs_start_poisoned_and_only_inside():
         assert (torch.empty(3, dtype=torch.int32) == torch.iinfo(torch.int32).max).all()
         assert torch.zeros(3).sum() == 0
     assert torch.empty.__name__ == "empty"
+
+
+def test_each_wrong_output_is_named():
+    reference = {name: torch.arange(1.0, 9.0) for name in "xyz"}
+    found = compare({"x": -reference["x"], "y": reference["y"]}, reference, 1e-3)
+    assert found.fingerprint == "mismatch: x wrong, z missing" and found.reason == "wrong"
+    assert found.message.count("\n") == 1

@@ -15,6 +15,8 @@ _ORDERED = {
     "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
 }  # fmt: skip
 
+_UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+
 
 def _bits(values):
     return np.array([int(value) for value in values], np.uint32)
@@ -31,8 +33,10 @@ def integers():
             b[::5] = a[::5]
             x = [signed(int(v), bits) if kind == "s" else int(v) for v in a]
             y = [signed(int(v), bits) if kind == "s" else int(v) for v in b]
-            for name in names:
-                found = _bits(_ORDERED[name](p, q) for p, q in zip(x, y))
+            # Unsigned comparisons have names of their own as well.
+            for name in (*names, *(_UNSIGNED if kind == "u" else ())):
+                ordered = _ORDERED[_UNSIGNED.get(name, name)]
+                found = _bits(ordered(p, q) for p, q in zip(x, y))
                 operation = f"{name}.{kind}{bits}"
                 ROWS.append(Row(operation, _with_negation(operation), [a, b], [found, 1 - found]))
 

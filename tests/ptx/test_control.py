@@ -200,7 +200,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "instruction",
         ["frobnicate.b32 %r5, %r6;", "max.relu.u32 %r5, %r5, %r6;", "mul24.lo.u32 %r5, %r5, %r6;",
-         "cvt.rs.f16x2.f32 %r5, %r6, %r7, %r8;",
+         "cvt.rs.f16x2.f32 %r5, %r6, %r7, %r8;", "cvt.rz.f32.s64 %f5, %d1;", "cvt.rm.f64.u64 %d5, %d1;",
          "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r5}, {%r6}, {%r7}, {%r8};",
          "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r5], 32;", "brkpt;"],
     )  # fmt: skip
