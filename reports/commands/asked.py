@@ -110,4 +110,9 @@ def words(options: argparse.Namespace) -> list[str]:
         if getattr(options, name):
             told[name.replace("_", "-")] = str(getattr(options, name))
     flags = ["--sanitize"] if found.sanitize else []
+    # What her settings say is in the other machine's checkout.
+    flags += [word for glob in getattr(options, "xfail", ()) for word in ("--xfail", glob)]
+    for name in ("baseline", "fail_on"):
+        if getattr(options, name, None):
+            flags += [f"--{name.replace('_', '-')}", str(getattr(options, name))]
     return flags + [word for name, text in told.items() for word in (f"--{name}", text)]
