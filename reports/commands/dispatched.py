@@ -21,6 +21,7 @@ from crosswarp.reports.commands.options import check_work, for_workers, known_is
 from crosswarp.reports.findings import estimate
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, escape
+from crosswarp.reports.text.ending import ending
 from crosswarp.reports.text.summary import summary
 
 # What a worker's Python runs as crosswarp.
@@ -93,7 +94,8 @@ def run(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> int:
         fresh=options.fresh,
     )
     with Store(options.store) as store:
-        colour.show(summary(view(store, known, done.merged.run), options.verbose))
+        shown = view(store, known, done.merged.run)
+        colour.show(summary(shown, True) if options.verbose else ending(shown))
     if done.died or done.merged.missing:
         lost = len(done.died) or len(done.merged.missing)
         print(

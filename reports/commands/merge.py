@@ -11,6 +11,7 @@ from crosswarp.matrix.running import jobs, merge
 from crosswarp.reports.commands.options import add_files, add_verbose, known_issues
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, escape
+from crosswarp.reports.text.ending import ending
 from crosswarp.reports.text.summary import summary
 
 DESCRIPTION = (
@@ -44,7 +45,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues(options)
     merged = merge.merge(options.stores, options.into, known, argv, expected)
     with Store(options.into) as store:
-        colour.show(summary(view(store, known, merged.run), options.verbose))
+        shown = view(store, known, merged.run)
+        colour.show(summary(shown, True) if options.verbose else ending(shown))
     name = escape.terminal(str(options.into))
     print(f"\n{name}: run {merged.run}, {merged.cells} cells from {len(options.stores)} parts")
     return merged.exit_code

@@ -44,6 +44,7 @@ from crosswarp.reports.findings import estimate
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour
 from crosswarp.reports.text.dry_run import dry_run
+from crosswarp.reports.text.ending import ending
 from crosswarp.reports.text.summary import summary
 
 DESCRIPTION = "Run the matrix."
@@ -203,7 +204,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             )
             result = runner()
             ended = view(store, known, result.run)
-    colour.show(summary(ended, options.verbose))
+    colour.show(summary(ended, True) if options.verbose else ending(ended))
     return result.exit_code
 
 

@@ -8,11 +8,9 @@ from functools import cached_property
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
-from crosswarp.matrix.results import comparison
 from crosswarp.matrix.results.record import LANES, Record
-from crosswarp.reports.findings import diff
-from crosswarp.reports.findings.diff import Diff, Side
-from crosswarp.reports.findings.missing import unreached
+from crosswarp.reports.findings import upgrades
+from crosswarp.reports.findings.diff import Diff
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.page.text import slugs
 from crosswarp.reports.text import again
@@ -94,23 +92,11 @@ class Model:
             for column in self.columns
             if any(record.outcome != "not-run" for record in self.view.by_column[column.id])
         ]
-        short = unreached(self.view.planned, {one: self.view.by_column[one] for one in ran})
-        found = {}
-        for number, after in enumerate(ran):
-            for before in ran[:number]:
-                of = self.view.run.described.whose
-                sides = [
-                    Side("", self.view.by_column[one], one, whose=of) for one in (before, after)
-                ]
-                pairs = comparison.pairs(
-                    *(side.records for side in sides),
-                    across_columns=True,
-                    unreached=(short & {before}, short & {after}),
-                )
-                found[before, after] = diff.grouped(
-                    sides[0], sides[1], pairs, [self.view.verdict], self.view.reproducers
-                )
-        return found
+        return {
+            (before, after): upgrades.upgrade(self.view, before, after)
+            for number, after in enumerate(ran)
+            for before in ran[:number]
+        }
 
     def before(self, column: str) -> Column | None:
         """The column before this one, of those of which anything ran."""

@@ -29,11 +29,8 @@ def summary(view: View, verbose: bool = False, grid: str = "") -> str:
     ended = verdict(view)
     parts = [
         ended,
-        _head(view),
-        *_environments(view),
-        *_missing(view),
-        *_notes(view),
-        *_unexpected(view),
+        *unplanned(view),
+        *_unhealed(view),
         counts(view),
         *known(view, verbose),
         *_heavier(view),
@@ -41,6 +38,17 @@ def summary(view: View, verbose: bool = False, grid: str = "") -> str:
         ended,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def unplanned(view: View) -> list[str]:
+    """The run's name, then everything that was not planned: what did not run, and what is unexpected."""
+    return [
+        _head(view),
+        *_environments(view),
+        *_missing(view),
+        *_notes(view),
+        *_unexpected(view),
+    ]
 
 
 def counts(view: View) -> str:
@@ -156,18 +164,6 @@ def _unexpected(view: View) -> list[str]:
                 else "\n  Mend the shim, or narrow what issues.toml promises of it."
             )
         )
-    if verdict.unhealed:
-        # As expected, and yet no user of the shims is helped.
-        by_id = {issue.id: issue for _, issue in verdict.unhealed}
-        parts.append(
-            f"RED WITH THE SHIMS TOO ({len(verdict.unhealed)} cells): known upstream, and no shim heals them.\n"
-            + "\n".join(
-                fill("  ", escape.line(f"{one.id}: {one.workaround or one.title}", LONGEST))
-                for one in by_id.values()
-            )
-            + "\n"
-            + _cells((record, issue.id) for record, issue in verdict.unhealed)
-        )
     if verdict.unexpectedly_green:
         issues = {green.issue.id: green.issue for green in verdict.unexpectedly_green}
         parts.append(
@@ -183,6 +179,20 @@ def _unexpected(view: View) -> list[str]:
         lines = [fill("  ", escape.line(str(wrong), LONGEST)) for wrong in view.wrong_windows]
         parts.append("\n".join([f"WRONG WINDOWS in issues.toml ({len(lines)}):", *lines]))
     return parts
+
+
+def _unhealed(view: View) -> list[str]:
+    """Known failures that no shim fixes: as expected, and yet no user of compat is helped."""
+    found = view.verdict.unhealed
+    if not found:
+        return []
+    by_id = {issue.id: issue for _, issue in found}
+    lines = [
+        fill("  ", escape.line(f"{one.id}: {one.workaround or one.title}", LONGEST))
+        for one in by_id.values()
+    ]
+    title = f"NOT FIXED BY COMPAT ({len(found)} cells): known failures without a shim."
+    return ["\n".join([title, *lines, _cells((record, issue.id) for record, issue in found)])]
 
 
 def _theirs(view: View) -> list[str]:
@@ -301,16 +311,28 @@ def verdict(view: View) -> str:
         said = f"Passes: {sum(one.outcome == 'pass' for one in view.records):,} cells"
         return fill("", f"{said}{f', and {known:,} fail as you expect' if known else ''}.")
     if code == 0:
-        healed = f", {len(found.healed)} of them green shimmed" if found.healed else ""
-        left = len(found.unhealed)
-        healed += f", {left} red with the shims too, which heal none of these" if left else ""
-        return fill("", f"As expected: {len(found.known)} red cells, all known upstream{healed}.")
+        return fill("", f"As expected: {_known(view)}")
     meaning = {
         1: f"{'Fails' if found.theirs else 'Not as expected'}: {_wrong(view)}",
         2: "Nothing ran.",
         3: "An environment could not be built or was not the planned one; the other columns ran.",
     }
     return fill("", f"{meaning.get(code or -1, 'Ended')} (exit {code})")
+
+
+def _known(view: View) -> str:
+    """The known failures, in numbers that add up."""
+    found = view.verdict
+    bare = sum(record.mode == "bare" for record, _ in found.known)
+    if not found.known:
+        return "every cell passes."
+    if not bare or not any(record.mode == "shimmed" for record in view.records):
+        return f"{_count([record for record, _ in found.known])} fail, each by a known issue."
+    fixed = len(found.healed)
+    said = f"{bare:,} {'cell' if bare == 1 else 'cells'} fail without compat, each by a known issue. Compat fixes"
+    if fixed == bare:
+        return f"{said} {'it' if bare == 1 else 'all of them'}."
+    return f"{said} {fixed:,}; {bare - fixed:,} have no fix yet."
 
 
 def _wrong(view: View) -> str:
