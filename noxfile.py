@@ -42,7 +42,7 @@ def matrix(session: nox.Session) -> None:
             # crosswarp has had the same Ctrl-C and is putting its run in order.
             continue
     if status == 1:
-        session.error("something is unexpectedly red or green: see the summary above")
+        session.error("something is failing or passing unexpectedly: see the summary above")
     if status:
         raise SystemExit(status)
 

@@ -1,8 +1,8 @@
 """The command line.
 
-Exit status: 0 as expected: what is red is known, and green shimmed wherever its record names a shim; 1 something
-unexpectedly red or green (diff: something regressed; doctor: something known is left unhealed; issues: a record is
-contradicted; why: nothing known says this; docs --check: a page is old, or a record cannot be right; blame: it could
+Exit status: 0 as expected: every failure is a known issue, and passes with compat wherever its entry names a shim; 1
+something fails or passes unexpectedly (diff: something breaks; doctor: something known is not fixed; issues: an entry
+is contradicted; why: nothing known says this; docs --check: a page is old, or a record cannot be right; blame: it could
 not be told; bisect --here: bad, and 125 when it cannot say); 2 usage (doctor: or there is no Triton; bisect, blame: or
 an end is not what it was said to be); 3 an environment could not be built; 4 the store failed; 70 a bug of crosswarp's
 own, whose traceback is in the file that the message names; 130 cancelled.

@@ -114,7 +114,7 @@ def test_a_users_failure_fails_her_run_with_its_owner_and_the_next_step(ran, why
     # In one line, whole.
     assert any(line.strip().startswith(said) for line in text.splitlines()), text
     for ours in (
-        "UNEXPECTEDLY RED",
+        "FAILS UNEXPECTEDLY",
         "WRONG WINDOW",
         "Mend the shim",
         "all known upstream",

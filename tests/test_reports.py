@@ -72,12 +72,14 @@ def test_the_summary_says_it_all_in_80_columns(stored, founding, make_issue):
     view = stored(founding, [make_issue()])
     text = summary(view)
     assert "crash    3.2.0   triton-1: aborts at 8 warps" in text and "https" not in text
-    assert text.splitlines()[0] == text.splitlines()[-1].strip()
-    assert text.startswith("As expected: 2 red cells")
+    parts = text.rstrip().split("\n\n")
+    assert parts[0] == parts[-1]
+    assert text.startswith("As expected: 2 cells fail without compat, each by a known issue.")
     text = summary(view, verbose=True)
     for said in (
         "triton-3.2.0  compile  bare", "chunk: aborts at 8 warps [triton-1]", "first bad triton-3.2.0",
-        "https://example.org/owner/project/issues/1", "guarded_autotune (2 of 2 cells)", "As expected: 2 red cells",
+        "https://example.org/owner/project/issues/1", "guarded_autotune (2 of 2 cells)",
+        "by a known issue. Compat fixes",
     ):  # fmt: skip
         assert said in text
     assert max(len(line) for line in text.splitlines()) <= 80
@@ -125,9 +127,9 @@ def test_the_summary_of_what_nobody_expected(stored, make_record, abort, make_is
         abort(config="x,num_warps=8", mode="shimmed"),
     ]
     text = summary(stored(records, [make_issue()], code=1))
-    assert "UNEXPECTEDLY RED (1 cells)" in text and "out: 3 of 9 differ" in text
-    assert "UNEXPECTEDLY GREEN (1 cells)" in text
-    assert "NOT HEALED (1 cells)" in text
+    assert "FAILS UNEXPECTEDLY (1 cells)" in text and "out: 3 of 9 differ" in text
+    assert "PASSES UNEXPECTEDLY (1 cells)" in text
+    assert "NOT FIXED (1 cells)" in text
     assert "Not as expected" in text and "As expected:" not in text
 
 
@@ -140,12 +142,12 @@ def test_what_no_shim_heals_is_shown_and_not_told_as_healed(stored, abort, make_
     ]
     shown = stored(red, [issue])
     text = summary(shown)
-    assert "RED WITH THE SHIMS TOO (2 cells)" in text and "triton-1: Use 4 warps." in text
+    assert "NOT FIXED BY COMPAT (2 cells)" in text and "triton-1: Use 4 warps." in text
     assert "triton-3.2.0/sm_80/compile/shimmed/chunk" in text
     last = " ".join(text[text.rindex("As expected") :].split())
     assert "Known upstream, and not healed (1 issue):" in text
     assert last == (
-        "As expected: 4 red cells, all known upstream, 2 red with the shims too, which heal none of these."
+        "As expected: 2 cells fail without compat, each by a known issue. Compat fixes 0; 2 have no fix yet."
     )
     assert "green shimmed" not in text and max(map(len, text.splitlines())) <= 80
     unhealed = json.loads(export(shown))["verdict"]["unhealed"]
@@ -158,7 +160,7 @@ def test_what_died_comes_before_what_was_refused(stored, make_record):
     text = summary(stored(red, code=1))
     places = [text.index(f"/{one}/\n") for one in ("crash", "mismatch", "api-error", "limit")]
     assert places == sorted(places)
-    assert text.splitlines()[0] == "Not as expected: 4 cells unexpectedly red (exit 1)"
+    assert text.splitlines()[0] == "Not as expected: 4 cells fail unexpectedly (exit 1)"
 
 
 @pytest.mark.parametrize(("plan", "apart"), [({}, True), ({"suite": "mine"}, False)])

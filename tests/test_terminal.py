@@ -75,7 +75,7 @@ def test_colours_and_links_change_no_character_that_is_read(told):
 
 def test_what_is_wrong_is_red_and_its_link_is_one(told):
     able = decorated(told, Terminal(colours=True, links=True))
-    assert "\x1b[1;31mUNEXPECTEDLY RED (1 cells)" in able
+    assert "\x1b[1;31mFAILS UNEXPECTEDLY (1 cells)" in able
     assert "\x1b[31mNot as expected" in able
     assert "\x1b[33mMissing:" in able
     assert "    outcome   crash:" not in able and "\x1b[31mmismatch\x1b[0m" in able

@@ -46,7 +46,7 @@ DESCRIPTION = (
     "Have torch.compile write the kernels of a function, or of our own programs, for a GPU that is not there, and "
     "compile them with each Triton asked for: every configuration, bare and shimmed, with registers, spills and shared "
     "memory. The lane emulate executes what they compute together, against torch. Or, with --pair, try each torch with "
-    "the Triton beside it: import, generate, compile. Exit status: 0 as expected, 1 something unexpectedly red, 2 "
+    "the Triton beside it: import, generate, compile. Exit status: 0 as expected, 1 something failing unexpectedly, 2 "
     "nothing was written, 3 an environment could not be built."
 )
 EXAMPLES = (

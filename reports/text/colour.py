@@ -19,9 +19,9 @@ from crosswarp.reports.text.signs import SIGNS
 _RED, _GREEN, _YELLOW, _BOLD, _FAINT = "31", "32", "33", "1", "2"
 # Whole lines, by how they begin.
 _LINES = (
-    (r"UNEXPECTEDLY RED|NOT HEALED|REGRESSED|RESOURCE-REGRESSED|SLOWER", f"{_BOLD};{_RED}"),
+    (r"FAILS UNEXPECTEDLY|NOT FIXED|Breaks|Heavier|SLOWER", f"{_BOLD};{_RED}"),
     (r"Not as expected|Nothing ran|This run is not whole|Worse:|Problem:|.*: not run:$", _RED),
-    (r"UNEXPECTEDLY GREEN|Missing:", _YELLOW),
+    (r"PASSES UNEXPECTEDLY|Missing:", _YELLOW),
     (r"As expected|Nothing regressed", _GREEN),
     (
         r"(column|kernel|comparison|outcome|shows a known issue)  |Known upstream|[a-z]+: [\w, ]+$|First (bad|good):",

@@ -149,14 +149,14 @@ def _unexpected(view: View) -> list[str]:
     parts = _theirs(view) if verdict.theirs else []
     if verdict.unexpected_red and not verdict.theirs:
         parts.append(
-            f"UNEXPECTEDLY RED ({len(verdict.unexpected_red)} cells): no known issue explains these.\n"
+            f"FAILS UNEXPECTEDLY ({len(verdict.unexpected_red)} cells): no known issue explains these.\n"
             + _cells((record, "") for record in verdict.unexpected_red)
             + "\n"
             + _advice(view)
         )
     if verdict.shim_failed:
         parts.append(
-            f"NOT HEALED ({len(verdict.shim_failed)} cells): the issue's shim was not seen to heal these.\n"
+            f"NOT FIXED ({len(verdict.shim_failed)} cells): the issue's shim was not seen to fix these.\n"
             + _cells((record, issue.id) for record, issue in verdict.shim_failed)
             + (
                 ""
@@ -167,7 +167,7 @@ def _unexpected(view: View) -> list[str]:
     if verdict.unexpectedly_green:
         issues = {green.issue.id: green.issue for green in verdict.unexpectedly_green}
         parts.append(
-            f"UNEXPECTEDLY GREEN ({len(verdict.unexpectedly_green)} cells), good news: these no longer reproduce.\n"
+            f"PASSES UNEXPECTEDLY ({len(verdict.unexpectedly_green)} cells), good news: these no longer reproduce.\n"
             + "\n".join(
                 fill("  ", f"{one.id}: {escape.line(one.title)}") for one in issues.values()
             )
@@ -177,7 +177,7 @@ def _unexpected(view: View) -> list[str]:
         )
     if view.wrong_windows:
         lines = [fill("  ", escape.line(str(wrong), LONGEST)) for wrong in view.wrong_windows]
-        parts.append("\n".join([f"WRONG WINDOWS in issues.toml ({len(lines)}):", *lines]))
+        parts.append("\n".join([f"WRONG AFFECTED RELEASES in issues.toml ({len(lines)}):", *lines]))
     return parts
 
 
@@ -348,9 +348,9 @@ def _wrong(view: View) -> str:
         return f"{_count(verdict.unexpected_red)} failed (whose fault: {causes}){passed}"
     found = [
         (len(verdict.unexpected_pass), "pass although you expect a failure"),
-        (len(verdict.unexpected_red), "unexpectedly red"),
-        (len(verdict.shim_failed), "not healed"),
-        (len(verdict.unexpectedly_green), "unexpectedly green"),
+        (len(verdict.unexpected_red), "fail unexpectedly"),
+        (len(verdict.shim_failed), "not fixed"),
+        (len(verdict.unexpectedly_green), "pass unexpectedly"),
     ]
     told = [
         f"{cells:,} {'cell' if cells == 1 else 'cells'} {what}" for cells, what in found if cells
