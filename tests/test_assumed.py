@@ -133,3 +133,8 @@ def test_what_is_no_kernel_is_none(tmp_path):
     )
     (found,) = infer.infer(finding.read(path))
     assert found.device and not found.signatures and not found.why
+
+
+def test_what_is_shifted_is_an_integer_whatever_its_name_is_used_for_later(assumed):
+    body = "b = tl.load(q)\n    b = (b >> 4) & 15\n    b = b * 0.5\n    tl.store(x, tl.exp(b))"
+    assert assumed(f"@triton.jit\ndef kernel(x, q):\n    {body}\n")["q"] == "*i32:16"

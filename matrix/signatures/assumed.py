@@ -124,10 +124,12 @@ class Assuming:
         loaded = {one[len(LOADED) :] for one in use.facts if one.startswith(LOADED)}
         if TABLE in loaded:
             return "i64", "the kernel loads addresses through it"
-        if loaded & {INDEX, BITS} and FLOAT not in loaded:
+        # No float is shifted; what is an index as well as a float may be one after the other, under one name.
+        whole = BITS in loaded or INDEX in loaded and (FLOAT not in loaded or other.scalars)
+        if whole:
             return (
                 "i32",
-                f"what is loaded through it is an {INDEX if INDEX in loaded else 'integer'}",
+                f"what is loaded through it is {'an index' if INDEX in loaded else 'shifted or masked'}",
             )
         if TRUTH in loaded and not loaded & {FLOAT, SIZE}:
             return "i1", "what is loaded through it is a mask or a condition"
