@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.cell.judging.verdict import Verdict
-from crosswarp.matrix.cell.machines import ptx
+from crosswarp.matrix.cell.machines import amdgcn, ptx
 from crosswarp.matrix.cell.observers import sanitizer
 from crosswarp.matrix.cell.standins.virtual_gpu.launching import Handed
 
@@ -144,8 +144,6 @@ class Machine:
             watch=self.writers,
         )
         if self.sanitize and self.order == "forward":
-            if form.name != "ptx":
-                raise ptx.Unsupported("the sanitizer", why="its detectors read PTX alone")
             self._sanitized(handed, program, (x, y, z), handed_over, values, options)
             return
         room = form.emulator.Memory()
@@ -160,11 +158,17 @@ class Machine:
 
     def _sanitized(self, handed, program, grid, handed_over, values, options) -> None:
         results: List[Any] = []
-        found = sanitizer.run(
+        run: Any = sanitizer.run
+        if handed.function.form == "amdgcn":
+            run, program = sanitizer.run_amd, amdgcn.load(handed.function.text, checked=True)
+            hands_out = sanitizer.hands_out_amd(program.kernel)
+        else:
+            hands_out = sanitizer.hands_out(program.entry().kernel)
+        found = run(
             program, grid, values, _tensors(handed_over), unwritten=self.allocated.looked(), result=results, **options
         )  # fmt: skip
         self._instructions += sum(result.instructions for result in results)
-        self.handed_out |= sanitizer.hands_out(program.entry().kernel)
+        self.handed_out |= hands_out
         if found:
             self.failed = _fault(found, _name(handed))
             raise NotExecuted(self.failed.message, self.failed)

@@ -123,6 +123,18 @@ class Counters:
             if self.open:
                 self._land(kinds, most, m)
 
+    def look(self, at: int, registers: Sequence[Any], m: Mask) -> None:
+        """Tell the watch of registers among these whose load is under way in the waves `m`."""
+        machine: Any = self._registers
+        for entry in self.open:
+            for one in entry.registers:
+                if one in registers:
+                    waves = _both(entry.waves, m)
+                    mask = np.ones(machine.waves, bool) if waves is None else waves[:, 0]
+                    if mask.any() and machine.watch is not None:
+                        machine.watch.early(machine, at, f"{one[0]}{one[1]}", mask)
+                        return
+
     def finish(self, m: Mask) -> None:
         """Forget what ended waves have under way."""
         for entry in self.open:

@@ -33,11 +33,11 @@ class Program:
         sizes: instructions of each block.
     """
 
-    def __init__(self, text: str):
+    def __init__(self, text: str, checked: bool = False):
         self.kernel: Kernel = parse(text)
         self.target = self.kernel.target
         _check_directives(self.kernel)
-        self._lowering = Lowering(self.kernel)
+        self._lowering = Lowering(self.kernel, checked)
         self._functions: Dict[int, Callable[..., Any]] = {}
         self.vectors, self.accumulators = _registers(self.kernel)
         self.sizes = [end - first for first, end in self.kernel.blocks]
@@ -76,24 +76,28 @@ def _registers(kernel: Kernel) -> Tuple[int, int]:
     return sizes["v"], sizes["a"]
 
 
-_programs: "OrderedDict[str, Program]" = OrderedDict()
+_programs: "OrderedDict[Tuple[str, bool], Program]" = OrderedDict()
 
 
-def load(text: Union[str, bytes]) -> Program:
+def load(text: Union[str, bytes], checked: bool = False) -> Program:
     """Read and lower an assembly text; the last 64 are kept.
+
+    Args:
+        checked: tell the watch of registers that are used while their load is under way.
 
     Raises:
         Unsupported: an instruction, modifier or directive that the emulator does not know.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
-    program = _programs.get(text)
+    key = (text, checked)
+    program = _programs.get(key)
     if program is None:
-        program = _programs[text] = Program(text)
+        program = _programs[key] = Program(text, checked)
         if len(_programs) > 64:
             _programs.popitem(last=False)
     else:
-        _programs.move_to_end(text)
+        _programs.move_to_end(key)
     return program
 
 

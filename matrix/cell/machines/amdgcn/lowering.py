@@ -64,8 +64,8 @@ class Lowering:
     scc_dead: nobody reads the SCC that it writes.
     """
 
-    def __init__(self, kernel: Kernel):
-        self.kernel = kernel
+    def __init__(self, kernel: Kernel, checked: bool = False):
+        self.kernel, self._checked = kernel, checked
         self.generation = kernel.generation
         self.lanes = kernel.wave
         self.namespace = dict(NAMESPACE)
@@ -100,6 +100,8 @@ class Lowering:
         for place, instruction in enumerate(block):
             self.scc_dead = place in dead
             self.emit(f"# {instruction.line}: {instruction.text}")
+            if self._checked:
+                self._check_under_way(instruction)
             ended = self._lower_one(instruction)
         if not ended:
             self.emit(f"return [({number + 1}, m)]")
@@ -141,6 +143,22 @@ class Lowering:
                 f"an operand or modifier in `{instruction.text}` ({type(error).__name__}: {error})"
             )
             raise Unsupported(instruction.name, instruction.line, why) from error
+
+    def _check_under_way(self, instruction: Instruction) -> None:
+        """Emits a question whether a load is under way to a register that the instruction names."""
+        named = []
+        for one in instruction.halves():
+            loads = "_load_" in one.name or one.name.startswith("ds_read")
+            # Of two loads into one register the later one lands last.
+            for operand in one.operands[1:] if loads else one.operands:
+                if operand.kind != "c":
+                    named += [
+                        (operand.kind, operand.number + place) for place in range(operand.count)
+                    ]
+        if named:
+            self.emit(
+                f"if S.counters.open: S.counters.look({instruction.index}, {tuple(named)!r}, m)"
+            )
 
     # ---------------------------------------------------------------- emitting
 

@@ -67,6 +67,9 @@ class Watch:
     def finished(self, machine) -> None:
         """All threads of a chunk have ended."""
 
+    def early(self, machine, at, register, mask) -> None:
+        """AMD's code alone: an instruction names a register whose load is under way, in the waves of `mask`."""
+
     def waited(self, machine, at, objects, active, done) -> None:
         """The threads of `active` ask the mbarriers `objects`; the phase is over for those of `done`."""
 

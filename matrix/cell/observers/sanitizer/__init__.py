@@ -7,9 +7,12 @@
         print(finding)
 
 One file a detector: bounds, uninitialised, global_races, shared_races, shared_uninitialised, waits, accumulators,
-divergence, order. What each of them proves, and what it cannot see, stands in docs/sanitizer.md.
+divergence, order. AMD's code has detectors of its own in `amd` and
+`amd_lds`. What each of them proves, and what it cannot see, stands in docs/sanitizer.md.
 """
 
+from .amd import hands_out as hands_out_amd
+from .amd import run as run_amd
 from .findings import Finding
 from .order import hands_out
 from .tensors import Tensor
@@ -23,6 +26,8 @@ __all__ = [
     "Unwritten",
     "Watching",
     "hands_out",
+    "hands_out_amd",
     "run",
+    "run_amd",
     "watching",
 ]

@@ -76,7 +76,10 @@ def hands_out(kernel: Any) -> bool:
 def adds(kernel: Any) -> bool:
     """Whether a kernel has atomics on global memory, whose order rounding shows."""
     return any(
-        one.name in ("atom", "red") or one.name == "cp" and "reduce" in one.modifiers
+        one.name in ("atom", "red")
+        or "_atomic_" in one.name
+        or one.name == "cp"
+        and "reduce" in one.modifiers
         for one in kernel.instructions
     )
 
