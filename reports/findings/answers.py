@@ -25,6 +25,10 @@ from crosswarp.reports.findings.why import Match, why
 
 # Of the message of the source that nobody wrote more of; a shorter one is in too many texts.
 _LONG = 22
+# Kinds whose texts are Triton's own words; of others another program may say the same.
+_OWN = ("author", "hardware")
+# The kind whose texts name one thing each; of others an entry says that it is `sure`.
+_SURE = ("author",)
 # How often one wording is looked for: a log repeats itself.
 _MOST = 200
 # A known issue whose words are alike, and nothing more.
@@ -60,6 +64,10 @@ class Answer:
     causes: tuple[Ranked, ...] = ()
     known: Match | None = None
     message: Message | None = None
+    # Nothing in the text is Triton's: another program may say the same.
+    doubtful: bool = False
+    # A known issue that nothing speaks against: its shim may be offered.
+    fits: bool = False
     also: tuple[int, ...] = ()
     # Smaller is better.
     rank: tuple[object, ...] = field(default=(), compare=False)
@@ -173,7 +181,9 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
         causes = _causes(entry, around, facts)
         possible = [one for one in causes if one.share > -1]
         decided = [one for one in possible if one.share > 0]
-        certain = not entry.shared and len(entry.causes) == 1
+        certain = (
+            not entry.shared and len(entry.causes) == 1 and (entry.sure or entry.kind in _SURE)
+        )
         if not certain and len(decided) == 1 and decided[0].cause.decides:
             certain = True
         outside = bool(facts.triton and hit.wording.triton) and not _within(
@@ -186,9 +196,11 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
             hit.start,
             -hit.wording.weight,
         )
+        doubtful = not (log.framed or entry.foreign or entry.kind in _OWN)
         yield Answer(
-            line.text, line.number, line.failure, certain and not outside, entry, causes, rank=rank
-        )
+            line.text, line.number, line.failure, certain and not outside and not doubtful, entry,
+            causes, doubtful=doubtful, rank=rank,
+        )  # fmt: skip
 
 
 def _causes(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
@@ -251,7 +263,13 @@ def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answe
         # Ahead of what many texts say.
         rank = (False, False, False, (other.rank[3] if other else log.start(position)), -1000)
         yield Answer(
-            line.text, line.number, line.failure, not entry.shared, entry, causes, rank=rank
+            line.text,
+            line.number,
+            line.failure,
+            bool(facts.triton and not entry.shared),
+            entry,
+            causes,
+            rank=rank,
         )
 
 
@@ -263,6 +281,8 @@ def _known(
 ) -> Iterator[Answer]:
     """Those that the text speaks of: exactly, and not in words that others share, before everything else."""
     places = {line.text: line for line in reversed(log.lines)}
+    # What is said of any exception takes nothing from a known issue.
+    found = [one for one in found if one.entry and one.entry.kind != "general"]
     shared = {one.number for one in found if one.entry and one.entry.shared and not one.entry.table}
     told = {one.number for one in found if one.entry and not one.entry.consequence}
     short = len(errors.words(log.tidy)) <= 14
@@ -280,9 +300,12 @@ def _known(
         # Of what the interpreter alone shows the text has to speak.
         interpreted = tuple(match.issue.lanes) == ("interpret",) and not log.interpreted
         worse = match.inside is False or elsewhere or beside or alike or interpreted
-        certain = match.exact and not worse
+        # Others may say the same: the release that is named makes it certain.
+        certain = match.exact and not worse and match.inside is True
         rank = (False, worse, worse, -1 if not worse else 1_000_000_000, order)
-        yield Answer(line.text, line.number, line.failure, certain, known=match, rank=rank)
+        yield Answer(
+            line.text, line.number, line.failure, certain, known=match, fits=not worse, rank=rank
+        )
 
 
 def _ordered(found: Iterable[Answer]) -> list[Answer]:

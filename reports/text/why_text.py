@@ -64,9 +64,16 @@ def paste(shim: Shim | None) -> list[str]:
 
 
 def paste_for_all(answers: Sequence[Answer]) -> list[str]:
-    """The lines that apply each shim of the answers that are certain."""
-    sure = [one.known.shim.name for one in answers if one.certain and one.known and one.known.shim]
-    return _install(list(dict.fromkeys(sure)))
+    """The lines that apply each shim that the answers offer."""
+    return _install(list(dict.fromkeys(_offered(answers))))
+
+
+def _offered(answers: Sequence[Answer]) -> list[str]:
+    return [
+        one.known.shim.name
+        for one in answers
+        if one.fits and one.known and one.known.exact and one.known.shim
+    ]
 
 
 def _install(shims: Sequence[str]) -> list[str]:
@@ -88,7 +95,7 @@ def terminal(answers: Sequence[Answer], triton: str | None) -> str:
     if len(answers) > len(shown):
         parts.append(f"and {len(answers) - len(shown)} less likely: --format json has all.")
     lines = paste_for_all(shown)
-    if lines and sum(bool(one.certain and one.known and one.known.shim) for one in shown) > 1:
+    if len(set(_offered(shown))) > 1:
         parts.append("For all of them:\n" + "\n".join("   " + line for line in lines))
     return "\n\n".join(parts) + "\n"
 
@@ -137,7 +144,7 @@ def _record(answer: Answer) -> Found:
     first = answer.causes[0].cause if answer.causes else None
     record: Found = {
         "issue": answer.id,
-        "title": _title(answer),
+        "title": title(answer),
         "status": match.issue.status if match else "error" if entry else "message",
         "exact": answer.certain,
         "share": match.share if match else 1.0,
@@ -160,12 +167,14 @@ def _record(answer: Answer) -> Found:
     return record
 
 
-def _title(answer: Answer) -> str:
+def title(answer: Answer) -> str:
+    """What the text says, in a line."""
     if answer.known:
         return answer.known.issue.title
     if answer.entry:
         foreign = f"Not Triton's ({answer.entry.foreign}): " if answer.entry.foreign else ""
-        return foreign + answer.entry.title
+        doubt = "Perhaps not Triton's: " if answer.doubtful else ""
+        return foreign + doubt + answer.entry.title
     message = answer.message
     assert message is not None
     first, last = (".".join(one.split(".")[:2]) for one in (message.first, message.last))
@@ -174,7 +183,7 @@ def _title(answer: Answer) -> str:
 
 
 def _spoken(number: int, answer: Answer, triton: str | None, several: bool) -> str:
-    lines = [fill(f"{number}. ", escape.line(f"{_title(answer)} [{answer.id}]", 400))]
+    lines = [fill(f"{number}. ", escape.line(f"{title(answer)} [{answer.id}]", 400))]
     if several:
         more = f", and in {len(answer.also)} more" if answer.also else ""
         lines.append(_fact("failure", f"{answer.failure + 1}, line {answer.number}{more}"))
@@ -195,9 +204,9 @@ def _of_entry(answer: Answer, entry: Entry) -> Iterator[str]:
     yield _fact("because", f"{sure}: {escape.line(answer.line, _LINE)}")
     if entry.meaning:
         yield _fact("means", entry.meaning)
-    possible = [one for one in answer.causes if one.share > -1] or list(answer.causes)
-    alone = answer.certain or len(possible) == 1
-    for place, one in enumerate(possible[: 1 if answer.certain else _CAUSES], 1):
+    shown = shown_causes(answer)
+    alone = answer.certain or len(shown) == 1
+    for place, one in enumerate(shown, 1):
         yield from _of_cause(one, "" if alone else f"{place}) ")
     if not alone and entry.ask:
         yield _fact("decide", entry.ask)
@@ -206,6 +215,12 @@ def _of_entry(answer: Answer, entry: Entry) -> Iterator[str]:
         yield _fact("but", entry.good.splitlines()[0])
     if entry.links:
         yield _fact("see", " ".join(entry.links))
+
+
+def shown_causes(answer: Answer) -> list[Ranked]:
+    """The causes that a terminal shows: the one, or the likeliest of those that it can be here."""
+    possible = [one for one in answer.causes if one.share > -1] or list(answer.causes)
+    return possible[: 1 if answer.certain else _CAUSES]
 
 
 def _of_cause(one: Ranked, number: str) -> Iterator[str]:
@@ -228,8 +243,8 @@ def _of_issue(answer: Answer, match: Match, triton: str | None) -> Iterator[str]
     yield _fact("Triton", window)
     if tuple(issue.targets) != ("*",):
         yield _fact("targets", ", ".join(issue.targets))
-    if answer.certain:
-        sure = "this text is its own"
+    if answer.fits and match.exact:
+        sure = "this text is its own" if answer.certain else "its text"
     elif match.exact:
         sure = "others say the same"
     else:
@@ -239,7 +254,7 @@ def _of_issue(answer: Answer, match: Match, triton: str | None) -> Iterator[str]
         yield _fact("do", issue.workaround)
     if issue.links:
         yield _fact("see", " ".join(issue.links))
-    if not answer.certain:
+    if not answer.fits:
         # Lines to paste are for who is sure.
         yield _fact("paste", f"if it is this: crosswarp why {issue.id}")
     elif given := paste(match.shim):

@@ -26,7 +26,7 @@ def judge(record: dict, found: list[Answer]) -> str:
     """`right`, `second` (in the first three), `wrong`, `confidently wrong` or `missing`."""
     expect = record.get("expect") or []
     if not expect:
-        foreign = not found or bool(found[0].entry and found[0].entry.foreign)
+        foreign = not found or bool(found[0].doubtful or found[0].entry and found[0].entry.foreign)
         return "right" if foreign else "confidently wrong" if found[0].certain else "wrong"
     if not found:
         return "missing"
@@ -41,11 +41,22 @@ def judge(record: dict, found: list[Answer]) -> str:
 def _is(answer: Answer, wanted: str) -> bool:
     if wanted == answer.id:
         return True
-    said = why_text.terminal([answer], None)
     try:
-        return bool(re.search(wanted, " ".join(said.split()), re.I))
+        return bool(re.search(wanted, own_words(answer), re.I))
     except re.error:
         return False
+
+
+def own_words(answer: Answer) -> str:
+    """The words that the answer adds: without the line of the text that it repeats."""
+    words = [why_text.title(answer)]
+    if answer.known:
+        words += [answer.known.issue.workaround, *why_text.paste(answer.known.shim)]
+    if answer.entry:
+        words.append(answer.entry.meaning)
+    for one in why_text.shown_causes(answer):
+        words += [one.cause.why, one.cause.do, one.cause.code]
+    return " ".join(" ".join(words).split())
 
 
 def main() -> int:

@@ -70,6 +70,8 @@ class Entry:
     foreign: str = ""
     # Known issues and others say the same: never certain.
     shared: bool = False
+    # Its one cause was right wherever somebody posted the text.
+    sure: bool = False
     # The language table says more where it knows the name.
     table: bool = False
     # Kernel statements, or a script: what says it, and the corrected one.

@@ -27,7 +27,7 @@ from crosswarp.matrix.facts.errors import (
 
 KINDS = (
     "environment", "versions", "author", "hardware", "compiler", "runtime", "interpreter", "autotuner", "inductor",
-    "processes", "libraries", "foreign",
+    "processes", "libraries", "foreign", "general",
 )  # fmt: skip
 # A wording of fewer characters is in too many texts.
 _LEAST = 8
@@ -115,6 +115,7 @@ class _Error(_Strict):
     foreign: str = ""
     shared: bool = False
     table: bool = False
+    sure: bool = False
     bad: str = ""
     good: str = ""
     # Statements of a whole file rather than of a kernel.
