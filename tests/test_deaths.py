@@ -19,9 +19,9 @@ from crosswarp.matrix.cell.kinds.suite import item as runner
 from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
 from crosswarp.matrix.cell.kinds.suite import plugin
 from crosswarp.matrix.cell.stream import Stream
+from crosswarp.matrix.results.stream import Tail
 from crosswarp.matrix.running import run
 from crosswarp.matrix.running.progress import PlainProgress
-from crosswarp.matrix.running.stream import Tail
 from crosswarp.matrix.work.suite import Suite
 
 HERE = Path(__file__).parent

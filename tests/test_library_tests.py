@@ -19,12 +19,12 @@ from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.checkout import metadata, settings
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.results.stream import Tail
 from crosswarp.matrix.running import jobs
 from crosswarp.matrix.running.merge import merge
 from crosswarp.matrix.running.process import cell_environ
 from crosswarp.matrix.running.progress import PlainProgress
 from crosswarp.matrix.running.run import Runner
-from crosswarp.matrix.running.stream import Tail
 from crosswarp.matrix.work import library_tests
 
 HERE = Path(__file__).parent

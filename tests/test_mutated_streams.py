@@ -8,12 +8,12 @@ import random
 import pytest
 
 from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.results.stream import Tail
 from crosswarp.matrix.results.verdict import judge
 from crosswarp.matrix.running import run
 from crosswarp.matrix.running.column_run import NO_RECORD, ColumnRun
 from crosswarp.matrix.running.progress import PlainProgress
 from crosswarp.matrix.running.recording import Recording
-from crosswarp.matrix.running.stream import Tail
 from crosswarp.matrix.work import language_probes
 
 STREAMS = 2000

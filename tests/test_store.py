@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -266,11 +267,20 @@ def test_an_older_format_that_cannot_be_written_is_read(path, monkeypatch, make_
     steps = store_module.MIGRATIONS
     monkeypatch.setattr(store_module, "MIGRATIONS", steps[:1])
     with Store(path) as store:
-        store.cells(store.begin([], {}), [make_record()])
+        store._db.execute(
+            "INSERT INTO runs (started, host, pid, pid_started, argv, status, plan) "
+            "VALUES ('2026-11-26', 'h', 1, '', '[]', 'finished', '{}')"
+        )
+        store.cells(1, [make_record()])
     monkeypatch.setattr(store_module, "MIGRATIONS", steps)
     request.getfixturevalue("nothing_can_be_written")
     with Store(path, read_only=True) as store:
-        assert len(store.records(1)) == 1 and store.taken(1) == {} and store.environments(1) == []
+        assert (
+            len(store.records(1)) == 1
+            and store.run().work == ""
+            and store.taken(1) == {}
+            and store.environments(1) == []
+        )
 
 
 def test_a_reader_cannot_write(path):
@@ -387,3 +397,43 @@ def test_the_fields_of_a_record_are_those_of_the_table():
     from crosswarp.matrix.results.record import Record
 
     assert (*rows.CELL, "versions") == tuple(one.name for one in fields(Record))
+
+
+def test_what_a_killed_host_had_not_read_is_read_back_by_whoever_comes_next(
+    path, make_record, tmp_path
+):
+    """From another folder, and while its last line is torn."""
+    script = """
+        import os, pathlib, signal, sys
+        from crosswarp.matrix.cell.protocol import Cell, line
+        from crosswarp.matrix.results import journal
+        from crosswarp.matrix.results.record import Record
+        from crosswarp.matrix.results.store import Store
+        os.chdir(sys.argv[2])
+        store = Store(pathlib.Path(sys.argv[1]))
+        run = store.begin([], {}, work=pathlib.Path("work"))
+        folder = journal.folder(pathlib.Path("work"), store.path, store.run(run))
+        folder.mkdir(parents=True)
+        cells = [Cell("sm_90", "compile", "bare", "softmax", f"c{number}", "pass") for number in range(5)]
+        (folder / "triton-3.2.0.jsonl").write_text("".join(map(line, cells)) + '{"event": "cell", "tar')
+        store.cells(run, [Record("triton-3.2.0", "sm_90", "compile", "bare", "softmax", "c0", outcome="pass")])
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    words = [sys.executable, "-c", textwrap.dedent(script), str(path), str(tmp_path)]
+    assert subprocess.run(words, check=False).returncode == -9
+    with Store(path, read_only=True) as store:
+        run = store.run()
+        assert (run.status, run.cells) == ("cut off", 5)
+        assert [record.case for record in store.records(run.id)] == [f"c{n}" for n in range(5)]
+    # And not again.
+    with Store(path, read_only=True) as store:
+        assert store.run().cells == 5
+
+
+def test_a_run_that_goes_on_is_left_alone_and_its_writing_does_not_stop_a_reader(path):
+    with Store(path) as writer:
+        writer.begin([], {})
+        with writer.together():
+            writer.note(1, "", "while it writes")
+            with Store(path, read_only=True) as reader:
+                assert reader.run().status == "running"

@@ -8,10 +8,9 @@ import pytest
 
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.protocol import Cell, End, Note, Senseless
-from crosswarp.matrix.results import record
+from crosswarp.matrix.results import record, stream
 from crosswarp.matrix.results.record import MAX_TEXT
-from crosswarp.matrix.running import stream
-from crosswarp.matrix.running.stream import Tail
+from crosswarp.matrix.results.stream import Tail
 
 CELL = {
     "event": "cell", "target": "sm_90", "lane": "compile", "mode": "bare", "kernel": "softmax",

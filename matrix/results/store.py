@@ -16,14 +16,14 @@ import sys
 import tempfile
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from crosswarp.matrix.errors import StoreError, UsageError
-from crosswarp.matrix.results import rows
+from crosswarp.matrix.results import journal, rows
 from crosswarp.matrix.results.described import Described
 from crosswarp.matrix.results.record import LANES, Record, clean
 
@@ -74,6 +74,10 @@ MIGRATIONS = (
     """
     CREATE INDEX cells_of_run ON cells (run);
     """,
+    # Where a run keeps its files, for whoever reads back what its host did not come to store.
+    """
+    ALTER TABLE runs ADD COLUMN work TEXT NOT NULL DEFAULT '';
+    """,
 )
 # The format that the queries need; what came later only makes them faster.
 _READABLE = 3
@@ -95,6 +99,8 @@ class Run:
     argv: tuple[str, ...]
     plan: Mapping[str, Any]
     cells: int
+    # The folder of `--work`; empty where nobody knows it.
+    work: str = ""
 
     @property
     def described(self) -> Described:
@@ -163,6 +169,10 @@ class Store:
             if "locked" in str(error):
                 raise
             return self._from_what_cannot_be_written()
+        self._db = db
+        with suppress(StoreError):
+            # What cannot be written now is read back another time.
+            journal.read_back(self)
         db.execute("PRAGMA query_only = ON")
         return db
 
@@ -220,16 +230,21 @@ class Store:
             yield
 
     def begin(
-        self, argv: Sequence[str], plan: Mapping[str, Any], started: str | None = None
+        self,
+        argv: Sequence[str],
+        plan: Mapping[str, Any],
+        started: str | None = None,
+        work: Path | None = None,
     ) -> int:
+        """Stores that a run begins, which keeps its files below `work`; returns its number."""
         row = (
             started or _now(), _host(), os.getpid(), process_started(os.getpid()),
-            _json(list(argv)), "running", _json(plan),
+            _json(list(argv)), "running", _json(plan), str(work.absolute()) if work else "",
         )  # fmt: skip
         with self._write() as db:
             cursor = db.execute(
-                "INSERT INTO runs (started, host, pid, pid_started, argv, status, plan) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO runs (started, host, pid, pid_started, argv, status, plan, work) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 row,
             )
         return int(cursor.lastrowid or 0)
@@ -243,17 +258,21 @@ class Store:
                 (finished or _now(), status, exit_code, run),
             )
 
+    def cut_off(self) -> list[Run]:
+        """The runs whose process is gone without having finished, and which nobody has marked yet."""
+        with self._plain_errors():
+            running = self._db.execute("SELECT * FROM runs WHERE status = 'running'").fetchall()
+            gone = [row["id"] for row in running if _is_gone(row)]
+        return [self.run(run) for run in gone]
+
     def mark_cut_off(self) -> list[Run]:
         """Marks the runs whose process is gone without having finished, and returns them."""
-        with self._write() as db:
-            gone = [
-                row["id"]
-                for row in db.execute("SELECT * FROM runs WHERE status = 'running'")
-                if _is_gone(row)
-            ]
-            for run in gone:
-                db.execute("UPDATE runs SET status = 'cut off' WHERE id = ?", (run,))
-        return [self.run(run) for run in gone]
+        gone = self.cut_off()
+        if gone:
+            with self._write() as db:
+                for run in gone:
+                    db.execute("UPDATE runs SET status = 'cut off' WHERE id = ?", (run.id,))
+        return gone
 
     def environment(self, run: int, environment: Environment) -> None:
         with self._write() as db:
@@ -499,6 +518,7 @@ def _run(row: sqlite3.Row) -> Run:
         row["id"], rows.text(row, "started"), rows.optional(row, "finished", rows.text),
         "cut off" if status == "running" and _is_gone(row) else status,
         rows.optional(row, "exit_code", rows.whole), rows.texts(row, "argv"), rows.plan(row, "plan"), row["cells"],
+        rows.text(row, "work") if "work" in row.keys() else "",  # noqa: SIM118
     )  # fmt: skip
 
 

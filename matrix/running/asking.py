@@ -11,8 +11,8 @@ from pathlib import Path
 
 from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.protocol import Event, Senseless
+from crosswarp.matrix.results.stream import Tail
 from crosswarp.matrix.running import process
-from crosswarp.matrix.running.stream import Tail
 
 _POLL = 0.2
 

@@ -8,8 +8,6 @@ finished is in the store: cells are written as they come.
 from __future__ import annotations
 
 import errno
-import hashlib
-import re
 import shutil
 import time
 from collections import deque
@@ -19,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from crosswarp.matrix.cell.protocol import Cell
 from crosswarp.matrix.environments import locks, removal
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.errors import (
@@ -36,14 +33,13 @@ from crosswarp.matrix.errors import (
 )
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
-from crosswarp.matrix.results import record, store
+from crosswarp.matrix.results import journal, store
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running import asking, unchanged
 from crosswarp.matrix.running.column_run import ColumnRun
 from crosswarp.matrix.running.plan import Coordinate, Judged, Plan
 from crosswarp.matrix.running.recording import Progress, Recording
 from crosswarp.matrix.running.signals import StopRequested
-from crosswarp.matrix.running.stream import Tail
 
 _ENDED = object()
 NOTHING_RAN = "No case ran: the chosen kernels have none for these lanes. Choose others."
@@ -124,13 +120,13 @@ class Runner:
         self._beside: deque[Generator[None, None, None]] = deque()
 
     def __call__(self) -> Result:
-        for cut_off in self._store.mark_cut_off():
-            cells = self._salvage(cut_off)
+        for cut_off in journal.read_back(self._store, self._recording.explained):
             self._progress.say(
                 f"The last run ({cut_off.id}, started {cut_off.started}) was cut off; "
-                f"the {cells} cells that it had finished are kept: crosswarp report --run {cut_off.id}"
+                f"the {cut_off.cells} cells that it had finished are kept: crosswarp report --run {cut_off.id}"
             )
-        self._recording.run = self._store.begin(self._argv, self.plan.describe())
+        self._store.mark_cut_off()
+        self._recording.run = self._store.begin(self._argv, self.plan.describe(), work=self._work)
         self._progress.begins(len(self.plan.columns))
         # One thread: environments are prepared in order, ahead of the column that runs.
         pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="environment")
@@ -182,17 +178,6 @@ class Runner:
         if told:
             self._recording.note(column.id, told)
 
-    def _salvage(self, cut_off: store.Run) -> int:
-        """Stores what a killed run's cells had written and its host had not read yet."""
-        for records in sorted(self._folder_of(cut_off).glob("*.jsonl")):
-            cells = [
-                self._recording.explained(record.of(event, records.stem))
-                for event in Tail(records).finish()
-                if isinstance(event, Cell)
-            ]
-            self._store.cells(cut_off.id, cells)
-        return self._store.run(cut_off.id).cells
-
     @property
     def _run(self) -> int:
         return self._recording.run
@@ -202,10 +187,7 @@ class Runner:
         return self._folder_of(self._store.run(self._run))
 
     def _folder_of(self, run: store.Run) -> Path:
-        # Named for store and start as well: several stores may share a work folder, and a store may be made anew.
-        store_name = hashlib.sha256(str(self._store.path.resolve()).encode()).hexdigest()[:6]
-        started = re.sub(r"[^0-9]", "", run.started)[:14]
-        return self._work / "runs" / f"{started}-{store_name}-{run.id}"
+        return journal.folder(self._work, self._store.path, run)
 
     def _environment(self, column: Column, future: Future[Environment]) -> Environment | None:
         started = time.monotonic()
