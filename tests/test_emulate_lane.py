@@ -68,7 +68,7 @@ def test_a_script_executes_what_it_compiles(make_record):
     )  # fmt: skip
     text = script(record, None, targets.load())
     ast.parse(text)
-    assert "compiles for it, executes its PTX" in text
+    assert "compiles for it, executes the compiled code" in text
     assert "run_with(Machine(seconds=1800))" in text
     # and then compares, virtual or not
     assert "if VIRTUAL:\n        print" not in text and "The numbers are right" in text
@@ -168,7 +168,9 @@ def test_a_baseline_keeps_the_lane_and_diff_compares_it(ran, command, tmp_path):
 def test_what_is_red_can_be_reproduced_and_ranged(ran, command, tmp_path):
     status, out, err = command("reproduce", "--store", ran, "--out", str(tmp_path / "r"))
     assert status == 0, out + err
-    assert "executes its PTX" in "".join(p.read_text() for p in (tmp_path / "r").glob("*.py"))
+    assert "executes the compiled code" in "".join(
+        p.read_text() for p in (tmp_path / "r").glob("*.py")
+    )
     status, out, err = command("range", "--store", ran, "--lanes", "emulate", "--targets", "sm_80")
     assert status == 0 and "emulate" in out, out + err
     assert command("range", "--store", ran, "--targets", "sm_90")[0] == 2

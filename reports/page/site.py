@@ -35,8 +35,8 @@ ABOUT = (
 LANES_SHOW = {
     "compile": "a real launch through the real compiler; nothing is executed, so wrong numbers stay out of sight",
     "emulate": (
-        "the same, and the PTX is executed on the CPU and compared with PyTorch; what ptxas and the chip make of it "
-        "stays out of sight"
+        "the same, and the compiled code is executed on the CPU and compared with PyTorch; "
+        "what ptxas and the chip make of it stays out of sight"
     ),
     "interpret": "Triton's interpreter compared with PyTorch; no compiler is asked",
     "device": "a real GPU, compared with PyTorch and timed",

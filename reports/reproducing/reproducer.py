@@ -213,7 +213,7 @@ def _head(
     else:
         lines.append(f"    python {name}              on a GPU ({on}): needs {needs}")
         if virtual:
-            does = "executes its PTX" if record.lane == "emulate" else "runs nothing"
+            does = "executes the compiled code" if record.lane == "emulate" else "runs nothing"
             lines.append(
                 f"    python {name} --virtual    without one, with crosswarp: compiles for it, {does}"
             )

@@ -11,6 +11,8 @@ from .operands import Operand
 from .syntax import Instruction
 
 Row = Tuple[str, str, str]
+# Every opcode that is one expression: kind of the result, kinds of the sources, expression.
+ROWS: Dict[str, Row] = {}
 _PART = {
     "WORD_0": "({x} & u4(0xFFFF))", "WORD_1": "({x} >> u4(16))", "BYTE_0": "({x} & u4(255))",
     "BYTE_1": "(({x} >> u4(8)) & u4(255))", "BYTE_2": "(({x} >> u4(16)) & u4(255))", "BYTE_3": "({x} >> u4(24))",
@@ -166,6 +168,7 @@ def _write_part(
 
 def arithmetic(table: Dict[str, Row]) -> None:
     """Register opcodes that are one expression each, of the sources {a}, {b} and {c}."""
+    ROWS.update(table)
 
     @handles(*table)
     def lower(low: Lowering, name: str, instruction: Instruction) -> Any:

@@ -1,0 +1,51 @@
+"""Instructions of one expression beside AMD's own pseudo-code; `python tests/amdgcn/oracle.py` takes more inputs."""
+
+import random
+
+import oracle
+import pytest
+
+# Opcodes whose text and emulator differ, and why.
+DIFFERENT = {
+    "v_cvt_pkrtz_f16_f32": "which NaN of a signalling one", "v_cvt_pk_f16_f32": "which NaN of a signalling one",
+    "v_rndne_f32": "the text loses the sign of zero", "v_rndne_f64": "the text loses the sign of zero",
+    "v_fract_f32": "1.0 by the text, of a small negative number", "v_frexp_mant_f32": "-0.5 for -0 by the text",
+    "v_frexp_exp_i32_f32": "the text leaves denormal numbers as they are",
+    "v_div_fixup_f32": "rows run on RDNA3 are followed",
+    "v_div_fmas_f32": "rows run on RDNA3 are followed", "v_ldexp_f16": "the text rounds the power of two first",
+}  # fmt: skip
+# Opcodes whose text the evaluator cannot read, and those that AMD allows to be inexact.
+UNREAD = {"v_perm_b32", "v_sat_pk_u8_i16", "v_cvt_pk_u16_u32", "v_maximum3_f32", "v_minimum3_f32", "v_floor_f16",
+          "v_rndne_f16", "v_div_fixup_f16", "v_mad_legacy_u16", "v_sad_u32"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found():
+    return oracle.swept("cdna", samples=64, leave_out=UNREAD)
+
+
+def test_instructions_agree_with_the_text_of_amd(found):
+    different = {name: first for name, (tally, first) in found.items() if tally["different"]}
+    assert set(different) <= set(DIFFERENT), different
+    agree = [name for name, (tally, _) in found.items() if not tally["different"]]
+    assert len(agree) >= 165
+
+
+def test_an_error_would_be_seen():
+    codes = oracle.texts("cdna")
+    codes["v_lshrrev_b32"] = codes["v_ashrrev_i32"]
+    tally, first = oracle.vector(
+        "v_lshrrev_b32", ["u32", "u32"], "u32", codes, "gfx942", random.Random(1), 64, samples=64
+    )
+    assert tally["different"] and "the text says" in first
+
+
+@pytest.mark.parametrize("how", ["lt", "eq", "le", "gt", "ge"])
+@pytest.mark.parametrize("kind", ["i32", "u32", "f32", "f16", "i64"])
+def test_comparisons_agree_with_the_text_of_amd(how, kind):
+    name = f"v_cmp_{how}_{kind}"
+    codes = oracle.texts("cdna")
+    tally, first = oracle.vector(
+        name, [kind, kind], None, codes, "gfx942", random.Random(name), 64, samples=64, mask=True
+    )
+    assert tally == {"same": 64}, first
