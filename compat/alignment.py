@@ -4,20 +4,21 @@ Triton's own analysis decides how many bytes one instruction moves; it has no fa
 are made of, and of everything else that nothing is known.
 """
 
-import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from .patterns import lazily
 
 # More than any instruction moves at a time; every number here is a power of two up to it.
 _MUCH = 1 << 10
-_RESULT = re.compile(r"\s*(%[\w$.-]+)(?::\d+)? = \"?([\w.]+)\"?(.*)")
-_VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
-_ARGUMENT = re.compile(r"(%\w+): (?:!tt\.ptr<[^>]*>|i\d+) \{[^}]*?tt\.divisibility = (\d+)")
-_NUMBER = re.compile(r" (?:dense<)?(-?\d+)>? :")
-_RANGE = re.compile(r"end = (-?\d+).*?start = (-?\d+)")
-_AXIS = re.compile(r"axis = (\d+)")
-_SHAPE = re.compile(r" : \(?tensor<((?:\d+x)+)")
-_LOOP = re.compile(r"scf\.for (%\w+) = (%\S+) to %\S+ step (%\S+)")
-_CARRIED = re.compile(r"(%\w+) = (%[^\s,)]+)")
+_RESULT = lazily(r"\s*(%[\w$.-]+)(?::\d+)? = \"?([\w.]+)\"?(.*)")
+_VALUE = lazily(r"%[\w$.-]+(?:#\d+)?")
+_ARGUMENT = lazily(r"(%\w+): (?:!tt\.ptr<[^>]*>|i\d+) \{[^}]*?tt\.divisibility = (\d+)")
+_NUMBER = lazily(r" (?:dense<)?(-?\d+)>? :")
+_RANGE = lazily(r"end = (-?\d+).*?start = (-?\d+)")
+_AXIS = lazily(r"axis = (\d+)")
+_SHAPE = lazily(r" : \(?tensor<((?:\d+x)+)")
+_LOOP = lazily(r"scf\.for (%\w+) = (%\S+) to %\S+ step (%\S+)")
+_CARRIED = lazily(r"(%\w+) = (%[^\s,)]+)")
 _HANDS_ON = ("triton_gpu.convert_layout", "arith.extsi", "arith.extui", "arith.index_cast")
 # "x < n" changes where n is, if x counts up; so does "n > x".
 _COUNTING_LEFT, _COUNTING_RIGHT = ("slt", "ult", "sge", "uge"), ("sgt", "ugt", "sle", "ule")

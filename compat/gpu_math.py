@@ -11,7 +11,9 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, Callable, Dict, List, Optional
 
-_PREFIX = re.compile(r"^__(?:nv|ocml|ockl|triton_hip)_(.*?)(?:_[fu](?:32|64))?$")
+from .patterns import lazily
+
+_PREFIX = lazily(r"^__(?:nv|ocml|ockl|triton_hip)_(.*?)(?:_[fu](?:32|64))?$")
 
 
 def function(symbol: str) -> Optional[Callable[..., Any]]:

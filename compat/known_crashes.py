@@ -8,10 +8,11 @@ import re
 from typing import Any, FrozenSet, Iterable, NamedTuple, Optional
 
 from .features import backend_and_arch
+from .patterns import lazily
 from .reachable import names_of, reachable
 from .versions import in_window
 
-_LOOP = re.compile(r"^\s*(?:for|while)\b", re.MULTILINE)
+_LOOP = lazily(r"^\s*(?:for|while)\b", re.MULTILINE)
 _BFLOAT16 = ("bfloat16", "bf16")
 
 

@@ -13,14 +13,15 @@ leaves is used more than once. The last of these it was made for:
     total += sum(x)                 right, and faster
 """
 
-import re
 from typing import Iterator, List, NamedTuple, Optional
 
+from .patterns import lazily
+
 # A value as MLIR prints it: %3, %total_1, %4#1.
-_VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
-_REDUCE = re.compile(r'(%[\w$.-]+) = "tt\.reduce"\((%[\w$.-]+)\).*?\baxis = (\d+)')
-_SHAPE = re.compile(r"tensor<((?:\d+x)+)")
-_CARRIED = re.compile(r"iter_args\((.*?)\) ->")
+_VALUE = lazily(r"%[\w$.-]+(?:#\d+)?")
+_REDUCE = lazily(r'(%[\w$.-]+) = "tt\.reduce"\((%[\w$.-]+)\).*?\baxis = (\d+)')
+_SHAPE = lazily(r"tensor<((?:\d+x)+)")
+_CARRIED = lazily(r"iter_args\((.*?)\) ->")
 
 
 class _Line(NamedTuple):

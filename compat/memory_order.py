@@ -10,17 +10,18 @@ import re
 from types import ModuleType
 from typing import Any, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
 
+from .patterns import lazily
 from .reachable import reachable, scope_of
 
 STORE, LOAD = "store", "load"
-_WORDS = {STORE: re.compile(r"store|atomic_"), LOAD: re.compile(r"load")}
+_WORDS = {STORE: lazily(r"store|atomic_"), LOAD: lazily(r"load")}
 # One thing that reads or writes, or may do both.
 _Event = FrozenSet[str]
 _NOTHING: _Event = frozenset()
 _BOTH: _Event = frozenset((STORE, LOAD))
 _LEADS_NOWHERE = object()
 # A loop, unless it is unrolled: of tl.static_range's turns no loop is left, and tl.sort is made of them.
-_LOOP = re.compile(r"^\s*(?:while\b|for\b(?!.*\bstatic_range\())", re.M)
+_LOOP = lazily(r"^\s*(?:while\b|for\b(?!.*\bstatic_range\())", re.M)
 _LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -210,7 +211,7 @@ def _calls_its_own(item: Any) -> bool:
 @functools.lru_cache(maxsize=None)
 def _calls_of(names: Tuple[str, ...]) -> "re.Pattern[str]":
     # Not where it is defined: what a method is called by is no name of its own.
-    return re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, names)) or '(?!)'})\s*\(")
+    return lazily(rf"(?<![\w.])(?:{'|'.join(map(re.escape, names)) or '(?!)'})\s*\(")
 
 
 def _stores_above_a_load(events: List[_Event]) -> bool:

@@ -4,20 +4,22 @@ import re
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-_RESULT = re.compile(r"\s*(%\w+)(?::(\d+))? = \"?([\w.]+)")
-_VALUE = re.compile(r"%[\w#]+")
-_TYPE = re.compile(r"tensor<(?:\d+x)+(?:!tt\.ptr<)?([a-z]\w*)")
-_ELEMENTWISE = re.compile(r"arith\.|math\.|tt\.(fp_to_fp|bitcast|clampf|extern_elementwise)\b")
-_BITS = re.compile(r"[a-z]+(\d+)")
+from .patterns import lazily
+
+_RESULT = lazily(r"\s*(%\w+)(?::(\d+))? = \"?([\w.]+)")
+_VALUE = lazily(r"%[\w#]+")
+_TYPE = lazily(r"tensor<(?:\d+x)+(?:!tt\.ptr<)?([a-z]\w*)")
+_ELEMENTWISE = lazily(r"arith\.|math\.|tt\.(fp_to_fp|bitcast|clampf|extern_elementwise)\b")
+_BITS = lazily(r"[a-z]+(\d+)")
 # "%9:2 = scf.for %i = … iter_args(%s = %0, %t = %1) -> (…) : i32 {", "scf.while (%s = %0) : (…) -> (…) {", "scf.if …"
-_REGION = re.compile(r"\s*(?:(?P<made>%\w+)(?::(?P<count>\d+))? = )?scf\.(?P<kind>for|while|if)\b")
-_HANDED = re.compile(r"(?:iter_args|scf\.while )\((.*?)\) (?:->|:)")
-_PAIR = re.compile(r"(%\w+) = (%[\w#]+)")
-_ENDS = re.compile(r"\s*scf\.(?P<how>yield|condition\(%[\w#]+\))(?P<values>[^:]*)")
+_REGION = lazily(r"\s*(?:(?P<made>%\w+)(?::(?P<count>\d+))? = )?scf\.(?P<kind>for|while|if)\b")
+_HANDED = lazily(r"(?:iter_args|scf\.while )\((.*?)\) (?:->|:)")
+_PAIR = lazily(r"(%\w+) = (%[\w#]+)")
+_ENDS = lazily(r"\s*scf\.(?P<how>yield|condition\(%[\w#]+\))(?P<values>[^:]*)")
 # "^bb0(%s: tensor<64x64xf32> loc(…), %t: i32 loc(…)):"
-_BLOCK = re.compile(r"\s*\^bb\d+\(")
-_ARGUMENT = re.compile(r"(%\w+): ")
-_FUNCTION = re.compile(r"\s*tt\.func\b")
+_BLOCK = lazily(r"\s*\^bb\d+\(")
+_ARGUMENT = lazily(r"(%\w+): ")
+_FUNCTION = lazily(r"\s*tt\.func\b")
 
 
 class Origin(NamedTuple):

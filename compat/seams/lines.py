@@ -4,10 +4,12 @@ import difflib
 import re
 from typing import Dict, List, Set, Tuple
 
-_PLACE = re.compile(r"^(#loc\w*) = loc\((.*)\)$", re.MULTILINE)
-_FILE = re.compile(r'"([^"]+)":(\d+)')
-_NAMED = re.compile(r"#loc\w*")
-_AT = re.compile(r'loc\((#loc\w*|"[^"]*":\d+[^)]*)\)\s*$')
+from ..patterns import lazily
+
+_PLACE = lazily(r"^(#loc\w*) = loc\((.*)\)$", re.MULTILINE)
+_FILE = lazily(r'"([^"]+)":(\d+)')
+_NAMED = lazily(r"#loc\w*")
+_AT = lazily(r'loc\((#loc\w*|"[^"]*":\d+[^)]*)\)\s*$')
 # A kernel of more lines is compared no further: the time grows faster than they do.
 _MOST = 20_000
 

@@ -15,19 +15,19 @@ Not healed: `tl.atomic_cas`, which takes no mask, and programs in clusters.
 """
 
 import functools
-import re
 from typing import Any, Callable, List
 
 from .. import features
 from ..acts import note_acted
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Patches, Shim
 from ..seams.attribute import around_traced
 
 _NAMES = ("xchg", "add", "max", "min", "and", "or", "xor")
-_ATOMICS = re.compile(r"\batomic_(%s)\b" % "|".join(_NAMES))
+_ATOMICS = lazily(r"\batomic_(%s)\b" % "|".join(_NAMES))
 # In the IR: … tt.atomic_rmw … : (tensor<16x!tt.ptr<f32>>, tensor<16xf32>, tensor<16xi1>) -> tensor<16xf32>
-_OPERATION = re.compile(r"tt\.atomic_rmw\b.*-> tensor<((?:\d+x)+)")
+_OPERATION = lazily(r"tt\.atomic_rmw\b.*-> tensor<((?:\d+x)+)")
 _WARP = 32
 # The most that a program has.
 _THREADS = 1024

@@ -9,17 +9,17 @@ kind are compiled once more, under a key of their own.
 """
 
 import dataclasses
-import re
 from typing import Any, Callable
 
 from ..acts import note_acted
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, OtherOptions, Patches, Shim
 from ..seams.attribute import around_traced
 
-_DOT = re.compile(r"\bdot\b")
+_DOT = lazily(r"\bdot\b")
 # In the IR: tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<4x32x32xf16> * …
-_BATCHED = re.compile(r"\btt\.dot\b[^\n]*?: *tensor<\d+x\d+x\d+x")
+_BATCHED = lazily(r"\btt\.dot\b[^\n]*?: *tensor<\d+x\d+x\d+x")
 
 
 def apply(patches: Patches) -> None:

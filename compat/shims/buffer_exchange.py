@@ -8,17 +8,17 @@ Cost: all atomics of such a kernel are global ones. Every other kernel becomes w
 tl.atomic_xchg are compiled once more, under a key of their own.
 """
 
-import re
 from typing import Any, Iterator, Tuple
 
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, LeaveOut, Shim
 from ..versions import in_window
 
-_EXCHANGES = re.compile(r"\batomic_xchg\b")
+_EXCHANGES = lazily(r"\batomic_xchg\b")
 # In the IR: %5 = tt.atomic_rmw exch, acq_rel, gpu, %3, %4, %cst : (tensor<256x!tt.ptr<i32>>, tensor<256xi32>, …
 # What is of the scope of the system, and what is of one element, becomes no instruction of a buffer.
-_EXCHANGE = re.compile(
+_EXCHANGE = lazily(
     r"\btt\.atomic_rmw exch, \w+, (?!sys\b)[^\n]*? : \(tensor<(?:\d+x)+!tt\.ptr<(\w+)"
 )
 

@@ -8,14 +8,14 @@ become what they were; those with such a parameter, or whose source names such a
 key of their own.
 """
 
-import re
 from typing import Any, Iterable, List, Optional
 
+from ..patterns import lazily
 from ..record import Concerned, Rewrite, Shim
 
-_NAMED = re.compile(r"\bu?int8\b")
-_PARAMETER = re.compile(r"[iu]8\b")
-_COMPARED = re.compile(
+_NAMED = lazily(r"\bu?int8\b")
+_PARAMETER = lazily(r"[iu]8\b")
+_COMPARED = lazily(
     r"(\s*)(%\w+) = arith\.cmpi (\w+), (%[\w#]+), (%[\w#]+) : (tensor<(?:\d+x)+i8>|i8)(?![\w])(.*)"
 )
 # An integer comparison, as floats are compared.

@@ -9,15 +9,15 @@ Cost: not measured; the exchanges are those of Triton 3.4. Kernels that flip are
 of their own.
 """
 
-import re
 from typing import Any
 
 from ..acts import note_acted
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Patches, Shim
 from ..tracing import builtin, value, values
 
-_FLIPS = re.compile(r"\bflip\b")
+_FLIPS = lazily(r"\bflip\b")
 
 
 def apply(patches: Patches) -> None:

@@ -12,12 +12,13 @@ has such an operation is compiled once more, under a key of its own.
 import re
 from typing import Optional
 
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Rewrite, Shim
 
-_PLACES = re.compile(r"\b(argmax|argmin|reduce|return_indices|histogram)\b")
-_REDUCED = re.compile(r'(?:"tt\.reduce"\(|tt\.histogram )([^):]*)')
-_LOOSE = re.compile(r"^(\s*(%\w+) = tt\.reshape %\S+) allow_reorder\b", re.MULTILINE)
+_PLACES = lazily(r"\b(argmax|argmin|reduce|return_indices|histogram)\b")
+_REDUCED = lazily(r'(?:"tt\.reduce"\(|tt\.histogram )([^):]*)')
+_LOOSE = lazily(r"^(\s*(%\w+) = tt\.reshape %\S+) allow_reorder\b", re.MULTILINE)
 
 
 def in_order(ir: str) -> Optional[str]:

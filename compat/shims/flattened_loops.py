@@ -8,16 +8,16 @@ Cost: one comparison before a loop, none where both bounds are known when the ke
 what they were. What was compiled without the shim may be wrong and is not taken from Triton's cache.
 """
 
-import re
 from typing import Any, Callable
 
 from ..acts import note_acted
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Patches, Shim
 from ..seams.attribute import around_traced
 
 # Where the option's name comes from elsewhere (`tl.range(*given)`), it is in the source of whoever gives it.
-_FLATTENS = re.compile(r"\bflatten\b")
+_FLATTENS = lazily(r"\bflatten\b")
 
 
 def apply(patches: Patches) -> None:

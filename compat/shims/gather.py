@@ -8,14 +8,14 @@ for a row of 16, much for a tile of 64 × 64. A library that asks `hasattr(tl, "
 """
 
 import functools
-import re
 
 from ..acts import note_acted
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Patches, Shim
 from ..tracing import builtin
 
-_SAID = re.compile(r"\bgather\b")
+_SAID = lazily(r"\bgather\b")
 
 
 def apply(patches: Patches) -> None:

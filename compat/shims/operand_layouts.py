@@ -20,13 +20,14 @@ from typing import List, Optional
 
 from .. import features, origins
 from ..origins import Origin, Origins, bits_of
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Rewrite, Shim
 from ..seams.ir import meant
 
-_DOTS = re.compile(r"\bdot\b")
+_DOTS = lazily(r"\bdot\b")
 # In the IR: %9 = tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<64x32xf16> * tensor<32x16xf16> -> tensor<64x16xf32>
-_DOT = re.compile(
+_DOT = lazily(
     r"(?P<indent>\s*)(?P<made>%[\w]+) = tt\.dot (?P<a>%[\w#]+), (?P<b>%[\w#]+), (?P<c>%[\w#]+)(?P<options>.*?) : "
     r"tensor<(?P<m>\d+)x(?P<k>\d+)x(?P<type>\w+)> \* tensor<\d+x(?P<n>\d+)x(?P<other>\w+)> -> "
     r"tensor<\d+x\d+x(?P<sum>\w+)>"

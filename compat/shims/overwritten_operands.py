@@ -12,22 +12,22 @@ Cost: none. Kernels with an atomic operation or an integer that is made a pointe
 their own. Not healed: pointers that are loaded with an ``other`` that is not constant.
 """
 
-import re
 from typing import Dict, List, Optional
 
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, RewritePtx, Shim
 
-_WORDS = re.compile(r"\batomic_\w+|\bpointer_type\b|\bpi32_t\b")
+_WORDS = lazily(r"\batomic_\w+|\bpointer_type\b|\bpi32_t\b")
 # In the IR: tt.atomic_rmw, tt.atomic_cas, tt.int_to_ptr
-_OPERATIONS = re.compile(r"\btt\.(?:atomic_|int_to_ptr\b)")
+_OPERATIONS = lazily(r"\btt\.(?:atomic_|int_to_ptr\b)")
 # Triton's own zero: LLVM writes 0.
-_ZERO = re.compile(r"\s*mov\.[ub](?:16|32|64)\s+(%\w+), 0x0;\s*$")
+_ZERO = lazily(r"\s*mov\.[ub](?:16|32|64)\s+(%\w+), 0x0;\s*$")
 # … @%p1 atom.global.gpu.acq_rel.add.f32 %r1, [ %rd1 + 0 ], %r1; or @%p1 ld.global.v2.b64 { %rd1, %rd2 }, [ %rd1 + 0 ];
-_OPERATION = re.compile(r"\s*(?:@(!?)(%\w+)\s+)?(?:atom|ld)\.\S+\s+([^\[]*)(\[.*);")
-_REGISTER = re.compile(r"%\w+")
+_OPERATION = lazily(r"\s*(?:@(!?)(%\w+)\s+)?(?:atom|ld)\.\S+\s+([^\[]*)(\[.*);")
+_REGISTER = lazily(r"%\w+")
 # Lines that do nothing: where the next one was written, and comments.
-_SILENT = re.compile(r"\s*(?:\.loc\b|//|$)")
+_SILENT = lazily(r"\s*(?:\.loc\b|//|$)")
 
 
 def may_overwrite(ir: str) -> bool:

@@ -14,14 +14,15 @@ Cost: none. Kernels that make fp8 of something wider are compiled once more, und
 import re
 from typing import Optional
 
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, RewritePtx, Shim
 
-_FP8 = re.compile(r"float8|fp8|\.to\(|\bcast\b")
+_FP8 = lazily(r"float8|fp8|\.to\(|\bcast\b")
 # In the IR: %9 = tt.fp_to_fp %8, rounding = rtne : tensor<32x32xf32> -> tensor<32x32xf8E4M3FN>
-_NARROWS = re.compile(r"tt\.fp_to_fp .*-> tensor<[^>]*f8E")
-_MADE = re.compile(r"\bcvt\.\S*\.e(?:4m3|5m2)x2\.\S+\s+(%\w+)")
-_PACKED = re.compile(r"mov\.b32\s+(%\w+), \{(%\w+), (%\w+)\};")
+_NARROWS = lazily(r"tt\.fp_to_fp .*-> tensor<[^>]*f8E")
+_MADE = lazily(r"\bcvt\.\S*\.e(?:4m3|5m2)x2\.\S+\s+(%\w+)")
+_PACKED = lazily(r"mov\.b32\s+(%\w+), \{(%\w+), (%\w+)\};")
 
 
 def makes_fp8(ir: str) -> bool:

@@ -15,19 +15,20 @@ from typing import Dict, List, Optional
 
 from ..alignment import Alignment
 from ..origins import bits_of
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Rewrite, Shim
 
-_LOOPS = re.compile(r"\b(for|while)\b")
+_LOOPS = lazily(r"\b(for|while)\b")
 # What one instruction copies at most, and at least, in bits.
 _MOST, _LEAST = 128, 32
-_ORDER = re.compile(r"^(#\w+) = #triton_gpu\.blocked<\{.*?\border = \[(\d+)", re.MULTILINE)
+_ORDER = lazily(r"^(#\w+) = #triton_gpu\.blocked<\{.*?\border = \[(\d+)", re.MULTILINE)
 _POINTERS = (
     r"(?P<type>tensor<(?P<shape>(?:\d+x)+)!tt\.ptr<(?P<of>\w+)(?:, \d+)?>(?:, (?P<layout>#.*?))?>)"
 )
 # Triton 3: %9 = triton_gpu.async_copy_global_to_local %p, %to mask %m other %o : tensor<…> -> …
 # Triton 2: %9 = triton_gpu.insert_slice_async %p, %to, %at, %m, %o {axis = …} : tensor<…> -> …
-_COPY = re.compile(
+_COPY = lazily(
     r"(?P<indent>\s*)%[\w:]+ = triton_gpu\.(?:async_copy_global_to_local|insert_slice_async) (?P<pointer>%[\w#]+), "
     r"(?:%[\w#]+ mask |%[\w#]+, %[\w#]+, )(?P<mask>%[\w#]+).*? : " + _POINTERS + r" -> "
 )

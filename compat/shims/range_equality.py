@@ -8,19 +8,19 @@ Cost: one or two instructions for such a comparison. Kernels without one become 
 those whose source has ``==`` or ``!=`` are compiled once more, under a key of their own.
 """
 
-import re
 from typing import List, Optional, Set
 
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Rewrite, Shim
 
 # The last three ask so where they come from `language_names`.
-_EQUALITY = re.compile(r"[=!]=|\b(join|interleave|split)\b")
-_COMPARED = re.compile(
+_EQUALITY = lazily(r"[=!]=|\b(join|interleave|split)\b")
+_COMPARED = lazily(
     r"(\s*)(%\w+) = arith\.cmpi (eq|ne), (%[\w#]+), (%[\w#]+) : (tensor<(?:\d+x)+i(?:8|16|32|64)>)(.*)"
 )
-_RESULT = re.compile(r"\s*(%\w+)(?::\d+)? = \"?([\w.]+)")
-_VALUE = re.compile(r"%[\w#]+")
+_RESULT = lazily(r"\s*(%\w+)(?::\d+)? = \"?([\w.]+)")
+_VALUE = lazily(r"%[\w#]+")
 # What they make has no consecutive numbers, whatever they are made of.
 _LOADED = ("tt.load", "tt.reduce", "tt.scan", "tt.dot", "tt.atomic_rmw", "tt.atomic_cas")
 

@@ -9,21 +9,21 @@ a load in a loop is compiled once more, under a key of its own. Not healed: a lo
 below it.
 """
 
-import re
 from typing import Any, Dict, FrozenSet, Iterator, List, Set, Tuple
 
 from ..memory_order import may_store_above_a_load
+from ..patterns import lazily
 from ..record import Concerned, LeaveOut, Shim
 
-_WRITES = re.compile(
+_WRITES = lazily(
     r"tt\.(?:store|atomic_rmw|atomic_cas|(?:experimental_)?descriptor_(?:store|reduce)) "
 )
-_READS = re.compile(r"tt\.(?:load|(?:experimental_)?descriptor_load) ")
-_CARRIES = re.compile(r"scf\.(?:for|while) ")
+_READS = lazily(r"tt\.(?:load|(?:experimental_)?descriptor_load) ")
+_CARRIES = lazily(r"scf\.(?:for|while) ")
 _NONE: FrozenSet[str] = frozenset()
-_VALUE = re.compile(r"%\w+")
-_RESULT = re.compile(r"\s*(%[\w]+)(?::\d+)? = ")
-_POINTER = re.compile(r"(%\w+): !tt\.(?:ptr|tensordesc)")
+_VALUE = lazily(r"%\w+")
+_RESULT = lazily(r"\s*(%[\w]+)(?::\d+)? = ")
+_POINTER = lazily(r"(%\w+): !tt\.(?:ptr|tensordesc)")
 
 
 def loads_what_it_stored(ir: str) -> bool:

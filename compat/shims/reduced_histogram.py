@@ -12,15 +12,16 @@ a histogram are compiled once more, under a key of their own.
 import re
 from typing import Dict, List, Optional, Set
 
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Rewrite, Shim
 
-_COUNTS = re.compile(r"\bhistogram\b")
+_COUNTS = lazily(r"\bhistogram\b")
 # The dialect is called ttg from Triton 3.3 on.
-_BLOCKED = re.compile(r"^(#\w+) = #(?:ttg|triton_gpu)\.blocked<", re.MULTILINE)
-_MODULE = re.compile(r'"(ttg|triton_gpu)\.(num-ctas|num-warps|threads-per-warp)" = (\d+)')
+_BLOCKED = lazily(r"^(#\w+) = #(?:ttg|triton_gpu)\.blocked<", re.MULTILINE)
+_MODULE = lazily(r'"(ttg|triton_gpu)\.(num-ctas|num-warps|threads-per-warp)" = (\d+)')
 # "%5 = tt.histogram %2#1, %m : tensor<128xi32, #ttg.slice<{dim = 1, parent = #blocked}>> -> tensor<16xi32, #blocked1>"
-_HISTOGRAM = re.compile(
+_HISTOGRAM = lazily(
     r"(?P<indent>\s*)(?P<made>%\w+) = tt\.histogram (?P<operands>[^:]*?) : "
     r"tensor<(?P<length>\d+)x(?P<kind>\w+), (?P<layout>#.*)> -> (?P<result>tensor<.*?>)(?P<place> loc\(.*\))?$"
 )

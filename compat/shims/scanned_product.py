@@ -12,13 +12,14 @@ other kernel becomes what it was; those with a scan are compiled once more, unde
 import re
 from typing import Any, Iterator, Tuple
 
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, LeaveOut, Shim
 
-_SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
+_SCANS = lazily(r"\b(cumsum|cumprod|associative_scan)\b")
 # In the IR: "tt.scan"(%x) <{axis = 0 …}> ({ … }) : (tensor<64x1xf32>) -> …
-_SCAN = re.compile(r'"tt\.scan"\(.*?\}\) : \(([^)]*)\)', re.DOTALL)
-_COLUMN = re.compile(r"tensor<(\d+x1|1x\d+)x")
+_SCAN = lazily(r'"tt\.scan"\(.*?\}\) : \(([^)]*)\)', re.DOTALL)
+_COLUMN = lazily(r"tensor<(\d+x1|1x\d+)x")
 
 
 def scans_a_column(ir: str) -> bool:

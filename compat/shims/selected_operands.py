@@ -17,12 +17,13 @@ from typing import List, Optional
 
 from .. import origins
 from ..origins import UNKNOWN, Origins, bits_of
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Rewrite, Shim
 
-_DOTS = re.compile(r"\bdot\b")
+_DOTS = lazily(r"\bdot\b")
 # In the IR: %12 = arith.select %10, %11, %cst : tensor<16x64xi1>, tensor<16x64xf32>
-_SELECT = re.compile(
+_SELECT = lazily(
     r"(?P<indent>\s*)(?P<made>%\w+) = arith\.select (?P<mask>%[\w#]+), (?P<yes>%[\w#]+), (?P<no>%[\w#]+) : "
     r"tensor<(?P<shape>(?:\d+x)+)i1>, tensor<(?:\d+x)+(?P<type>b?f(?:16|32|64)|i(?:8|16|32|64))>$"
 )

@@ -17,17 +17,18 @@ import re
 from typing import Any, Callable, List
 
 from ..acts import note_acted
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Patches, Shim
 from ..seams.attribute import around_traced
 
-_SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
+_SCANS = lazily(r"\b(cumsum|cumprod|associative_scan)\b")
 _WARP = 32
 # The most that a warp has: of AMD's GPUs with CDNA.
 _WAVEFRONT = 64
 # In the IR: "tt.scan"(%x) <{axis = 0 …}> ({ … }) : (tensor<16xf32>) -> …
-_SCAN = re.compile(r'"tt\.scan"\(.*?\}\) : \(([^)]*)\)', re.DOTALL)
-_SHAPE = re.compile(r"tensor<((?:\d+x)+)")
+_SCAN = lazily(r'"tt\.scan"\(.*?\}\) : \(([^)]*)\)', re.DOTALL)
+_SHAPE = lazily(r"tensor<((?:\d+x)+)")
 
 
 def apply(patches: Patches) -> None:

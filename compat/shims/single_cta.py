@@ -19,26 +19,27 @@ from .. import features, guard
 from ..acts import note_acted
 from ..errors import say_once
 from ..launch import with_option
+from ..patterns import lazily
 from ..record import Patches, Shim
 from ..seams.language import is_tritons_own
 from ..seams.launches import around_compile
 
 # What the pass that lays a gather out marks it with, where each column lies in one warp.
-_WITHIN_A_WARP = re.compile(r"\befficient_layout\b")
+_WITHIN_A_WARP = lazily(r"\befficient_layout\b")
 # How blocks share a tile: along each axis how many have a part of their own; from Triton 3.6 on as bases of a layout.
-_SPLIT = re.compile(r"^(#\w+) = .*\bCTASplitNum = \[(\d+), (\d+)\]", re.MULTILINE)
-_BASES = re.compile(r"^(#\w+) = .*\bCGALayout = \[((?:\[\d+, \d+\](?:, )?)*)\]", re.MULTILINE)
-_BASIS = re.compile(r"\[(\d+), (\d+)\]")
+_SPLIT = lazily(r"^(#\w+) = .*\bCTASplitNum = \[(\d+), (\d+)\]", re.MULTILINE)
+_BASES = lazily(r"^(#\w+) = .*\bCGALayout = \[((?:\[\d+, \d+\](?:, )?)*)\]", re.MULTILINE)
+_BASIS = lazily(r"\[(\d+), (\d+)\]")
 # A product of what lies in shared memory, its first operand perhaps in registers.
-_PRODUCT = re.compile(
+_PRODUCT = lazily(
     r"\bwarp_group_dot .* : (?:\S*memdesc<\w+, (#\w+)[^>]*>|tensor<.*?>) \* \S*memdesc<\w+, (#\w+)[^>]*> -> "
     r"tensor<\w+, (#\w+)>"
 )
 # An operand of so few columns in each block that its rows have 16 bytes.
-_NARROW = re.compile(r"^(#\w+) = #\w+\.nvmma_shared<\{swizzlingByteWidth = 0\b", re.MULTILINE)
+_NARROW = lazily(r"^(#\w+) = #\w+\.nvmma_shared<\{swizzlingByteWidth = 0\b", re.MULTILINE)
 # In PTX: what a block writes to its own memory, what it fetches from another's, and where all of them have come to.
-_WRITTEN, _MET = re.compile(r"\b(?:st\.shared(?!::cluster)|stmatrix\b)"), "barrier.cluster.wait"
-_MAPPED, _FETCHED = re.compile(r"\bmapa\."), re.compile(r"\b(?:ld|st)\.\S*shared::cluster\b")
+_WRITTEN, _MET = lazily(r"\b(?:st\.shared(?!::cluster)|stmatrix\b)"), "barrier.cluster.wait"
+_MAPPED, _FETCHED = lazily(r"\bmapa\."), lazily(r"\b(?:ld|st)\.\S*shared::cluster\b")
 _Split = Tuple[int, ...]
 
 

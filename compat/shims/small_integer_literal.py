@@ -11,10 +11,10 @@ once more, under a key of their own; every other keeps the key of bare Triton.
 """
 
 import functools
-import re
 from typing import Any, Callable, Iterable
 
 from ..acts import note_acted
+from ..patterns import lazily
 from ..record import Concerned, Patches, Shim
 from ..tracing import builtin, value
 
@@ -25,8 +25,8 @@ _OPERATORS = (
     *("gt", "ge", "lt", "le", "eq", "ne"),
 )
 _SMALL = 32
-_NAMED = re.compile(r"\bu?int(8|16)\b")
-_PARAMETER = re.compile(r"[iu](8|16)\b")
+_NAMED = lazily(r"\bu?int(8|16)\b")
+_PARAMETER = lazily(r"[iu](8|16)\b")
 
 
 def apply(patches: Patches) -> None:

@@ -10,14 +10,13 @@ Cost: a few bitwise operations for each element, before and after. Integers are 
 are compiled once more, under a key of their own.
 """
 
-import re
-
 from ..acts import note_acted
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Patches, Shim
 from ..tracing import builtin, value
 
-_SORTS = re.compile(r"\bsort\b")
+_SORTS = lazily(r"\bsort\b")
 
 
 def apply(patches: Patches) -> None:

@@ -13,15 +13,15 @@ process has launched it keeps.
 
 import ast
 import functools
-import re
 from typing import Any, Iterable, Iterator, Tuple
 
 from .. import loop_sums
+from ..patterns import lazily
 from ..record import Concerned, LeaveOut, Shim
 from ..versions import in_window
 
 # A function that reduces, or what it is made of: its name is in the source of whoever uses it, or of tl.sum itself.
-_REDUCES = re.compile(r"\b(sum|max|min|reduce)\b")
+_REDUCES = lazily(r"\b(sum|max|min|reduce)\b")
 
 
 def _adders() -> Iterator[Tuple[Any, str]]:

@@ -10,19 +10,18 @@ more, under a key of their own.
 import re
 from typing import Dict, List, Optional, Sequence, Tuple
 
+from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Rewrite, Shim
 
-_SCANS = re.compile(r"\b(cumsum|cumprod|associative_scan)\b")
+_SCANS = lazily(r"\b(cumsum|cumprod|associative_scan)\b")
 _WARP = 32
-_LAYOUT = re.compile(r"^(#\w+) = #triton_gpu\.blocked<\{(.*)\}>", re.MULTILINE)
-_NUMBERS = re.compile(r"(\w+) = \[([\d, ]*)\]")
+_LAYOUT = lazily(r"^(#\w+) = #triton_gpu\.blocked<\{(.*)\}>", re.MULTILINE)
+_NUMBERS = lazily(r"(\w+) = \[([\d, ]*)\]")
 # "%9:2 = "tt.scan"(%a, %b) <{axis = 0 : i32}> ({" … "}) : (tensor<8x512xf32, #blocked>, …) -> …"
-_BEGINS = re.compile(
-    r'(\s*)(%\w+)(?::\d+)? = "tt\.scan"\(([^)]*)\) (<\{axis = (\d+) : i32.*\}>) \(\{'
-)
-_ENDS = re.compile(r"\s*\}\) : \((.*)\) -> \(?(?:.*?)\)?( loc\(.*\))?$")
-_TYPE = re.compile(r"tensor<((?:\d+x)+)(\w+), (#\w+)>")
+_BEGINS = lazily(r'(\s*)(%\w+)(?::\d+)? = "tt\.scan"\(([^)]*)\) (<\{axis = (\d+) : i32.*\}>) \(\{')
+_ENDS = lazily(r"\s*\}\) : \((.*)\) -> \(?(?:.*?)\)?( loc\(.*\))?$")
+_TYPE = lazily(r"tensor<((?:\d+x)+)(\w+), (#\w+)>")
 _Layouts = Dict[str, Dict[str, List[int]]]
 
 
