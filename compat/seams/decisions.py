@@ -51,6 +51,8 @@ def find(identity: str) -> Optional[Decision]:
 
 def keep(identity: str, decision: Decision) -> None:
     """Remember it; where it cannot be written, for this process alone."""
+    # Texts are large, and needed with the kernel alone.
+    decision = Decision(decision.names, tuple(Act(act.fix, act.lines) for act in decision.acts))
     if _known.get(identity) == decision:
         return
     _put(identity, decision)
