@@ -197,7 +197,10 @@ def _run(patches: Patches, handler: Any, kernel: Any, own: Any, *args: Any, **kw
         return launched[-1]
 
     try:
-        return handler(run, kernel, args, kwargs)
+        made = handler(run, kernel, args, kwargs)
+        if not any(made is one for one in launched):
+            raise TypeError(f"{made!r:.80} in place of what a launch returns")
+        return made
     except Exception as error:
         if any(error is one for one in raised):
             raise
