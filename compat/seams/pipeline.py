@@ -83,7 +83,7 @@ def compiled(compile_: Callable[..., Any], src: Any, args: Tuple[Any, ...], kwar
             else:
                 found = known
             # Another decision where a fix has failed, which the next process will try again.
-            if not failed:
+            if not failed and now.fixes == fixes:
                 decisions.keep(identity, found)
             _tell(src, kernel, found.acts or tuple(Act(name) for name in sorted(found.names)))
         for patches, raised in failed.values():
