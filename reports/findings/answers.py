@@ -33,9 +33,9 @@ _SURE = ("author",)
 _MOST = 200
 # A known issue whose words are alike, and nothing more.
 _ALIKE = 0.9
-# Python's own errors: anybody's code raises them.
+# Python's own errors: anybody's code raises them. Without the exception's name it is a question.
 _PYTHONS = re.compile(
-    r"^\W*(?:\w+Error[:(]\W*)?(?:name \W?\w+\W? is not defined|(?:too many|not enough) values to unpack|unhashable type"
+    r"\w+Error[:(]\W*(?:name \W?\w+\W? is not defined|(?:too many|not enough) values to unpack|unhashable type"
     r"|\W?(?:NoneType|int|float|str|bool|list|dict|tuple)\W? object "
     r"(?:is not|has no attribute \W*(?!\W|create_|to_tensor))"
     r"|unsupported operand(?!.*NotImplementedType)|.{0,40}not supported between)"
