@@ -60,7 +60,7 @@ class Entry:
     def read(self) -> Optional[Dict[str, str]]:
         """The remembered crash, or None. A file that is not ours, not whole or too large counts as nothing."""
         try:
-            found = json.loads(_text_of(self.path)) if self.path is not None else None
+            found = json.loads("null" if self.path is None else _text_of(self.path))
             crash = {name: str(found[name]) for name in ("kind", "reason", "stderr")}
             return {"kernel": str(found["kernel"]), **crash} if "kernel" in found else crash
         except (OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -128,7 +128,7 @@ def install_with(patches: Patches, on_crash: CrashHandler) -> None:
             except CompilerCrashed:
                 # The compiler lives, and has said by its own exception that it cannot.
                 with contextlib.suppress(AttributeError):
-                    error.compiler_output = crash.stderr
+                    error.compiler_output = crash.stderr  # type: ignore[attr-defined]
                 raise error from None
 
     around_compile(patches, guarded)

@@ -203,8 +203,15 @@ def wanted_shims(
     return [shim for shim in all_shims() if request.wants(shim, version)]
 
 
-def _request(*arguments: Any) -> Request:
-    return choice.request(*arguments, known=lambda: all_shims())
+def _request(
+    guard: str,
+    only: Optional[Iterable[str]],
+    exclude: Iterable[str],
+    tiers: Optional[Iterable[str]],
+    scope: Optional[str],
+    untested: bool,
+) -> Request:
+    return choice.request(guard, only, exclude, tiers, scope, untested, lambda: all_shims())
 
 
 def _forget(request: Request) -> None:
