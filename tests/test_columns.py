@@ -211,3 +211,9 @@ def test_what_is_suggested_looks_most_like_what_was_written():
     assert selection.by_likeness("triton-3.8", names)[0] == "triton-3.8.0"
     with pytest.raises(UsageError, match="Did you mean triton-3.2.0"):
         columns.choose(columns.load(), ["triton-3.2.O"])
+
+
+def test_the_newest_pair_goes_by_that_word():
+    table = columns.load()
+    assert columns.choose(table, ["newest"]) == [columns.newest(table)]
+    assert columns.newest(table) in columns.choose(table, ["newest", "triton-2.3.1"])

@@ -87,7 +87,7 @@ def ask(tmp_path, monkeypatch, command, fake_prepare):
 
     def call(script, *arguments, fail=()):
         monkeypatch.setenv("FAKE_LANGUAGE", json.dumps(script))
-        monkeypatch.setattr(language, "Builder", lambda *a, **k: fake_prepare(fail=fail))
+        monkeypatch.setattr(language.placing, "Builder", lambda *a, **k: fake_prepare(fail=fail))
         where = [
             "--work",
             "work",

@@ -22,6 +22,8 @@ from crosswarp.matrix.facts import datafile, selection, validators
 
 DEFAULT_FILE = Path(__file__).with_name("columns.toml")
 DEFAULT_PROFILE = "founding"
+# The newest published pair, in place of its id.
+NEWEST = "newest"
 # The cell side's own floor.
 CELL_PYTHON = ">=3.9"
 _SPELLED = "Write it as triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12, or any part of that."
@@ -108,14 +110,16 @@ def newest(columns: Sequence[Column]) -> Column:
 
 
 def choose(columns: Sequence[Column], wanted: Sequence[str]) -> list[Column]:
-    """Columns by id, glob, profile name, or off the table; in the order of the table, those off it last."""
+    """Columns by id, glob, profile name, `newest`, or off the table; in the order of the table, those off it last."""
     listing = "`crosswarp columns` lists them."
     by_id = {column.id: column for column in columns}
     profiles = {name for column in columns for name in column.profile}
     names: set[str] = set()
     swapped: dict[str, Column] = {}
-    for text in (selection.column_id(one, (*by_id, *profiles)) for one in wanted):
-        if text in profiles:
+    for text in (selection.column_id(one, (*by_id, *profiles, NEWEST)) for one in wanted):
+        if text == NEWEST:
+            names.add(newest(columns).id)
+        elif text in profiles:
             names.update(column.id for column in columns if text in column.profile)
         elif text not in by_id and "+" in text and not any(char in text for char in "*?["):
             one = _off_table(text, by_id)

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from crosswarp.matrix.checkout import answers
 from crosswarp.matrix.environments import here
-from crosswarp.matrix.environments.environment import Builder
-from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import (
     EXIT_ENVIRONMENT,
     EXIT_EXPECTED,
@@ -31,13 +29,13 @@ from crosswarp.matrix.running.plan import Plan, check_words, default_jobs
 from crosswarp.matrix.running.run import Prepare, Runner
 from crosswarp.matrix.signatures import finding, given, infer, kinds, launches, source
 from crosswarp.matrix.work import brought, check
+from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
     add_here,
     add_numbers,
     add_work,
     check_work,
-    column_table,
     known_issues,
     positive,
     target_table,
@@ -58,7 +56,6 @@ EXAMPLES = (
     "crosswarp check kernels.py --signature 'add_kernel:*fp16,*fp16,*fp16,i32' --constexpr 'add_kernel:BLOCK=128'",
     "crosswarp check kernels.py --columns newest",
 )
-_NEWEST = "newest"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +132,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         target_table(options), selection.split(options.targets or [targets.DEFAULT_PROFILE])
     )
     modes = check_words(selection.split(options.modes or ["*"]), MODES, "mode")
-    chosen_columns = _columns(options)
+    chosen_columns = placing.chosen(options)
     at_hand = _at_hand(options, bool(chosen_columns))
     read = finding.read(source.find(options.file, _search(at_hand)))
     chosen = _chosen(options, read)
@@ -286,9 +283,8 @@ def _compiled(
                 shown.say(f"{at_hand.column.id}: {check.label(at_hand)} ({at_hand.python})")
                 go(at_hand, [at_hand.column], True)
             if built:
-                table = column_table(options)
                 go(
-                    Builder((options.work / "envs").absolute(), table, Uv(), say=shown.say),
+                    placing.builder(options, shown.say),
                     built,
                     False,
                 )
@@ -310,17 +306,6 @@ def _exit_code(checked: Checked) -> int:
     return EXIT_UNEXPECTED if checked.red or checked.unchecked else EXIT_EXPECTED
 
 
-def _columns(options: argparse.Namespace) -> list[columns.Column]:
-    if not options.columns:
-        return []
-    table = column_table(options)
-    wanted = [
-        columns.newest(table).id if one == _NEWEST else one
-        for one in selection.split(options.columns)
-    ]
-    return columns.choose(table, wanted)
-
-
 def _at_hand(options: argparse.Namespace, others: bool) -> here.Here | None:
     """The environment at hand, with its Triton; None where there is none and `others` are to be built."""
     python = options.here or here.python_at_hand(os.environ)
@@ -331,7 +316,7 @@ def _at_hand(options: argparse.Namespace, others: bool) -> here.Here | None:
     raise UsageError(
         f"there is no Triton at hand: {sys.executable} has none, and no environment with one is active. Name an "
         "interpreter that has one (--here PYTHON), install it here (pip install torch triton), or have an environment "
-        f"built (--columns {_NEWEST}; 3 to 5 GB)."
+        f"built (--columns {columns.NEWEST}; 3 to 5 GB)."
     )
 
 

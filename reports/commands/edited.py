@@ -11,11 +11,9 @@ from pathlib import Path
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.environments import here
-from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.here import Here
-from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, EXIT_USAGE, UsageError
-from crosswarp.matrix.facts import columns, selection, targets
+from crosswarp.matrix.facts import selection, targets
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.fuzzing import edited_run
 from crosswarp.matrix.fuzzing.edited_run import EditedRun, EditPlace
@@ -24,7 +22,8 @@ from crosswarp.matrix.running.plan import Plan, default_jobs
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare
 from crosswarp.matrix.work.suite import Suite
-from crosswarp.reports.commands.options import at_hand, column_table, known_issues, target_table
+from crosswarp.reports.commands import placing
+from crosswarp.reports.commands.options import at_hand, known_issues, target_table
 from crosswarp.reports.reproducing import edited, fuzzed
 from crosswarp.reports.text import escape
 
@@ -134,13 +133,7 @@ def _same(one: Here) -> Prepare:
 
 
 def _columns(options: argparse.Namespace) -> list[EditPlace]:
-    table = column_table(options)
-    folder = (options.work / "envs").absolute()
-
-    def builder() -> Prepare:
-        return Builder(folder, table, Uv())
-
     return [
-        EditPlace(column, column.triton or "", builder, here=False)
-        for column in columns.choose(table, selection.split(options.columns or ["founding"]))
+        EditPlace(column, column.triton or "", partial(placing.builder, options), here=False)
+        for column in placing.chosen(options, "founding")
     ]

@@ -11,24 +11,21 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from crosswarp.matrix.environments import here
-from crosswarp.matrix.environments.environment import Builder
-from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, Cancelled, UsageError
-from crosswarp.matrix.facts import columns, language_table, selection, targets
+from crosswarp.matrix.facts import language_table, selection, targets
 from crosswarp.matrix.fuzzing import places
 from crosswarp.matrix.fuzzing.corpus import Corpus, Settings
 from crosswarp.matrix.fuzzing.exploring import Exploration, Programs, Told
 from crosswarp.matrix.fuzzing.places import Place, Workers
 from crosswarp.matrix.fuzzing.triage import Finding, Triage
 from crosswarp.matrix.running.plan import default_jobs
-from crosswarp.reports.commands import edited
+from crosswarp.reports.commands import edited, placing
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
     add_work,
     at_hand,
     check_work,
-    column_table,
     known_issues,
     positive,
     target_table,
@@ -223,11 +220,9 @@ def _at_hand(options: argparse.Namespace) -> list[Place]:
 
 
 def _built(options: argparse.Namespace) -> list[Place]:
-    table = column_table(options)
-    chosen = columns.choose(table, selection.split(options.columns or ["founding"]))
-    builder = Builder((options.work / "envs").absolute(), table, Uv(), say=_say)
+    builder = placing.builder(options, _say)
     found = []
-    for column in chosen:
+    for column in placing.chosen(options, "founding"):
         made = builder(column)
         release = column.triton or made.versions.get("triton", "")
         found.append(Place(column.id, release, made.python, made.expect, here=False))

@@ -13,7 +13,6 @@ from typing import Any
 from crosswarp.matrix import versions
 from crosswarp.matrix.checkout import settings
 from crosswarp.matrix.environments import here
-from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import EXIT_EXPECTED, UsageError
 from crosswarp.matrix.facts import columns, language_table, selection, targets
@@ -26,6 +25,7 @@ from crosswarp.matrix.work import library_guards, library_ops
 from crosswarp.matrix.work.library_guards import Trial
 from crosswarp.matrix.work.library_ops import Library, LibraryFile, LibraryOps
 from crosswarp.matrix.work.suite import Suite
+from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
@@ -33,6 +33,7 @@ from crosswarp.reports.commands.options import (
     check_work,
     column_table,
     known_issues,
+    one_way,
     target_table,
     write_out,
 )
@@ -198,18 +199,14 @@ def _is(guard: Guard, glob: str) -> bool:
 
 
 def _columns(options: argparse.Namespace, table: Sequence[Column]) -> list[tuple[Column, Any]]:
+    one_way(options)
     if options.here:
-        if options.columns:
-            raise UsageError("--here and --columns: name environments in one way.")
         # Not resolved: an environment's interpreter is a link to another's.
         looked = [here.look(python) for python in options.here]
         return [(one.column, one) for one in looked]
     check_work(options.work)
-    prepare = Builder((options.work / "envs").absolute(), table, Uv(), say=_say)
-    if options.columns:
-        chosen = columns.choose(table, selection.split(options.columns))
-    else:
-        chosen = columns.published(table)
+    prepare = placing.builder(options, _say)
+    chosen = placing.chosen(options) or columns.published(table)
     return [(column, prepare) for column in chosen]
 
 

@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from crosswarp.matrix.environments import here
-from crosswarp.matrix.environments.environment import Builder
-from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import (
     EXIT_ENVIRONMENT,
     EXIT_EXPECTED,
@@ -27,13 +25,13 @@ from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare, Runner
 from crosswarp.matrix.work import brought, inductor
 from crosswarp.matrix.work.suite import Suite
+from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
     add_store,
     add_work,
     check_work,
-    column_table,
     known_issues,
     positive,
     target_table,
@@ -56,7 +54,6 @@ EXAMPLES = (
     "crosswarp inductor --pair --columns 'triton-3.9.0+torch-2.6.0'",
 )
 LANES = ("compile", "emulate")
-_NEWEST = "newest"
 _TARGET = "sm_90"
 
 
@@ -156,19 +153,14 @@ def _environments(
     options: argparse.Namespace,
 ) -> tuple[Sequence[here.Here], Sequence[columns.Column]]:
     """Those at hand and those to be built."""
-    table = column_table(options)
-    wanted = [
-        columns.newest(table).id if one == _NEWEST else one
-        for one in (selection.split(options.columns) if options.columns else [])
-    ]
-    built = columns.choose(table, wanted) if wanted else []
+    built = placing.chosen(options)
     pythons = list(options.here)
     if not pythons and not built:
         found = here.python_at_hand(os.environ)
         if found is None:
             raise UsageError(
                 "there is no Triton at hand. Name an interpreter that has torch and Triton (--here PYTHON), or have an "
-                f"environment built (--columns {_NEWEST}; 3 to 5 GB)."
+                f"environment built (--columns {columns.NEWEST}; 3 to 5 GB)."
             )
         pythons = [found]
     return [here.glance(one) for one in pythons], built
@@ -254,9 +246,8 @@ class _Command:
             # It has no lock; what comes first on its path may be another build of the same version.
             key = inductor.key(str(one.python), one.found, os.environ.get("PYTHONPATH", ""))
             yield replace(self.plan, columns=(one.column,)), one, key
-        table = column_table(self.options)
         for column in self.built:
-            builder = Builder((self.options.work / "envs").absolute(), table, Uv())
+            builder = placing.builder(self.options)
             pair = {"torch": column.torch or "", "triton": column.triton or ""}
             key = inductor.key(column.id, pair, builder.lock(column))
             yield replace(self.plan, columns=(column,)), builder, key

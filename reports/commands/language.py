@@ -13,8 +13,6 @@ from tabulate import tabulate
 from crosswarp.compat import __version__
 from crosswarp.matrix import versions
 from crosswarp.matrix.environments import here
-from crosswarp.matrix.environments.environment import Builder
-from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import (
     EXIT_ENVIRONMENT,
     EXIT_EXPECTED,
@@ -29,6 +27,7 @@ from crosswarp.matrix.running import plan
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare
 from crosswarp.matrix.work import language_probes
+from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
     add_here,
@@ -145,7 +144,7 @@ def _asker(
     else:
         table = column_table(options)
         listed = _columns(table, options.columns)
-        prepare = Builder((options.work / "envs").absolute(), table, Uv(), say=say)
+        prepare = placing.builder(options, say)
     limits = {"time_limit": options.time_limit, "memory_limit_mb": options.memory_limit}
     asker = language_probes.Asker(
         prepare, options.work, globs, limits, options.jobs or plan.default_jobs(),

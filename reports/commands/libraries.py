@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from crosswarp.matrix.environments.environment import Builder, python_for
+from crosswarp.matrix.environments.environment import python_for
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import EXIT_ENVIRONMENT, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import columns, selection, targets
@@ -18,6 +18,7 @@ from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Runner
 from crosswarp.matrix.work import library_ops
 from crosswarp.matrix.work.library_ops import Cell, Library, LibraryFile, Verdict
+from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
@@ -142,7 +143,7 @@ def _run(options: argparse.Namespace, argv: Sequence[str], file: LibraryFile) ->
             planned,
             store,
             options.work,
-            Builder((options.work / "envs").absolute(), table, uv, say=shown.say),
+            placing.builder(options, shown.say, uv),
             shown,
             argv=argv,
         )

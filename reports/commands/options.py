@@ -145,6 +145,12 @@ def add_here(group: argparse._ActionsContainer, meaning: str) -> None:
     )
 
 
+def one_way(options: argparse.Namespace) -> None:
+    """Raises UsageError where both interpreters at hand and columns are named."""
+    if options.here and options.columns:
+        raise UsageError("--here and --columns exclude each other: name interpreters, or columns.")
+
+
 def at_hand(
     options: argparse.Namespace, look: Callable[[Path], Here]
 ) -> Iterator[tuple[str, Here]]:
@@ -153,8 +159,7 @@ def at_hand(
     Raises:
         UsageError: columns are named as well.
     """
-    if options.columns:
-        raise UsageError("--here and --columns exclude each other: name interpreters, or columns.")
+    one_way(options)
     taken: list[str] = []
     for python in options.here:
         one = look(python)

@@ -9,18 +9,17 @@ from pathlib import Path
 from tabulate import tabulate
 
 from crosswarp.matrix.environments import here
-from crosswarp.matrix.environments.environment import Builder
-from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
-from crosswarp.matrix.facts import columns, probed_targets, selection, targets
+from crosswarp.matrix.facts import probed_targets, selection, targets
 from crosswarp.matrix.facts.probed_targets import Release
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.work import target_probe
+from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
     add_work,
     check_work,
-    column_table,
+    one_way,
     positive,
     target_table,
 )
@@ -119,14 +118,11 @@ def _differences(recorded: Mapping[str, Release], found: Mapping[str, Release]) 
 
 
 def _pythons(options: argparse.Namespace) -> list[Path]:
+    one_way(options)
     if options.here:
-        if options.columns:
-            raise UsageError("--here and --columns: name environments in one way.")
         return [here.look(python).python for python in options.here]
     if not options.columns:
         raise UsageError("--probe: name the environments, with --here PYTHON or --columns.")
     check_work(options.work)
-    table = column_table(options)
-    chosen = columns.choose(table, selection.split(options.columns))
-    prepare = Builder((options.work / "envs").absolute(), table, Uv(), say=print)
-    return [prepare(column).python for column in chosen]
+    prepare = placing.builder(options, print)
+    return [prepare(column).python for column in placing.chosen(options)]
