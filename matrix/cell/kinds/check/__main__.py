@@ -139,6 +139,9 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         gone = Verdict("not-run", NO_KERNEL, NO_KERNEL, "", "import")
         gone.message = f"not checked: {check['file']} has no such kernel where it is imported here"
         verdict = told(gone)
+    if check["absent"]:
+        # A stand-in may be why the import comes no further.
+        verdict = told(_without(check["absent"], "", ended))
     return {**dict.fromkeys(lacking, verdict), **unreached}
 
 
@@ -177,9 +180,10 @@ def _observe(spec: AskedCheck, stream: Stream) -> None:
             )
 
 
-def _without(names: List[str], path: str) -> Verdict:
-    """The verdict on a kernel that uses what this environment lacks."""
-    message = f"not checked: {absent.pip(names)}: the kernel itself uses {path}"
+def _without(names: List[str], path: str, ended: str = "") -> Verdict:
+    """The verdict on a kernel that uses what this environment lacks, or that the import does not reach without it."""
+    why = f"the kernel itself uses {path}" if path else ended or "the file has no such kernel then"
+    message = f"not checked: {absent.pip(names)}: {why}"
     return Verdict("not-run", LACKING, LACKING, message, "import")
 
 
