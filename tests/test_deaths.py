@@ -1,4 +1,4 @@
-"""A suite of deaths, run as any suite is: each kind twenty times, nothing lost, each with the right reason.
+"""A suite of deaths, run as any suite is: each kind once, or as often as DEATHS_REPEATED says; nothing is lost.
 
 The suite, its pytest, its workers and its children are the real ones; torch and Triton are stand-ins of a few lines,
 so that a child costs milliseconds. tests/suites/hostile is the same in little with the real Triton.
@@ -96,7 +96,7 @@ def as_they_must_be(fake_run, kinds, names):
     assert wrong == {}
 
 
-def test_seventy_kinds_of_death_twenty_times(die, fake_run, kinds):
+def test_seventy_kinds_of_death(die, fake_run, kinds):
     slow = kinds.HANGS | kinds.EATS | kinds.KILLERS
     quick = [name for name in kinds.EXPECTED if name not in slow]
     assert len(kinds.EXPECTED) + len(IMPORTS) >= 70

@@ -107,7 +107,7 @@ def records(
     resources: dict[str, dict[str, Any]] = {}
     shims: dict[str, tuple[str, ...]] = {}
     for row in found:
-        values = list(map(kept.setdefault, row, row))
+        values: list[Any] = list(map(kept.setdefault, row, row))
         column, lane, mode, outcome, seconds, one, other = _look(values)
         if (
             set(map(type, values)) != _TYPES or lane not in LANES or mode not in MODES or outcome not in OUTCOMES
@@ -121,7 +121,7 @@ def records(
         if other not in shims:
             shims[other] = texts(row, "shims")
         values[_RESOURCES], values[_SHIMS] = resources[one], shims[other]
-        made.append(Record(*values, sessions.get((column, lane), _NO_VERSIONS)))
+        made.append(Record(*values, versions=sessions.get((column, lane), _NO_VERSIONS)))
     return made
 
 

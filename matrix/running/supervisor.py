@@ -35,8 +35,8 @@ def main(parent: int, grace: float, command: list) -> None:
         if libc is not None:
             libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         # Python ignores these, and what is ignored stays so in the next program.
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(ignored, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
         try:
             os.execv(command[0], command)
@@ -138,10 +138,10 @@ def _kill_all(suite: int, alive: bool) -> None:
         _reaped(suite)
         mine = {os.getpid()}
         left = _processes()
-        found = True
-        while found:
-            found = [pid for pid, parent, _, _ in left if parent in mine and pid not in mine]
-            mine.update(found)
+        size = 0
+        while len(mine) > size:
+            size = len(mine)
+            mine.update(pid for pid, parent, _, _ in left if parent in mine)
         mine.discard(os.getpid())
         if not mine:
             return
@@ -152,7 +152,7 @@ def _kill_all(suite: int, alive: bool) -> None:
 
 def _processes() -> list:
     """(pid, parent, process group, state) of every process, as far as the system tells."""
-    found = []
+    found: list = []
     try:
         names = os.listdir("/proc")
     except OSError:
