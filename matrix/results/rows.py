@@ -121,7 +121,8 @@ def records(
         if other not in shims:
             shims[other] = texts(row, "shims")
         values[_RESOURCES], values[_SHIMS] = resources[one], shims[other]
-        made.append(Record(*values, versions=sessions.get((column, lane), _NO_VERSIONS)))
+        values.append(sessions.get((column, lane), _NO_VERSIONS))
+        made.append(Record(*values))
     return made
 
 
