@@ -1,15 +1,10 @@
 """What compat raises and how it speaks: once for each thing, as a warning and to the logger ``crosswarp.compat``."""
 
-import logging
 import sys
 import warnings
 from typing import Any, Optional, Tuple
 
 from .copies import COMMON, the_same_for_all
-
-# Whatever the name of a vendored copy. A program that has set up no logging sees the warnings, and nothing twice.
-_logger = logging.getLogger("crosswarp.compat")
-_logger.addHandler(logging.NullHandler())
 
 
 @the_same_for_all
@@ -52,19 +47,29 @@ class CompilerCrashed(CompatError):
         return type(self), (self.kernel, self.kind, self.reason, self.stderr, self.remembered)
 
 
+def _logger() -> Any:
+    """The logger of every copy. A program that has set up no logging sees the warnings, and nothing twice."""
+    import logging
+
+    logger = logging.getLogger("crosswarp.compat")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+    return logger
+
+
 def say_once(text: str) -> None:
     """Warn with `text`, the first time that it is said in this process."""
     with COMMON.said_lock:
         if text in COMMON.said:
             return
         COMMON.said.add(text)
-    _logger.warning("%s", text)
+    _logger().warning("%s", text)
     warnings.warn(text, CompatWarning, stacklevel=3)
 
 
 def log(text: str) -> None:
     """Say it to the logger alone, as information."""
-    _logger.info("%s", text)
+    _logger().info("%s", text)
 
 
 def say_without_raising(text: str) -> None:

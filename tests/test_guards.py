@@ -390,7 +390,7 @@ def test_command(tmp_path, library, command):
         (["no-such-library"], "no-such-library: there is no such folder, and no such library in libraries.toml. Name"),
         ([str(folder), "--guards", "lib/b.py:1"], "is no guard of it. --list tells"),
         ([str(folder), "--suite", str(tmp_path / "gone")], "there is no such folder. Name one of kernel modules"),
-        ([str(folder), "--suite", str(folder), "--here", "x", "--columns", "y"], "name environments in one way"),
+        ([str(folder), "--suite", str(folder), "--here", "x", "--columns", "y"], "name interpreters, or columns"),
     ):  # fmt: skip
         status, _, err = command("guards", *wrong)
         assert status == 2 and said in err

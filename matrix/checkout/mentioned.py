@@ -7,7 +7,7 @@ use, and users come with newer ones, so it counts as the oldest release that the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -86,7 +86,7 @@ def _at_least(version: str) -> str:
     return f">={versions.base(version) or version}"
 
 
-def _oldest(wanted: str) -> Sequence[int]:
+def _oldest(wanted: str) -> tuple[int, ...]:
     """The lower bound, for comparison; a range without one comes first."""
     lower = [
         begins.release

@@ -371,9 +371,9 @@ def _values(
     holds: dict[int, dict[str, bool]] = {}
     letters: set[tuple[str, int, int]] = set()
 
-    def report(rule: str, node: ast.AST, *rest: Any) -> None:
+    def report(rule: str, found: Source, node: ast.AST, *rest: Any) -> None:
         if rule == "version-string":
-            letters.add((source.path, getattr(node, "lineno", 1), getattr(node, "col_offset", 0)))
+            letters.add((found.path, getattr(node, "lineno", 1), getattr(node, "col_offset", 0)))
 
     looked: Callable[..., None] = report
     for release in releases:
