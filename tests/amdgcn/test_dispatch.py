@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from running import run, text_of
+from amd_running import run, text_of
 
 from crosswarp.matrix.cell.machines import amdgcn
 

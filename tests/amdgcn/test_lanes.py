@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from running import lanes_of, run
+from amd_running import lanes_of, run
 
 LANE = np.arange(64)
 ROW = LANE // 16 * 16

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from running import run
+from amd_running import run
 
 KINDS = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8}
 

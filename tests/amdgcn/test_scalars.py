@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from running import lanes_of, run
+from amd_running import lanes_of, run
 
 from crosswarp.matrix.cell.machines import amdgcn
 from crosswarp.matrix.cell.machines.amdgcn.operands import EXEC, VCC
@@ -172,7 +172,7 @@ def test_waves_that_ask_forever_are_a_deadlock():
         v_cmp_eq_u32_e32 vcc, 1, v2
         s_cbranch_vccz .wait"""
     registers = {0: address & BIG, 1: address >> 32, 3: 0}
-    from running import start
+    from amd_running import start
 
     began = start(body, v=registers, memory=memory)
     from crosswarp.matrix.cell.machines.amdgcn.schedule import Chunk
@@ -183,7 +183,7 @@ def test_waves_that_ask_forever_are_a_deadlock():
 
 def test_a_limit_of_instructions_stops_a_loop():
     text_body = ".L:\ns_branch .L"
-    from running import text_of
+    from amd_running import text_of
 
     with pytest.raises(amdgcn.OutOfTime, match="s_branch"):
         amdgcn.run(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from running import run, text_of
+from amd_running import run, text_of
 
 from crosswarp.matrix.cell.machines import amdgcn
 from crosswarp.matrix.cell.machines.amdgcn import lowering, names, operands, syntax

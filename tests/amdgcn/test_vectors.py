@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from running import edges, f32, lanes_of, run
+from amd_running import edges, f32, lanes_of, run
 
 A, B, C = edges(seed=1), edges(seed=2), edges(seed=3)
 BIG = 0xFFFFFFFF

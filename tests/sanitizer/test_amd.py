@@ -11,7 +11,7 @@ from crosswarp.matrix.cell.observers import sanitizer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "amdgcn"))
 
-from running import text_of  # noqa: E402
+from amd_running import text_of  # noqa: E402
 
 # Each of two waves stores its numbers in LDS, and reads those of the other.
 EXCHANGE = """s_load_dwordx2 s[2:3], s[0:1], 0x0
