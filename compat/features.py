@@ -4,7 +4,6 @@ A fact is looked at when it is asked for, because a shim may bring what an old T
 matters and not its look, ask here; which releases a shim is for is its window, and compared in `versions`.
 """
 
-import inspect
 import sys
 from typing import Any, Dict, Optional, Tuple
 
@@ -64,9 +63,11 @@ def has_constexpr_function() -> Tuple[bool, bool]:
 def has_config_all_kwargs() -> bool:
     """Breakpoint: Triton 3.0 has all options of a configuration together; before, `run` named each of them beside the
     meta-parameters."""
+    # One change brought both; the method may be that of moved_internals.
+    import inspect
+
     from triton.runtime.autotuner import Config
 
-    # One change brought both; the method may be that of moved_internals.
     return "maxnreg" in inspect.signature(Config.__init__).parameters
 
 
@@ -98,6 +99,8 @@ def knobs() -> Optional[Any]:
 def benchmark_of_its_own(init: Any) -> bool:
     """Breakpoint: from Triton 3.2 on each autotuner, made by `init`, holds its own benchmark, and hooks get arguments
     by name."""
+    import inspect
+
     return "do_bench" in inspect.signature(init).parameters
 
 

@@ -167,6 +167,8 @@ def test_a_compiler_that_was_not_reached_says_why(tmp_path, fake_run):
     )
     wanted = ir.Wanted("triton-3.2.0", "sm_90", "softmax", "a")
     said = PlainProgress(fake_run.said)
-    found = ir.compiled(wanted, fake_run.plan(), column, Path(sys.executable), said, fake_run.argv)
+    found = ir.compiled(
+        wanted, fake_run.plan(), column, Path(sys.executable), said, command=fake_run.argv
+    )
     assert found.outcome == "api-error: TypeError: no" and not found.texts
     assert "left nothing (api-error: TypeError: no)" in found.missing

@@ -285,7 +285,7 @@ def test_what_a_shim_heals(check):
     assert healed == {
         "make_tensor_descriptor": {"3.3.1": "descriptor_names"},
         "advance": {"3.9.0": "block_pointers"},
-        "gather": {},
+        "gather": dict.fromkeys(["2.3.1", "3.0.0", "3.1.0", "3.2.0"], "gather"),
     }
 
 

@@ -79,7 +79,7 @@ class ByKernel:
     def __init__(self, issues: Sequence[Issue]) -> None:
         self._issues = issues
         self._explaining: dict[str, list[Issue]] = {}
-        self._describing: dict[tuple[str, ...], list[Issue]] = {}
+        self._describing: dict[str, list[Issue]] = {}
         self._proving: dict[str, list[Issue]] = {}
 
     def explaining(self, kernel: str) -> Sequence[Issue]:
@@ -93,7 +93,8 @@ class ByKernel:
     def describing(self, record: Record) -> Sequence[Issue]:
         """The issues in whose way a record is red, wherever it ran, in their order."""
         # One failure stands in a run for each column, target and mode, in the same words.
-        key = (record.kernel, record.config, record.outcome, record.fingerprint)
+        # Not what a cause is made of: an issue may ask for the configuration as well.
+        key = "\n".join([record.kernel, record.config, record.outcome, record.fingerprint])
         if key not in self._describing:
             self._describing[key] = [
                 issue for issue in self.explaining(record.kernel) if describes(issue, record)

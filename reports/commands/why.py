@@ -71,7 +71,7 @@ def _here() -> Facts:
     found: dict[str, str] = {}
     for name, field in (("triton", "triton"), ("triton-windows", "triton"), ("torch", "torch")):
         try:
-            found.setdefault(field, metadata.version(name).partition("+")[0])
+            found.setdefault(field, versions.public(metadata.version(name)))
         except metadata.PackageNotFoundError:
             continue
     return Facts(**found)

@@ -16,7 +16,7 @@ from crosswarp.matrix.results.cause import RootCause, cause_of
 from crosswarp.matrix.results.comparison import Pair
 from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import Run, Store
-from crosswarp.matrix.results.verdict import Healed, Verdict, judge
+from crosswarp.matrix.results.verdict import Verdict, judge
 from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.findings import reproducers
 from crosswarp.reports.findings.missing import unreached
@@ -249,22 +249,23 @@ def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict], of: str = "") -> 
         for verdict in verdicts
         for record, issue in [*verdict.known, *verdict.shim_failed]
     }
-    healed: Mapping[int, Healed] = {
-        id(one.bare): one for verdict in verdicts for one in verdict.healed
-    }
+    # Of somebody's own kernels: the issue by which one fails, and the shims with which it passes.
+    theirs = {name: issue for verdict in verdicts for name, issue in verdict.explained.items()}
+    fixed = {name: shims for verdict in verdicts for name, shims in verdict.fixed.items()}
+    fixed |= {one.bare.id: tuple(one.shims) for verdict in verdicts for one in verdict.healed}
     found: dict[tuple[str, RootCause | None], Group] = {}
     for pair in pairs:
         outcome = pair.comparison.outcome
         if outcome == "same":
             continue
         told = _told(pair)
-        issue = explained.get(id(told))
+        issue = explained.get(id(told)) or theirs.get(told.id)
         key = (outcome, _cause(pair, told, issue))
         group = found.setdefault(key, Group(outcome, issue, whose=of))
         group.pairs.append(pair)
-        if id(told) in healed:
+        if told.red and told.id in fixed:
             group.healed += 1
-            group.shims += [s for s in healed[id(told)].shims if s not in group.shims]
+            group.shims += [shim for shim in fixed[told.id] if shim not in group.shims]
     order: dict[str, int] = {outcome: number for number, outcome in enumerate(comparison.OUTCOMES)}
     return sorted(
         found.values(),

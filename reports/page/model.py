@@ -109,6 +109,10 @@ class Model:
         found: dict[str, list[Record]] = {issue.id: [] for issue in self.issues}
         for record, issue in [*self.view.verdict.known, *self.view.verdict.shim_failed]:
             found[issue.id].append(record)
+        # Of somebody's own kernels a known issue explains a failure, and excuses none.
+        for record in self.view.verdict.unexpected_red:
+            if record.id in self.view.verdict.explained:
+                found[self.view.verdict.explained[record.id].id].append(record)
         return found
 
     @cached_property
