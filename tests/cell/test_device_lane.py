@@ -71,7 +71,9 @@ def kernel(launch, **more):
 
 def measure(made, monkeypatch, folder, jobs=1):
     monkeypatch.setattr(in_child, "_inputs", lambda kernel, case, where, seed: {"x": torch.ones(4)})
-    return in_child._measure({"cache": str(folder), "jobs": jobs}, made, CASE, Verdict("pass"))
+    return in_child._measure(
+        SimpleNamespace(cache=str(folder), jobs=jobs), made, CASE, Verdict("pass")
+    )
 
 
 def test_nan_is_the_same_bits_and_a_sign_is_not():
