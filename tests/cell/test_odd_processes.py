@@ -167,7 +167,9 @@ def test_a_user_who_may_start_no_process(both):
 
 def test_a_host_that_ignores_its_children(both):
     bare, with_compat = both(launch, lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
-    assert with_compat == bare and bare[1] == 4
+    # Triton 2.3 waits for its C compiler by itself, and fails there without compat.
+    assert with_compat == bare or bare == "RuntimeError"
+    assert with_compat[1] == 4
 
 
 def test_forks_of_a_thread_and_a_server_that_forks_before_it_works(both):
