@@ -27,10 +27,12 @@ from crosswarp.reports.findings.why import Match, why
 _LONG = 22
 # Kinds whose texts are Triton's own words; of others another program may say the same.
 _OWN = ("author", "hardware")
-# The kind whose texts name one thing each; of others an entry says that it is `sure`.
-_SURE = ("author",)
+# Further on than any text goes.
+_BEHIND = 1_000_000_000
 # How often one wording is looked for: a log repeats itself.
 _MOST = 200
+# Words of a known issue's fingerprint: fewer stand in too many texts.
+_FEW = 3
 # A known issue whose words are alike, and nothing more.
 _ALIKE = 0.9
 # Python's own errors: anybody's code raises them. Without the exception's name it is a question.
@@ -154,12 +156,12 @@ def _exact(hits: list[_Hit], index: errors.Index) -> list[_Hit]:
     """Without the hits that overlap a more exact one: an entry rather than a message of the source, a text of one
     error rather than of many, a longer wording rather than a shorter."""
 
-    def order(hit: _Hit) -> tuple[bool, bool, bool, int, int]:
+    def order(hit: _Hit) -> tuple[bool, bool, bool, int, int, bool]:
         weight, places = -hit.wording.weight, hit.wording.text.count("{}")
         if hit.of_source:
-            return True, False, False, weight, places
+            return True, False, False, weight, places, False
         entry = index.entries[hit.wording.number]
-        return False, entry.shared, entry.table, weight, places
+        return False, entry.kind == "general", entry.table, weight, places, entry.shared
 
     kept: list[_Hit] = []
     for hit in sorted(hits, key=order):
@@ -181,9 +183,10 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
         causes = _causes(entry, around, facts)
         possible = [one for one in causes if one.share > -1]
         decided = [one for one in possible if one.share > 0]
-        certain = (
-            not entry.shared and len(entry.causes) == 1 and (entry.sure or entry.kind in _SURE)
-        )
+        certain = entry.sure and not entry.shared and len(entry.causes) == 1
+        if entry.kind == "author" and (log.generated or log.interpreted):
+            # What inductor writes, or the interpreter runs, is no author's mistake.
+            certain = False
         if not certain and len(decided) == 1 and decided[0].cause.decides:
             certain = True
         outside = bool(facts.triton and hit.wording.triton) and not _within(
@@ -193,7 +196,8 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
             bool(entry.foreign),
             entry.consequence,
             not possible or outside,
-            hit.start,
+            # What is said of any exception stands behind what is said of this one.
+            hit.start + (_BEHIND if entry.kind == "general" else 0),
             -hit.wording.weight,
         )
         doubtful = not (log.framed or entry.foreign or entry.kind in _OWN)
@@ -285,6 +289,17 @@ def _known(
     found = [one for one in found if one.entry and one.entry.kind != "general"]
     shared = {one.number for one in found if one.entry and one.entry.shared and not one.entry.table}
     told = {one.number for one in found if one.entry and not one.entry.consequence}
+    explained = {one.failure for one in found if one.entry and not one.entry.consequence}
+    mentioned = {one.failure for one in found}
+    # No shim mends what inductor generates.
+    generated = {one.number for one in found if one.entry and one.entry.kind == "inductor"}
+    # An entry that has the issue among its causes says what decides.
+    weighed = {
+        (one.failure, ranked.cause.issue)
+        for one in found
+        if one.entry and one.entry.shared
+        for ranked in one.causes
+    }
     short = len(errors.words(log.tidy)) <= 14
     for order, match in enumerate(matches):
         line = places.get(match.line) or log.lines[-1]
@@ -299,10 +314,19 @@ def _known(
             continue
         # Of what the interpreter alone shows the text has to speak.
         interpreted = tuple(match.issue.lanes) == ("interpret",) and not log.interpreted
+        certain = match.exact and match.inside is True
+        thin = len(errors.words(errors.tidy(match.issue.fingerprint))) < _FEW
+        alike = (
+            alike
+            or thin and line.failure in mentioned
+            or not match.exact and line.failure in explained
+            or line.number in generated
+            or not certain and (line.failure, match.issue.id) in weighed
+        )  # fmt: skip
         worse = match.inside is False or elsewhere or beside or alike or interpreted
         # Others may say the same: the release that is named makes it certain.
-        certain = match.exact and not worse and match.inside is True
-        rank = (False, worse, worse, -1 if not worse else 1_000_000_000, order)
+        certain = certain and not worse
+        rank = (False, worse, worse, -1 if not worse else _BEHIND, order)
         yield Answer(
             line.text, line.number, line.failure, certain, known=match, fits=not worse, rank=rank
         )

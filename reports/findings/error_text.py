@@ -109,6 +109,11 @@ class Log:
         return "interpret" in self.tidy
 
     @cached_property
+    def generated(self) -> bool:
+        """Whether inductor wrote a kernel of it."""
+        return bool(_GENERATED.search(self.plain))
+
+    @cached_property
     def facts(self) -> Facts:
         """The releases and the GPU that it names, each where it names one alone."""
         return Facts(
@@ -124,8 +129,14 @@ _FRAME = re.compile(
     r"|\b(?:Cuda|HIP|CUDA)(?:Driver|Utils)\b|CompiledKernel|JITFunction|\bAutotuner\b|\bHeuristics\b|KernelMetadata"
     r"|\bnum_(?:warps|stages|ctas)\b|TRITON_|\bat \d+:\d+:|OutOfResources|InterpreterError"
     r"|\bunsloth\b|bitsandbytes|flash_attn|\bfla/|"
-    r"liger_kernel|\bvllm/|sageattention|\bmamba_ssm|\bhelion\b|flex_attention|torch\.compile",
+    r"\b[XYZR]\d?_?BLOCK\b|\bdynamic_func\b|\bInterpreted\w+|\bbest_config\b|\bnvvm\b|\bhsaco\b|\bmlir\b|LLVM ERROR"
+    r"|\berror: \W?(?:arith|scf|cf|tensor|amdgpu)\.\w|UNREACHABLE executed at|Pipeline failed while executing"
+    r"|\b_dynamo\b|\[grid\]|\bhipModule\w+|\bcuModule\w+|\bload_binary\b|\bcuda_utils\b|\bcode_generator\.py|\binductor\b"
+    r"|liger_kernel|\bvllm/|sageattention|\bmamba_ssm|\bhelion\b|flex_attention|torch\.compile",
     re.I,
+)
+_GENERATED = re.compile(
+    r"torchinductor|torch[/\\.]_inductor|\btriton_(?:poi|red|per|tem)_|InductorError"
 )
 _TRITON = re.compile(
     r"\b(?:pytorch[-_])?triton(?:[-_](?:windows|rocm|nightly|xpu))?[ \t]*(?:version)?[ \t]*(?:==|[-_@:=]|is)?[ \t]*v?"

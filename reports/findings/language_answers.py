@@ -30,6 +30,7 @@ _SHORT = (
     ("triton.language.extra.libdevice.", "libdevice."), ("triton.language.extra.cuda.", "tl.extra.cuda."),
     ("triton.language.core.", "tl."), ("triton.language.standard.", "tl."), ("triton.language.", "tl."),
 )  # fmt: skip
+_ORDER = ("2.3", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9")
 _PAIRS = (
     "torch pins its own Triton (pip show torch): 2.3 wants 2.3, 2.4 3.0, 2.5 3.1, 2.6 3.2, 2.7 3.3, 2.8 3.4, 2.9 3.5, "
     "2.10 3.6."
@@ -64,6 +65,20 @@ def _of_name(module: str, name: str) -> Entry | None:
     elsewhere = {other: runs for other, runs in _elsewhere(name) if other != path}
     if not have and not elsewhere:
         return None
+    if have and _every(have):
+        title = f"Every release of Triton has {path}: something else was imported"
+        why = (
+            "It is not the whole Triton that was imported: a folder or file named triton shadows it, the installation "
+            "is broken or mixed, or a library put a placeholder in its place (vLLM does so where it finds no driver, "
+            "or two)."
+        )
+        do = (
+            "Print triton.__file__ and triton.__path__; rename or leave that folder, or reinstall Triton: "
+            f"pip install --force-reinstall triton. {_PAIRS}"
+        )
+        return Entry(
+            "triton-name", "versions", title[:110], (Cause(why, do),), shared=True, framed=True
+        )
     if have:
         title = f"{path} is in Triton {_spoken(have)} alone"
         why = f"The Triton that runs is none of them: {path} is in {_spoken(have)}."
@@ -135,6 +150,11 @@ def _elsewhere(name: str) -> Iterator[tuple[str, list[str]]]:
             yield key, [run for runs, _, _ in found for run in runs.split()]
 
 
+def _every(runs: Sequence[str]) -> bool:
+    """Whether they are all the releases of the table."""
+    return _spoken(runs) == f"{_ORDER[0]} to {_ORDER[-1]}"
+
+
 def _spoken(runs: Sequence[str]) -> str:
     """`3.0 to 3.4` of `3.0.0..3.4.0`."""
 
@@ -153,5 +173,4 @@ def _spoken(runs: Sequence[str]) -> str:
 
 def _next(minor: str) -> str:
     """The minor release after one, of those in the table."""
-    order = ["2.3", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9"]
-    return order[order.index(minor) + 1] if minor in order[:-1] else ""
+    return _ORDER[_ORDER.index(minor) + 1] if minor in _ORDER[:-1] else ""

@@ -47,58 +47,6 @@ def test_lanes_meet_before_a_block_that_stands_ahead_of_where_they_went():
     assert (y == 0xFFFFFFFF).all()
 
 
-def _by_table(index, guard="", rest=""):
-    """Thread n goes by `index` to 10, 20, 30 or 10 again, and meets the others; `rest` is where no branch is taken."""
-    return (
-        "mov.u32 %r6, 0;\nsetp.lt.u32 %p0, %r0, 8;\n" + index + "\n"
-        "$L_table: .branchtargets $L_ten, $L_twenty, $L_thirty, $L_ten;\n"
-        f"{guard}brx.idx %r5, $L_table;\n{rest}"
-        "$L_ten:\nmov.u32 %r6, 10;\nbra join;\n$L_twenty:\nmov.u32 %r6, 20;\nbra join;\n"
-        "$L_thirty:\nmov.u32 %r6, 30;\njoin:\nvote.sync.ballot.b32 %r7, 1, -1;\nadd.u32 %r7, %r7, %r6;\n"
-        "mad.wide.u32 %d3, %r0, 4, %d1;\nst.global.u32 [%d3], %r7;"
-    )
-
-
-def test_a_branch_by_a_table():
-    y = _numbers()
-    execute(kernel(_by_table("and.b32 %r5, %r0, 3;"), threads=64), (1,), [y, y])
-    # They have met again: all of the warp are in the ballot.
-    assert y.tolist() == [([10, 20, 30, 10][n % 4] - 1) % 2**32 for n in range(64)]
-
-
-def test_a_branch_by_a_table_that_all_take_together():
-    y = _numbers()
-    execute(kernel(_by_table("mov.u32 %r5, 1;"), threads=64), (1,), [y, y])
-    assert y.tolist() == [19] * 64
-
-
-def test_a_branch_by_a_table_of_some_threads():
-    y = _numbers(32)
-    body = _by_table("and.b32 %r5, %r0, 3;", guard="@%p0 ", rest="mov.u32 %r6, 7;\nbra join;\n")
-    execute(kernel(body), (1,), [y, y])
-    assert y.tolist() == [
-        (([10, 20, 30, 10][n % 4] if n < 8 else 7) - 1) % 2**32 for n in range(32)
-    ]
-
-
-@on_machine_only
-def test_an_index_beyond_its_table_is_a_fault():
-    y = _numbers(32)
-    with pytest.raises(ptx.Fault, match="a branch by a table of 4 labels"):
-        execute(kernel(_by_table("mov.u32 %r5, %r0;")), (1,), [y, y])
-    # Of threads that take no part, the index is nobody's.
-    body = _by_table("mov.u32 %r5, %r0; setp.lt.u32 %p0, %r0, 4;", guard="@%p0 ")
-    execute(kernel(body), (1,), [y, y])
-
-
-@on_machine_only
-@pytest.mark.parametrize("branch", ["brx.idx %r5, $L_none;", "brx.idx %r5;", "brx;"])
-def test_a_branch_by_no_table_is_unsupported(branch):
-    y = _numbers(32)
-    with pytest.raises(ptx.Unsupported, match="brx"):
-        execute(kernel(branch), (1,), [y, y])
-
-
 @on_machine_only
 class TestRanks:
     @staticmethod

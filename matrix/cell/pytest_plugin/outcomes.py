@@ -10,8 +10,7 @@ NO_LAUNCH = "no launch"
 RED = "red"
 NOT_APPLICABLE = "not applicable"
 SKIPPED = "skipped"
-# Of way emulate: its emulator does not know an instruction, or is too slow; of way interpret: a kernel that the
-# interpreter does not run. None says anything about the library.
+# Of way emulate: its machine does not know an instruction, or is too slow. Neither says anything about the library.
 UNSUPPORTED = "unsupported"
 TIMEOUT = "timeout"
 # Attribute of a pytest report: what `outcome_of` needs, as plain data that goes through xdist.
@@ -88,8 +87,9 @@ def summary(reports: Dict[str, List[Any]], word: str) -> str:
 
 def unknown(reports: Dict[str, List[Any]]) -> str:
     """Which instructions kept tests from being executed: ``wgmma.mma_async.sp (3 tests), …``; empty if none did."""
-    opcodes = (getattr(report, ATTRIBUTE).get("opcode") for report in reports.get(UNSUPPORTED, []))
-    counts = Counter(opcode for opcode in opcodes if opcode)
+    counts = Counter(
+        getattr(report, ATTRIBUTE)["opcode"] for report in reports.get(UNSUPPORTED, [])
+    )
     return ", ".join(f"{opcode} ({number})" for opcode, number in counts.most_common())
 
 

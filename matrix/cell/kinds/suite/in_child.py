@@ -7,10 +7,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from crosswarp import compat
 from crosswarp.compat import guard
-from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell.asked import Asked, AskedSuite
 from crosswarp.matrix.cell.judging.compare import compare, poisoned
-from crosswarp.matrix.cell.judging.interpreting import refuse_compiled
 from crosswarp.matrix.cell.judging.tuning import ConfigLog, use_first_configuration
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_error, told
 from crosswarp.matrix.cell.kinds.suite import device, kernels, language, lowered, oracle
@@ -162,10 +160,7 @@ def _launch(item: Item, spec: Asked, kernel: Any, case: Any, log: Optional[Confi
     if item.lane == "emulate":
         every: Any = log
         return every.judge(lambda: _emulated(item, kernel, case, every.machine))
-    refused = refuse_compiled(Patches()) if item.lane == "interpret" else []
     verdict = _once(item, kernel, case, SEED)
-    if refused:
-        return Verdict("unsupported", reason="interpreter", message=refused[0], phase="interpret")
     if item.lane != "device" or verdict.outcome != "pass" or (log and log.fatal):
         return verdict
     if log:

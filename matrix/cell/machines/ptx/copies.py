@@ -13,9 +13,7 @@ class Copies:
         self.machine = machine
         self.shape = (machine.ctas, machine.threads)
         self.group = np.zeros((1, 1), i8)
-        # (lanes, elements, data, size of one, its group, its number)
         self._pending = []
-        self._started = 0
 
     def start(self, at, target, source, size, live, condition):
         """Copy `size` bytes a lane; of these `live` come from `source`, and the others are zeros."""
@@ -47,8 +45,7 @@ class Copies:
         index = machine.shared.flat(target)[active] // size
         lanes = np.nonzero(active)
         group = np.broadcast_to(self.group, shape)[active]
-        self._pending.append((lanes, index, data, size, group, self._started))
-        self._started += 1
+        self._pending.append((lanes, index, data, size, group))
         if machine.watch is not None:
             machine.watch.copying(machine, at, lanes, index, size)
 
@@ -72,38 +69,24 @@ class Copies:
 
     def wait(self, condition, newest):
         """Land all but the `newest` last groups of the threads in hand."""
+        if not self._pending:
+            return
+        kept = []
         group = np.broadcast_to(self.group, self.shape)
         asking = None if condition is None else np.broadcast_to(condition, self.shape)
-
-        def done(lanes, number, _):
-            over = number < group[lanes] - newest
-            return over if asking is None else over & asking[lanes]
-
-        self._land(done)
-
-    def so_far(self):
-        """A number that the copies started up to now lie below."""
-        return self._started
-
-    def wait_before(self, threads, before):
-        """Land the copies of `threads` (CTAs, threads) that were started before `before`, whatever their group."""
-        self._land(lambda lanes, _, number: threads[lanes] & (number < before))
-
-    def _land(self, is_done):
-        """Land those for which `is_done(lanes, groups, number)` holds."""
-        kept = []
-        for lanes, index, data, size, group, number in self._pending:
-            done = is_done(lanes, group, number)
+        for lanes, index, data, size, number in self._pending:
+            done = number < group[lanes] - newest
+            if asking is not None:
+                done &= asking[lanes]
             if done.all():
                 self.machine.shared.data[size][index] = data
             elif not done.any():
-                kept.append((lanes, index, data, size, group, number))
-                continue
+                kept.append((lanes, index, data, size, number))
             else:
                 self.machine.shared.data[size][index[done]] = data[done]
                 rest = ~done
                 kept.append((tuple(axis[rest] for axis in lanes), index[rest], data[rest], size,
-                             group[rest], number))  # fmt: skip
+                             number[rest]))  # fmt: skip
             self.machine.landed(lanes, index, size, done)
         self._pending = kept
 

@@ -28,8 +28,10 @@ def ranks(kernel: Kernel) -> List[int]:
 
 def _successors(kernel: Kernel, number: int) -> List[int]:
     last = kernel.instructions[kernel.blocks[number][1] - 1]
-    found = [kernel.label(last, name) for name in kernel.branches(last)]
-    if last.guard or last.name not in ("bra", "brx", *_STOPS):
+    found = []
+    if last.name == "bra":
+        found.append(kernel.label(last, last.operands[0]))
+    if last.guard or last.name not in ("bra", *_STOPS):
         found.append(number + 1)
     # The number of blocks is the end.
     return [one for one in found if one < len(kernel.blocks)]

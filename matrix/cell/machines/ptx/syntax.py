@@ -83,18 +83,6 @@ class Kernel:
     blocks: List[Tuple[int, int]] = field(default_factory=list)
     block_at: Dict[int, int] = field(default_factory=dict)
     version: Tuple[int, ...] = ()
-    # Of brx.idx: the label of a table -> the labels in it.
-    tables: Dict[str, List[str]] = field(default_factory=dict)
-
-    def branches(self, instruction: Instruction) -> List[str]:
-        """The labels that a branch may go to; empty for any other instruction, and for a table that is not there."""
-        if instruction.name == "bra":
-            return instruction.operands[:1]
-        if instruction.name == "brx":
-            return [
-                name for table in instruction.operands[1:] for name in self.tables.get(table, [])
-            ]
-        return []
 
     def label(self, instruction: Instruction, name: str) -> int:
         """The block that `name` means where `instruction` stands; the number of blocks is the end."""
@@ -153,7 +141,6 @@ class _Reader:
         self._names: List[Dict[str, str]] = []
         self._scopes: List[int] = []
         self._unique = 0
-        self._last_label = ""
         self._skipping = 0
 
     def read(self, text: str) -> None:
@@ -211,7 +198,6 @@ class _Reader:
             kernel = self._kernel
             assert kernel is not None
             kernel.labels[found.group(1), self._scopes[-1]] = len(kernel.instructions)
-            self._last_label = found.group(1)
             piece = piece[found.end() :]
 
     def _directive(self, text: str) -> None:
@@ -315,13 +301,7 @@ class _Reader:
                 kernel.widths[own] = bits
 
     def _declare(self, text: str, line: int) -> None:
-        if text.startswith(".branchtargets"):
-            if self._kernel is not None:
-                self._kernel.tables[self._last_label] = split_operands(
-                    text[len(".branchtargets") :]
-                )
-            return
-        if text.startswith((".pragma", ".callprototype", ".alias")):
+        if text.startswith((".pragma", ".branchtargets", ".callprototype", ".alias")):
             return
         found = re.search(
             r"\.(shared|global|local|const)\b(?:\s*\.align\s+(\d+))?.*?\.(\w+)\s+([%\w$]+)\s*((?:\[\d*\])*)\s*(=.*)?$",
@@ -384,9 +364,9 @@ def _find_blocks(kernel: Kernel) -> None:
     starts = {0}
     # Debugging labels are many, and nothing branches to them.
     for instruction in kernel.instructions:
-        for name in kernel.branches(instruction):
+        if instruction.name == "bra":
             for scope in reversed(instruction.scope):
-                at = kernel.labels.get((name, scope))
+                at = kernel.labels.get((instruction.operands[0], scope))
                 if at is not None:
                     starts.add(at)
                     break
