@@ -181,3 +181,19 @@ def test_a_bug_beside_the_child_is_told(tmp_path, monkeypatch, cells):
     assert start == protocol.Start(item.id) and end == protocol.End(item.id, cells + 1)
     assert [cell.config for cell in told] == [*(f"num_warps={n}" for n in range(cells)), ""]
     assert told[-1].reason == "harness: RuntimeError" and "a bug of ours" in told[-1].message
+
+
+def test_a_case_is_judged_and_ended_at_once(tmp_path, monkeypatch):
+    """A worker that is killed between the two would leave a verdict and a death of one case."""
+    written = []
+
+    class Watched(Stream):
+        def write(self, *events):
+            written.append([event.EVENT for event in events])
+
+    monkeypatch.setattr(
+        runner, "run", lambda item, spec, emit: emit("", verdict.Verdict("pass"), 0.1)
+    )
+    item = suite_plan.Item("cpu", "interpret", "bare", "softmax", "a")
+    plugin.run_and_tell(item, {}, Watched(tmp_path / "records.jsonl"))
+    assert written == [["start"], ["cell", "end"]]

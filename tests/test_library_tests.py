@@ -248,6 +248,27 @@ def test_what_is_ours_keeps_its_bytecode_and_what_is_not_gets_none(tmp_path, mon
     assert not list(tmp_path.rglob("*.pyc"))
 
 
+def test_a_worker_that_dies_behind_a_test_leaves_one_record_of_it(run, library):
+    # The worker goes as soon as the test's cell is in the stream.
+    conftest = """
+import os, signal
+write = os.write
+def and_die(handle, data):
+    written = write(handle, data)
+    if b'"event": "cell"' in bytes(data):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return written
+def pytest_configure(config):
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        os.write = and_die
+"""
+    files = {"tests/test_a.py": GREEN.format("one"), "tests/conftest.py": conftest}
+    _, found = run(library(files), jobs=1)
+    assert {key: r.outcome for key, r in found.items()} == {
+        ("bare", "test_a::test_one", "-"): "pass"
+    }
+
+
 def test_a_pytest_that_hangs_costs_what_is_missing(run, library, fake_run):
     files = {"tests/test_a.py": GREEN.format(1), "tests/conftest.py": "import time; time.sleep(600)\n"}  # fmt: skip
     result, found = run(library(files), modes=("bare", "shimmed"), column_limit=3)

@@ -16,11 +16,11 @@ class Stream:
     def __init__(self, path: Union[str, Path]):
         self._path = path
 
-    def write(self, event: protocol.Event) -> None:
-        """Append one event."""
+    def write(self, *events: protocol.Event) -> None:
+        """Append the events at once: a writer that is killed has written all of them or none."""
         handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            data = memoryview(protocol.line(event).encode("ascii"))
+            data = memoryview("".join(map(protocol.line, events)).encode("ascii"))
             while data:
                 data = data[os.write(handle, data) :]
         finally:

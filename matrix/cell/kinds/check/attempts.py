@@ -42,10 +42,13 @@ class Telling(Stream):
         if absent:
             self._more[LACKING] = list(absent)
 
-    def write(self, event: Any) -> None:
+    def write(self, *events: Any) -> None:
+        self._stream.write(*map(self._with_more, events))
+
+    def _with_more(self, event: Any) -> Any:
         if isinstance(event, Cell):
-            event = replace(event, resources={**event.resources, **self._more})
-        self._stream.write(event)
+            return replace(event, resources={**event.resources, **self._more})
+        return event
 
 
 def settle(unit: List[Item], spec: AskedCheck) -> Tuple[List[Item], Optional[int]]:

@@ -99,9 +99,9 @@ def _tell(
 ) -> None:
     stream.write(
         protocol.Cell(target=target, lane=_LANE, mode=mode, kernel=kernel, case=case, seconds=round(seconds, 4),
-                      **vars(verdict))
+                      **vars(verdict)),
+        protocol.End("/".join((target, _LANE, mode, kernel, case)), 1),
     )  # fmt: skip
-    stream.write(protocol.End("/".join((target, _LANE, mode, kernel, case)), 1))
 
 
 def _programs(target: str, mode: str, spec: AskedInductor, send: Any) -> Optional[Dict[str, Any]]:

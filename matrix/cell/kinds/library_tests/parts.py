@@ -60,8 +60,13 @@ class Part:
     ) -> None:
         """Start, cell and end of what is not run by a pytest."""
         stream.write(protocol.Start(self.item(kernel, case)))
-        stream.write(self.cell(kernel, case, verdict, seconds))
-        stream.write(protocol.End(self.item(kernel, case), 1))
+        self.end(stream, kernel, case, verdict, seconds)
+
+    def end(self, stream: Stream, kernel: str, case: str, verdict: Verdict, seconds: float) -> None:
+        """The cell and the end of a test, at once: one with a cell and no end would pass for one that died."""
+        stream.write(
+            self.cell(kernel, case, verdict, seconds), protocol.End(self.item(kernel, case), 1)
+        )
 
 
 def parts(spec: AskedTests, lane: str) -> List[Part]:

@@ -100,8 +100,7 @@ class Cells:
         result = yield
         verdict = judging.of_reports(self.reports)
         seconds = sum(getattr(report, "duration", 0.0) for report in self.reports)
-        self.stream.write(self.part.cell(kernel, case, verdict, seconds))
-        self.stream.write(protocol.End(self.part.item(kernel, case), 1))
+        self.part.end(self.stream, kernel, case, verdict, seconds)
         return result
 
     # In the test's child.

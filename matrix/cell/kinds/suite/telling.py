@@ -1,8 +1,10 @@
 """Run an item, and write what becomes of it into the stream as it comes."""
 
+from typing import List
+
 from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_harness
-from crosswarp.matrix.cell.protocol import Cell, End, Start
+from crosswarp.matrix.cell.protocol import Cell, End, Event, Start
 from crosswarp.matrix.cell.starting.enduring import end_strays
 from crosswarp.matrix.cell.stream import Stream
 
@@ -13,22 +15,26 @@ from . import plan
 def run_and_tell(item: plan.Item, spec: Asked, stream: Stream) -> Verdict:
     """Between the item's start and its end there is the cell of the whole, whatever happens. Returns its verdict."""
     cells = 0
+    # The cell of the whole, written with the item's end: with a cell and no end it would pass for one that died.
+    last: List[Event] = []
 
     def emit(config: str, verdict: Verdict, seconds: float) -> None:
         nonlocal cells
-        stream.write(
-            Cell(
-                target=item.target,
-                lane=item.lane,
-                mode=item.mode,
-                kernel=item.kernel,
-                case=item.case,
-                config=config,
-                seconds=round(seconds, 4),
-                **vars(verdict),
-            )
+        cell = Cell(
+            target=item.target,
+            lane=item.lane,
+            mode=item.mode,
+            kernel=item.kernel,
+            case=item.case,
+            config=config,
+            seconds=round(seconds, 4),
+            **vars(verdict),
         )
-        cells += 1
+        if config:
+            stream.write(cell)
+            cells += 1
+        else:
+            last[:] = [cell]
 
     # Before anything else: if this process dies, the host knows its victim.
     stream.write(Start(item.id))
@@ -39,5 +45,5 @@ def run_and_tell(item: plan.Item, spec: Asked, stream: Stream) -> Verdict:
         verdict = of_harness(error)
         emit("", verdict, 0.0)
     end_strays()
-    stream.write(End(item.id, cells))
+    stream.write(*last, End(item.id, cells + len(last)))
     return verdict
