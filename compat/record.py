@@ -1,11 +1,15 @@
 """The record that each shim carries, and the patches that it makes and can take back."""
 
+import functools
 import re
+import types
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from .errors import say_without_raising
 
 _MISSING = object()
+_PACKAGE = f"{__package__}."
+_ROUTINES = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
 
 
 class _Replaced(NamedTuple):
@@ -42,8 +46,12 @@ class Patches:
         self._failed = failed
 
     def set(self, owner: Any, name: str, value: Any) -> None:
-        """Set `owner.name`, remembering what `owner` itself held there (an inherited attribute is uncovered again)."""
+        """Set `owner.name`, remembering what `owner` itself held there (an inherited attribute is uncovered again).
+
+        A function of this library that replaces one gets its name, module and signature.
+        """
         before = vars(owner).get(name, _MISSING)
+        _look_like(before, value)
         setattr(owner, name, value)
         self._undo.append(_Replaced(owner, name, before, vars(owner).get(name)))
 
@@ -121,6 +129,28 @@ class Patches:
         for step in self._undo:
             if isinstance(step, _Replaced):
                 yield step.owner, step.name, step.ours
+
+
+def _look_like(before: Any, ours: Any) -> None:
+    """Give `ours`, a function of this library, the name, module and signature of `before`, which it replaces.
+
+    torch, debuggers and pickle ask for them. A function with more parameters is there for these, and keeps its own.
+    """
+    before, ours = getattr(before, "__func__", before), getattr(ours, "__func__", ours)
+    code = getattr(ours, "__code__", None)
+    if code is None or not isinstance(before, _ROUTINES) or ours is before:
+        return
+    # Not by its `__module__`, which `functools.wraps` has changed where it was used.
+    if not str(ours.__globals__.get("__name__")).startswith(_PACKAGE):
+        return
+    replaced = getattr(before, "__code__", None)
+    if replaced is None or _count(code) <= _count(replaced):
+        functools.update_wrapper(ours, before)
+
+
+def _count(code: Any) -> int:
+    """The number of parameters that have a name of their own."""
+    return int(code.co_argcount + code.co_kwonlyargcount)
 
 
 class Items:

@@ -60,7 +60,6 @@ class Seam:
         self._own = own.__func__ if static else getattr(self.owner, self.name)
         self._chain = self._own
 
-        @functools.wraps(self._own)
         def seam(*args: Any, **kwargs: Any) -> Any:
             return self._chain(*args, **kwargs)
 

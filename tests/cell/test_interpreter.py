@@ -15,6 +15,7 @@ import torch
 import triton
 
 from crosswarp import compat
+from crosswarp.compat.copies import COMMON
 from crosswarp.compat.record import inner
 from crosswarp.compat.shims import all_shims
 from crosswarp.compat.shims.interpreter_numpy import pin
@@ -208,17 +209,14 @@ def test_all_is_put_back_although_the_interpreter_wrapped_it(in_fork):
 
 
 def replaced():
-    """Names in Triton's interpreter that hold something of ours."""
+    """Owner, name and what is there now, of what is ours in Triton's interpreter."""
     interpreter = sys.modules["triton.runtime.interpreter"]
-    owners = (
-        interpreter,
-        *(value for value in vars(interpreter).values() if isinstance(value, type)),
-    )
-    values = [value for owner in owners for value in vars(owner).values()]
+    owners = [interpreter, *(one for one in vars(interpreter).values() if isinstance(one, type))]
     return [
-        value.__qualname__
-        for value in values
-        if (getattr(value, "__module__", None) or "").startswith("crosswarp.")
+        (owner, name, ours)
+        for one in COMMON.applied
+        for owner, name, ours in one.patches.replaced()
+        if any(owner is its for its in owners) and vars(owner).get(name) is ours
     ]
 
 
@@ -228,7 +226,8 @@ def test_a_kernel_that_is_interpreted_later_is_healed_as_well(in_fork):
         doubled = interpreted()
         inside = replaced()
         compat.uninstall()
-        return doubled.tolist(), bool(inside), replaced()
+        left = [name for owner, name, ours in inside if vars(owner).get(name) is ours]
+        return doubled.tolist(), bool(inside), left
 
     assert in_fork(run) == ([2.0] * 100, True, [])
 

@@ -1,7 +1,9 @@
 """What stands in the place of Triton's own functions looks like them: torch, debuggers and pickle ask."""
 
+import importlib
 import inspect
 
+import pytest
 import triton  # noqa: F401
 
 from crosswarp import compat
@@ -11,8 +13,7 @@ from crosswarp.compat.seams import attribute
 # Whose purpose is to take other arguments, by the fix that replaces them.
 TAKES_MORE = (
     *("autotune_arguments", "block_pointers", "do_bench_arguments", "dot_and_reduce_arguments"),
-    *("exact_flip", "flip_default_dim", "language_names", "sorted_floats"),
-    "tensor_methods",
+    *("exact_flip", "flip_default_dim", "sorted_floats", "tensor_methods"),
 )
 
 
@@ -39,8 +40,10 @@ def replaced():
         yield "a seam", seam.owner, seam.name
 
 
-def test_what_replaces_a_function_has_its_name_and_its_parameters(in_fork):
+@pytest.mark.parametrize("imported", ["triton", "triton.runtime.interpreter"])
+def test_what_replaces_a_function_has_its_name_and_its_parameters(in_fork, imported):
     def run():
+        importlib.import_module(imported)
         compat.install()
         places = list(replaced())
         ours = [vars(owner).get(name) for _, owner, name in places]
