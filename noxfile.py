@@ -1,7 +1,7 @@
 """Sessions, and nothing but sessions: what runs on what is decided by columns.toml and `crosswarp run`.
 
 nox -s matrix                            the main job: the founding five columns
-nox -s matrix -- --columns all           every column; everything after -- goes to `crosswarp run`
+nox -s matrix -- --triton all           every column; everything after -- goes to `crosswarp run`
 nox -s tests / nox -s lint               the harness's own tests; ruff and mypy
 nox -s docs                              docs/ again, from the records and the commands; -- --check only compares
 nox -s docs-site                         the documentation as a site, in .crosswarp/docs-site; -- --out FOLDER

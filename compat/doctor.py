@@ -1,6 +1,6 @@
-"""What is here, what compat heals on it, and what is left: one report as plain data.
+"""The doctor's report as plain data: what is installed, what compat fixes of it, and what is left.
 
-``python -m crosswarp.compat doctor`` prints it. It knows the shims; the issues that no shim heals are data of the host
+``python -m crosswarp.compat doctor`` prints it. It knows the shims; the issues that no shim fixes are data of the host
 side, which `crosswarp doctor` adds.
 """
 
@@ -61,14 +61,14 @@ def examine(guard: str = "auto", seconds: float = TIMEOUT) -> Dict[str, Any]:
 
 
 def exit_code(report: Dict[str, Any]) -> int:
-    """0 when nothing known is left unhealed, 1 when something is, 2 when there is no Triton to look at."""
+    """0 if every known problem is fixed, 1 if one is not, 2 if there is no Triton to look at."""
     if report["triton"] is None:
         return 2
     return 1 if remaining(report) else 0
 
 
 def remaining(report: Dict[str, Any]) -> List[str]:
-    """What is left unhealed, a line each."""
+    """Returns the known problems that nothing fixes, a line each."""
     left = [entry["text"] for entry in report["advice"] if entry["level"] == "problem"]
     return left + [
         issue["title"] for issue in report["issues"] or () if issue["state"] == "unhealed"
@@ -169,6 +169,7 @@ def _advice(report: Dict[str, Any]) -> List[Dict[str, str]]:
         return found  # fmt: skip
     if triton["error"]:
         say("problem", "triton", f"import triton fails: {triton['error']}", _mend_import(triton))
+    _about_compat(report, say)
     _about_distributions(triton, say)
     _about_numpy(triton["version"], report["numpy"], say)
     _about_torch(report, say)
@@ -201,6 +202,16 @@ def _mend_import(triton: Dict[str, Any]) -> str:
         name = "numpy<2" if missing == "numpy" else missing
         return f"pip install '{name}': this Triton imports it and does not declare it."
     return "Reinstall it, or install what its message names."
+
+
+def _about_compat(report: Dict[str, Any], say: Any) -> None:
+    fixes = [shim["name"] for shim in report["shims"] if shim["state"] == "on"]
+    if not fixes or report["installed_here"]:
+        return
+    what = "1 known bug" if len(fixes) == 1 else f"{len(fixes)} known bugs"
+    say("note", "compat", f"crosswarp.compat fixes {what} of Triton {report['triton']['version']}.",
+        "Before your kernels compile: `from crosswarp import compat; compat.install()`. Or change no code: "
+        "`python -m crosswarp.compat run SCRIPT`.")  # fmt: skip
 
 
 def _about_distributions(triton: Dict[str, Any], say: Any) -> None:

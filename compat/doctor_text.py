@@ -10,13 +10,17 @@ from .doctor import remaining
 
 WIDTH = 80
 _LABEL = 10
+# How the states of the JSON read.
+_STATES = {"healed": "fixed", "unhealed": "not fixed", "reported": "reported"}
 
 
 def render(report: Dict[str, Any]) -> str:
     """The whole report."""
     lines = [f"crosswarp doctor (crosswarp {report['crosswarp'] or 'from its source'})", ""]
-    # First what it comes to, and at the end again: in between are pages.
+    # The verdict and what to do come first: the rest is pages long. The verdict ends it again.
     lines += [*_verdict(report), ""]
+    if report["advice"]:
+        lines += ["To do", *_to_do(report["advice"]), ""]
     lines += _versions(report)
     lines += _surroundings(report)
     if report["triton"] is not None:
@@ -27,14 +31,22 @@ def render(report: Dict[str, Any]) -> str:
             lines += _block("", f"In this process: {', '.join(report['installed_here'])}.")
             lines += _block("", f"Have acted: {', '.join(report['acted_here']) or 'none yet'}.")
         lines += _issues(report)
-    if report["advice"]:
-        lines += ["", "To do"]
-        for entry in report["advice"]:
-            mark = "!" if entry["level"] == "problem" else "-"
-            lines += _wrapped(f"{mark} {entry['text']}", "  ", "    ")
-            lines += _wrapped(entry["do"], "    ", "    ")
     lines += ["", *_verdict(report)]
     return "\n".join(lines) + "\n"
+
+
+def _to_do(advice: Iterable[Dict[str, str]]) -> List[str]:
+    """What to do, problems first; entries with the same remedy share it."""
+    by_remedy: Dict[str, List[Dict[str, str]]] = {}
+    for entry in sorted(advice, key=lambda entry: entry["level"] != "problem"):
+        by_remedy.setdefault(entry["do"], []).append(entry)
+    lines: List[str] = []
+    for remedy, entries in by_remedy.items():
+        for entry in entries:
+            mark = "!" if entry["level"] == "problem" else "-"
+            lines += _wrapped(f"{mark} {entry['text']}", "  ", "    ")
+        lines += _wrapped(remedy, "    ", "    ")
+    return lines
 
 
 def shim_line(name: str, window: str, symptom: str) -> str:
@@ -136,7 +148,7 @@ def _shim(shim: Dict[str, Any]) -> List[str]:
         f"{shim['state']:7} {shim['name']} ({shim['tier']}): {shim['why']}", "  ", " " * 10
     )
     if shim["state"] in ("on", "failed"):
-        lines += _wrapped(f"heals: {shim['symptom']} ({short_link(shim['link'])})", " " * 10)
+        lines += _wrapped(f"fixes: {shim['symptom']} ({short_link(shim['link'])})", " " * 10)
     return lines
 
 
@@ -146,12 +158,13 @@ def _issues(report: Dict[str, Any]) -> List[str]:
         return [
             "",
             *_wrapped(
-                "Known issues that no shim heals are not listed here: `crosswarp doctor` does."
+                "Known issues that no shim fixes are not listed here: `crosswarp doctor` lists them."
             ),
         ]
     lines = ["", f"Known issues of this pair ({report['issues_scope']})"]
     for issue in issues:
-        lines += _wrapped(f"{issue['state']:9} {issue['id']}: {issue['title']}", "  ", " " * 12)
+        state = _STATES[issue["state"]]
+        lines += _wrapped(f"{state:9} {issue['id']}: {issue['title']}", "  ", " " * 12)
         if issue["state"] != "healed":
             told = [short_link(issue["links"][0])]
             if issue["fixed_in"]:
@@ -168,11 +181,11 @@ def _verdict(report: Dict[str, Any]) -> List[str]:
     left = remaining(report)
     if not left:
         # Without the issues only the shims' half is known, and that is what may be said.
-        known = "Nothing known is left unhealed."
+        known = "Every known problem of this environment is fixed with compat."
         only = "Every shim of this Triton installs, and no pin is broken."
         return [known if report["issues"] is not None else only]
     count = "1 known problem is" if len(left) == 1 else f"{len(left)} known problems are"
-    return [f"{count} left unhealed."]
+    return [f"{count} not fixed."]
 
 
 def short_link(url: str) -> str:

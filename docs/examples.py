@@ -167,7 +167,7 @@ def fill(path: Path, columns: Sequence[str] = ()) -> None:
     }
     with mock.patch.object(store, "_now", lambda: STARTED), store.Store(path) as opened:
         run = opened.begin(
-            ["run", "--columns", ",".join(columns) or "triton-*"], {**planned, "kernels": ["*"]}
+            ["run", "--triton", ",".join(columns) or "triton-*"], {**planned, "kernels": ["*"]}
         )
         opened.cells(run, records)
         opened.finish(run, "finished", 0)

@@ -177,7 +177,7 @@ def test_without_any_triton_it_says_what_to_do(command, tmp_path, monkeypatch):
     code, _, err = command("check", "kernels.py")
     assert code == 2
     assert "there is no Triton at hand" in err and err.strip().endswith(
-        "(--columns newest; 3 to 5 GB)."
+        "(--triton newest; 3 to 5 GB)."
     )
 
 
@@ -189,6 +189,20 @@ def test_the_triton_at_hand(tmp_path):
     home.mkdir(parents=True)
     (home / "__init__.py").touch()
     assert here.python_at_hand({"VIRTUAL_ENV": str(tmp_path)}) is not None
+
+
+def test_a_bare_name_of_an_interpreter_is_looked_up_on_path(tmp_path, monkeypatch):
+    from crosswarp.matrix.environments import here
+
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "python3").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert here.absolute(Path("python3")) == tmp_path / "bin" / "python3"
+    assert here.absolute(Path("./bin/python3")) == tmp_path / "bin" / "python3"
+    # A name that is nowhere is a file of this folder: the error names that.
+    assert here.absolute(Path("python9")) == tmp_path / "python9"
 
 
 def test_an_interpreter_is_asked_without_importing_anything(tmp_path):

@@ -57,9 +57,9 @@ def crosswarp(tmp_path, monkeypatch, command):
         (
             ["run", "--main", "release/3.8.x", "--columns", "triton-3.2.0"],
             "what runs is triton-3.2.0",
-            "--columns main",
+            "--triton main",
         ),
-        (["run", "--here", "--columns", "main"], "--here runs one column", "Leave out --columns"),
+        (["run", "--here", "--columns", "main"], "--here runs one column", "Leave out --triton"),
         (["run", "--columns-file", "nowhere.toml"], "no such file", "Give a path"),
     ],
 )

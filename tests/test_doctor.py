@@ -355,7 +355,7 @@ def test_the_text_fits_80_columns_whatever_is_in_it(fakes):
     fakes.torch(pin="triton==3.0.0")
     done = fakes.run(TRITON_CACHE_DIR="/" + "long/" * 60, TRITON_X="y" * 500, TRITON_Z="ä\n" * 99)
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert done.stdout.endswith("left unhealed.\n")
+    assert done.stdout.endswith("not fixed.\n")
 
 
 HEALTHY = {
@@ -413,11 +413,19 @@ def test_issues_of_this_triton_torch_and_device(changes, state):
     assert report["exit_code"] == doctor.exit_code(report) == (1 if state == "unhealed" else 0)
     text = doctor_text.render(report)
     if state == "unhealed":
-        assert "unhealed  x-1: The compiler aborts" in text
+        assert "not fixed x-1: The compiler aborts" in text
         assert "x/y#1; fixed in Triton 3.3.0; Use 4 warps." in text
-        assert text.endswith("1 known problem is left unhealed.\n")
+        assert text.endswith("1 known problem is not fixed.\n")
     else:
-        assert text.endswith("Nothing known is left unhealed.\n")
+        assert text.endswith("fixed with compat.\n")
+
+
+def test_it_begins_with_what_to_do_and_says_how_compat_is_installed(fakes):
+    fakes.triton("3.2.0")
+    fakes.torch(pin="triton==3.2.0")
+    text = fakes.run(command=("-m", "crosswarp.reports.cli", "doctor")).stdout
+    assert text.index("To do") < text.index("compat.install()") < text.index("\nTriton  ")
+    assert "heal" not in text
 
 
 def test_without_a_device_every_target_counts_and_one_can_be_named():
@@ -431,7 +439,7 @@ def test_without_a_device_every_target_counts_and_one_can_be_named():
 
 def test_alone_compat_says_that_it_lists_only_shims():
     text = doctor_text.render(HEALTHY)
-    assert "`crosswarp doctor` does" in text
+    assert "Known issues that no shim fixes are not listed here" in text
     assert text.endswith("Every shim of this Triton installs, and no pin is broken.\n")
 
 

@@ -197,7 +197,7 @@ def test_what_cannot_be_installed_names_the_column_the_cause_and_what_to_do(buil
         builder()(choose("triton-2.3.1"))
     message = str(caught.value)
     assert message.startswith("triton-2.3.1: its environment could not be built")
-    assert "triton==2.3.1" in message and message.endswith("with --columns.")
+    assert "triton==2.3.1" in message and message.endswith("with --triton.")
 
 
 def test_no_such_python(builder):

@@ -148,7 +148,7 @@ def test_no_kernel_that_a_store_alone_names_is_run(command, page_run, tmp_path):
     status, _, said = command("report", *out, "--store", str(store), "--suite", str(planted))
     assert status == 0, said
     text = (tmp_path / "site" / "ir" / "index.html").read_text("utf-8")
-    assert "Its environment is not there. Build it: crosswarp run --columns triton-3.1.0" in text
+    assert "Its environment is not there. Build it: crosswarp run --triton 3.1.0" in text
     assert not (tmp_path / "ran").exists()
     status, _, said = command(
         "report", *out, "--store", str(store), "--suite", str(planted), "--ir-python", "x=nowhere"

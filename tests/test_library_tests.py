@@ -478,7 +478,7 @@ def test_shards_of_a_sample_merge_into_the_whole_run(run, library, fake_run, tmp
         merge([parts_of[0], parts_of[0]], tmp_path / "other.db")
     lost = merge(parts_of[:1], tmp_path / "other.db")
     assert lost.missing[0].startswith(
-        "triton-3.2.0: shard 2 of 2 is missing. Run it (crosswarp test --columns"
+        "triton-3.2.0: shard 2 of 2 is missing. Run it (crosswarp test --triton"
     )
 
 
@@ -515,15 +515,15 @@ def test_the_jobs_of_a_librarys_tests(library, command, monkeypatch, tmp_path):
     status, out, _ = command("plan", "--library", "--shards", "2", "--modes", "bare")
     lines = out.splitlines()
     assert status == 0 and lines[:2] == [
-        "crosswarp test --columns triton-3.2.0 --shard 1/2 --modes bare",
-        "crosswarp test --columns triton-3.2.0 --shard 2/2 --modes bare",
+        "crosswarp test --triton 3.2.0 --shard 1/2 --modes bare",
+        "crosswarp test --triton 3.2.0 --shard 2/2 --modes bare",
     ]
     assert lines[-1] == "sm_90; compile; bare; tests of made_up: tests" and len(lines) == 6
     monkeypatch.chdir(tmp_path)
     words = ("plan", "--library", "made_up", "--columns", "triton-3.9.0", "--sample", "7")
     status, out, _ = command(*words, "--format", "github")
     (job,) = json.loads(out)["include"]
-    assert (job["command"], job["run"]) == ("test", "--columns triton-3.9.0 --sample 7 made_up")
+    assert (job["command"], job["run"]) == ("test", "--triton 3.9.0 --sample 7 made_up")
     (tmp_path / "plan.json").write_text(out)
     assert jobs.read(tmp_path / "plan.json")[0].command == "test"
 

@@ -84,7 +84,7 @@ def test_command(tmp_path, command):
     (tmp_path / "crosswarp.toml").write_text('columns = ["triton-3.6.0"]\nlint-exclude = ["old"]')
     assert run()[0] == 0 and run("--triton", ">=3.2")[0] == 1
     for wrong, said in (
-        (["--triton", "three"], "is no range"),
+        (["--triton", "three"], "no column matches"),
         (["--triton", ">=9"], "none of the releases"),
         (["--rules", "nothing"], "there is no such rule"),
     ):

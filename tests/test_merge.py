@@ -303,7 +303,7 @@ def test_the_plan_for_github(command):
         f"{column}-{number}-of-2" for column in COLUMNS for number in (1, 2)
     ]
     assert jobs[1]["run"] == (
-        "--columns triton-3.1.0 --shard 2/2 --targets sm_90 --modes bare --kernels passes,raises "
+        "--triton 3.1.0 --shard 2/2 --targets sm_90 --modes bare --kernels passes,raises "
         "--suite tests/suites/hostile"
     )
 

@@ -56,10 +56,30 @@ def test_programs_get_what_they_can_read(command):
     assert found["before"]["column"] == "triton-3.8.0" and "crosswarp run" in err
 
 
+@pytest.mark.parametrize(
+    "words", ["issues", "language", "targets", "columns", "diff 3.8.0 3.9.0", "range"]
+)
+def test_what_is_printed_fits_80_columns(command, words):
+    _, out, _ = command(*words.split())
+    # A link is one word, and would be none if it were cut.
+    assert not [line for line in out.splitlines() if len(line) > 80 and "https://" not in line]
+
+
+@pytest.mark.parametrize("words", ["range", "diff 3.8.0 3.9.0", "report", "issues"])
+def test_a_check_leaves_the_baseline_in_its_place(command, words):
+    """`check` makes the folder of the store, and no store."""
+    Path("kernels.py").write_text("x = 1\n")
+    assert command("check", "kernels.py")[0] == 2
+    Path(".crosswarp", "check").mkdir(parents=True)
+    status, out, err = command(*words.split())
+    assert status in (0, 1) and out and "Nothing was run here yet" in err
+
+
 def test_a_run_that_failed_does_not_look_like_the_baseline(command):
-    Path(".crosswarp").mkdir()
+    """A run begins with its store, before an environment is built."""
+    Store(Path(".crosswarp", "store.db")).close()
     status, out, err = command("report")
-    assert status == 4 and not out and "there is no store" in err
+    assert status == 4 and not out and "holds no run yet" in err
 
 
 def test_a_store_of_ones_own_is_taken_and_one_that_was_named_must_be_there(command, tmp_path):

@@ -246,7 +246,7 @@ def test_an_issue_says_whether_it_is_you(make_site):
     text = " ".join(Tags(make_site()["issues/triton-1.html"]).text.split())
     for said in (
         "SIGABRT: LinearLayout reshapeOuts", ">=3.2,<3.3", "1 of 1 red cells of this run are green with it",
-        "crosswarp run --columns triton-3.2.0 --lanes compile --kernels chunk --suite suite",
+        "crosswarp run --triton 3.2.0 --lanes compile --kernels chunk --suite suite",
     ):  # fmt: skip
         assert said in text
 

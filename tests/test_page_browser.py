@@ -155,7 +155,7 @@ def test_a_deep_address_opens_all_there_is_to_know(visit):
     text = dialog.inner_text()
     for said in (
         "the compiler died:\nreshapeOuts: Assertion failed", "SIGABRT: LinearLayout reshapeOuts", "guarded_autotune",
-        "crosswarp run --columns triton-3.2.0 --targets sm_90 --lanes compile --kernels chunk --suite suite",
+        "crosswarp run --triton 3.2.0 --targets sm_90 --lanes compile --kernels chunk --suite suite",
     ):  # fmt: skip
         assert said in text
     link = dialog.get_by_role("link", name="example.org/owner/project/issues/1")
@@ -457,7 +457,7 @@ def test_a_run_without_cells_says_what_to_do(visit, tmp_path):
     assert "crosswarp run" in tab.locator("#empty").inner_text()
     assert not tab.get_by_label("Kernel").is_visible()
     tab.goto(tab.url.replace("index.html", "columns/index.html"))
-    assert "--columns all" in tab.locator(".empty").inner_text()
+    assert "--triton all" in tab.locator(".empty").inner_text()
 
 
 PAGES = ("index.html", f"index.html{CRASH}", "columns/index.html", "columns/triton-3.2.0.html", "issues/index.html",

@@ -59,7 +59,7 @@ def test_what_is_pasted_stands_by_itself(crosswarp, five):
         "Floor: 2.3.1 is red.", "Holes: 3.2.0.", "Ceiling: open; nothing newer than 3.9.0 was tried.",
         "Floor: nothing older than 2.3.1 was tried.", "3.9.0 was measured as main.",
         "UNKNOWN: 3.3.1, 3.4.0, 3.5.1, 3.6.0, 3.7.1, 3.8.0 lie inside and were not run",
-        "crosswarp run --columns all",
+        "crosswarp run --triton all",
     ):  # fmt: skip
         assert said in out
     assert max(map(len, lines)) <= 80
@@ -101,7 +101,7 @@ def test_a_sample_is_not_missing_what_a_broken_column_drew_instead(crosswarp, st
 
 def test_a_librarys_missing_release_is_run_by_its_own_command(crosswarp, stored, make_releases):
     stored(*make_releases("g?gg"), library={"name": "lib"})
-    assert "crosswarp test --columns triton-3.0.0" in " ".join(crosswarp()[1].split())
+    assert "crosswarp test --triton 3.0.0" in " ".join(crosswarp()[1].split())
 
 
 @pytest.mark.parametrize("library", [{}, {"declares": "triton"}, {"declares": {"triton": HOSTILE}}])

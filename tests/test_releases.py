@@ -123,8 +123,8 @@ def test_what_is_proposed_can_be_pasted(update, path):
     made = {column.id: column for column in columns.load(path)}["triton-3.10.0"]
     # What its interpreter needs is as the release before it has it, until somebody tries.
     assert (made.torch, made.requirements, made.profile) == ("2.16.0", ("numpy<2.4",), ("all",))
-    assert "Then try it: crosswarp run --columns triton-3.10.0" in " ".join(out.split())
-    assert "crosswarp language --columns triton-3.10.0 --write" in " ".join(out.split())
+    assert "Then try it: crosswarp run --triton 3.10.0" in " ".join(out.split())
+    assert "crosswarp language --triton 3.10.0 --write" in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 80
 
 

@@ -101,7 +101,7 @@ LIBRARY = {"library": {"name": "lib", "declares": {"triton": "triton>=2.3.1"}}}
             LIBRARY,
             [
                 "Triton: its compiler dies",
-                "crosswarp test --columns triton-3.2.0",
+                "crosswarp test --triton 3.2.0",
                 "--cases test_a::test_1",
                 "crosswarp reproduce",
             ],

@@ -300,7 +300,7 @@ class Builder:
                 done,
                 f"{_CHOOSE if column.swapped else ''}Check the network and the package index (pip's and uv's settings "
                 "are used), then run again; the other columns are not concerned. To leave this one out, name the "
-                "others with --columns.",
+                "others with --triton.",
             )
 
     def _probe_cpu(self, arguments: Sequence[str]) -> tuple[bool, str]:

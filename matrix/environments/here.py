@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -167,8 +168,12 @@ def glance(python: Path) -> Here:
 
 
 def absolute(python: Path) -> Path:
-    """Not resolved: an environment's interpreter is a link to another's, and where the link lies makes it one."""
-    return Path(os.path.abspath(python))
+    """Returns where `python` lies; a bare name such as `python3` is looked up on PATH first, as a shell does.
+
+    Links are kept: the interpreter of an environment is a link, and its place is what makes it an environment.
+    """
+    on_path = shutil.which(python) if len(python.parts) == 1 else None
+    return Path(os.path.abspath(on_path or python))
 
 
 def _asked(python: Path, question: str) -> dict[str, Any]:

@@ -32,9 +32,9 @@ def path() -> Path | None:
 
 
 def stands_in(store: Path) -> bool:
-    """Whether the baseline answers for `store`: nobody named one, and no run was ever begun here."""
-    # A run makes the folder before its first cell: one that failed must not look like the baseline.
-    return store == DEFAULT and not store.parent.exists() and path() is not None
+    """Returns whether the baseline answers for `store`: it is the default one, and no run was ever begun here."""
+    # The file and not its folder: `check` and `fuzz` work in that folder too, and keep no run.
+    return store == DEFAULT and not store.exists() and path() is not None
 
 
 def opened(store: Path) -> Store:

@@ -52,7 +52,7 @@ def jobs(
     if len(columns) * shards > MAX_JOBS:
         raise UsageError(
             f"{len(columns)} columns in {shards} shards are {len(columns) * shards} jobs, and a matrix of GitHub "
-            f"Actions holds {MAX_JOBS}. Take fewer --shards or fewer --columns."
+            f"Actions holds {MAX_JOBS}. Take fewer --shards, or fewer releases with --triton."
         )
     return cut(columns, shards, words, command)
 
@@ -75,7 +75,9 @@ def cut(
             column=column,
             shard=f"{number}/{shards}",
             name=f"{column}-{number}-of-{shards}",
-            run=" ".join(["--columns", column, *_shard(number, shards), *words]),
+            run=" ".join(
+                ["--triton", column.removeprefix("triton-"), *_shard(number, shards), *words]
+            ),
             command=command,
         )
         for column in columns

@@ -223,7 +223,8 @@ def _missing(
         else:
             some = ", ".join(map(str, lost))
             which, option = f"shard {some} of {of} is missing", f" --shard {lost[0]}/{of}"
-        text = f"{column}: {which}. Run it (crosswarp {command} --columns {column}{option} …), and merge again."
+        release = column.removeprefix("triton-")
+        text = f"{column}: {which}. Run it (crosswarp {command} --triton {release}{option} …), and merge again."
         missing.append((column, text))
     return missing
 

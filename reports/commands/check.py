@@ -34,6 +34,7 @@ from crosswarp.reports.commands.options import (
     add_files,
     add_here,
     add_numbers,
+    add_triton,
     add_work,
     check_work,
     known_issues,
@@ -54,7 +55,7 @@ EXAMPLES = (
     "crosswarp check kernels.py",
     "crosswarp check mylib.ops.softmax --targets H100,MI300X --here ../venv/bin/python",
     "crosswarp check kernels.py --signature 'add_kernel:*fp16,*fp16,*fp16,i32' --constexpr 'add_kernel:BLOCK=128'",
-    "crosswarp check kernels.py --columns newest",
+    "crosswarp check kernels.py --triton newest",
 )
 
 
@@ -70,10 +71,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     what.add_argument("--modes", action="append", metavar="MODE,..", help="bare, shimmed (both)")
     add_here(what, "the interpreter whose Triton is at hand (default: crosswarp's own)")
-    what.add_argument(
-        "--columns", action="append", metavar="GLOB,..",
-        help="build these environments as well, 3 to 5 GB each: newest, all, triton-3.6.0, ...",
-    )  # fmt: skip
+    add_triton(
+        what, "build these environments as well, 3 to 5 GB each: newest, all, 3.6.0,3.9.0, ..."
+    )
     how = parser.add_argument_group("signatures, where the file does not tell (repeatable)")
     how.add_argument(
         "--signature", action="append", default=[], metavar="KERNEL:TYPES",
@@ -316,7 +316,7 @@ def _at_hand(options: argparse.Namespace, others: bool) -> here.Here | None:
     raise UsageError(
         f"there is no Triton at hand: {sys.executable} has none, and no environment with one is active. Name an "
         "interpreter that has one (--here PYTHON), install it here (pip install torch triton), or have an environment "
-        f"built (--columns {columns.NEWEST}; 3 to 5 GB)."
+        f"built (--triton {columns.NEWEST}; 3 to 5 GB)."
     )
 
 

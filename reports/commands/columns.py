@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from tabulate import tabulate
-
 from crosswarp.matrix.environments import lockkey
 from crosswarp.matrix.facts import columns, selection
 from crosswarp.reports.commands.options import add_files, column_table
+from crosswarp.reports.text.layout import tight
 
 DESCRIPTION = "List the columns."
 EXAMPLES = (
@@ -21,7 +20,7 @@ EXAMPLES = (
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "names", nargs="*", metavar="GLOB",
-        help="only these, as `crosswarp run --columns` takes them: also off the table, triton-3.2.0+torch-2.5.1",
+        help="only these, as `crosswarp run --triton` takes them: also off the table, 3.2.0+torch-2.5.1",
     )  # fmt: skip
     add_files(parser, "columns")
     # For nox and other programs: one id a line and nothing else.
@@ -46,7 +45,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     rows = [
         [
             c.id,
-            c.triton or c.resolver,
+            c.triton or c.resolver or "",
             c.torch or "newest",
             c.python,
             " ".join(c.requirements),
@@ -58,5 +57,5 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     heads = ["column", "triton", "torch", "python", "also", "profiles", "overridden"]
     if not any(c.overrides for c in listed):
         rows, heads = [row[:-1] for row in rows], heads[:-1]
-    print(tabulate(rows, heads, disable_numparse=True))
+    print(tight(heads, rows, left=len(heads)))
     return 0

@@ -1,4 +1,4 @@
-"""`crosswarp doctor`: what is installed here, what the shims heal of it, and what is left."""
+"""`crosswarp doctor`: what is installed here, what compat fixes of it, and what to do."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from crosswarp.reports.commands.options import add_files, known_issues, positive
 from crosswarp.reports.findings.doctor import ask, with_issues
 
 DESCRIPTION = (
-    "Say which Triton, torch and devices are here, which shims are active on them and why, and which "
-    "known issues are left. Exit status: 0 nothing known is left unhealed, 1 something is, 2 usage or no Triton."
+    "Begin with what to do here, then list Triton, torch and the devices, the shims that are active on them and why, "
+    "and the known issues that are left. Exit status: 0 every known issue is fixed, 1 one is not, 2 usage or no Triton."
 )
 EXAMPLES = (
     "crosswarp doctor",
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     known = known_issues(options)
     judged: list[str] = []
     if options.targets:
-        # A name that is none would find nothing left to heal.
+        # A misspelt name would find nothing left to fix.
         judged = list(targets.choose(targets.load(), selection.split(options.targets)))
     if options.python:
         report = ask(options.python, options.guard, options.timeout)

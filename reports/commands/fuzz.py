@@ -23,6 +23,7 @@ from crosswarp.reports.commands import edited, placing
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
+    add_triton,
     add_work,
     at_hand,
     check_work,
@@ -41,21 +42,22 @@ DESCRIPTION = (
     "3 an environment could not be built."
 )
 EXAMPLES = (
-    "crosswarp fuzz --columns all --minutes 30 --seed 7",
+    "crosswarp fuzz --triton all --minutes 30 --seed 7",
     "crosswarp fuzz --here ../old/bin/python ../new/bin/python --minutes 10",
-    "crosswarp fuzz --columns all --spread --minutes 480 --seed 7",
-    "crosswarp fuzz --columns triton-3.2.0,triton-3.6.0 --seed 7 --replay 123",
-    "crosswarp fuzz --columns all --suite my_kernels",
+    "crosswarp fuzz --triton all --spread --minutes 480 --seed 7",
+    "crosswarp fuzz --triton 3.2.0,3.6.0 --seed 7 --replay 123",
+    "crosswarp fuzz --triton all --suite my_kernels",
 )
 _TARGETS = "sm_80,sm_90"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("where (globs, comma-separated)")
-    where.add_argument(
-        "--columns", action="append", metavar="GLOB,..",
-        help="ids, globs or a profile; their environments are built, 3 to 5 GB each (default: founding)",
-    )  # fmt: skip
+    add_triton(
+        where,
+        "releases such as 3.6.0,3.9.0, globs, all or a profile; their environments are built, 3 to 5 GB each "
+        "(default: founding)",
+    )
     where.add_argument(
         "--here", nargs="+", type=Path, default=[], metavar="PYTHON",
         help="interpreters at hand instead, each with a Triton and crosswarp; two at least, or nothing is compared",
@@ -108,7 +110,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     found = places.in_order(_at_hand(options) if options.here else _built(options))
     if len(found) < 2 and options.replay is None:
         raise UsageError(
-            f"{found[0].column} alone has no other to be compared with. Name a second with --columns or --here."
+            f"{found[0].column} alone has no other to be compared with. Name a second with --triton or --here."
         )
     issues = known_issues(options)
     programs = Programs(

@@ -49,8 +49,8 @@ DESCRIPTION = (
 )
 EXAMPLES = (
     "crosswarp guards liger-kernel --list",
-    "crosswarp guards liger-kernel --ops rope,swiglu --columns 3.2.0,3.6.0 --targets sm_90,gfx942",
-    "crosswarp guards mylib --suite my_kernels --columns 3.2.0,3.9.0",
+    "crosswarp guards liger-kernel --ops rope,swiglu --triton 3.2.0,3.6.0 --targets sm_90,gfx942",
+    "crosswarp guards mylib --suite my_kernels --triton 3.2.0,3.9.0",
 )
 LANES = ("compile", "emulate")
 

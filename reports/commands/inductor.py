@@ -30,6 +30,7 @@ from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
     add_store,
+    add_triton,
     add_work,
     check_work,
     known_issues,
@@ -49,9 +50,9 @@ DESCRIPTION = (
 )
 EXAMPLES = (
     "crosswarp inductor my_module.py:step",
-    "crosswarp inductor my_module.py:step --torch ../venv/bin/python --columns 3.2.0,newest",
-    "crosswarp inductor --programs 'layer_norm,*template' --columns 'triton-*'",
-    "crosswarp inductor --pair --columns 'triton-3.9.0+torch-2.6.0'",
+    "crosswarp inductor my_module.py:step --torch ../venv/bin/python --triton 3.2.0,newest",
+    "crosswarp inductor --programs 'layer_norm,*template' --triton 'triton-*'",
+    "crosswarp inductor --pair --triton '3.9.0+torch-2.6.0'",
 )
 LANES = ("compile", "emulate")
 _TARGET = "sm_90"
@@ -87,10 +88,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--here", type=Path, action="append", default=[], metavar="PYTHON",
         help="an interpreter whose Triton compiles them (repeatable; default: the one at hand)",
     )  # fmt: skip
-    where.add_argument(
-        "--columns", action="append", metavar="GLOB,..",
-        help="build these environments as well, 3 to 5 GB each: newest, all, triton-3.6.0, ...",
-    )  # fmt: skip
+    add_triton(
+        where, "build these environments as well, 3 to 5 GB each: newest, all, 3.6.0,3.9.0, ..."
+    )
     how = parser.add_argument_group("how")
     how.add_argument(
         "--pair", action="store_true",
@@ -160,7 +160,7 @@ def _environments(
         if found is None:
             raise UsageError(
                 "there is no Triton at hand. Name an interpreter that has torch and Triton (--here PYTHON), or have an "
-                f"environment built (--columns {columns.NEWEST}; 3 to 5 GB)."
+                f"environment built (--triton {columns.NEWEST}; 3 to 5 GB)."
             )
         pythons = [found]
     return [here.glance(one) for one in pythons], built

@@ -90,7 +90,9 @@ def _compiled(
         return Compiled(missing=str(error))
     python = pythons.get(wanted.column, work.absolute() / "envs" / column.id / "bin" / "python")
     if not python.exists():
-        build = f"crosswarp run --columns {column.id} --kernels {wanted.kernel}"
+        build = (
+            f"crosswarp run --triton {column.id.removeprefix('triton-')} --kernels {wanted.kernel}"
+        )
         return Compiled(missing=f"Its environment is not there. Build it: {build}")
     limits = plan.Plan(
         work=Suite(suite),

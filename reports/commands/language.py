@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tabulate import tabulate
-
 from crosswarp.compat import __version__
 from crosswarp.matrix import versions
 from crosswarp.matrix.environments import here
@@ -32,22 +30,27 @@ from crosswarp.reports.commands.options import (
     add_files,
     add_here,
     add_numbers,
+    add_triton,
     add_work,
     check_work,
     column_table,
 )
 from crosswarp.reports.findings import language_view
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.layout import WIDTH, fill, side_by_side
+from crosswarp.reports.text.table import short
 
+# Eleven releases of three letters beside it fill a terminal of 80.
+_LONGEST_NAME = 36
 DESCRIPTION = (
     "Show what triton.language holds in each release: names and options, whether they compile, and whether the "
-    "interpreter is right (docs/language.md). With --ask or --columns, find every public name in those columns, probe "
+    "interpreter is right (docs/language.md). With --ask or --triton, find every public name in those columns, probe "
     "it, and compare with the table. Exit status: 0 as the table says, shown, or written; 1 it differs, or a column "
     "could not be asked."
 )
 EXAMPLES = (
     "crosswarp language 'tl.dot*'",
-    "crosswarp language tl.load --columns 3.9.0",
+    "crosswarp language tl.load --triton 3.9.0",
 )
 _WHAT_IT_IS = f"The table of crosswarp {__version__}, as it was measured. To ask anew: crosswarp language --ask"
 # Of what differs from the table; the whole of it is one --write and `git diff` away.
@@ -59,16 +62,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "names", nargs="*", metavar="NAME",
         help="only these, such as tl.load or 'tl.atomic_*', tensor.sum, libdevice.tanh, launch.num_warps",
     )  # fmt: skip
-    parser.add_argument(
-        "--columns",
-        action="append",
-        metavar="GLOB,..",
-        help="ask these (with --ask or --write, by default: every published pair)",
-    )
+    add_triton(parser, "ask these (with --ask or --write, by default: every published pair)")
     does = parser.add_mutually_exclusive_group()
     does.add_argument("--write", action="store_true", help="put what was found into the table")
     does.add_argument(
-        "--ask", action="store_true", help="ask every published column, or --columns, and compare with the table"
+        "--ask", action="store_true", help="ask every published column, or --triton, and compare with the table"
     )  # fmt: skip
     does.add_argument("--no-run", action="store_true", help="run nothing: show what the table says")
     add_here(does, "ask the interpreter at hand (or the one named), and show it beside the table")
@@ -192,12 +190,23 @@ def shown(table: Table, globs: Sequence[str]) -> str:
     _check_names(table, globs)
     names = sorted({name for release in table.values() for name in release.names})
     rows = [
-        [f"⋅ {row.label}" if row.option else row.label, *(square.sign for square in row.squares)]
+        (
+            escape.line(f"⋅ {row.label}" if row.option else row.label, WIDTH),
+            [square.sign for square in row.squares],
+        )
         for name in names
         if language_table.chosen(name, globs)
         for row in language_view.rows_of(table, name)
     ]
-    return escape.terminal(tabulate(rows, ["", *table], disable_numparse=True))
+    lines = side_by_side("Triton", short(list(table)), rows, _LONGEST_NAME, gap=1)
+    seen = {sign for _, signs in rows for sign in signs}
+    meanings = [
+        fill(f"{sign:<3}", text)
+        for sign, text in language_view.SIGNS
+        # N and A stand before the interpreter's sign as well.
+        if sign and (sign in seen or sign in "NA" and any(one[:1] == sign for one in seen))
+    ]
+    return "\n".join([*lines[1:], "", *meanings])
 
 
 def _check_names(table: Table, globs: Sequence[str]) -> None:

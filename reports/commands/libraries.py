@@ -36,7 +36,7 @@ DESCRIPTION = (
     "write libraries.md from all that was stored. Exit status: 1 when an op is green bare and red shimmed, or red "
     "shimmed without a cause in libraries.toml, or a cause there explains nothing any more."
 )
-EXAMPLES = ("crosswarp libraries --libraries 'liger*' --columns 3.9.0",)
+EXAMPLES = ("crosswarp libraries --libraries 'liger*' --triton 3.9.0",)
 PAGE = "libraries.md"
 TARGETS = ("sm_90", "gfx942")
 

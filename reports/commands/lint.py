@@ -15,7 +15,7 @@ from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import columns, language_table, selection
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.linting import lint, rules
-from crosswarp.reports.commands.options import add_files, column_table, write_out
+from crosswarp.reports.commands.options import add_files, add_triton, column_table, write_out
 from crosswarp.reports.text import escape, lint_text
 
 DESCRIPTION = (
@@ -39,14 +39,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="folders and files (default: the current folder)",
     )
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--triton",
-        metavar="RANGE",
-        help="such as '>=3.0' (default: what the library's settings or metadata allow)",
-    )
-    which.add_argument(
-        "--columns", action="append", metavar="GLOB,..", help="these columns' releases"
+    add_triton(
+        parser,
+        "releases such as 3.2.0,3.9.0, or a range such as '>=3.0' (default: what the library's settings or "
+        "metadata allow)",
     )
     parser.add_argument("--format", choices=lint_text.FORMATS, default="text", help="(text)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write it there instead")
@@ -92,17 +88,19 @@ def _releases(options: argparse.Namespace, said: Settings, path: Path) -> list[s
     """The releases of the table that were asked for."""
     known = language_table.load()
     table = [one for one in columns.published(column_table(options)) if one.triton in known]
-    wanted = options.columns or ([] if options.triton is not None else list(said.columns))
+    given = ",".join(options.columns or ())
+    window = given if any(char in given for char in "<>=!~") else None
+    wanted = [] if window else options.columns or list(said.columns)
     found: list[Column]
     if wanted:
         named = columns.choose(column_table(options), selection.split(wanted))
         found = [one for one in named if one.triton in known]
         told = ", ".join(wanted)
-    elif options.triton is not None:
-        if not versions.is_window(options.triton):
-            raise UsageError(f'--triton: "{options.triton}" is no range. Write it as ">=3.0,<3.9".')
-        found = [one for one in table if versions.within(one.triton, options.triton)]
-        told = options.triton
+    elif window:
+        if not versions.is_window(window):
+            raise UsageError(f'--triton: "{window}" is no range. Write it as ">=3.0,<3.9".')
+        found = [one for one in table if versions.within(one.triton, window)]
+        told = window
     else:
         declared = metadata.above(path)
         found = declared.columns(table)
@@ -118,6 +116,6 @@ def _releases(options: argparse.Namespace, said: Settings, path: Path) -> list[s
         print(escape.line(f"Releases: {told}", 300), file=sys.stderr)
     if not found:
         raise UsageError(
-            f"{told}: none of the releases that are known. Name others: --triton '>=3.0', or --columns 'triton-3.*'."
+            f"{told}: none of the releases that are known. Name others: --triton '>=3.0', or --triton 3.6.0,3.9.0."
         )
     return sorted({one.triton for one in found if one.triton}, key=versions.sort_key)

@@ -29,12 +29,12 @@ FAIL_ON = ("any", "compat")
 def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """What to run; asked.py reads it."""
     group = parser.add_argument_group("what to run (globs, comma-separated)")
+    add_triton(
+        group,
+        "releases such as 3.2.0,3.9.0, globs, all, main, a profile, or a release with another torch, numpy or "
+        "Python, such as 3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12 or any part of that (default: founding)",
+    )
     for name, meaning in (
-        (
-            "columns",
-            "ids, globs, a profile, or a release with another torch, numpy or Python, such as "
-            "triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12 or any part of that (default: founding)",
-        ),
         ("targets", "sm_90, gfx*, H100, ... or a profile (default: founding; all)"),
         (
             "lanes",
@@ -75,6 +75,13 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         help="else the newest build of this index (env CROSSWARP_NIGHTLY_INDEX)",
     )
     return group
+
+
+def add_triton(group: argparse._ActionsContainer, meaning: str) -> None:
+    """Adds `--triton`, which chooses columns; `--columns` is the same option."""
+    group.add_argument(
+        "--triton", "--columns", dest="columns", action="append", metavar="VERSION,..", help=meaning
+    )
 
 
 def to_workers(group: argparse._ActionsContainer) -> Callable[..., None]:
@@ -148,7 +155,7 @@ def add_here(group: argparse._ActionsContainer, meaning: str) -> None:
 def one_way(options: argparse.Namespace) -> None:
     """Raises UsageError where both interpreters at hand and columns are named."""
     if options.here and options.columns:
-        raise UsageError("--here and --columns exclude each other: name interpreters, or columns.")
+        raise UsageError("--here and --triton exclude each other: name interpreters, or columns.")
 
 
 def at_hand(

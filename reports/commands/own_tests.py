@@ -60,7 +60,7 @@ class Library:
             ranges = "; ".join(filter(None, told))
             raise UsageError(
                 f"{self.declared.name}: its metadata allows none of the columns ({ranges}). Name some with `columns` "
-                "in its settings or with --columns."
+                "in its settings or with --triton."
             )
         return allowed
 

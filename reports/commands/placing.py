@@ -13,7 +13,7 @@ from crosswarp.reports.commands.options import column_table
 
 
 def chosen(options: argparse.Namespace, *default: str) -> list[Column]:
-    """The columns of `--columns`, else those of `default`; none where neither names any."""
+    """The columns of `--triton`, else those of `default`; none where neither names any."""
     wanted = options.columns or default
     return columns.choose(column_table(options), selection.split(wanted)) if wanted else []
 

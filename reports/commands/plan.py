@@ -17,7 +17,7 @@ DESCRIPTION = (
     "Cut a run into jobs, columns × shards, from the same options as `crosswarp run`; --format github "
     "prints them as a job matrix of GitHub Actions."
 )
-EXAMPLES = ("crosswarp plan --columns all --shards 2 --format github",)
+EXAMPLES = ("crosswarp plan --triton all --shards 2 --format github",)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

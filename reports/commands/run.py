@@ -51,9 +51,9 @@ DESCRIPTION = "Run the matrix."
 EXAMPLES = (
     "crosswarp run",
     "crosswarp run --quick",
-    "crosswarp run --columns 3.8.0,3.9.0 --targets H100 --kernels 'softmax*'",
+    "crosswarp run --triton 3.8.0,3.9.0 --targets H100 --kernels 'softmax*'",
     "crosswarp run --here --lanes compile,device",
-    "crosswarp run --suite my_kernels --columns all",
+    "crosswarp run --suite my_kernels --triton all",
 )
 
 
@@ -149,7 +149,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         if options.main and not any(column.resolver for column in chosen):
             raise UsageError(
                 f"--main names a build for the column main, and what runs is {', '.join(c.id for c in chosen)}. "
-                "Leave it out, or add the column: --columns main."
+                "Leave it out, or add the column: --triton main."
             )
         planned = Plan(
             work=Suite(

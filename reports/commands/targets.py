@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-
-from tabulate import tabulate
 
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
@@ -17,6 +16,7 @@ from crosswarp.matrix.work import target_probe
 from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
+    add_triton,
     add_work,
     check_work,
     one_way,
@@ -24,6 +24,7 @@ from crosswarp.reports.commands.options import (
     target_table,
 )
 from crosswarp.reports.text import escape, targets_page
+from crosswarp.reports.text.layout import tight
 
 DESCRIPTION = (
     "List the targets. With --probe: have environments compile an addition and a dot product for each, and compare "
@@ -33,17 +34,20 @@ EXAMPLES = (
     "crosswarp targets",
     "crosswarp targets --probe --here python --targets sm_90",
 )
-HEADS = ("target", "products", "triton", "warp", "threads", "shared")
+HEADS = ("target", "triton", "warp", "threads", "shared", "products")
+
+# What is left of 80 columns for the names of products.
+_PRODUCTS = 26
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--probe", action="store_true", help="ask compilers: those of --here or of --columns"
+        "--probe", action="store_true", help="ask compilers: those of --here or of --triton"
     )
     parser.add_argument(
         "--here", type=Path, action="append", metavar="PYTHON", help="with --probe; may be repeated"
     )
-    parser.add_argument("--columns", action="append", metavar="GLOB,..", help="with --probe")
+    add_triton(parser, "with --probe: build these environments, 3.6.0,3.9.0 or all")
     parser.add_argument(
         "--targets", action="append", metavar="GLOB,..", help="these alone (default: all)"
     )
@@ -62,19 +66,16 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if options.probe:
         return _probe(options, table)
     if options.here or options.columns or options.write:
-        raise UsageError("--here, --columns and --write are about asking: add --probe.")
-    rows = [
-        [
-            name,
-            ", ".join(t.names) or t.product,
-            t.triton or "all",
-            t.warp_size,
-            t.max_threads_per_block,
-            t.shared_memory_optin,
+        raise UsageError("--here, --triton and --write are about asking: add --probe.")
+    rows = []
+    for name, t in table.items():
+        limits = (t.warp_size, t.max_threads_per_block, t.shared_memory_optin)
+        first, *others = textwrap.wrap(", ".join(t.names) or t.product or "-", _PRODUCTS)
+        rows += [
+            [name, t.triton or "all", *map(str, limits), first],
+            *([*[""] * (len(HEADS) - 1), other] for other in others),
         ]
-        for name, t in table.items()
-    ]
-    print(tabulate(rows, HEADS, disable_numparse=True))
+    print(escape.terminal(tight(HEADS, rows, left=len(HEADS))))
     return EXIT_EXPECTED
 
 
@@ -122,7 +123,7 @@ def _pythons(options: argparse.Namespace) -> list[Path]:
     if options.here:
         return [here.look(python).python for python in options.here]
     if not options.columns:
-        raise UsageError("--probe: name the environments, with --here PYTHON or --columns.")
+        raise UsageError("--probe: name the environments, with --here PYTHON or --triton.")
     check_work(options.work)
     prepare = placing.builder(options, print)
     return [prepare(column).python for column in placing.chosen(options)]

@@ -43,7 +43,7 @@ DESCRIPTION = (
 )
 EXAMPLES = (
     "crosswarp test",
-    "crosswarp test --columns 3.2.0,3.9.0 --targets sm_90 --sample 50",
+    "crosswarp test --triton 3.2.0,3.9.0 --targets sm_90 --sample 50",
 )
 
 

@@ -65,11 +65,9 @@ def text(found: Sequence[Release], table: Sequence[Column], written: str = "") -
         if written
         else "Paste it into columns.toml, or: crosswarp update --write."
     )
-    ids = ",".join(f"triton-{release.triton}" for release in made)
-    lines.append(fill("", f"{where} Then try it: crosswarp run --columns {ids}"))
-    lines.append(
-        fill("", f"And for the language table: crosswarp language --columns {ids} --write")
-    )
+    ids = ",".join(str(release.triton) for release in made)
+    lines.append(fill("", f"{where} Then try it: crosswarp run --triton {ids}"))
+    lines.append(fill("", f"And for the language table: crosswarp language --triton {ids} --write"))
     return "\n".join(lines) + "\n"
 
 

@@ -62,7 +62,11 @@ def ask(python: Path, guard: str, seconds: float) -> dict[str, Any]:
 def with_issues(
     report: dict[str, Any], issues: Sequence[Issue], targets: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """`report` and what is known of its Triton and torch, on `targets`, else on the devices found, else on all."""
+    """Adds to `report` the known issues of its Triton and torch, and what to do about them; returns it.
+
+    Args:
+        targets: only issues of these; default: of the devices that were found, and where there is none, of all.
+    """
     if report["triton"] is None:
         return report
     found = list(targets) or sorted({one["target"] for one in report["devices"]["listed"]})
@@ -71,15 +75,18 @@ def with_issues(
     report["issues"] = [
         _entry(issue, active) for issue in issues if _concerns(issue, report, found)
     ]
+    by_release: dict[str, list[str]] = {}
+    for issue in report["issues"]:
+        if issue["state"] == "unhealed" and issue["fixed_in"]:
+            by_release.setdefault(issue["fixed_in"], []).append(issue["id"])
     report["advice"] += [
         {
             "level": "note",
-            "about": issue["id"],
-            "text": f"Triton {issue['fixed_in']} does not have {issue['id']}.",
+            "about": ", ".join(by_release[release]),
+            "text": f"Triton {release} does not have {', '.join(by_release[release])}.",
             "do": "Upgrade Triton with the torch that asks for it: `crosswarp columns` lists the pairs.",
         }
-        for issue in report["issues"]
-        if issue["state"] == "unhealed" and issue["fixed_in"]
+        for release in sorted(by_release, key=versions.sort_key)
     ]
     report["exit_code"] = doctor.exit_code(report)
     return report
@@ -101,7 +108,7 @@ def _entry(issue: Issue, active: set[str]) -> dict[str, Any]:
     if issue.shim in active:
         state = "healed"
     else:
-        # Somebody's report that no case of ours reproduces is told, and not held against the environment.
+        # A report that no case of ours reproduces is listed, and does not count against the environment.
         state = "unhealed" if issue.status in SEEN else "reported"
     return {
         "id": issue.id,

@@ -19,7 +19,7 @@ def command(
     if column.startswith("here-") or lane == "device":
         words.append("--here")
     else:
-        words += ["--columns", column]
+        words += ["--triton", column.removeprefix("triton-")]
         words += _given(run, "--main") if column == "main" else []
     if targets and lane in ("", "compile", "emulate"):
         words += ["--targets", ",".join(targets)]

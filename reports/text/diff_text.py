@@ -30,7 +30,7 @@ def terminal(diff: Diff, verbose: bool = False) -> str:
     gives every figure of every group.
     """
     parts = [
-        f"{escape.line(diff.before.title)} → {escape.line(diff.after.title)}",
+        fill("", f"{escape.line(diff.before.title)} → {escape.line(diff.after.title)}"),
         *_taken(diff),
         fill("", verdict(diff)),
     ]

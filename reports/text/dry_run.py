@@ -19,8 +19,8 @@ def dry_run(found: Estimate, costs: Costs) -> str:
     ]  # fmt: skip
     if found.megabytes > found.free_megabytes:
         told = (
-            f"There is not enough room: {_gigabytes(found.free_megabytes)} are free. Take fewer --columns, another "
-            "disk with --work, or --environments remove, which holds one column's at a time."
+            f"There is not enough room: {_gigabytes(found.free_megabytes)} are free. Take fewer releases "
+            "(--triton), another disk with --work, or --environments remove, which holds one column's at a time."
         )
         parts.append(fill("", told))
     parts += [fill("", text) for text in _sources(found, costs)]

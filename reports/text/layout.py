@@ -34,6 +34,40 @@ def tight(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str
     )
 
 
+def side_by_side(
+    head: str,
+    names: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[str]]],
+    longest: int,
+    gap: int,
+) -> list[str]:
+    """A table of signs: a column for each of `names`, and as many blocks below each other as fill the terminal.
+
+    Args:
+        rows: a name and its signs, one for each of `names`.
+        longest: a longer name stands on a line of its own; cut off, it could read like another.
+        gap: spaces between two columns.
+    """
+    wide = max(2, *map(len, names))
+    first = min(max(len(head), *(len(name) for name, _ in rows)), longest)
+    # At least one column, however long its name.
+    most = max((WIDTH - first) // (wide + gap), 1)
+    lines = []
+    for begin in range(0, len(names), most):
+        some = slice(begin, begin + most)
+        lines += ["", _signs(head, names[some], first, wide, gap)]
+        for name, signs in rows:
+            if len(name) > first:
+                lines.append(name)
+                name = ""
+            lines.append(_signs(name, signs[some], first, wide, gap))
+    return lines
+
+
+def _signs(name: str, cells: Sequence[str], first: int, wide: int, gap: int) -> str:
+    return (" " * gap).join([name.ljust(first), *(cell.ljust(wide) for cell in cells)]).rstrip()
+
+
 def wrapped(name: str, text: str) -> str:
     whole = escape.terminal(escape.middle(text, LONGEST))
     lines: Iterable[str] = [escape.line(line) for line in whole.splitlines()]

@@ -4,40 +4,59 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
-
-from tabulate import tabulate
 
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.matrix.results.record import clean
 from crosswarp.reports.findings.proofs import Proof
 from crosswarp.reports.text import escape
-from crosswarp.reports.text.layout import LONGEST, fill
+from crosswarp.reports.text.layout import LONGEST, fill, plural
 from crosswarp.reports.text.markdown import pipes
 
-_HEADS = ("issue", "Triton", "red bare", "green bare", "shimmed", "verdict")
+_HEADS = ("issue", "affected", "fails", "passes", "with compat", "verdict")
 # Of the JSON: raised when a field changes its meaning or goes away.
 FORMAT = 1
 _MEANING = {
-    "shown": "red on every column of the window that there is, and on no other",
-    "in part": "likewise, but not run on all of the window",
-    "not this time": "it shows in some processes alone, and not in those of this run",
-    "contradicted": "the cells say otherwise",
-    "not run": "nothing of the case ran in the window",
-    "no case": "reported upstream, and no case of ours shows it",
+    "shown": "its case fails on every affected release, and on no other",
+    "in part": "its case fails where it ran, but did not run on every affected release",
+    "not this time": "its case fails in some processes only, and in none of this run",
+    "contradicted": "the results do not fit the entry",
+    "not run": "its case did not run on any affected release",
+    "no case": "reported upstream; no case of ours shows it",
 }
 
 
 def terminal(found: Sequence[Proof], columns: Sequence[str], name: str) -> str:
-    rows = [[escape.line(text, 40) for text in _row(one, columns)] for one in found]
-    parts = [
-        fill("", f"{escape.line(name, 200)}: {len(columns)} columns. {_counts(found)}."),
-        tabulate(rows, _HEADS, disable_numparse=True),
-    ]
-    notes = [f"{one.issue.id}: {note}" for one in found for note in _notes(one, columns)]
-    if notes:
-        parts.append("\n".join(fill("  ", escape.line(note, LONGEST)) for note in notes))
+    """A paragraph for each verdict, and in it each issue with its title; what needs a look comes last."""
+    parts = [fill("", f"{escape.line(name, 200)}: {len(columns)} columns. {_counts(found)}.")]
+    for verdict in sorted(_MEANING, key=lambda verdict: verdict == "contradicted"):
+        mine = [one for one in found if one.verdict == verdict]
+        if mine:
+            lines = [fill("", f"{len(mine)} {verdict}: {_MEANING[verdict]}")]
+            parts.append("\n".join([*lines, *chain(*(_entry(one, columns) for one in mine))]))
     return "\n\n".join(parts) + "\n"
+
+
+def _entry(one: Proof, columns: Sequence[str]) -> list[str]:
+    """The lines of one issue."""
+    _, affected, fails, _, compat, _ = _row(one, columns)
+    facts = [f"Triton {affected}"]
+    # Where it fails is said by the affected releases, unless the verdict is another.
+    if one.verdict != "shown" and fails:
+        facts.append(f"fails on {fails}")
+    if compat:
+        facts.append(f"{compat} with compat" if one.healed else compat)
+    # The verdict says it, unless the case needs a GPU.
+    said = one.verdict == "no case" or one.verdict == "not run" and not one.gpu_alone
+    return [
+        fill("  ", escape.line(f"{one.issue.id}: {', '.join(facts)}", LONGEST)),
+        fill("      ", escape.line(one.issue.title, LONGEST)),
+        *(
+            fill("      ", escape.line(note, LONGEST))
+            for note in ([] if said else _notes(one, columns))
+        ),
+    ]
 
 
 def markdown(found: Sequence[Proof], columns: Sequence[str], name: str) -> str:
@@ -53,8 +72,9 @@ def markdown(found: Sequence[Proof], columns: Sequence[str], name: str) -> str:
     meaning = "\n".join(f"- {word}: {meaning}" for word, meaning in _MEANING.items())
     parts = [
         "# Known issues, and where they were seen",
-        f"Of {escape.code(name)}, {len(columns)} columns, bare and with the shims: {_counts(found)}. Each record names "
-        "a case of ours, which has to be red inside its window and green outside. Made by `crosswarp docs`.",
+        f"Of {escape.code(name)}, {len(columns)} columns, without compat and with it: {_counts(found)}. Each entry "
+        "names a case of ours, which has to fail on the affected releases and pass on the others. Made by "
+        "`crosswarp docs`.",
         meaning,
         pipes(_HEADS, rows),
     ]
@@ -89,11 +109,11 @@ def _row(one: Proof, columns: Sequence[str]) -> list[str]:
     if not one.red:
         shimmed = ""
     elif one.healed == one.red:
-        shimmed = "green on all"
+        shimmed = "passes"
     elif one.healed:
-        shimmed = f"green on {_span(one.healed, columns)}"
+        shimmed = f"passes on {_span(one.healed, columns)}"
     else:
-        shimmed = "no shim" if one.issue.shim is None else "not run"
+        shimmed = "fails, no shim" if one.issue.shim is None else "not run"
     return [
         one.issue.id, one.issue.triton or "all", _span(one.red, columns), _span(one.green, columns), shimmed,
         one.verdict,
@@ -105,18 +125,22 @@ def _notes(one: Proof, columns: Sequence[str]) -> list[str]:
     if one.verdict == "no case":
         notes.append("no case of ours shows it.")
     elif one.verdict == "not run" and one.gpu_alone:
-        notes.append("its case shows on a GPU alone, and none ran.")
+        notes.append("its case needs a GPU, and none ran.")
     elif one.not_run:
         notes.append(f"its case was not run on {_span(one.not_run, columns)}.")
     if one.otherwise and not one.wrong:
-        notes.append(f"a part of its case is another record's on {_span(one.otherwise, columns)}.")
+        notes.append(
+            f"on {_span(one.otherwise, columns)} some of its case fails by another known issue."
+        )
     return notes
 
 
 def _counts(found: Sequence[Proof]) -> str:
     tally: Counter[str] = Counter(one.verdict for one in found)
-    told = [f"{tally[word]} {word}" for word in _MEANING if tally[word]]
-    return f"{len(found)} records: {', '.join(told)}" if found else "No record"
+    counts = [f"{tally[word]} {word}" for word in _MEANING if tally[word]]
+    return (
+        f"{plural(len(found), 'known issue')}: {', '.join(counts)}" if found else "No known issue"
+    )
 
 
 def _span(some: Sequence[str], columns: Sequence[str]) -> str:

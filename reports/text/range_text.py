@@ -138,8 +138,8 @@ def _is(beyond: tuple[Version, State]) -> str:
 
 def _how(releases: Sequence[Version], shown: Shown) -> str:
     command = shown.run.described.command
-    names = ",".join(f"triton-{version}" for version in releases)
-    return f"crosswarp {command} --columns {names if len(releases) < 3 else 'all'}"
+    names = ",".join(map(str, releases))
+    return f"crosswarp {command} --triton {names if len(releases) < 3 else 'all'}"
 
 
 def _releases(found: Supported) -> list[list[str]]:

@@ -10,7 +10,7 @@ from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.text import escape
-from crosswarp.reports.text.layout import LONGEST, WIDTH, fill
+from crosswarp.reports.text.layout import LONGEST, WIDTH, fill, side_by_side
 from crosswarp.reports.text.signs import SIGNS
 
 ABSENT = "-"
@@ -90,42 +90,22 @@ def table(view: View, verbose: bool = False) -> str:
     return "\n\n".join(parts)
 
 
-def _quiet(count: int, others: bool) -> str:
-    kernels = "1 kernel passes" if count == 1 else f"{count} kernels pass"
-    more = " more" if others else ""
-    return f"{kernels.replace(' ', f'{more} ', 1)} wherever supported, bare and shimmed (-v: each)."
-
-
 def _blocks(
     view: View, grid: Grid, rows: Sequence[tuple[str, tuple[str, ...]]], head: str
 ) -> list[str]:
     if not rows:
         return []
-    names = _short(grid.columns)
-    wide = max(2, *map(len, names))
-    first = min(max(len(head), *(len(escape.line(kernel)) for kernel, _ in rows)), _NAME)
-    # At least one column, however long its name.
-    most = max((WIDTH - first) // (wide + 2), 1)
-    lines = []
-    for begin in range(0, len(names), most):
-        some = slice(begin, begin + most)
-        lines += ["", _line(head, names[some], first, wide)]
-        for kernel, marks in rows:
-            signs = ["".join(SIGNS.get(part, " ") for part in one.split(" → ")) for one in marks]
-            name = escape.line(kernel, WIDTH)
-            if len(name) > first:
-                # It has a line of its own: cut off, it could read like another.
-                lines.append(name)
-                name = ""
-            lines.append(_line(name, signs[some], first, wide))
-    return lines
+    shown = [
+        (
+            escape.line(kernel, WIDTH),
+            ["".join(SIGNS.get(part, " ") for part in one.split(" → ")) for one in marks],
+        )
+        for kernel, marks in rows
+    ]
+    return side_by_side(head, short(grid.columns), shown, _NAME, gap=2)
 
 
-def _line(name: str, cells: Sequence[str], first: int, wide: int) -> str:
-    return "  ".join([name.ljust(first), *(cell.ljust(wide) for cell in cells)]).rstrip()
-
-
-def _short(columns: Sequence[str]) -> list[str]:
+def short(columns: Sequence[str]) -> list[str]:
     """`3.2` for triton-3.2.0, where no other column is of that minor."""
     bare = [escape.line(column).removeprefix("triton-") for column in columns]
     minors = [".".join(one.split(".")[:2]) for one in bare]
