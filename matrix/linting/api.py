@@ -8,8 +8,10 @@ from functools import cached_property, lru_cache
 from crosswarp.matrix.cell.kinds.language_probes.host_names import SHORT
 from crosswarp.matrix.cell.kinds.language_probes.names import parameters
 from crosswarp.matrix.facts.language_table import PASS, TARGETS, Name, Table
+from crosswarp.matrix.linting import gluon
 
 LANGUAGE = "triton.language"
+_GLUON = f"{gluon.LANGUAGE}."
 # Under which name of it the attributes of a class are told.
 _CLASSES = {
     "JITFunction": "triton.runtime.jit.JITFunction",
@@ -96,6 +98,13 @@ class Api:
             if (entry := self.entry(release, path))
         )
 
+    def no_module(self, release: str, path: str) -> bool:
+        """Whether some release has a module of Gluon's under a name that is no module on `release`."""
+        if not path.startswith(f"{gluon.ROOT}.") or not self.is_module(path):
+            return False
+        entry = self.entry(release, path)
+        return entry is not None and entry.kind == "value"
+
     @cached_property
     def launch_options(self) -> dict[str, frozenset[str]]:
         """By release, the options that a launch takes on any backend."""
@@ -117,9 +126,12 @@ class Api:
 
 
 def of_language(path: str) -> bool:
-    return path.startswith(f"{LANGUAGE}.")
+    """Whether it is a name of Triton's language, or of Gluon's."""
+    return path.startswith((f"{LANGUAGE}.", _GLUON))
 
 
 def short(path: str) -> str:
-    """As people write it: `tl.dot`."""
+    """As people write it: `tl.dot`, or `gl.barrier`."""
+    if path.startswith(_GLUON):
+        return f"gl.{path[len(_GLUON) :]}"
     return f"tl.{path[len(LANGUAGE) + 1 :]}" if of_language(path) else path

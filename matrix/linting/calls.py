@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from crosswarp.matrix.linting import rules, values
+from crosswarp.matrix.linting import gluon, rules, values
 from crosswarp.matrix.linting.expressions import Expressions
 from crosswarp.matrix.linting.values import (
     UNKNOWN,
@@ -42,12 +42,20 @@ class Calls(Expressions):
         if isinstance(function, Function) and not function.kernel and not node.keywords:
             return self.value_of_call(function, arguments)
         self.uncertain += 1
+        if (
+            function is UNKNOWN
+            and self.in_gluon
+            and isinstance(node.func, ast.Attribute)
+            and owner is UNKNOWN
+        ):
+            gluon.method(self, node)
         if function is UNKNOWN and _called(node) in _PARSERS and len(arguments) == 1:
             # Of whatever library it is: it makes a version of a text.
             return values.called("packaging.version.parse", arguments)
         if isinstance(function, Ref):
             rules.arguments(self, node, function.path)
             rules.removed(self, node, function.path)
+            gluon.layouts(self, node, function.path)
             if function.path.rpartition(".")[2] == "constexpr" and len(arguments) == 1:
                 return arguments[0]
             return UNKNOWN
@@ -122,6 +130,8 @@ class Calls(Expressions):
         top = path.partition(".")[0]
         if top == "triton":
             missing = self.api.missing(self.release, path)
+            if self.api.no_module(self.release, path):
+                missing = path
             if missing is not None and self.api.is_module(missing):
                 self.wrong("ModuleNotFoundError", rules.of_name(missing), node, missing, "")
                 return UNKNOWN
@@ -138,6 +148,8 @@ class Calls(Expressions):
             if whole == "triton.__version__":
                 return Text(self.release)
             missing = self.api.missing(self.release, whole)
+            if self.api.no_module(self.release, path):
+                missing = path
             if missing is not None:
                 error = "ImportError" if missing == whole else "ModuleNotFoundError"
                 self.wrong(error, rules.of_name(missing), node, missing, "")

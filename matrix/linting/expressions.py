@@ -81,6 +81,8 @@ class Expressions:
         # For each try statement around, the errors that it catches.
         self.caught: list[tuple[str, ...]] = []
         self.names_checked = True
+        # Whether the kernel that is walked is one of Gluon's.
+        self.in_gluon = False
         # How much has been met that may fail for reasons of its own.
         self.uncertain = 0
 

@@ -7,12 +7,13 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.language_table import Table
-from crosswarp.matrix.linting import rules, sources
+from crosswarp.matrix.linting import gluon, rules, sources
 from crosswarp.matrix.linting.api import Api, short
 from crosswarp.matrix.linting.healing import Healing
 from crosswarp.matrix.linting.rules import Where
@@ -81,6 +82,19 @@ class Project:
         self._modules = {one.module: one for one in self.files}
         self._names: dict[tuple[str, str], dict[str, Any]] = {}
         self._depth = 0
+
+    @cached_property
+    def _defined(self) -> frozenset[str]:
+        return frozenset(
+            one.name
+            for source in self.files
+            for one in ast.walk(source.tree)
+            if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
+        )
+
+    def defines(self, name: str) -> bool:
+        """Whether the library has a function or method of that name."""
+        return name in self._defined
 
     def has_module(self, name: str) -> bool:
         return name in self._modules
@@ -244,8 +258,9 @@ def _message(
     else:
         word = "key" if place.rule == "autotune-key" else place.subject.partition("(")[2][:-1]
         said = f"autotune({word}=…) names {told}, no argument of the kernel, which is refused by Triton"
-    text = f"{said} {runs}: {place.where.value}"
-    return f"{text}; {_healed(releases, healed, order)}."
+    text = f"{said} {runs}: {place.where.value}; {_healed(releases, healed, order)}"
+    instead = gluon.instead(place.subject)
+    return f"{text}. Instead: {instead}." if instead else f"{text}."
 
 
 def _healed(releases: Sequence[str], healed: Mapping[str, str], order: Sequence[str]) -> str:

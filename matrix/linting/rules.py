@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.linting import api as api_module
-from crosswarp.matrix.linting import values
+from crosswarp.matrix.linting import gluon, values
 from crosswarp.matrix.linting.values import UNKNOWN, Function, Text
 
 
@@ -51,9 +52,10 @@ _COMPILES = (
     "triton.runtime.jit",
     "triton.runtime.jit.jit",
     "triton.runtime.JITFunction",
+    *gluon.JIT,
 )
 # Where a probe that fails means that the function is gone: those of others may be too narrow.
-_GONE = ("triton.language.make_block_ptr", "triton.language.advance")
+_GONE = ("triton.language.make_block_ptr", "triton.language.advance", f"{gluon.LANGUAGE}.*")
 
 
 def of_name(path: str) -> str:
@@ -143,6 +145,8 @@ def arguments(walk: Any, node: ast.Call, path: str) -> None:
     if len(node.args) > positional and _takes_more(walk.api, path, len(node.args)):
         told = f"{api_module.short(path)} with {len(node.args)} positional arguments"
         walk.wrong("TypeError", rule, node, f"{path}()", told)
+        return
+    gluon.arguments_left_out(walk, node, path, names)
 
 
 def _takes_more(api: Any, path: str, count: int) -> bool:
@@ -160,7 +164,7 @@ def _takes_more(api: Any, path: str, count: int) -> bool:
 
 def removed(walk: Any, node: ast.Call, path: str) -> None:
     """A call of what is there only to say that it is gone."""
-    if path in _GONE and walk.api.has(walk.release, path):
+    if any(fnmatchcase(path, glob) for glob in _GONE) and walk.api.has(walk.release, path):
         why = walk.api.fails(walk.release, path)
         if why:
             walk.wrong("NotImplementedError", "language-removed", node, path, why)

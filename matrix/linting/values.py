@@ -49,11 +49,13 @@ class Builtin:
 
 @dataclass(eq=False)
 class Function:
-    """A function that the library defines; `kernel` where Triton compiles it."""
+    """A function that the library defines; `kernel` where Triton compiles it, of either language."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
     scope: Any = field(repr=False)
     kernel: bool = False
+    # Written in Gluon.
+    gluon: bool = False
     source: Any = field(repr=False, default=None)
 
 

@@ -7,20 +7,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.linting import rules, values
+from crosswarp.matrix.linting import gluon, rules, values
 from crosswarp.matrix.linting.expressions import Raised, Scope
 from crosswarp.matrix.linting.rules import Report, Where
 from crosswarp.matrix.linting.sources import Source
 from crosswarp.matrix.linting.statements import Statements
 from crosswarp.matrix.linting.values import UNKNOWN, Builtin, Function, Ref
 
-JIT = ("triton.jit", "triton.runtime.jit", "triton.runtime.jit.jit", "triton.runtime.JITFunction")
+JIT = (
+    *("triton.jit", "triton.runtime.jit", "triton.runtime.jit.jit", "triton.runtime.JITFunction"),
+    *gluon.JIT,
+)
 _TUNERS = ("autotune", "heuristics")
 # Decorators that leave a function what it is, for whoever asks what it returns.
 _PLAIN = ("functools.lru_cache", "functools.cache", "functools.wraps", "staticmethod")
 # Before 3.5, Triton looks up every attribute that a kernel names when it is first launched, also in branches that are
 # never compiled and behind a return (read off the error on all eleven releases: docs/lint.md).
 _LOOKS_AT_ALL = "<3.5"
+# Of modules other than the two languages (nvidia.hopper, libdevice) up to 3.7 (runtime/jit.py, visit_Attribute).
+_LOOKS_AT_MODULES = ">=3.5,<3.8"
 # Statements of a function that is looked into for what it returns.
 _LONGEST_TOLD = 15
 
@@ -52,7 +57,8 @@ class Walker(Statements):
                 if one.annotation is not None:
                     self.value(one.annotation)
         jitted = [one in JIT for one in decorators]
-        function = Function(node, self.scope, kernel=any(jitted), source=self.source)
+        in_gluon = any(one in gluon.JIT for one in decorators)
+        function = Function(node, self.scope, any(jitted), in_gluon, self.source)
         if function.kernel:
             rules.tuning(self, node, decorators)
         if self._in_class or not self._plain(decorators, function.kernel):
@@ -124,11 +130,12 @@ class Walker(Statements):
         source = function.source or self.source
         if not function.kernel and source.of_triton.isdisjoint(source.names_in(function.node)):
             return
-        outer = self.scope, self.where, self.caught, self._in_class, self._returned
+        outer = self.scope, self.where, self.caught, self._in_class, self._returned, self.in_gluon
         here = self.source, self.callers
         self.source, self.callers = source, callers
         self.scope = Scope(function.scope)
         self.where = Where.KERNEL if function.kernel else Where.CALL
+        self.in_gluon = function.gluon
         self.caught, self._in_class, self._returned = [], False, []
         for one in _parameters(function.node):
             self.scope.names[one.arg] = UNKNOWN
@@ -136,14 +143,20 @@ class Walker(Statements):
             if function.kernel and versions.within(self.release, _LOOKS_AT_ALL):
                 self._all_names(function.node)
                 self.names_checked = False
+            elif function.kernel and versions.within(self.release, _LOOKS_AT_MODULES):
+                self._all_names(function.node, of_modules=True)
             self.block(function.node.body)
         finally:
             self.names_checked = True
             self.source, self.callers = here
-            self.scope, self.where, self.caught, self._in_class, self._returned = outer
+            self.scope, self.where, self.caught, self._in_class, self._returned, self.in_gluon = (
+                outer
+            )
 
-    def _all_names(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """Every attribute that a kernel names, in branches that are never taken too."""
+    def _all_names(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, of_modules: bool = False
+    ) -> None:
+        """Every attribute that a kernel names, in branches that are never taken too; or those of modules alone."""
         own = {
             one.id
             for one in ast.walk(node)
@@ -155,8 +168,28 @@ class Walker(Statements):
                     isinstance(one, ast.Attribute)
                     and (first := _first(one))
                     and first.id not in own
+                    and not (of_modules and self._in_a_language(one))
                 ):
                     self.value(one)
+
+    def _in_a_language(self, node: ast.Attribute) -> bool:
+        """Whether an attribute is one of Triton's language or of Gluon's, or of what stands in them."""
+        inner: ast.expr = node.value
+        while True:
+            path = self._path(inner)
+            if path is None or not gluon.looks_up(path):
+                return True
+            if not isinstance(inner, ast.Attribute):
+                return False
+            inner = inner.value
+
+    def _path(self, node: ast.expr) -> str | None:
+        """The full name of Triton's that a dotted name stands for, by the names around; None where it is none."""
+        if isinstance(node, ast.Name):
+            found = self.scope.get(node.id)
+            return found.path if isinstance(found, Ref) else None
+        inside = self._path(node.value) if isinstance(node, ast.Attribute) else None
+        return None if inside is None else f"{inside}.{node.attr}"  # type: ignore[attr-defined]
 
     def value_of_call(self, function: Function, arguments: list[Any]) -> Any:
         """What a function of the library returns, where every way returns the same."""

@@ -47,7 +47,7 @@ def _run(spec: asked.Asked, stream: Stream, lane: str) -> None:
     from crosswarp.matrix.cell.standins.virtual_gpu import Target
     from crosswarp.matrix.cell.starting import versions, warm
 
-    from . import names, running
+    from . import gluon_names, host_names, names, running
     from .probes import all_probes
 
     found = {
@@ -68,7 +68,15 @@ def _run(spec: asked.Asked, stream: Stream, lane: str) -> None:
             (target, [probe for probe in chosen if probe.concerns(target.backend)])
             for target in targets
         ]
-    stream.write(protocol.Session(lane, sum(len(probes) for _, probes in batches), here))
+    removed = (
+        gluon_names.removed(set(host_names.modules())) if lane == "compile" and targets else {}
+    )
+    removed = {name: error for name, error in removed.items() if name in found}
+    planned = sum(len(probes) for _, probes in batches) + len(removed)
+    stream.write(protocol.Session(lane, planned, here))
+    for name, error in removed.items():
+        # It is there to say that it is gone, and would say so of any target.
+        stream.write(protocol.Probe(name, name, targets[0].name, "compile-error", error))
     if lane == "compile":
         for name, entry in found.items():
             stream.write(protocol.Name(name, entry["kind"], entry["signature"]))

@@ -22,6 +22,7 @@ LISTED = (
     *("triton.tools.ragged_tma", "triton.tools.tensor_descriptor"),
     *("triton.language", "triton.language.core", "triton.language.extra."),
     *("triton.language.math", "triton.language.random", "triton.language.semantic"),
+    "triton.language.target_info",
     "triton.language.standard",
 )
 CLASSES = (
@@ -45,7 +46,7 @@ def found(
     signature: "Callable[[Any], str]", language: "Container[str]"
 ) -> Dict[str, Dict[str, str]]:
     """Full name -> kind and signature, as `signature` spells it, of what has no name in `language`."""
-    paths = sorted(_modules())
+    paths = sorted(modules())
     names = {path: _entry("module") for path in paths}
     for path in paths:
         if _listed(path):
@@ -56,7 +57,7 @@ def found(
     for path in CLASSES:
         cls = _thing(path)
         if isinstance(cls, type):
-            for name, thing in sorted(_attributes(cls).items()):
+            for name, thing in sorted(attributes(cls, private=False).items()):
                 kind = "method" if callable(thing) or isinstance(thing, property) else "value"
                 told = signature(thing) if kind == "method" else ""
                 names[f"{path}.{name}"] = _entry(kind, told)
@@ -67,7 +68,7 @@ def _entry(kind: str, signature: str = "") -> Dict[str, str]:
     return {"kind": kind, "signature": signature}
 
 
-def _modules() -> "Iterator[str]":
+def modules() -> "Iterator[str]":
     """The modules that are installed, found without importing them."""
     import triton
 
@@ -90,7 +91,7 @@ def _listed(path: str) -> bool:
 
 
 def _in_module(
-    path: str, signature: "Callable[[Any], str]", modules: "set[str]"
+    path: str, signature: "Callable[[Any], str]", known: "set[str]"
 ) -> "Iterator[Tuple[str, Dict[str, str]]]":
     try:
         module = importlib.import_module(path)
@@ -99,7 +100,7 @@ def _in_module(
         return
     for name, thing in sorted(vars(module).items()):
         whole = f"{path}.{name}"
-        if name.startswith("__") or whole in modules or isinstance(thing, types.ModuleType):
+        if name.startswith("__") or whole in known or isinstance(thing, types.ModuleType):
             continue
         if not _of_triton(thing, path, name):
             continue
@@ -143,11 +144,11 @@ def _thing(path: str) -> Any:
     return None
 
 
-def _attributes(cls: type) -> Dict[str, Any]:
+def attributes(cls: type, private: bool = True) -> Dict[str, Any]:
     """Of the class and those of Triton that it is made of; a field of a dataclass is one, with a default or without."""
     found: Dict[str, Any] = {}
     kin: List[type] = [one for one in cls.__mro__ if one.__module__.partition(".")[0] == ROOT]
     for one in reversed(kin):
         found.update(dict.fromkeys(getattr(one, "__dataclass_fields__", ())))
         found.update(vars(one))
-    return {name: thing for name, thing in found.items() if not name.startswith("_")}
+    return {name: thing for name, thing in found.items() if private or not name.startswith("_")}

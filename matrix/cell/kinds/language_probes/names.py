@@ -9,7 +9,7 @@ import re
 import types
 from typing import Any, Dict, Iterator, Optional, Tuple
 
-from . import host_names
+from . import gluon_names, host_names
 
 # How Triton 2.3 to 3.3 and later ones hand their builder to a function: none of a caller's business.
 _HIDDEN = ("_builder", "_generator", "_semantic")
@@ -36,7 +36,8 @@ def found() -> Dict[str, Dict[str, str]]:
         name: {"kind": kind, "signature": told}
         for name, (kind, told) in [*_language(), *_modules(), *_methods(), *_launch()]
     }
-    return {**language, **host_names.found(signature, language)}
+    gluon = gluon_names.found(signature, set(host_names.modules()))
+    return {**language, **host_names.found(signature, language), **gluon}
 
 
 def _language() -> "Iterator[Tuple[str, Tuple[str, str]]]":
