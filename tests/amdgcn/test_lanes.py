@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from amd_running import lanes_of, run
+from amd_running import edges, lanes_of, run
 
 LANE = np.arange(64)
 ROW = LANE // 16 * 16
@@ -141,3 +141,38 @@ def test_transposing_loads_hand_out_columns():
     # Sixteen lanes hold four rows of sixteen halves; each gets four of a column.
     block = halves[:64].reshape(4, 16)
     assert np.array_equal(pairs[:16], block.T)
+
+
+@pytest.mark.parametrize(
+    "selector", [0x05040100, 0x07060302, 0x00010203, 0x0C0D080B, 0x0A090504, 0x03020C0C, 0x010500FF]
+)
+def test_bytes_are_chosen_alike_by_a_scalar_and_by_each_lane(selector):
+    a, b = edges(seed=3), edges(seed=4)
+    body = "v_perm_b32 v3, v1, v2, s0\nv_perm_b32 v4, v1, v2, v5"
+    found = run(body, v={1: a, 2: b, 5: selector}, s={0: selector})
+    expected = [bits_of_perm(int(x), int(y), selector) for x, y in zip(a, b)]
+    assert lanes_of(found, 3).tolist() == expected
+    assert lanes_of(found, 4).tolist() == expected
+
+
+def bits_of_perm(a, b, selector):
+    data, out = a << 32 | b, 0
+    for byte in range(4):
+        which = selector >> 8 * byte & 0xFF
+        if which >= 12:
+            value = 0 if which == 12 else 0xFF
+        elif which >= 8:
+            value = 0xFF * (data >> (15, 31, 47, 63)[which - 8] & 1)
+        else:
+            value = data >> 8 * which & 0xFF
+        out |= value << 8 * byte
+    return out
+
+
+def test_of_two_lanes_that_hand_to_one_the_later_wins():
+    found = run(
+        "ds_permute_b32 v3, v1, v2\ns_mov_b64 exec, 7\nds_permute_b32 v4, v6, v2\ns_waitcnt lgkmcnt(0)",
+        v={1: 20, 2: LANE + 100, 4: 1, 6: 4},
+    )
+    assert lanes_of(found, 3)[[4, 5, 6]].tolist() == [0, 163, 0]
+    assert lanes_of(found, 4)[[0, 1, 2, 5]].tolist() == [0, 102, 0, 1]

@@ -155,3 +155,43 @@ def test_a_product_does_not_ask_which_lanes_act():
         v={10: one, 11: one, 12: one, 13: one},
     )
     assert (found.V[0][0].view(np.float32) == 16).all()
+
+
+def test_a_product_leaves_the_registers_of_waves_that_are_elsewhere():
+    """Wave 1 skips the first of two products that add to one accumulator."""
+    one = np.float16(1).view(np.uint16).astype(np.uint32) * 0x10001
+    machine = run(
+        """
+        v_readfirstlane_b32 s0, v0
+        s_cmp_lg_u32 s0, 0
+        s_cbranch_scc1 .LBB0_2
+        v_mfma_f32_16x16x16_f16 v[4:7], v[10:11], v[12:13], v[4:7]
+        .LBB0_2:
+        v_mfma_f32_16x16x16_f16 v[4:7], v[10:11], v[12:13], v[4:7]
+        v_mov_b32_e32 v8, v4
+        v_mfma_f32_16x16x16_f16 v[4:7], v[12:13], v[10:11], 0
+        """,
+        waves=2,
+        v={10: one, 11: one, 12: one, 13: one, 4: 0, 5: 0, 6: 0, 7: 0},
+    )
+    numbers = [machine.V[place].view(np.float32) for place in (8, 4, 7)]
+    assert [(got[0] == got[0, 0]).all() for got in numbers] == [True] * 3
+    assert [got[:, 0].tolist() for got in numbers] == [[32, 16], [16, 16], [16, 16]]
+
+
+def test_a_product_that_one_wave_alone_begins_keeps_what_the_other_had():
+    one = np.float16(1).view(np.uint16).astype(np.uint32) * 0x10001
+    machine = run(
+        """
+        v_readfirstlane_b32 s0, v0
+        s_cmp_lg_u32 s0, 0
+        s_cbranch_scc1 .LBB0_2
+        v_mfma_f32_16x16x16_f16 v[4:7], v[10:11], v[12:13], 0
+        .LBB0_2:
+        s_nop 0
+        """,
+        waves=2,
+        v={10: one, 11: one, 12: one, 13: one, 4: 7, 5: 8, 6: 9, 7: 10},
+    )
+    assert [int(machine.V[place][1, 3]) for place in (4, 5, 6, 7)] == [7, 8, 9, 10]
+    assert (machine.V[5][0].view(np.float32) == 16).all()

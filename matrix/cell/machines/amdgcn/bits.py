@@ -78,6 +78,8 @@ def leading_signs(value):
 
 def perm(a, b, selector):
     """Bytes 0 to 3 are those of b, 4 to 7 those of a."""
+    if selector.shape[-1] == 1 and (selector == selector[:1]).all():
+        return _perm_of_one(a, b, int(selector.flat[0]))
     whole = (a.astype(u8) << u8(32)) | b.astype(u8)
     out = np.zeros(np.broadcast(a, b, selector).shape, u4)
     for byte in range(4):
@@ -91,6 +93,28 @@ def perm(a, b, selector):
             which >= 13, u4(0xFF), np.where(which == 12, u4(0), np.where(which >= 8, sign, found))
         )
         out |= found << u4(8 * byte)
+    return out
+
+
+def _perm_of_one(a, b, selector):
+    """`perm` where all lanes have the same selector: bytes that move equally far move together."""
+    out = np.zeros(np.broadcast(a, b).shape, u4)
+    moves = {}
+    for byte in range(4):
+        which = selector >> 8 * byte & 0xFF
+        mask = 0xFF << 8 * byte
+        if which < 8:
+            key = (which >= 4, byte - (which & 3))
+            moves[key] = moves.get(key, 0) | mask
+        elif which < 12:
+            word, sign = (b, a)[which >= 10], (15, 31)[which & 1]
+            out |= np.where(word >> u4(sign) & u4(1), u4(mask), u4(0))
+        elif which > 12:
+            out |= u4(mask)
+    for (of_a, distance), mask in moves.items():
+        word = a if of_a else b
+        shift = u4(8 * abs(distance))
+        out |= (word << shift if distance > 0 else word >> shift) & u4(mask)
     return out
 
 

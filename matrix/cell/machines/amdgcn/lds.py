@@ -39,9 +39,14 @@ class LDS:
 
     def _index(self, at: int, what: str, address: np.ndarray, size: int, e: Mask) -> np.ndarray:
         machine = self.machine
-        address = np.broadcast_to(address, machine.shape).astype(i8)
-        bad = address + size > self.size
+        if address.shape != machine.shape:
+            address = np.broadcast_to(address, machine.shape)
+        address = address.astype(i8)
         if e is not None:
+            # Where a lane does not act, any address that is inside.
+            address = np.where(e, address, 0)
+        bad = address + size > self.size
+        if e is not None and bad.any():
             bad = bad & e
         if bad.any():
             machine.fault(
@@ -49,8 +54,6 @@ class LDS:
             )  # fmt: skip
         if machine.watch is not None:
             machine.seen(at, "shared", what, address, e, size)
-        if e is not None:
-            address = np.where(e, address, 0)
         return address + self._base
 
     def load(self, at: int, address: np.ndarray, size: int, e: Mask) -> List[np.ndarray]:

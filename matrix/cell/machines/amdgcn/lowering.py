@@ -106,7 +106,7 @@ class Lowering:
         if not ended:
             self.emit(f"return [({number + 1}, m)]")
         body = "\n    ".join(self._lines)
-        return f"def block(S, m):\n    V, A, r = S.V, S.A, S.r\n    e = S.active(m)\n    {body}\n"
+        return f"def block(S, m):\n    V, A, r, put = S.V, S.A, S.r, S.put\n    e = S.active(m)\n    {body}\n"
 
     def function(self, number: int, source: str) -> Callable[..., Any]:
         code = compile(source, f"<amdgcn {self.kernel.name} block {number}>", "exec")
@@ -282,7 +282,7 @@ class Lowering:
         for place, word in enumerate(words):
             value = self.temporary(word)
             target = f"{self.file_of(operand)}[{operand.number + place}]"
-            line = f"{target} = S.whole({value}) if {e} is None else where({e}, {value}, {target})"
+            line = f"{target} = put({value}, {e}, {target})"
             if self._held is not None:
                 self._held.append(line)
             else:
@@ -331,8 +331,7 @@ class Lowering:
 
     def write_scc(self, expression: str) -> None:
         if not self.scc_dead:
-            self.emit(f"f = np.broadcast_to({expression}, (S.waves, 1))")
-            self.emit("S.scc = f if m is None else where(m, f, S.scc)")
+            self.emit(f"S.condition({expression}, m)")
 
     def write_mask(self, operand: Operand, expression: str) -> None:
         """A lane mask into scalar registers."""

@@ -9,6 +9,7 @@ from .counters import LOAD, Counters
 from .errors import Fault
 from .global_memory import GlobalMemory
 from .lds import LDS, Scratch
+from .matrix_products import Kept
 from .operands import M0
 from .registers import Mask, Registers
 
@@ -48,6 +49,7 @@ class Machine(Registers):
         self.scratch = Scratch(self, program.kernel.directive("private_segment_fixed_size"))
         self.atomics = Atomics(self)
         self.counters = Counters(self)
+        self.matrices = Kept()
 
     def program_id(self, group: int) -> Tuple[int, int, int]:
         """The (x, y, z) of a workgroup of this chunk."""

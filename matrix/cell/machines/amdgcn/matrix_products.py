@@ -8,6 +8,8 @@ MFMA of M x N x K with b blocks, G = lanes / M / b groups of lanes, and n items 
 Sums are of float64, rounded once: a GPU's matrix units add in an order and a width of their own.
 """
 
+from collections import OrderedDict
+
 import numpy as np
 
 from . import floats, small_floats
@@ -15,26 +17,60 @@ from .errors import Unknown
 
 u1, u2, u4 = np.uint8, np.uint16, np.uint32
 f2, f4, f8 = np.float16, np.float32, np.float64
+# Matrices of a chunk that are kept: as many as the tiles of one operand that a loop's products share.
+_KEPT = 48
+_RAW = {"f32": f4, "xf32": u4, "f64": f8, "f16": f2, "bf16": u2, "i8": np.int8, "u8": u1}
+_FORMS = {"i32": np.int32, "f32": f4, "f64": f8}
+
+
+class Kept:
+    """Matrices that were made of registers, by these registers.
+
+    Products share operands, and add to what the last one gave. Registers are never changed in place, so an array is
+    known by its identity as long as it is held here.
+    """
+
+    def __init__(self):
+        self._found = OrderedDict()
+
+    def of(self, words, how, make):
+        """The matrix of `words` that `make()` gives; `how` says which matrix it is."""
+        key = (how, *map(id, words))
+        entry = self._found.get(key)
+        if entry is None:
+            return self.keep(words, how, make())
+        self._found.move_to_end(key)
+        return entry[1]
+
+    def keep(self, words, how, matrix):
+        self._found[(how, *map(id, words))] = (list(words), matrix)
+        if len(self._found) > _KEPT:
+            self._found.popitem(last=False)
+        return matrix
+
+
+def raw_items(words, kind):
+    """Words of each lane -> (waves, lanes, items) in the bits of a kind; items narrower than a byte as numbers."""
+    whole = np.ascontiguousarray(np.stack(np.broadcast_arrays(*words), -1))
+    if kind in small_floats.SMALL:
+        return small_floats.unpacked(whole, kind)
+    return whole.view(_RAW.get(kind, u1))
+
+
+def numbers(raw, kind, fnuz):
+    """What `raw_items` gives, in any order, as doubles."""
+    if kind == "xf32":
+        raw = (raw & u4(0xFFFFE000)).view(f4)
+    elif kind == "bf16":
+        raw = floats.from_bf16(raw)
+    elif kind in ("fp8", "bf8"):
+        raw = small_floats.from_fp8(raw, kind, fnuz)
+    return raw.astype(f8)
 
 
 def items(words, kind, fnuz):
     """Words of each lane -> (waves, lanes, items) as doubles."""
-    whole = np.ascontiguousarray(np.stack(np.broadcast_arrays(*words), -1))
-    if kind == "f32":
-        return whole.view(f4).astype(f8)
-    if kind == "f64":
-        return whole.view(f8)
-    if kind == "xf32":
-        return (whole & u4(0xFFFFE000)).view(f4).astype(f8)
-    if kind == "f16":
-        return whole.view(f2).astype(f8)
-    if kind == "bf16":
-        return floats.from_bf16(whole.view(u2)).astype(f8)
-    if kind in ("i8", "u8"):
-        return whole.view(np.int8 if kind == "i8" else u1).astype(f8)
-    if kind in small_floats.SMALL:
-        return small_floats.unpacked(whole, kind).astype(f8)
-    return small_floats.from_fp8(whole.view(u1), kind, fnuz).astype(f8)
+    return numbers(raw_items(words, kind), kind, fnuz)
 
 
 def scale_of(word, byte):
@@ -60,53 +96,103 @@ def in_order_of_k(values, kind, groups, side, scale):
     return split.reshape(waves, groups * side, 32)
 
 
-def mfma(machine, shape, kinds, a, b, c, fnuz, form, scales=None):
+def mfma(machine, shape, kinds, a, b, c, old, fnuz, form, m, scales=None):
     """Words of D.
 
     Args:
         shape: (M, N, K, blocks).
         kinds: of the items of A and B.
         a, b, c: words of each lane.
+        old: words of D before, which stay in the waves that are not in `m`.
         form: "f32", "i32" or "f64", of C and D.
         scales: for gfx950's products of small floats, the scales of A and B; None for each that has none.
     """
+    kept, how = machine.matrices, (shape, form)
+    left = _operand(machine, shape, 0, a, kinds[0], fnuz, scales)
+    right = _operand(machine, shape, 1, b, kinds[1], fnuz, scales)
+    values = kept.of(c, how, lambda: _accumulators(machine, shape, c, form))
+    if m is None:
+        total = _rounded(np.matmul(left, right) + values.astype(f8), form)
+    else:
+        here = np.flatnonzero(m)
+        total = kept.of(old, how, lambda: _accumulators(machine, shape, old, form)).copy()
+        product = np.matmul(left[here], right[here]) + values[here].astype(f8)
+        total[here] = _rounded(product, form)
+    words = _words_of_rows(total, shape, machine.lanes, form)
+    kept.keep(words, how, total)
+    return words
+
+
+def _operand(machine, shape, place, words, kind, fnuz, scales):
+    """A, (waves, blocks, m, k), or B, (waves, blocks, k, n), as doubles."""
     m, n, k, blocks = shape
     waves, lanes = machine.shape
-    left, right = items(a, kinds[0], fnuz), items(b, kinds[1], fnuz)
+    side = (m, n)[place]
     groups = lanes // m // blocks
-    if scales is not None:
-        left = in_order_of_k(left, kinds[0], groups, m, scales[0])
-        right = in_order_of_k(right, kinds[1], groups, n, scales[1])
-    each = left.shape[-1]
-    left = left.reshape(waves, groups, blocks, m, each).transpose(0, 2, 3, 1, 4)
-    left = left.reshape(waves, blocks, m, k)
-    right = right.reshape(waves, groups, blocks, n, each).transpose(0, 2, 1, 4, 3)
-    right = right.reshape(waves, blocks, k, n)
-    whole = np.stack([np.broadcast_to(word, machine.shape) for word in c], -1)
-    values = (
-        np.ascontiguousarray(whole).view({"i32": np.int32, "f32": f4, "f64": f8}[form]).astype(f8)
-    )
-    count = values.shape[-1]
+
+    def make():
+        raw = raw_items(words, kind)
+        if scales is not None:
+            values = numbers(raw, kind, fnuz)
+            raw = in_order_of_k(values, kind, groups, side, scales[place])
+        raw = raw.reshape(waves, groups, blocks, side, raw.shape[-1])
+        # The items are moved before they are widened.
+        if place == 0:
+            raw = raw.transpose(0, 2, 3, 1, 4).reshape(waves, blocks, m, k)
+        else:
+            raw = raw.transpose(0, 2, 1, 4, 3).reshape(waves, blocks, k, n)
+        return raw if scales is not None else numbers(raw, kind, fnuz)
+
+    if scales is not None and scales[place] is not None:
+        return make()
+    return machine.matrices.of(words, (place, shape, kind, scales is None), make)
+
+
+def _accumulators(machine, shape, words, form):
+    """C, (waves, blocks, m, n), in its own type."""
+    m, n, _, blocks = shape
+    waves, lanes = machine.shape
     if form == "f64":
+        whole = np.stack([np.broadcast_to(word, machine.shape) for word in words], -1)
+        values = np.ascontiguousarray(whole).view(f8)
+        count = values.shape[-1]
         # One register pair of D a row: i = G * q + g.
-        values = (
-            values.reshape(waves, lanes // n, n, count)
-            .transpose(0, 3, 1, 2)
-            .reshape(waves, 1, m, n)
-        )
-    elif blocks == 1:
-        values = values.reshape(waves, lanes // n, n, count // 4, 4).transpose(0, 3, 1, 4, 2)
-        values = values.reshape(waves, 1, m, n)
-    else:
-        values = values.reshape(waves, blocks, n, 4).transpose(0, 1, 3, 2)
-    total = np.matmul(left, right) + values
+        values = values.reshape(waves, lanes // n, n, count).transpose(0, 3, 1, 2)
+        return values.reshape(waves, 1, m, n)
+    count = len(words)
+    whole = np.empty((waves, count, lanes), u4)
+    for place, word in enumerate(words):
+        whole[:, place] = word
+    values = whole.view(_FORMS[form])
+    if blocks == 1:
+        values = values.reshape(waves, count // 4, 4, lanes // n, n).transpose(0, 1, 3, 2, 4)
+        return values.reshape(waves, 1, m, n)
+    values = values.reshape(waves, 4, blocks, n).transpose(0, 2, 1, 3)
+    return np.ascontiguousarray(values)
+
+
+def _rounded(total, form):
+    if form == "i32":
+        return total.astype(np.int64).astype(np.int32)
+    return total if form == "f64" else total.astype(f4)
+
+
+def _words_of_rows(total, shape, lanes, form):
+    """D, (waves, blocks, m, n), as the words of each lane."""
+    m, n, _, blocks = shape
+    waves = total.shape[0]
     if form == "f64":
+        count = m * n // lanes
         total = total.reshape(waves, count, lanes // n, n).transpose(0, 2, 3, 1)
-    elif blocks == 1:
-        total = total.reshape(waves, count // 4, lanes // n, 4, n).transpose(0, 2, 4, 1, 3)
+        return _words(total.reshape(waves, lanes, count), form)
+    raw = total.view(u4)
+    if blocks == 1:
+        count = m * n // lanes
+        raw = raw.reshape(waves, count // 4, lanes // n, 4, n).transpose(1, 3, 0, 2, 4)
     else:
-        total = total.transpose(0, 1, 3, 2)
-    return _words(total.reshape(waves, lanes, count), form)
+        count = 4
+        raw = raw.transpose(2, 0, 1, 3)
+    return list(np.ascontiguousarray(raw).reshape(count, waves, lanes))
 
 
 def _words(total, form):

@@ -29,6 +29,7 @@ class Registers:
     def __init__(self, waves: int, lanes: int, vectors: int, accumulators: int):
         self.waves, self.lanes = waves, lanes
         self.shape = (waves, lanes)
+        self._rows = np.arange(waves)
         self.poison = np.full(self.shape, POISON, u4)
         self.scalar_poison = np.full((waves, 1), POISON, u4)
         self.V: List[np.ndarray] = [self.poison] * vectors
@@ -74,6 +75,11 @@ class Registers:
         self.w(number, (value & u8(0xFFFFFFFF)).astype(u4), m)
         if number != NULL:
             self.w(number + 1, (value >> u8(32)).astype(u4), m)
+
+    def condition(self, value: np.ndarray, m: Mask) -> None:
+        """Write SCC of the waves `m`."""
+        value = np.broadcast_to(value, (self.waves, 1))
+        self.scc = value if m is None else np.where(m, value, self.scc)
 
     # ---------------------------------------------------------------- lane masks
 
@@ -131,6 +137,10 @@ class Registers:
 
     # ---------------------------------------------------------------- lanes
 
+    def put(self, value: np.ndarray, e: Mask, old: np.ndarray) -> np.ndarray:
+        """A register after a write of the lanes `e`."""
+        return self.whole(value) if e is None else np.where(e, value, old)
+
     def whole(self, value: np.ndarray) -> np.ndarray:
         """(waves, lanes), of what may be the same for all lanes."""
         if value.shape == self.shape:
@@ -141,8 +151,14 @@ class Registers:
         """(waves, 1): the value of one lane, by its number."""
         if value.shape[1] == 1:
             return value
-        place = np.broadcast_to(lane & u4(self.lanes - 1), (self.waves, 1)).astype(i8)
-        return np.take_along_axis(value, place, 1)
+        place = (lane & u4(self.lanes - 1)).reshape(-1)
+        if len(place) == 1:
+            own = value[:, int(place[0])]
+            if len(own) < self.waves:
+                own = np.broadcast_to(own, self.waves)
+        else:
+            own = value[self._rows if len(value) > 1 else 0, place]
+        return own.reshape(-1, 1).copy()
 
     def first_active(self) -> np.ndarray:
         """The number of the first lane that acts; 0 where none does."""

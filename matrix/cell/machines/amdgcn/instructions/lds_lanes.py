@@ -37,8 +37,10 @@ def permuted(machine, address, data, e):
     """Each lane hands its value to another; of two for one lane the later stays, and 0 where there is none."""
     out = np.zeros(machine.shape, u4)
     target = np.broadcast_to((address >> u4(2)) & u4(machine.lanes - 1), out.shape).astype(np.int64)
-    for lane in range(machine.lanes):
-        wave = np.arange(machine.waves) if e is None else np.nonzero(e[:, lane])[0]
+    if e is None:
+        np.put_along_axis(out, target, data, 1)
+    else:
+        wave, lane = np.nonzero(e)
         out[wave, target[wave, lane]] = data[wave, lane]
     return out
 

@@ -46,11 +46,13 @@ def mfma(low, name, instruction):
         scales = f", ({', '.join(_scale(low, instruction, place) for place in (0, 1))})"
     elif small:
         scales = ", (None, None)"
+    count = destination.count
+    place = f"{low.file_of(destination)}[{destination.number}:{destination.number + count}]"
+    # EXEC is not asked.
     low.emit(
-        f"t = products.mfma(S, ({m}, {n}, {k}, {blocks}), {tuple(kinds)!r}, {low.words(a, a.count)}, "
-        f"{low.words(b, b.count)}, {low.words(c, destination.count)}, {low.fnuz}, {form!r}{scales})"
+        f"{place} = products.mfma(S, ({m}, {n}, {k}, {blocks}), {tuple(kinds)!r}, {low.words(a, a.count)}, "
+        f"{low.words(b, b.count)}, {low.words(c, count)}, {place}, {low.fnuz}, {form!r}, m{scales})"
     )
-    _write(low, destination)
 
 
 def _scale(low, instruction, place):

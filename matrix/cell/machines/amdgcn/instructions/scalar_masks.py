@@ -36,8 +36,7 @@ def _logic(low, operation, bits, d, a, b):
     low.emit(f"{indent}S.w{'64' if bits == 64 else ''}({d.number}, t, m)")
     if not low.scc_dead:
         low.emit(f"{indent}f = t != 0")
-        low.emit("f = np.broadcast_to(f, (S.waves, 1))")
-        low.emit("S.scc = f if m is None else where(m, f, S.scc)")
+        low.emit("S.condition(f, m)")
     low.after_scalar(d.number, bits // 32)
 
 
