@@ -20,6 +20,10 @@ def pytest_configure(config):
         "markers",
         "triton(specifier): the test is about these versions of Triton, and runs on no other",
     )
+    config.addinivalue_line(
+        "markers",
+        "both_ends: the test is about processes, pytest or torch, so CI leaves it out between the ends",
+    )
 
 
 def pytest_collection_modifyitems(config, items):

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.both_ends
+
 HEAD = """
 import os, signal
 from crosswarp.kernels import Case, Kernel

@@ -15,6 +15,8 @@ from crosswarp.kernels.known_issues.cache_groups import interleave
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
+pytestmark = pytest.mark.both_ends
+
 
 def launch():
     launches.clear()

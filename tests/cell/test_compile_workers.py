@@ -14,6 +14,7 @@ from crosswarp.compat.versions import in_window
 from crosswarp.kernels.known_issues import moved_internals as case
 
 pytestmark = [
+    pytest.mark.both_ends,
     pytest.mark.triton(">=3.0"),
     pytest.mark.skipif(
         in_window("<2.4", torch.__version__), reason="its workers are forks of the process"

@@ -16,6 +16,8 @@ from crosswarp import compat
 from crosswarp.compat import doctor, doctor_text
 from crosswarp.compat.install import wanted_shims
 
+pytestmark = pytest.mark.both_ends
+
 ROOT = str(Path(compat.__file__).resolve().parent)
 
 

@@ -7,6 +7,8 @@ import targets
 from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.fuzzing import data, executing
 
+pytestmark = pytest.mark.both_ends
+
 # What is added, so that each of these is another program to Triton's cache.
 KERNEL = """import os
 

@@ -20,6 +20,8 @@ from crosswarp.compat import system, worker
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
+pytestmark = pytest.mark.both_ends
+
 
 def ignored():
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -12,7 +12,7 @@ from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launches
 
-pytestmark = pytest.mark.triton("!=3.2.*")
+pytestmark = [pytest.mark.triton("!=3.2.*"), pytest.mark.both_ends]
 
 
 def test_a_program_is_written_undone_and_compiled(in_fork, tmp_path):

@@ -15,6 +15,8 @@ from crosswarp.matrix.cell.standins import virtual_gpu, virtual_torch
 from crosswarp.matrix.cell.standins.virtual_gpu import launches
 from crosswarp.matrix.cell.starting import warm
 
+pytestmark = pytest.mark.both_ends
+
 LIBRARY_OPS = Path(virtual_gpu.__file__).parents[2] / "kinds" / "library_ops"
 AMD = targets.GFX942 if in_window(">=3.0", triton.__version__) else None
 

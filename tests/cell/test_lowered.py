@@ -19,6 +19,8 @@ from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launching
 from crosswarp.matrix.cell.starting import shimmed_cache
 
+pytestmark = pytest.mark.both_ends
+
 MARK = "// from memory"
 
 

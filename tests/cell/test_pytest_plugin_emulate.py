@@ -10,7 +10,7 @@ NUMBERS = str(LIBRARY / "tests" / "test_numbers.py")
 WAY = ("--virtual-gpu-way", "emulate", "--crosswarp-time-limit", "20")
 # triton#11836: a sum that its loop reads is put together only after the loop.
 SILENTLY_WRONG = in_window("<3.9", triton.__version__)
-pytestmark = pytest.mark.triton(">=3.0")
+pytestmark = [pytest.mark.triton(">=3.0"), pytest.mark.both_ends]
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,8 @@ from crosswarp.matrix.cell.machines import ptx
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
+pytestmark = pytest.mark.both_ends
+
 GRID, BLOCK = (2,), 64
 
 

@@ -10,6 +10,8 @@ from crosswarp.compat.isolate import Outcome
 from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import plan
 
+pytestmark = pytest.mark.both_ends
+
 HEAD = """
 from pathlib import Path
 from crosswarp.kernels import Case, Kernel

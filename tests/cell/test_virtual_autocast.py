@@ -12,6 +12,8 @@ from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell.standins.virtual_torch import autocast
 from crosswarp.matrix.cell.standins.virtual_torch import autocast_policies as policies
 
+pytestmark = pytest.mark.both_ends
+
 HALF, FULL, DOUBLE = torch.bfloat16, torch.float32, torch.float64
 LISTS = (
     *(policies.LOWER, policies.FLOAT32, policies.DTYPE, policies.PROMOTE),
