@@ -75,6 +75,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "bisect": "find the first bad release for one kernel",
         "blame": "say which of Triton, torch, numpy or Python brought a regression",
         "runs": "list the stored runs",
+        "prune": "remove old runs from the store",
     },
     "in CI": {
         "plan": "print the jobs of a run",

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -79,6 +79,8 @@ MIGRATIONS = (
     ALTER TABLE runs ADD COLUMN work TEXT NOT NULL DEFAULT '';
     """,
 )
+# The tables whose rows are each of one run.
+OF_A_RUN = ("environments", "sessions", "cells", "targets", "notes", "keys", "taken")
 # The format that the queries need; what came later only makes them faster.
 _READABLE = 3
 
@@ -173,7 +175,11 @@ class Store:
         with suppress(StoreError):
             # What cannot be written now is read back another time.
             journal.read_back(self)
-        db.execute("PRAGMA query_only = ON")
+        with self._prepared(db):
+            db.execute("PRAGMA query_only = ON")
+            # One state of the store for all that a command asks: a run may be removed meanwhile.
+            db.execute("BEGIN")
+            db.execute("SELECT id FROM runs LIMIT 1").fetchone()
         return db
 
     def _from_what_cannot_be_written(self) -> sqlite3.Connection:
@@ -338,7 +344,39 @@ class Store:
                 (run, column, kind, clean(text)),
             )
 
+    def remove(self, run: int) -> None:
+        """Removes a run with all that belongs to it, as a whole or not at all."""
+        with self._write() as db:
+            for table in OF_A_RUN:
+                db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
+            db.execute("DELETE FROM runs WHERE id = ?", (run,))
+
+    def shrink(self, stopped: Callable[[], bool]) -> bool:
+        """Gives the room of what was removed back to the disk; False where `stopped` said so before it was done.
+
+        Who reads goes on with what there was. Who writes has to wait for it.
+        """
+        with self._plain_errors():
+            self._db.set_progress_handler(lambda: int(stopped()), 10_000)
+            try:
+                self._db.execute("VACUUM")
+            except sqlite3.OperationalError:
+                if stopped():
+                    return False
+                raise
+            finally:
+                self._db.set_progress_handler(None, 0)
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            return True
+
     # Reading
+
+    @property
+    def size(self) -> int:
+        """Bytes on the disk."""
+        files = (self.path, Path(f"{self.path}-wal"))
+        with self._plain_errors():
+            return sum(file.stat().st_size for file in files if file.exists())
 
     def runs(self) -> list[Run]:
         """All runs, the latest first."""
@@ -421,6 +459,16 @@ class Store:
             ).fetchall()
             return {rows.whole(row, "run") for row in found}
 
+    def newest_of_coordinates(self) -> set[int]:
+        """The runs that are the newest with any key of a column, target, lane, mode and kernel, for each share."""
+        share = "CASE instr(key, ' ') WHEN 0 THEN '' ELSE substr(key, instr(key, ' ')) END"
+        with self._plain_errors():
+            found = self._db.execute(
+                'SELECT DISTINCT max(run) AS run FROM keys GROUP BY "column", target, lane, mode, '
+                f"kernel, {share}"
+            ).fetchall()
+            return {rows.whole(row, "run") for row in found}
+
     def keys_of(self, run: int) -> dict[tuple[str, ...], str]:
         """The keys that a run has, by column, target, lane, mode and kernel."""
         names = ("column", "target", "lane", "mode", "kernel")
@@ -482,7 +530,8 @@ class Store:
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
         if self._db.in_transaction:
-            yield self._db
+            with self._plain_errors():
+                yield self._db
             return
         with self._plain_errors():
             self._db.execute("BEGIN IMMEDIATE")

@@ -52,16 +52,14 @@ asked = 0
 
 def noted() -> List[Dict[str, Any]]:
     """`launches` without repetitions, in order of their first time, as plain data."""
-    unique: List[Dict[str, Any]] = []
-    seen: List[Dict[str, Any]] = []
+    unique: Dict[Any, Launch] = {}
     for launch in launches:
-        plain = dict(asdict(launch), grid=list(launch.grid))
+        values = dict(vars(launch), grid=tuple(launch.grid))
+        values["instructions"] = frozenset(launch.instructions.items())
         # Compiled once and found in the cache later: the same launch.
-        what = dict(plain, compile_seconds=None, processor_seconds=None)
-        if what not in seen:
-            seen.append(what)
-            unique.append(plain)
-    return unique
+        del values["compile_seconds"], values["processor_seconds"]
+        unique.setdefault(tuple(values.values()), launch)
+    return [dict(asdict(launch), grid=list(launch.grid)) for launch in unique.values()]
 
 
 @dataclass

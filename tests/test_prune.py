@@ -1,0 +1,159 @@
+"""`crosswarp prune`: what stays, what goes, and that nobody is disturbed."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from crosswarp.matrix.results import journal, pruning
+from crosswarp.matrix.results.store import OF_A_RUN, Store
+from crosswarp.reports import cli
+
+NOW = datetime(2026, 6, 1, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def ran(make_record):
+    """`ran(store, day, ...)`: a stored run that began that many days before NOW."""
+
+    def make(store, day, suite=None, cells=3, status="finished", key="", work=None):
+        started = (NOW - timedelta(days=day)).isoformat()
+        run = store.begin(["run"], {"suite": suite}, started, work)
+        store.cells(
+            run, [make_record(case=f"c{number}", message="x" * 4000) for number in range(cells)]
+        )
+        if key:
+            store.keys(run, "triton-3.2.0", {("sm_90", "compile", "bare", key): "digest"})
+        if status:
+            store.finish(run, status, 0)
+        return run
+
+    return make
+
+
+def going(store, keep, days=None):
+    return [one.run.id for one in pruning.choose(store, keep, days, NOW).going]
+
+
+def test_what_stays(path, ran):
+    with Store(path) as store:
+        ran(store, 90)
+        ran(store, 80, key="softmax")
+        ran(store, 70, suite="mine")
+        ran(store, 60, cells=0, status="failed")
+        ran(store, 50, status="cancelled")
+        ran(store, 40, key="matmul")
+        running = ran(store, 30, status="")
+        ran(store, 20)
+        ran(store, 10)
+        # The newest of "mine" (3), both keys (2, 6), the one that runs (7), and the newest two with cells (8, 9).
+        assert going(store, 2) == [1, 4, 5]
+        assert going(store, 2, days=55) == [1, 4]
+        assert going(store, 20) == [4]
+        assert pruning.choose(store, 1, None, NOW).stay[running] == "still running"
+        # A newer run of what the key is of: the older one is not asked any more.
+        ran(store, 5, key="softmax")
+        assert going(store, 1) == [1, 2, 4, 5, 8, 9]
+
+
+def test_the_newest_run_that_finished_stays_behind_newer_ones_that_did_not(path, ran):
+    with Store(path) as store:
+        for status in ("finished", "finished", "cancelled", "cancelled"):
+            ran(store, 10, status=status)
+        assert going(store, 1) == [1, 3]
+
+
+def test_the_runs_go_with_their_files_and_the_store_becomes_smaller(path, ran, tmp_path, capsys):
+    with Store(path) as store:
+        for day in range(8, 0, -1):
+            run = ran(store, day, cells=60, work=tmp_path)
+            folder = journal.folder(tmp_path, path, store.run(run))
+            folder.mkdir(parents=True)
+            (folder / "log").write_text("x" * 5000)
+    before = path.stat().st_size
+    assert cli.main(["prune", "--store", str(path), "--keep", "2", "--dry-run"]) == 0
+    assert path.stat().st_size == before and len(list((tmp_path / "runs").iterdir())) == 8
+    out = capsys.readouterr().out
+    assert "6 runs would go: about" in out and "and 30.0 kB of files." in out
+    assert cli.main(["prune", "--store", str(path), "--keep", "2"]) == 0
+    assert path.stat().st_size < before / 2
+    assert {one.name.rpartition("-")[2] for one in (tmp_path / "runs").iterdir()} == {"7", "8"}
+    with Store(path) as store:
+        assert [(run.id, run.cells) for run in store.runs()] == [(8, 60), (7, 60)]
+        # No number is given twice.
+        assert store.begin([], {}) == 9
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_who_reads_meanwhile_keeps_what_it_has_begun_to_read(path, ran):
+    with Store(path) as store:
+        ran(store, 9), ran(store, 8)
+    with Store(path, read_only=True) as reader:
+        assert cli.main(["prune", "--store", str(path), "--keep", "1"]) == 0
+        assert [run.id for run in reader.runs()] == [2, 1] and len(reader.records(1)) == 3
+    with Store(path, read_only=True) as reader:
+        assert [run.id for run in reader.runs()] == [2]
+
+
+def test_nothing_of_a_run_is_left_and_every_table_is_known(path, ran):
+    with Store(path) as store:
+        ran(store, 9, key="softmax"), ran(store, 8)
+        store.note(1, "", "read me")
+        store.take(1, "triton-3.2.0", {"item": 1})
+        tables = store._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        assert {row["name"] for row in tables} == {"runs", *OF_A_RUN}
+        store.remove(1)
+        for table in OF_A_RUN:
+            assert not store._db.execute(f"SELECT * FROM {table} WHERE run = 1").fetchall()
+
+
+def test_ctrl_c_leaves_whole_runs(path, ran, make_record):
+    with Store(path) as store:
+        for day in (9, 8, 7, 6):
+            ran(store, day)
+        asked = iter((False, True))
+        choice = pruning.choose(store, 1, None, NOW)
+        assert [one.run.id for one in pruning.remove(store, choice, lambda: next(asked))] == [1]
+        assert [(run.id, run.cells) for run in store.runs()] == [(4, 3), (3, 3), (2, 3)]
+        # In the middle of shrinking, which then has not happened.
+        store.cells(4, [make_record(case=f"more{number}") for number in range(4000)])
+        size = path.stat().st_size
+        assert not store.shrink(lambda: True)
+        assert path.stat().st_size == size and store.run(4).cells == 4003
+        assert store.shrink(lambda: False) and store.run(4).cells == 4003
+
+
+def test_a_run_that_goes_on_keeps_its_store_writable(path, ran, capsys):
+    with Store(path) as writer:
+        ran(writer, 9), ran(writer, 8), ran(writer, 7, status="")
+        assert cli.main(["prune", "--store", str(path), "--keep", "1"]) == 0
+        assert "A run goes on in this store" in capsys.readouterr().out
+        writer.note(3, "", "still writing")
+        assert [run.id for run in writer.runs()] == [3, 2]
+
+
+def test_a_store_of_a_stranger_names_no_folder_of_ours(path, ran, tmp_path):
+    """Its field `work` may hold any path: only a folder that is named as its run's files are goes."""
+    precious = tmp_path / "precious"
+    (precious / "runs" / "data").mkdir(parents=True)
+    with Store(path) as store:
+        ran(store, 9, work=precious), ran(store, 8)
+    link = journal.folder(precious, path, Store(path).run(1))
+    os.symlink(Path(precious, "runs", "data"), link)
+    assert cli.main(["prune", "--store", str(path), "--keep", "1"]) == 0
+    assert (precious / "runs" / "data").is_dir()
+
+
+def test_no_store_is_made_by_pruning_it(tmp_path, capsys):
+    assert cli.main(["prune", "--store", str(tmp_path / "none.db")]) == 4
+    assert not (tmp_path / "none.db").exists() and "there is no store" in capsys.readouterr().err
