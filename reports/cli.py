@@ -27,7 +27,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol, cast
 
-from crosswarp.compat import __version__
 from crosswarp.matrix.errors import EXIT_INTERNAL, EXIT_USAGE, CrosswarpError, UsageError
 from crosswarp.reports.text import escape
 
@@ -53,7 +52,7 @@ _EXTRAS = {"fuzz": "fuzz"}
 # Each is a module of crosswarp.reports.commands.
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "every day": {
-        "why": "find the known issue behind an error, and the line that fixes it",
+        "why": "say what an error comes from, and what to do",
         "check": "compile the kernels of any file, for every target you name",
         "doctor": "say what is installed here, what compat fixes, and what to do",
         "lint": "find what a library takes from Triton that some releases lack",
@@ -111,6 +110,19 @@ class Command(Protocol):
         """Does it, and gives the exit status; `argv` is the whole command line, for the record."""
 
 
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"crosswarp {_version()}")
+        parser.exit()
+
+
+def _version() -> str:
+    # `crosswarp why` needs nothing of compat, which takes a third of its time to import.
+    from crosswarp.compat import __version__
+
+    return __version__
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         # A name of a file need not be text, and a terminal need not be UTF-8: show what can be shown.
@@ -134,7 +146,7 @@ def internal_error(error: Exception) -> str:
     try:
         handle, name = tempfile.mkstemp(prefix="crosswarp-error-", suffix=".log")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as log:
-            log.write(f"crosswarp {__version__}, Python {sys.version}\n{sys.argv!r}\n")
+            log.write(f"crosswarp {_version()}, Python {sys.version}\n{sys.argv!r}\n")
             traceback.print_exception(error, file=log)
     except OSError as failed:
         name = f"nowhere ({failed.strerror})"
@@ -300,7 +312,7 @@ class _Help(argparse.HelpFormatter):
 
 def _parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="crosswarp", formatter_class=_Help)
-    parser.add_argument("--version", action="version", version=f"crosswarp {__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0)
     parser.add_argument(
         "--print-completion", action=_Completion, choices=("bash", "zsh"), metavar="SHELL",
         help='a script that completes commands and options: eval "$(crosswarp --print-completion bash)"',

@@ -6,18 +6,22 @@ checks every record, wants pydantic.
 
 from __future__ import annotations
 
+import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
-
-from crosswarp.compat.record import Shim
+from zlib import crc32
 
 ISSUES = Path(__file__).with_name("issues.toml")
+# Issues and shims as `crosswarp why` reads them: importing eighty shims takes longer than the answer.
+PACKED = Path(__file__).parent / "errors" / "known.json"
 # Stands for whatever a release, a kernel or a configuration puts there.
 ANYTHING = "…"
+# What `packed` read of it.
+_WRITTEN: dict[str, list[str]] = {}
 # Of one fingerprint; a record that needs more is searched by its expression alone.
 _MOST = 60
 _CLASSES = "wdsWDS"
@@ -54,6 +58,24 @@ class Known(Protocol):
     def shim(self) -> str | None: ...
 
 
+class Fix(Protocol):
+    """What is read of a shim; compat's Shim is one as well."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def issue(self) -> str | None: ...
+    @property
+    def symptom(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class PlainFix:
+    name: str
+    issue: str | None
+    symptom: str
+
+
 @dataclass(frozen=True)
 class Plain:
     """A record of our own file, as it is written: the tests have checked it."""
@@ -74,9 +96,15 @@ class Plain:
 
 def committed(path: Path = ISSUES) -> tuple[Plain, ...]:
     """The records of crosswarp's own issues.toml."""
+    import tomllib
+
+    return _plain(tomllib.loads(path.read_text(encoding="utf-8"))["issue"])
+
+
+def _plain(records: Iterable[dict[str, Any]]) -> tuple[Plain, ...]:
     names = Plain.__dataclass_fields__
     made = []
-    for record in tomllib.loads(path.read_text(encoding="utf-8"))["issue"]:
+    for record in records:
         fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in record.items()
@@ -86,7 +114,45 @@ def committed(path: Path = ISSUES) -> tuple[Plain, ...]:
     return tuple(made)
 
 
-def texts(issue: Known, shims: Iterable[Shim]) -> list[str]:
+def packed(path: Path = PACKED) -> tuple[Sequence[Known], Sequence[Fix]]:
+    """Our own issues and shims, from one file where it is of the sources that lie here; otherwise from the sources."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        document = {}
+    if document.get("sources") != _sources():
+        from crosswarp import compat
+
+        return committed(), compat.all_shims()
+    _WRITTEN.update(document["written"])
+    return _plain(document["issues"]), [PlainFix(**one) for one in document["shims"]]
+
+
+def pack() -> str:
+    """What `packed` reads, of the sources as they are."""
+    from crosswarp import compat
+
+    document = {
+        "sources": _sources(),
+        "issues": [
+            {name: value for name, value in asdict(one).items() if value} for one in committed()
+        ],
+        "written": {one.fingerprint: written_out(one.fingerprint) for one in committed()},
+        "shims": [asdict(PlainFix(s.name, s.issue, s.symptom)) for s in compat.all_shims()],
+    }
+    return json.dumps(document, ensure_ascii=False, indent=0) + "\n"
+
+
+def _sources() -> int:
+    """A sum of the issues and of the shims' names. A test compares the rest."""
+    # Where compat is, without importing it.
+    spec = find_spec("crosswarp.compat")
+    assert spec and spec.origin
+    names = sorted(path.name for path in Path(spec.origin).with_name("shims").glob("*.py"))
+    return crc32("\n".join(names).encode(), crc32(ISSUES.read_bytes()))
+
+
+def texts(issue: Known, shims: Iterable[Fix]) -> list[str]:
     """Every text by which the issue is known, as one would search for it."""
     found = [text for text in written_out(issue.fingerprint) if not _SOURCE.match(text)]
     for shim in shims:
@@ -106,6 +172,8 @@ def written_out(expression: str) -> list[str]:
 
     Read are alternatives, groups, optional parts, classes and repeated classes: what fingerprints are made of.
     """
+    if expression in _WRITTEN:
+        return _WRITTEN[expression]
     try:
         found, at = _alternatives(expression, 0)
     except (_Unread, IndexError):
@@ -183,7 +251,7 @@ def _atom(text: str, at: int) -> tuple[list[str], int]:
     return [char], at + 1
 
 
-def evidence(issues: Sequence[Known], shims: Sequence[Shim]) -> Iterator[tuple[Known, str]]:
+def evidence(issues: Sequence[Known], shims: Sequence[Fix]) -> Iterator[tuple[Known, str]]:
     """Each issue with each of its texts."""
     for issue in issues:
         for text in texts(issue, shims):

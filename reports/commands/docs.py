@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from crosswarp import compat
-from crosswarp.matrix.facts import columns, issue_lints
+from crosswarp.matrix.facts import columns, issue_lints, known_texts
 from crosswarp.reports.commands.options import add_files, known_issues
 from crosswarp.reports.text import docs, escape
 
@@ -41,6 +41,9 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     made = docs.pages(known, options.baseline or there)
     if not options.check:
         docs.write(options.out, made)
+        if not options.issues_file:
+            # What `crosswarp why` reads of the same records.
+            known_texts.PACKED.write_text(known_texts.pack(), encoding="utf-8")
         print("\n".join(str(options.out / name) for name in made))
         return 0
     # Records of others speak of kernels and shims that are not here.

@@ -5,17 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 
-from crosswarp import compat
-from crosswarp.matrix import versions
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import known_texts
 from crosswarp.reports.findings.answers import answers
 from crosswarp.reports.findings.error_text import Facts
 from crosswarp.reports.findings.why import LONGEST
-from crosswarp.reports.text import colour, why_text
+from crosswarp.reports.text import why_text
 
 DESCRIPTION = (
     "Say what an error comes from and what to do, the likeliest first: errors of environment, versions, code, "
@@ -23,6 +20,11 @@ DESCRIPTION = (
     "each is named, with the fact that decides. Any wording will do: one line, a few words, a whole log. Exit status: "
     "0 something known matches, 1 nothing does, 2 usage."
 )
+# What is looked for beside crosswarp, and which fact it is.
+_PACKAGES = {
+    "triton": "triton", "triton_windows": "triton", "pytorch_triton": "triton", "pytorch_triton_rocm": "triton",
+    "torch": "torch",
+}  # fmt: skip
 EXAMPLES = (
     "crosswarp why \"TypeError: missing a required argument: 'num_warps'\"",
     "crosswarp why reshapeOuts --triton 3.2.0",
@@ -48,9 +50,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     triton = options.triton.removeprefix("triton-") if options.triton else None
-    if triton and versions.parse(triton) is None:
+    if triton and not _is_version(triton):
         raise UsageError(f'--triton: "{triton}" is no version. Write it as 3.2.0.')
-    if options.torch and versions.parse(options.torch) is None:
+    if options.torch and not _is_version(options.torch):
         raise UsageError(f'--torch: "{options.torch}" is no version. Write it as 2.6.0.')
     text = _text(options.text)
     if not text.strip():
@@ -58,22 +60,34 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             "there is no text to look for. Give the error's line in quotes, a file, or a log on standard input."
         )
     facts = Facts(triton or "", options.torch or "", options.target or "")
-    found = answers(text, known_texts.committed(), compat.all_shims(), facts, here=_here())
+    issues, shims = known_texts.packed()
+    found = answers(text, issues, shims, facts, here=_here())
     if options.format == "json":
         print(why_text.export(found, triton), end="")
+    elif not sys.stdout.isatty():
+        print(why_text.terminal(found, triton), end="")
     else:
+        from crosswarp.reports.text import colour
+
         colour.show(why_text.terminal(found, triton))
     return EXIT_EXPECTED if found else EXIT_UNEXPECTED
 
 
+def _is_version(text: str) -> bool:
+    from crosswarp.matrix import versions
+
+    return versions.parse(text) is not None
+
+
 def _here() -> Facts:
-    """The releases that are installed beside crosswarp, without importing them."""
+    """The releases that are installed beside crosswarp, by their folders: importlib.metadata takes longer to import."""
     found: dict[str, str] = {}
-    for name, field in (("triton", "triton"), ("triton-windows", "triton"), ("torch", "torch")):
-        try:
-            found.setdefault(field, versions.public(metadata.version(name)))
-        except metadata.PackageNotFoundError:
-            continue
+    for folder in map(Path, filter(None, sys.path)):
+        for path in sorted(folder.glob("*t[or]*-*.dist-info")):
+            name, _, version = path.name.removesuffix(".dist-info").partition("-")
+            if name in _PACKAGES:
+                # Without `+cu128`.
+                found.setdefault(_PACKAGES[name], version.partition("+")[0])
     return Facts(**found)
 
 
@@ -87,7 +101,7 @@ def _text(words: Sequence[str]) -> str:
         return " ".join(words)
     if not words and sys.stdin.isatty():
         return ""
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+    return sys.stdin.buffer.read()[-LONGEST:].decode("utf-8", "replace")
 
 
 def _is_file(path: Path) -> bool:

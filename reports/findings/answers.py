@@ -8,17 +8,13 @@ Triton's or a known library's alone. What is not Triton's is said to be so.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import lru_cache
 
-from crosswarp.compat.record import Shim
-from crosswarp.matrix import versions
 from crosswarp.matrix.facts import errors
 from crosswarp.matrix.facts.errors import Cause, Entry, Message, Wording
-from crosswarp.matrix.facts.known_texts import Known
+from crosswarp.matrix.facts.known_texts import Fix, Known
 from crosswarp.reports.findings import language_answers
 from crosswarp.reports.findings.error_text import Facts, Log
 from crosswarp.reports.findings.why import Match, why
@@ -92,7 +88,7 @@ class _Hit:
 def answers(
     text: str,
     issues: Sequence[Known],
-    shims: Sequence[Shim],
+    shims: Sequence[Fix],
     facts: Facts | None = None,
     index: errors.Index | None = None,
     here: Facts | None = None,
@@ -122,33 +118,22 @@ def answers(
 # What is said
 
 
-@lru_cache(maxsize=4)
-def _by_word(wordings: tuple[Wording, ...]) -> dict[str, list[Wording]]:
-    found: dict[str, list[Wording]] = defaultdict(list)
-    for one in wordings:
-        found[one.anchors[0]].append(one)
-    return found
-
-
 def _hits(log: Log, index: errors.Index) -> list[_Hit]:
     """Where a wording stands, without those that a more exact one overlaps."""
     found: list[_Hit] = []
-    for wordings, of_source in ((index.wordings, False), (index.message_wordings, True)):
-        for word, some in _by_word(tuple(wordings)).items():
-            if word not in log.words:
+    for word in log.words:
+        for one, of_source in index.by_word.get(word, ()):
+            if not log.words.issuperset(one.anchors):
                 continue
-            for one in some:
-                if not log.words.issuperset(one.anchors):
+            if of_source:
+                if one.weight < _LONG and not log.framed:
                     continue
-                if of_source:
-                    if one.weight < _LONG and not log.framed:
-                        continue
-                elif index.entries[one.number].framed and not log.framed:
-                    continue
-                for number, (start, end) in enumerate(one.find(log.tidy)):
-                    found.append(_Hit(one, start, end, of_source))
-                    if number > _MOST:
-                        break
+            elif index.entries[one.number].framed and not log.framed:
+                continue
+            for number, (start, end) in enumerate(one.find(log.tidy)):
+                found.append(_Hit(one, start, end, of_source))
+                if number > _MOST:
+                    break
     return _exact(found, index)
 
 
@@ -156,12 +141,14 @@ def _exact(hits: list[_Hit], index: errors.Index) -> list[_Hit]:
     """Without the hits that overlap a more exact one: an entry rather than a message of the source, a text of one
     error rather than of many, a longer wording rather than a shorter."""
 
-    def order(hit: _Hit) -> tuple[bool, bool, bool, int, int, bool]:
+    def order(hit: _Hit) -> tuple[bool, bool, bool, int, int, bool, int]:
         weight, places = -hit.wording.weight, hit.wording.text.count("{}")
+        number = hit.wording.number
         if hit.of_source:
-            return True, False, False, weight, places, False
-        entry = index.entries[hit.wording.number]
-        return False, entry.kind == "general", entry.table, weight, places, entry.shared
+            return True, False, False, weight, places, False, number
+        entry = index.entries[number]
+        general = entry.kind == "general"
+        return False, general, entry.table, weight, places, entry.shared, number
 
     kept: list[_Hit] = []
     for hit in sorted(hits, key=order):
@@ -227,6 +214,9 @@ def _causes(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
 
 
 def _within(version: str, window: str) -> bool:
+    # It brings packaging, which takes as long as the rest where no release is named.
+    from crosswarp.matrix import versions
+
     parsed = versions.parse(version)
     if parsed is None:
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,12 +16,14 @@ from crosswarp.matrix.printable import printable
 _WHOLE = 200_000
 # Lines: of all, and around each mark.
 _MOST = 8000
+# Characters: of all lines that are read of a longer text, and of one failure that evidence is looked for in.
+_MOST_TEXT, _OF_FAILURE = 400_000, 100_000
 _BEFORE, _AFTER = 40, 15
 _MARK = re.compile(
-    r"[Ee]rror|ERROR|ssert|xception|raceback|[Ff]atal|[Ff]ailed|annot|egmentation|dumped|UNREACHABLE|llegal|isaligned"
-    r"|not support|nsupported|out of resource|No module|Killed"
+    rb"[Ee]rror|ERROR|ssert|xception|raceback|[Ff]atal|[Ff]ailed|annot|egmentation|dumped|UNREACHABLE|llegal|isaligned"
+    rb"|not support|nsupported|out of resource|No module|Killed"
 )
-_DIGITS = {ord(digit): None for digit in "0123456789"}
+_DIGITS = b"0123456789"
 _LONGEST_LINE = 4000
 # Who speaks, in a log of several processes.
 _STREAM = re.compile(
@@ -96,7 +98,7 @@ class Log:
         found: dict[int, list[str]] = {}
         for line in self.lines:
             found.setdefault(line.failure, []).append(line.text)
-        return {number: "\n".join(texts) for number, texts in found.items()}
+        return {number: _ends("\n".join(texts), _OF_FAILURE) for number, texts in found.items()}
 
     @cached_property
     def framed(self) -> bool:
@@ -211,6 +213,11 @@ def _stripped(raw: str) -> str:
     return line.rstrip()
 
 
+def _ends(text: str, most: int) -> str:
+    """Its beginning and its end, where it is longer."""
+    return text if len(text) <= most else f"{text[: most // 2]}\n{text[-most // 2 :]}"
+
+
 def _numbered(text: str) -> Iterator[tuple[int, str]]:
     """The lines that are read, with their numbers."""
     if "\r" in text:
@@ -219,8 +226,25 @@ def _numbered(text: str) -> Iterator[tuple[int, str]]:
     if len(text) <= _WHOLE:
         yield from enumerate(lines, 1)
         return
-    for start, end in _read(text, lines):
-        yield from enumerate(lines[start:end], start + 1)
+    read = [
+        (number, raw[:_LONGEST_LINE])
+        for start, end in _read(text, lines)
+        for number, raw in enumerate(lines[start:end], start + 1)
+    ]
+    first = _within(read, _MOST_TEXT // 2)
+    last = _within(reversed(read[len(first) :]), _MOST_TEXT // 2)
+    yield from (*first, *reversed(last))
+
+
+def _within(lines: Iterable[tuple[int, str]], left: int) -> list[tuple[int, str]]:
+    """The first of them, up to so many characters."""
+    found = []
+    for one in lines:
+        left -= len(one[1])
+        if left < 0:
+            break
+        found.append(one)
+    return found
 
 
 def _read(text: str, lines: Sequence[str]) -> list[tuple[int, int]]:
@@ -228,7 +252,7 @@ def _read(text: str, lines: Sequence[str]) -> list[tuple[int, int]]:
 
     Lines that differ in numbers alone are one; of each the first counts, which is where a failure begins.
     """
-    shapes = text.translate(_DIGITS).split("\n")
+    shapes = text.encode("utf-8", "surrogatepass").translate(None, _DIGITS).split(b"\n")
     first = dict(zip(reversed(shapes), range(len(shapes) - 1, -1, -1), strict=True))
     places = sorted(
         place for shape, place in first.items() if _MARK.search(shape, 0, _LONGEST_LINE)

@@ -14,10 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from crosswarp.compat.record import Shim
-from crosswarp.matrix import versions
 from crosswarp.matrix.cell.judging import fingerprint
-from crosswarp.matrix.facts.known_texts import ANYTHING, Known, texts, written_out
+from crosswarp.matrix.facts.known_texts import ANYTHING, Fix, Known, texts, written_out
 from crosswarp.matrix.printable import printable
 
 # Of a log the end is looked at: what failed stands there.
@@ -52,7 +50,7 @@ _OURS = re.compile(r"mismatch:|\^?SIG[A-Z]+")
 @dataclass(frozen=True)
 class Match:
     issue: Known
-    shim: Shim | None
+    shim: Fix | None
     # The fingerprint matched, or only the words are alike.
     exact: bool
     # Between 0 and 1: how much of the issue's text was there.
@@ -73,7 +71,7 @@ class _Text:
 
 
 def why(
-    text: str, issues: Sequence[Known], shims: Sequence[Shim], triton: str | None = None
+    text: str, issues: Sequence[Known], shims: Sequence[Fix], triton: str | None = None
 ) -> list[Match]:
     """The issues that explain `text`, best first; none where none does. `triton` puts those that hold it first."""
     lines = _lines(text)
@@ -88,13 +86,20 @@ def why(
     made = []
     for number, (exact, share, weight, line) in best.items():
         issue = issues[number]
-        inside = versions.within(triton, issue.triton) if triton else None
+        inside = _within(triton, issue.triton) if triton else None
         # What the interpreter alone shows is told of it: with nothing said, the compiler is meant.
         elsewhere = tuple(issue.lanes) == ("interpret",) and not interpreted
         match = Match(issue, by_name.get(issue.shim or ""), exact, round(share, 3), line, inside)
         over = issue.status == "no longer reproduces"
         made.append(((inside is False, over, not exact, -share, -weight, elsewhere, number), match))
     return [match for _, match in sorted(made, key=lambda one: one[0])]
+
+
+def _within(version: str, window: str) -> bool | None:
+    # It brings packaging, which takes as long as the rest where no release is named.
+    from crosswarp.matrix import versions
+
+    return versions.within(version, window)
 
 
 def _lines(text: str) -> list[str]:
@@ -115,15 +120,19 @@ def _words(text: str) -> list[str]:
     return [word for found in _WORD.findall(text) if (word := found.lower()) not in _IDLE]
 
 
+@lru_cache(maxsize=None)
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)
+
+
 @lru_cache(maxsize=4)
-def _finder(issues: tuple[Known, ...], shims: tuple[Shim, ...]) -> _Finder:
+def _finder(issues: tuple[Known, ...], shims: tuple[Fix, ...]) -> _Finder:
     return _Finder(issues, shims)
 
 
 class _Finder:
-    def __init__(self, issues: Sequence[Known], shims: Sequence[Shim]) -> None:
+    def __init__(self, issues: Sequence[Known], shims: Sequence[Fix]) -> None:
         self.issues = issues
-        self.patterns = [re.compile(one.fingerprint) if one.fingerprint else None for one in issues]
         listed = [
             # A word of which a part may be anything is none.
             (number, _words(_OPEN.sub(" ", text)), not _CUT.search(text))
@@ -198,9 +207,10 @@ class _Finder:
             wanted = self.unread.union(*(self.having.get(word, ()) for word in words))
             tidy = fingerprint.of_text(line) if wanted else ""
             for number in sorted(wanted):
-                pattern = self.patterns[number]
-                if pattern is None or not heard[number]:
+                expression = self.issues[number].fingerprint
+                if not expression or not heard[number]:
                     continue
+                pattern = _compiled(expression)
                 hit = pattern.search(line[:_REGEX_LINE]) or pattern.search(tidy)
                 if hit:
                     # More of the issue's words in that line is the better match of two.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypedDict
 
-from crosswarp.compat.record import Shim
 from crosswarp.matrix.facts.errors import Entry
+from crosswarp.matrix.facts.known_texts import Fix
 from crosswarp.reports.findings.answers import Answer, Ranked
 from crosswarp.reports.findings.why import Match
 from crosswarp.reports.text import escape
@@ -58,7 +58,7 @@ class Document(TypedDict):
     paste_for_all: list[str]
 
 
-def paste(shim: Shim | None) -> list[str]:
+def paste(shim: Fix | None) -> list[str]:
     """The lines that apply a shim."""
     return _install([shim.name] if shim else [])
 

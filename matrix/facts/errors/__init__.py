@@ -11,9 +11,9 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).parent
 COMPILED = FOLDER / "compiled.json"
@@ -29,6 +29,10 @@ _PLACE = re.compile(r"\{[nw]?\}")
 _PLACES = {"{}": ".{0,200}?", "{n}": r"\d+", "{w}": r"[\w.<>\[\]*]+"}
 # Of its words the rarest are asked for before the expression is.
 ANCHORS = 3
+
+
+# What `{n}` and `{w}` are looked for in, at most; `{}` stands for 200 characters.
+_PLACE_LENGTH = 250
 
 
 @dataclass(frozen=True)
@@ -79,15 +83,14 @@ class Entry:
     good: str = ""
 
 
-@dataclass(frozen=True)
-class Wording:
+class Wording(NamedTuple):
     # Of the entry, or of the message, in the order of the file.
     number: int
     # With `{}` for anything, in the form that `tidy` makes.
     text: str
     # The releases that say so; empty: any.
     triton: str
-    anchors: tuple[str, ...]
+    anchors: Sequence[str]
 
     @property
     def weight(self) -> int:
@@ -97,7 +100,7 @@ class Wording:
     def find(self, text: str) -> Iterator[tuple[int, int]]:
         """Where it stands in a tidy text, in whole words."""
         if "{" in self.text:
-            yield from (found.span() for found in _expression(self.text).finditer(text))
+            yield from self._find_open(text)
             return
         at = text.find(self.text)
         while at >= 0:
@@ -106,9 +109,20 @@ class Wording:
                 yield at, end
             at = text.find(self.text, end)
 
+    def _find_open(self, text: str) -> Iterator[tuple[int, int]]:
+        """With places: the longest fixed part is looked for, which is quick, and the expression around it alone."""
+        part, before, after = _longest_part(self.text)
+        expression, at, done = _expression(self.text), text.find(part), 0
+        while at >= 0:
+            end = at + len(part) + after
+            found = expression.search(text, max(done, at - before), end)
+            if found:
+                yield found.span()
+                done = found.end()
+            at = text.find(part, max(done, at + len(part)))
 
-@dataclass(frozen=True)
-class Message:
+
+class Message(NamedTuple):
     """A message that Triton's source can say, and of which nobody wrote more."""
 
     text: str
@@ -124,6 +138,15 @@ class Index:
     wordings: Sequence[Wording]
     messages: Sequence[Message]
     message_wordings: Sequence[Wording]
+
+    @cached_property
+    def by_word(self) -> dict[str, list[tuple[Wording, bool]]]:
+        """The wordings by their rarest word, each with whether it is a message of the source."""
+        found: dict[str, list[tuple[Wording, bool]]] = {}
+        for wordings, of_source in ((self.wordings, False), (self.message_wordings, True)):
+            for one in wordings:
+                found.setdefault(one.anchors[0], []).append((one, of_source))
+        return found
 
 
 def tidy(text: str) -> str:
@@ -144,6 +167,16 @@ def whole_words(template: str) -> list[str]:
 
 
 @lru_cache(maxsize=None)
+def _longest_part(template: str) -> tuple[str, int, int]:
+    """The longest part of a template without places, and how much may stand before it and behind it."""
+    parts = _PLACE.split(template)
+    number = max(range(len(parts)), key=lambda one: len(parts[one]))
+    before = sum(map(len, parts[:number])) + number * _PLACE_LENGTH + 1
+    after = sum(map(len, parts[number + 1 :])) + (len(parts) - 1 - number) * _PLACE_LENGTH + 2
+    return parts[number], before, after
+
+
+@lru_cache(maxsize=None)
 def _expression(template: str) -> re.Pattern[str]:
     made, at = [], 0
     for place in _PLACE.finditer(template):
@@ -160,12 +193,12 @@ def committed() -> Index:
     """The index that crosswarp ships."""
     document = json.loads(COMPILED.read_text(encoding="utf-8"))
     said = json.loads(MESSAGES.read_text(encoding="utf-8"))["messages"]
-    messages = [Message(*one[:5]) for one in said]
+    messages = [Message._make(one[:5]) for one in said]
     return Index(
         [_entry(one) for one in document["errors"]],
-        [Wording(n, text, triton, tuple(anchors)) for n, text, triton, anchors in document["says"]],
+        [Wording._make(one) for one in document["says"]],
         messages,
-        [Wording(n, one[5], "", tuple(one[6])) for n, one in enumerate(said) if one[6]],
+        [Wording(n, one[5], "", one[6]) for n, one in enumerate(said) if one[6]],
     )
 
 
