@@ -1,12 +1,26 @@
 """What somebody asks of `install`, and what the environment variable ``CROSSWARP_COMPAT`` takes away from that."""
 
 import os
-from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import (
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+    Union,
+)
 
 from .errors import CompatError, say_without_raising
 from .record import Shim
-from .shims import all_shims
+from .shims import Listed, listed
 from .versions import in_window, read
+
+AnyShim = Union[Listed, Shim]
+Known = Callable[[], Iterable[AnyShim]]
 
 GUARD_MODES = ("auto", "always", "off")
 GUARD_SHIM = "compiler_crash"
@@ -33,11 +47,11 @@ class Request(NamedTuple):
     scope: Optional[str]
     untested: bool
 
-    def wants(self, shim: Shim, version: str) -> bool:
+    def wants(self, shim: AnyShim, version: str) -> bool:
         """Whether it wants `shim` on the Triton that calls itself `version`."""
         return self._names(shim) and self._reaches(shim, version)
 
-    def holds_back(self, shim: Shim, version: str) -> bool:
+    def holds_back(self, shim: AnyShim, version: str) -> bool:
         """Whether it wants `shim` in all respects but that nobody has tested it on this `version`."""
         return (
             self._names(shim)
@@ -45,7 +59,7 @@ class Request(NamedTuple):
             and self._replace(untested=True)._reaches(shim, version)
         )
 
-    def why_not(self, shim: Shim, version: str) -> str:
+    def why_not(self, shim: AnyShim, version: str) -> str:
         """The reason for which it does not want `shim` on this `version`, for people."""
         environment = read_environment(os.environ.get(ENVIRONMENT, ""))
         if environment.off:
@@ -57,7 +71,7 @@ class Request(NamedTuple):
         inside = in_window(shim.window, version)
         return f"guard={self.guard}" if inside else f"{version} is not in {shim.window}"
 
-    def _names(self, shim: Shim) -> bool:
+    def _names(self, shim: AnyShim) -> bool:
         environment = read_environment(os.environ.get(ENVIRONMENT, ""))
         return not (
             environment.off
@@ -67,7 +81,7 @@ class Request(NamedTuple):
             or not environment.without.isdisjoint((shim.name, shim.tier))
         )
 
-    def _reaches(self, shim: Shim, version: str) -> bool:
+    def _reaches(self, shim: AnyShim, version: str) -> bool:
         if shim.name == GUARD_SHIM and self.guard != "auto":
             return self.guard == "always"
         found = read(version)
@@ -80,8 +94,8 @@ class Request(NamedTuple):
         return not _rewrites(shim) and in_window(shim.window, found.release)
 
 
-def _rewrites(shim: Shim) -> bool:
-    return shim.tier == "silent" or bool(getattr(shim, "changes", ()))
+def _rewrites(shim: AnyShim) -> bool:
+    return shim.tier == "silent" or bool(shim.changes)
 
 
 def request(
@@ -91,7 +105,7 @@ def request(
     tiers: Optional[Iterable[str]] = None,
     scope: Optional[str] = None,
     untested: bool = False,
-    known: Callable[[], Iterable[Shim]] = all_shims,
+    known: Known = lambda: listed(),
 ) -> Request:
     """The request with these arguments of `install`; `known` returns the shims that there are.
 
@@ -116,9 +130,7 @@ def request(
     )
 
 
-def _checked(
-    argument: str, given: Iterable[str], shims: Optional[Callable[[], Iterable[Shim]]]
-) -> FrozenSet[str]:
+def _checked(argument: str, given: Iterable[str], shims: Optional[Known]) -> FrozenSet[str]:
     """The names in `given`, of shims or else of tiers."""
     names = [given] if isinstance(given, str) else list(given)
     known = list(TIERS) if shims is None else [shim.name for shim in shims()] if names else []
@@ -172,7 +184,7 @@ def read_environment(text: str) -> Environment:
 
 def _parsed(text: str) -> Tuple[Environment, List[str]]:
     off, untested, without, unknown = False, False, set(), []
-    known = [*(shim.name for shim in all_shims()), *TIERS]
+    known = [*(shim.name for shim in listed()), *TIERS]
     for part in filter(None, (part.strip() for part in text.split(","))):
         if part == _OFF:
             off = True

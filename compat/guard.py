@@ -9,19 +9,22 @@ process walks into it again. The matrix and the library use this same guard.
 import contextlib
 import functools
 import os
+import sys
 import threading
 import time
 import weakref
-from typing import Any, Callable, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Optional, Set, Tuple
 
-from . import crash_memory, features, known_crashes, locks, worker
+from . import crash_memory, features, known_crashes, locks
 from .acts import acted, note_acted
 from .copies import COMMON
 from .errors import CompilerCrashed, say_once
-from .isolate import Outcome
 from .record import Patches
 from .seams.attribute import around
 from .seams.launches import around_compile
+
+if TYPE_CHECKING:
+    from .isolate import Outcome
 
 TIME_LIMIT_ENV = "CROSSWARP_COMPILE_SECONDS"
 MEMORY_LIMIT_ENV = "CROSSWARP_COMPILE_MB"
@@ -134,6 +137,13 @@ def install_with(patches: Patches, on_crash: CrashHandler) -> None:
     around_compile(patches, guarded)
 
 
+def _worker() -> Any:
+    # When it is first needed: with pickle and what else it takes, it is a third of what installing costs.
+    from . import worker
+
+    return worker
+
+
 def _can_fork() -> bool:
     return mode() != "off" and not (_child or _in_place or _state.guarding)
 
@@ -154,7 +164,8 @@ def prepare(patches: Patches) -> None:
     import triton.compiler.compiler as compiler
 
     # A worker that was forked before knows nothing of what is installed now.
-    worker.forget()
+    if f"{__package__}.worker" in sys.modules:
+        _worker().forget()
     around(patches, compiler.ASTSource, "make_ir", _miss_or_go_on)
     _miss_before_the_context(patches)
     _one_launcher(patches)
@@ -310,7 +321,7 @@ def _compile_in_child(
         return compile_(src, *args, **kwargs)
 
     try:
-        outcome = worker.compile_in_child(
+        outcome = _worker().compile_in_child(
             variant, compile_here, src, args, kwargs, _seconds(), _megabytes()
         )
     except OSError as error:
@@ -342,9 +353,9 @@ def _compile_in_child(
 
 def _compile_and_time(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Any:
     """Compile in this process, and note how long it took."""
-    began, processor_began = time.monotonic(), worker.processor_seconds()
+    began, processor_began = time.monotonic(), _worker().processor_seconds()
     compiled = compile_(src, *args, **kwargs)
-    processor = worker.processor_seconds() - processor_began
+    processor = _worker().processor_seconds() - processor_began
     _note_seconds(compiled, time.monotonic() - began, processor)
     return compiled
 
@@ -382,7 +393,7 @@ def _become_a_child() -> None:
     compiler.CompiledKernel = LoadedWhenUsed
 
 
-def _summary(outcome: Outcome) -> dict:
+def _summary(outcome: "Outcome") -> dict:
     return {"kind": outcome.kind, "reason": outcome.reason, "stderr": outcome.output}
 
 

@@ -25,19 +25,20 @@ from typing import (
     Tuple,
 )
 
-from . import choice
-from .choice import Request
+from . import choice, interpreter
+from .after_import import after_execution
+from .choice import AnyShim, Request
 from .copies import COMMON, VERSION
 from .errors import log, say_without_raising
 from .record import Patches, Shim, covered_by_others
-from .shims import all_shims
+from .shims import Listed, listed, load
 from .versions import TESTED_UP_TO, read, triton_text
 
 
 class _Applied(NamedTuple):
     """A shim that is in place, its patches, and the copy that made them (`_Here`)."""
 
-    shim: Shim
+    shim: AnyShim
     patches: Patches
     copy: Any
 
@@ -55,12 +56,15 @@ class _Here:
     version = VERSION
 
     def shims(self) -> Dict[str, Shim]:
-        return {shim.name: shim for shim in all_shims()}
+        return {shim.name: self.record(shim) for shim in listed()}
+
+    def listed(self) -> Iterable[AnyShim]:
+        return listed()
 
     def wanted(self, version: str) -> Set[str]:
         """Names of what is asked of this copy, on this Triton."""
         requests = [*_standing, *_passing]
-        return {s.name for s in all_shims() if any(r.wants(s, version) for r in requests)}
+        return {s.name for s in listed() if any(r.wants(s, version) for r in requests)}
 
     def guards(self) -> Set[str]:
         """The guard modes that are asked of this copy."""
@@ -69,30 +73,41 @@ class _Here:
     def scopes(self, name: str) -> Set[Optional[str]]:
         """The packages for whose kernels the shim `name` is asked of this copy, None for all."""
         version = triton_text() or ""
-        return {
-            request.scope
-            for request in (*_standing, *_passing)
-            for shim in all_shims()
-            if shim.name == name and request.wants(shim, version)
-        }
+        shim = next((shim for shim in listed() if shim.name == name), None)
+        requests = (*_standing, *_passing) if shim is not None else ()
+        return {request.scope for request in requests if request.wants(shim, version)}
 
     def failed(self) -> Collection[str]:
         """Names of what this copy cannot apply."""
         return _left_out
 
-    def patches(self, shim: Shim, version: str) -> Optional[Patches]:
+    def patches(self, shim: AnyShim, version: str) -> Optional[Patches]:
         """Applies it, or says why not."""
         patches = Patches(functools.partial(_leave_out, shim, version), shim.name)
         return patches if patches.attempt(_put_in_place, shim, patches) else None
 
+    def record(self, shim: AnyShim) -> Shim:
+        """The record of a shim of this copy; the module of one that only waits is imported for it."""
+        return load(shim.name) if isinstance(shim, Listed) else shim
 
-def _put_in_place(shim: Shim, patches: Patches) -> None:
+
+def _put_in_place(chosen: AnyShim, patches: Patches) -> None:
+    # Most processes never import the interpreter: neither are the modules of its shims.
+    if isinstance(chosen, Listed) and chosen.tier == "interpreter":
+        if interpreter.waits(patches, functools.partial(_with_interpreter, chosen.name)):
+            return
+    shim = _HERE.record(chosen)
     shim.apply(patches)
     if shim.concerns is not None:
         # Here, for it is of use to whoever compiles alone.
         from .seams import pipeline
 
         pipeline.open_for(shim, patches)
+
+
+def _with_interpreter(name: str, patches: Patches, module: Any) -> None:
+    # Below `once_imported`: its import has run, and has not ended.
+    load(name).apply.__wrapped__(patches, module)  # type: ignore[attr-defined]
 
 
 _HERE = _Here()
@@ -180,8 +195,10 @@ def active() -> List[Shim]:
     """The shims that are installed now, by any copy of this library, in the order in which they were applied."""
     with _lock:
         return [
-            one.shim for one in COMMON.applied if one.shim.name not in one.copy.failed()
-        ]  # fmt: skip
+            one.copy.record(one.shim) if hasattr(one.copy, "record") else one.shim
+            for one in COMMON.applied
+            if one.shim.name not in one.copy.failed()
+        ]
 
 
 def left_out() -> Dict[str, str]:
@@ -200,7 +217,7 @@ def wanted_shims(
 ) -> List[Shim]:
     """The shims to install on Triton `version`: those inside their window, the guard's by the `guard` mode."""
     request = _request(guard, only, exclude, tiers, None, untested)
-    return [shim for shim in all_shims() if request.wants(shim, version)]
+    return [_HERE.record(shim) for shim in listed() if request.wants(shim, version)]
 
 
 def _request(
@@ -211,7 +228,7 @@ def _request(
     scope: Optional[str],
     untested: bool,
 ) -> Request:
-    return choice.request(guard, only, exclude, tiers, scope, untested, lambda: all_shims())
+    return choice.request(guard, only, exclude, tiers, scope, untested, lambda: listed())
 
 
 def _forget(request: Request) -> None:
@@ -279,7 +296,7 @@ def _say_untested(version: str) -> None:
     requests = [*_standing, *_passing]
     held = [
         shim.name
-        for shim in all_shims()
+        for shim in listed()
         if any(request.holds_back(shim, version) for request in requests)
         and not any(request.wants(shim, version) for request in requests)
     ]
@@ -298,7 +315,7 @@ def _say_untested(version: str) -> None:
     )
 
 
-def _chosen(version: str, stay: bool) -> List[Tuple[Shim, Any]]:
+def _chosen(version: str, stay: bool) -> List[Tuple[AnyShim, Any]]:
     """What is asked for of any copy, in order, each with the copy that is to apply it.
 
     That is the newest of those that have it, and of two of one release the one that has more: shims of one copy know
@@ -306,10 +323,13 @@ def _chosen(version: str, stay: bool) -> List[Tuple[Shim, Any]]:
     """
     present = {one.shim.name: one for one in COMMON.applied}
     names = set().union(*(copy.wanted(version) for copy in COMMON.asking))
-    ranked = sorted(COMMON.asking, key=lambda c: (c.version, len(c.shims())), reverse=True)
-    found: Dict[str, Tuple[Shim, Any]] = {}
+    ranked = COMMON.asking
+    if len(ranked) > 1:
+        ranked = sorted(ranked, key=lambda c: (c.version, len(c.shims())), reverse=True)
+    found: Dict[str, Tuple[AnyShim, Any]] = {}
     for copy in ranked:
-        for name, shim in copy.shims().items():
+        for shim in _listed_by(copy):
+            name = shim.name
             applied = present.get(name)
             at_it = applied is not None and applied.copy is copy
             # What could not be applied is not tried again, by that copy.
@@ -323,21 +343,30 @@ def _chosen(version: str, stay: bool) -> List[Tuple[Shim, Any]]:
     return sorted(found.values(), key=lambda one: one[0].order)
 
 
+def _listed_by(copy: Any) -> Iterable[AnyShim]:
+    # Breakpoint: a copy of before 2026-11-26 has records alone.
+    return copy.listed() if hasattr(copy, "listed") else copy.shims().values()
+
+
 def _take_back(keep: int) -> None:
     while len(COMMON.applied) > keep:
         COMMON.applied.pop().patches.undo()
 
 
-def _leave_out(shim: Shim, version: str, error: Exception) -> None:
+def _leave_out(shim: AnyShim, version: str, error: Exception) -> None:
     import traceback
 
     where = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f", {frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in where)
     why = f"{type(error).__name__}: {error}{place}"
     _left_out[shim.name] = why
+    try:
+        symptom = _HERE.record(shim).symptom
+    except Exception:
+        symptom = "its module cannot be imported"
     say_without_raising(
         f"the shim {shim.name} cannot be applied to Triton {version} and is left out ({why}). Everything else goes on; "
-        f"what it heals, Triton does as published: {shim.symptom}. Please report this line to crosswarp with what "
+        f"what it heals, Triton does as published: {symptom}. Please report this line to crosswarp with what "
         f"`python -m crosswarp.compat doctor` says; install(exclude=[{shim.name!r}]) asks for the rest without a word"
     )
 
@@ -372,32 +401,3 @@ class _AfterTriton:
                 _take_back(0)
                 sys.meta_path.insert(0, self)
                 raise
-
-
-def after_execution(spec: Any, then: Any) -> Any:
-    """`spec`, whose loader calls ``then(module)`` when the module has run; a failure of `then` is said, not raised."""
-    loader = getattr(spec, "loader", None)
-    execute = getattr(loader, "exec_module", None)
-    if execute is None:
-        return spec
-
-    def exec_module(module: Any) -> None:
-        execute(module)
-        try:
-            then(module)
-        except Exception as error:
-            say_without_raising(
-                f"crosswarp.compat is not installed after all, because of {type(error).__name__}: {error}. Please "
-                "report this line to crosswarp with what `python -m crosswarp.compat doctor` says"
-            )
-
-    try:
-        if isinstance(loader, type):
-            # The loader of other modules as well, which are none of our business.
-            raise TypeError("a class")
-        loader.exec_module = exec_module  # type: ignore[union-attr]
-    except (AttributeError, TypeError):
-        say_without_raising(
-            f"crosswarp.compat cannot wait for the import of {spec.name} by {loader!r}: call compat.install() after it"
-        )
-    return spec

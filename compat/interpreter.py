@@ -4,11 +4,12 @@ A value in the interpreter is a `TensorHandle`: a numpy array and a Triton eleme
 the 8-bit floats as uint8, as bit patterns.
 """
 
+import functools
 import sys
 from typing import Any, Callable
 
+from .after_import import after_execution
 from .copies import COMMON
-from .install import after_execution
 from .record import Patches
 
 NAME = "triton.runtime.interpreter"
@@ -21,20 +22,27 @@ def once_imported(apply: Callable[[Patches, Any], None]) -> Callable[[Patches], 
     nothing: neither the interpreter nor numpy, which it needs, is imported, and nothing is replaced.
     """
 
+    @functools.wraps(apply)
     def wait_and_apply(patches: Patches) -> None:
-        entry = (patches, apply)
-        with COMMON.interpreter_lock:
-            if not imported():
-                COMMON.waiting.append(entry)
-                patches.on_undo(lambda: _forget(entry))
-                # One for all copies: each would ask the others.
-                if COMMON.finder is None:
-                    COMMON.finder = _AfterInterpreter()
-                    sys.meta_path.insert(0, COMMON.finder)
-                return
-        apply(patches, sys.modules[NAME])
+        if not waits(patches, apply):
+            apply(patches, sys.modules[NAME])
 
     return wait_and_apply
+
+
+def waits(patches: Patches, apply: Callable[[Patches, Any], None]) -> bool:
+    """Whether ``apply(patches, interpreter)`` waits for the interpreter from now on; False where it is imported."""
+    entry = (patches, apply)
+    with COMMON.interpreter_lock:
+        if imported():
+            return False
+        COMMON.waiting.append(entry)
+        patches.on_undo(lambda: _forget(entry))
+        # One for all copies: each would ask the others.
+        if COMMON.finder is None:
+            COMMON.finder = _AfterInterpreter()
+            sys.meta_path.insert(0, COMMON.finder)
+    return True
 
 
 def imported() -> bool:

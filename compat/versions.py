@@ -1,9 +1,11 @@
 """Which Triton is this, and is it inside a window? The one place where versions are compared."""
 
 import functools
-import re
+import operator
 import sys
-from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional, Tuple
+
+from .patterns import lazily
 
 # packaging and importlib.metadata are imported where they are used: they take nine times as long as this package,
 # which is imported whether or not a shim comes to be needed.
@@ -27,9 +29,9 @@ DISTRIBUTIONS = (
 TESTED_UP_TO = "3.9"
 
 # How a published build says what it was built for, behind its version: 3.2.0+cu124, 3.4.0+rocm6.4.
-_BUILT_FOR = re.compile(r"(cpu|xpu|cu\d+|rocm[\d.]*)$")
+_BUILT_FOR = lazily(r"(cpu|xpu|cu\d+|rocm[\d.]*)$")
 # What a version begins with, whatever follows. Not of any length: it is anybody's text.
-_NUMBERS = re.compile(r"\s*v?(\d{1,6}(?:\.\d{1,6}){0,3})")
+_NUMBERS = lazily(r"\s*v?(\d{1,6}(?:\.\d{1,6}){0,3})")
 
 # A matrix asks the same of ten thousands of cells.
 _asked = functools.lru_cache(maxsize=4096)
@@ -50,9 +52,58 @@ def in_window(window: str, version: str) -> bool:
     A version that packaging cannot read counts as `read` makes of it. Raises packaging's InvalidSpecifier for a window
     that is none.
     """
+    release = read(version).release
+    plainly = _in_plain_window(window, release)
+    if plainly is not None:
+        return plainly
     from packaging.specifiers import SpecifierSet
 
-    return SpecifierSet(window).contains(base_version(read(version).release), prereleases=True)
+    return SpecifierSet(window).contains(base_version(release), prereleases=True)
+
+
+def _in_plain_window(window: str, version: str) -> Optional[bool]:
+    """As packaging says it of a release; None where either is more than numbers, which takes packaging.
+
+    A process that installs asks of eighty windows, and need not import packaging for them.
+    """
+    found = _numbers(version)
+    if found is None:
+        return None
+    inside = True
+    for clause in window.split(","):
+        clause = clause.strip()
+        sign = clause[: 2 if clause[1:2] == "=" else 1]
+        text = clause[len(sign) :].strip()
+        whole = sign in ("==", "!=") and text.endswith(".*")
+        wanted = _numbers(text[:-2] if whole else text)
+        if wanted is None or sign not in _COMPARED:
+            return None
+        length = len(wanted) if whole else max(len(found), len(wanted))
+        inside = inside and _COMPARED[sign](_padded(found, length), _padded(wanted, length))
+    return inside
+
+
+_COMPARED: Dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+def _numbers(text: str) -> Optional[Tuple[int, ...]]:
+    parts = text.split(".")
+    plain = all(
+        part.isascii() and part.isdecimal() and len(part) < 7 and (part == "0" or part[0] != "0")
+        for part in parts
+    )
+    return tuple(map(int, parts)) if plain else None
+
+
+def _padded(release: Tuple[int, ...], length: int) -> Tuple[int, ...]:
+    return (*release, *[0] * (length - len(release)))[:length]
 
 
 class Found(NamedTuple):
@@ -84,6 +135,9 @@ class Found(NamedTuple):
 @_asked
 def read(text: str) -> Found:
     """The version in `text`: ``3.9.0-dirty`` counts as 3.9.0, ``3.9.x`` as 3.9, ``main`` as the newest tested."""
+    public, _, local = text.partition("+")
+    if _numbers(public) is not None and (not local or _BUILT_FOR.match(local)):
+        return Found(text, public, True, not _in_plain_window(f"<{_after_tested()}", public))
     from packaging.version import InvalidVersion, Version
 
     try:
@@ -100,7 +154,7 @@ def read(text: str) -> Found:
 
 def bounded(window: str) -> str:
     """`window` up to the newest tested release, where it has no end of its own: ``>=3.3`` becomes ``>=3.3,<3.10``."""
-    ends = "<" in window or re.search(r"==|~=", window)
+    ends = any(sign in window for sign in ("<", "==", "~="))
     return window if ends else f"{window},<{_after_tested()}"
 
 
@@ -171,11 +225,17 @@ def triton_version() -> Optional[str]:
 def torch_version() -> Optional[str]:
     """Of the torch that is imported, or else of the one that would be; None where there is none."""
     found = getattr(sys.modules.get("torch"), "__version__", None)
-    if found is not None:
-        return str(found)
+    return _installed_torch() if found is None else str(found)
+
+
+@functools.lru_cache(maxsize=1)
+def _installed_torch() -> Optional[str]:
     from importlib import metadata
 
     try:
-        return metadata.version("torch")
+        found = metadata.distribution("torch")
     except metadata.PackageNotFoundError:
         return None
+    # `found.version` reads the whole description as an e-mail, which takes ten times as long.
+    header, _, rest = (found.read_text("METADATA") or "").partition("\nVersion:")
+    return rest.partition("\n")[0].strip() if "\n\n" not in header and rest else found.version

@@ -169,7 +169,7 @@ FAKE_TRITON = """
     shims = tuple(
         crosswarp.compat.Shim(tier, "i", ">=3.9,<3.10", "s", "l", "d", lambda patches: None, tier=tier)
         for tier in sys.modules['crosswarp.compat.choice'].TIERS)
-    sys.modules["crosswarp.compat.install"].all_shims = lambda: shims
+    sys.modules["crosswarp.compat.install"].listed = lambda: shims
     from crosswarp import compat
 """
 

@@ -6,12 +6,16 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from crosswarp import compat
+from crosswarp.compat import shims
 from crosswarp.compat.install import wanted_shims
 from crosswarp.compat.launch import by_position, warps_within
 from crosswarp.compat.record import Patches
-from crosswarp.compat.versions import base_version, in_window, read
+from crosswarp.compat.shims import Listed, listed
+from crosswarp.compat.versions import _in_plain_window, base_version, in_window, read
 
 
 def python(code):
@@ -48,6 +52,58 @@ def test_importing_and_installing_import_neither_triton_nor_torch():
     )
 
 
+def test_the_text_of_a_record_says_what_the_record_does():
+    """Shims are chosen by the text, so that the modules of the others need not be imported."""
+    chosen = listed()
+    assert all(isinstance(one, Listed) for one in chosen)
+    assert chosen == tuple(
+        Listed(one.name, one.window, one.tier, one.order, bool(one.changes))
+        for one in compat.all_shims()
+    )
+
+
+def test_a_record_whose_text_cannot_be_read_is_imported(monkeypatch):
+    def no_text(self, path):
+        raise OSError
+
+    monkeypatch.setattr(type(shims.__spec__.loader), "get_data", no_text)
+    assert listed.__wrapped__() == compat.all_shims()
+
+
+def test_installing_imports_no_module_of_a_shim_that_only_waits():
+    """Those of the interpreter do until it is imported."""
+    imported, active = python("""
+        import sys, types
+        sys.modules["triton"] = triton = types.ModuleType("triton")
+        triton.__version__, triton.__path__, triton.jit = "3.9.0", [], None
+        from crosswarp import compat
+        compat.install(tiers=["interpreter"])
+        print([name for name in sys.modules if "compat.shims." in name])
+        print({shim.tier for shim in compat.active()})
+    """).splitlines()
+    assert (imported, active) == ("[]", "{'interpreter'}")
+
+
+@pytest.mark.parametrize("version", ["3.9.0", "2.3.1", "3.10", "3", "3.2.0", "3.9.0.1"])
+def test_a_release_is_compared_as_packaging_compares_it(version):
+    clauses = [
+        f"{sign}{release}"
+        for sign in ("==", "!=", ">=", "<=", "<", ">")
+        for release in ("3.9", "3.9.0", "2.3", "3.10", "3", "3.2.0")
+    ]
+    clauses += ["==3.9.*", "!=3.2.*", "==3.*", "==3.9.0.*", "!=3.9.0.1.*"]
+    windows = [*clauses, *(f"{one},{clauses[n // 2]}" for n, one in enumerate(clauses))]
+    packagings = [
+        SpecifierSet(window).contains(Version(version), prereleases=True) for window in windows
+    ]
+    assert [_in_plain_window(window, version) for window in windows] == packagings
+
+
+@pytest.mark.parametrize("text", ["", ">=3.0,", "~=3.0", "===3.0", ">=3.0a1", "3.0", ">=03.0"])
+def test_a_window_that_is_more_than_numbers_is_left_to_packaging(text):
+    assert _in_plain_window(text, "3.9.0") is None
+
+
 FAKE_TRITON = """
     import sys, types, pathlib, tempfile
     folder = pathlib.Path(tempfile.mkdtemp())
@@ -66,7 +122,7 @@ FAKE_TRITON = """
     shims = tuple(
         crosswarp.compat.Shim(name, "i", window, "s", "l", "d", apply)
         for name, window in (("now", ">=3.9"), ("once", "<3.9")))
-    sys.modules["crosswarp.compat.install"].all_shims = lambda: shims
+    sys.modules["crosswarp.compat.install"].listed = lambda: shims
 """
 
 

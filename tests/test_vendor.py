@@ -31,7 +31,7 @@ FAKE = """
                 patches.set(JITFunction, "run", lambda self: [*run(self), f"{one} of {name.split('.')[0]}"])
             return module.Shim(one, "i", ">=3.9", "s", "l", "d", apply, order)
         made = tuple(shim(one, ["before", "middle", "later"].index(one)) for one in shims.split())
-        installing.all_shims = lambda: made
+        installing.listed = lambda: made
         if version:
             installing._HERE.version = version
         return module
@@ -210,9 +210,9 @@ def test_a_shim_that_one_copy_cannot_apply_another_does(vendored, python):
         one, ours = copy("one._compat", version=(9, 0)), copy("crosswarp.compat")
         def fails(patches):
             raise RuntimeError("moved")
-        made = sys.modules["one._compat.install"].all_shims()
+        made = sys.modules["one._compat.install"].listed()
         made = tuple(s._replace(apply=fails) if s.name == "middle" else s for s in made)
-        sys.modules["one._compat.install"].all_shims = lambda: made
+        sys.modules["one._compat.install"].listed = lambda: made
         warnings.simplefilter("ignore")
         one.install()
         print(ran(), list(one.left_out()))

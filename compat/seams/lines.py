@@ -1,6 +1,5 @@
 """Which lines of a kernel's source a change to its IR is about, by the places that MLIR notes."""
 
-import difflib
 import re
 from typing import Dict, List, Set, Tuple
 
@@ -18,6 +17,8 @@ def changed_lines(before: str, after: str) -> Tuple[str, ...]:
     """``file:line`` of each line of IR that differs, each once, sorted; none where the IR does not say."""
     if not after or before.count("\n") > _MOST:
         return ()
+    import difflib
+
     places = dict(_PLACE.findall(before))
     found: Set[str] = set()
     old, new = before.splitlines(), after.splitlines()

@@ -34,7 +34,8 @@ def apply(patches: Patches) -> None:
         # through the passes.
         text = data if isinstance(data, bytes) else str(data)
         vars(self).setdefault("_crosswarp_put", {})[filename] = text
-        return put(self, data, filename, binary)
+        # MLIR prints a module once.
+        return put(self, data if binary else text, filename, binary)
 
     @functools.wraps(put_group)
     def put_own_group(self: Any, filename: str, group: Dict[str, str]) -> str:

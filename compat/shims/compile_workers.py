@@ -115,10 +115,10 @@ def with_shims(command: Any) -> Any:
 
 def _names() -> List[str]:
     from ..install import active
-    from . import all_shims
+    from . import listed
 
     # What another copy of this library has, and this one not, its worker cannot be asked for.
-    known = {shim.name for shim in all_shims()}
+    known = {shim.name for shim in listed()}
     return [shim.name for shim in active() if shim.name in known]
 
 

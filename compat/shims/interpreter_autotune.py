@@ -6,17 +6,16 @@ Decorating without a GPU, which Triton 3.2 and 3.3 refuse, is `autotune_needs_dr
 
 from typing import Any
 
-from .. import interpreter
 from ..acts import note_acted
+from ..interpreter import once_imported
+from ..launch import TIMINGS
 from ..record import Patches, Shim
-from ..seams.attribute import around
-from ..tracing import interpreting
+from ..seams.attribute import around_call
 
 
-def apply(patches: Patches) -> None:
-    # The autotuner serves compiled kernels too: it stays Triton's own where nothing is interpreted.
-    if not interpreting() and not interpreter.imported():
-        return
+# The autotuner serves compiled kernels too: it stays Triton's own where nothing is interpreted.
+@once_imported
+def apply(patches: Patches, interpreter: Any) -> None:
     from triton.runtime.autotuner import Autotuner
 
     # Symptom: RuntimeError: 0 active drivers ([]), or Found no NVIDIA driver on your system, at the first launch of
@@ -29,7 +28,7 @@ def apply(patches: Patches) -> None:
         note_acted(SHIM.name)
         return [0.0, 0.0, 0.0]
 
-    around(patches, Autotuner, "_bench", bench_nothing)
+    around_call(patches, Autotuner, "_bench", bench_nothing, kind=TIMINGS)
 
 
 def _interpreted(fn: Any) -> bool:

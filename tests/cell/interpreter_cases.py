@@ -256,11 +256,11 @@ def replaced_by_others():
     every, before = shims.all_shims(), attributes()
     elsewhere = tuple(shim for shim in every if not in_window(shim.window, VERSION))
     installing = sys.modules["crosswarp.compat.install"]
-    installing.all_shims = lambda: elsewhere
+    installing.listed = lambda: elsewhere
     compat.install()
     changed = [name for name, value in before.items() if attributes().get(name) is not value]
     compat.uninstall()
-    installing.all_shims = lambda: every
+    installing.listed = lambda: every
     return changed
 
 
@@ -276,7 +276,7 @@ def main(chosen):
     after = verdicts(chosen)
     np.__version__ = "2.4.0"
     ours = tuple(shim for shim in shims.all_shims() if shim.name == "interpreter_numpy")
-    sys.modules["crosswarp.compat.install"].all_shims = lambda: ours
+    sys.modules["crosswarp.compat.install"].listed = lambda: ours
     compat.install()
     return {
         "cases": {name: [bare[name], shimmed[name], after[name]] for name in chosen},

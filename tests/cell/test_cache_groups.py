@@ -53,7 +53,7 @@ def test_the_same_file_system_without_links(in_fork, monkeypatch):
 def test_each_reads_what_the_other_left(in_fork, monkeypatch, tmp_path, order):
     # The same key: no other shim compiles this kernel to something else.
     only = [shim for shim in compat.all_shims() if shim.name == "cache_groups"]
-    monkeypatch.setattr(sys.modules["crosswarp.compat.install"], "all_shims", lambda: only)
+    monkeypatch.setattr(sys.modules["crosswarp.compat.install"], "listed", lambda: only)
 
     def run(shimmed):
         virtual_gpu.activate(targets.SM_80)

@@ -113,7 +113,7 @@ def touched(monkeypatch, source, interpreter):
 
             patched.setattr(Patches, "set", noted)
             patched.setattr(
-                sys.modules["crosswarp.compat.install"], "all_shims", lambda shim=shim: (shim,)
+                sys.modules["crosswarp.compat.install"], "listed", lambda shim=shim: (shim,)
             )
             install_and_trace(source, interpreter)
             compat.uninstall()

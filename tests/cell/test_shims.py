@@ -146,7 +146,7 @@ def test_only_the_shims_of_this_version_replace_anything_and_uninstall_restores_
 def test_each_shim_by_itself_replaces_what_it_says_or_nothing(in_fork, monkeypatch, name):
     installing = sys.modules["crosswarp.compat.install"]
     only = [shim for shim in compat.all_shims() if shim.name == name]
-    monkeypatch.setattr(installing, "all_shims", lambda: only)
+    monkeypatch.setattr(installing, "listed", lambda: only)
     inside = in_window(only[0].window, VERSION)
     if name == "common_backend":
         inside = inside and in_window("<2.4", torch.__version__)

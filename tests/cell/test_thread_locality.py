@@ -45,7 +45,7 @@ def this_shim_alone(monkeypatch):
     only = [
         shim for shim in compat.all_shims() if shim.name in ("thread_locality", "compiler_crash")
     ]
-    monkeypatch.setattr(sys.modules["crosswarp.compat.install"], "all_shims", lambda: only)
+    monkeypatch.setattr(sys.modules["crosswarp.compat.install"], "listed", lambda: only)
 
 
 def compiled(name, target=targets.SM_90):
