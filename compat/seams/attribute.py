@@ -4,6 +4,7 @@ import functools
 import threading
 from typing import Any, Callable, Dict, List, Tuple
 
+from ..errors import CompatError
 from ..record import Patches
 from .compilation import concerns_now, failed_while_tracing
 
@@ -112,27 +113,93 @@ def around_traced(patches: Patches, owner: Any, name: str, handler: Handler) -> 
     def guarded(own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if not concerns_now(patches.fix):
             return own(*args, **kwargs)
-        of_triton: List[BaseException] = []
-        kinds: List[type] = []
-
-        def noting(*args: Any, **kwargs: Any) -> Any:
-            try:
-                made = own(*args, **kwargs)
-            except BaseException as error:
-                of_triton.append(error)
-                raise
-            kinds.append(type(made))
-            return made
-
+        call = Call(own)
         try:
-            made = handler(noting, *args, **kwargs)
-            if type(made) not in kinds:
-                raise TypeError(f"{made!r:.80} in place of what {name} returns")
+            made = handler(call, *args, **kwargs)
+            call.check_type(made, name)
             return made
         except Exception as error:
-            if any(error is one for one in of_triton):
+            if call.raised_it(error):
                 raise
             failed_while_tracing(patches, error)
             return own(*args, **kwargs)
 
     around(patches, owner, name, guarded)
+
+
+def around_call(
+    patches: Patches, owner: Any, name: str, handler: Handler, kind: Any = None
+) -> None:
+    """As `around`, of a function that Triton calls outside of a compilation: an autotuner's, a launch's options.
+
+    Where the handler raises by itself, or returns another type than Triton's own function did, its fix is left out and
+    the call gives what Triton's own function gives. What that raises, and `CompatError`, is raised.
+
+    Args:
+        kind: the types that the handler may return without a call of Triton's own function, or where that raised.
+    """
+
+    def guarded(own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        call = Call(own)
+
+        def fits(made: Any) -> None:
+            if call.made or kind is None or not isinstance(made, kind):
+                call.check_type(made, name)
+
+        return call.attempt(patches, handler, fits, args, kwargs)
+
+    around(patches, owner, name, guarded)
+
+
+class Call:
+    """Triton's own function, as it is handed to one call of a handler: notes what it returned and raised."""
+
+    def __init__(self, own: Callable[..., Any]) -> None:
+        self.own = own
+        self.made: List[Any] = []
+        self.raised: List[BaseException] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            made = self.own(*args, **kwargs)
+        except BaseException as error:
+            self.raised.append(error)
+            raise
+        self.made.append(made)
+        return made
+
+    def raised_it(self, error: BaseException) -> bool:
+        """Whether `error` is Triton's own."""
+        return any(error is one for one in self.raised)
+
+    def check_type(self, made: Any, name: str) -> None:
+        """Raise where `made` is of no type that Triton's own function has returned."""
+        if all(type(made) is not type(one) for one in self.made):
+            raise TypeError(f"{made!r:.80} in place of what {name} returns")
+
+    def attempt(
+        self,
+        patches: Patches,
+        handler: Handler,
+        fits: Callable[[Any], None],
+        args: Any,
+        kwargs: Any,
+    ) -> Any:
+        """``handler(self, *args, **kwargs)``; where it fails by itself, its fix is left out and Triton's answer counts.
+
+        Args:
+            fits: called with what the handler returned; raises where that cannot be.
+        """
+        try:
+            made = handler(self, *args, **kwargs)
+            fits(made)
+            return made
+        except Exception as error:
+            if isinstance(error, CompatError) or self.raised_it(error):
+                raise
+            patches.fail(error)
+        if self.made:
+            return self.made[-1]
+        if self.raised:
+            raise self.raised[-1]
+        return self.own(*args, **kwargs)

@@ -4,11 +4,10 @@ import functools
 import threading
 from typing import Any, Callable, FrozenSet, List, Tuple
 
-from ..errors import CompatError
 from ..features import has_binder
 from ..record import Patches
 from ..scopes import in_scope
-from .attribute import around
+from .attribute import Call, around
 from .pipeline import compiled
 
 # around(compile, src, args, kwargs) -> the compiled kernel, in place of compile(src, *args, **kwargs).
@@ -102,32 +101,21 @@ def _by_launch(own: Callable[..., Any], src: Any, *args: Any, **kwargs: Any) -> 
 def _guarded(
     patches: Patches, handler: Around, own: Callable[..., Any], src: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    made: List[Any] = []
-    of_compiler: List[BaseException] = []
-
-    def compile_(src: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            made.append(own(src, *args, **kwargs))
-        except BaseException as error:
-            of_compiler.append(error)
-            raise
-        return made[-1]
-
     if not patches.fix:
         # Nobody's fix: a guard by itself, which raises what it has to say.
         return handler(own, src, args, kwargs)
     if not in_scope(patches.fix, getattr(src, "fn", src)):
         return own(src, *args, **kwargs)
-    try:
-        kernel = handler(compile_, src, args, kwargs)
-        if not any(kernel is one for one in made):
+    call = Call(own)
+
+    def as_seen(compile_: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
+        return handler(compile_, src, args, kwargs)
+
+    def fits(kernel: Any) -> None:
+        if not any(kernel is one for one in call.made):
             raise TypeError(f"a kernel that no compiler made: {kernel!r:.80}")
-        return kernel
-    except Exception as error:
-        if isinstance(error, CompatError) or any(error is one for one in of_compiler):
-            raise
-        patches.fail(error)
-    return made[-1] if made else own(src, *args, **kwargs)
+
+    return call.attempt(patches, as_seen, fits, (src, *args), kwargs)
 
 
 def around_run(patches: Patches, names: FrozenSet[str], handler: Callable[..., Any]) -> None:
@@ -185,24 +173,13 @@ _runs = _Runs()
 
 
 def _run(patches: Patches, handler: Any, kernel: Any, own: Any, *args: Any, **kwargs: Any) -> Any:
-    launched: List[Any] = []
-    raised: List[BaseException] = []
+    call = Call(own)
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            launched.append(own(*args, **kwargs))
-        except BaseException as error:
-            raised.append(error)
-            raise
-        return launched[-1]
+    def launch(run: Any, *args: Any, **kwargs: Any) -> Any:
+        return handler(run, kernel, args, kwargs)
 
-    try:
-        made = handler(run, kernel, args, kwargs)
-        if not any(made is one for one in launched):
+    def fits(made: Any) -> None:
+        if not any(made is one for one in call.made):
             raise TypeError(f"{made!r:.80} in place of what a launch returns")
-        return made
-    except Exception as error:
-        if any(error is one for one in raised):
-            raise
-        patches.fail(error)
-    return launched[-1] if launched else own(*args, **kwargs)
+
+    return call.attempt(patches, launch, fits, args, kwargs)

@@ -9,7 +9,7 @@ from typing import Any, Callable, List, Mapping, Tuple
 
 from ..acts import note_acted
 from ..record import Patches, Shim
-from ..seams.attribute import around
+from ..seams.attribute import around_call
 from ..seams.trace import before_first_trace
 
 
@@ -25,7 +25,7 @@ def apply(patches: Patches) -> None:
         values = annotated_values(getattr(self.fn, "used_global_vals", {}))
         return hashlib.sha256(f"{key} {values}".encode()).hexdigest() if values else key
 
-    around(patches, ASTSource, "hash", hash_with_values)
+    around_call(patches, ASTSource, "hash", hash_with_values)
     before_first_trace(patches, lambda code_generator: _heal(code_generator, patches))
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Sequence
 
 from ..record import Patches, Shim
-from ..seams.attribute import around
+from ..seams.attribute import around_call
 from ..versions import in_window, torch_version
 
 # The releases of torch that ask for it; ../pairs.py has them for the doctor.
@@ -91,7 +91,9 @@ def apply(patches: Patches) -> None:
     for home in _HOMES:
         patches.set(importlib.import_module(home), "AttrsDescriptor", AttrsDescriptor)
     patches.set(ASTSource, "__init__", _of_all_parameters(ASTSource.__init__))
-    around(patches, CompiledKernel, "_init_handles", lambda own, kernel: _filled_up(own)(kernel))
+    around_call(
+        patches, CompiledKernel, "_init_handles", lambda own, kernel: _filled_up(own)(kernel)
+    )
 
 
 def _in_words_of_3_2(own: Callable, theirs: Any) -> Callable:

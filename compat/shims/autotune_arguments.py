@@ -14,8 +14,9 @@ from typing import Any, Callable, Container, Dict, Iterator, List, Optional, Seq
 from .. import features
 from ..acts import note_acted
 from ..errors import say_once
+from ..launch import TIMINGS
 from ..record import Patches, Shim
-from ..seams.attribute import around
+from ..seams.attribute import around_call
 
 # Of the constructor in Triton 3.9; `triton.autotune` takes the last of them by keyword.
 ORDER: Tuple[str, ...] = (
@@ -79,7 +80,7 @@ def apply(patches: Patches) -> None:
     for module in (autotuner, triton.runtime, triton):
         if vars(module).get("autotune") is own:
             patches.set(module, "autotune", autotune)
-    around(patches, autotuner.Autotuner, "__init__", init)
+    around_call(patches, autotuner.Autotuner, "__init__", init)
     if old:
         _bench_as_later(patches, autotuner)
 
@@ -224,7 +225,7 @@ def _bench_as_later(patches: Patches, autotuner: Any) -> None:
             vars(self).pop("_arguments", None)
             raise
 
-    around(patches, autotuner.Autotuner, "_bench", bench_as_later)
+    around_call(patches, autotuner.Autotuner, "_bench", bench_as_later, kind=TIMINGS)
 
 
 @contextlib.contextmanager

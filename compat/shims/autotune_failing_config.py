@@ -5,9 +5,9 @@ From Triton 3.3 on both are dropped, and so is a failed ``tl.static_assert`` fro
 
 from ..acts import note_acted
 from ..errors import say_once
-from ..launch import no_time
+from ..launch import TIMINGS, no_time
 from ..record import Patches, Shim
-from ..seams.attribute import around
+from ..seams.attribute import around_call
 
 
 def apply(patches: Patches) -> None:
@@ -30,7 +30,7 @@ def apply(patches: Patches) -> None:
             )
             return no_time(self)
 
-    around(patches, Autotuner, "_bench", bench_surviving)
+    around_call(patches, Autotuner, "_bench", bench_surviving, kind=TIMINGS)
 
 
 def _refused(error: Exception) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from ..acts import note_acted
 from ..errors import say_once
 from ..record import Patches, Shim
-from ..seams.attribute import around
+from ..seams.attribute import around_call
 
 # Of Autotuner.__init__(self, fn, arg_names, configs, key, …), in every Triton.
 _ARG_NAMES, _KEY = 1, 3
@@ -36,7 +36,7 @@ def apply(patches: Patches) -> None:
                 kwargs["key"] = kept
         own_init(self, *args, **kwargs)
 
-    around(patches, Autotuner, "__init__", init)
+    around_call(patches, Autotuner, "__init__", init)
 
 
 def _tell(unknown: list) -> None:

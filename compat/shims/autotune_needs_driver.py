@@ -4,7 +4,7 @@ from typing import Any
 
 from ..acts import note_acted
 from ..record import Patches, Shim
-from ..seams.attribute import around
+from ..seams.attribute import around_call
 
 
 def apply(patches: Patches) -> None:
@@ -22,7 +22,7 @@ def apply(patches: Patches) -> None:
             note_acted(SHIM.name)
             init(self, *args, **dict(kwargs, do_bench=_drivers_benchmark))
 
-    around(patches, Autotuner, "__init__", init_without_driver)
+    around_call(patches, Autotuner, "__init__", init_without_driver)
 
 
 def _drivers_benchmark(*args: Any, **kwargs: Any) -> Any:

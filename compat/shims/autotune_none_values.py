@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List
 
 from ..acts import note_acted
 from ..record import Patches, Shim
-from ..seams.attribute import around
+from ..seams.attribute import around_call
 
 # What the hooks read: names from Triton 3.2 on, numbers before.
 _LISTS = ("reset_to_zero", "restore_value", "reset_idx", "restore_idx")
@@ -31,7 +31,7 @@ def apply(patches: Patches) -> None:
             if getattr(hook, "__module__", "") == autotuner.__name__:
                 setattr(self, name, _for_what_is_there(self, hook))
 
-    around(patches, autotuner.Autotuner, "__init__", init)
+    around_call(patches, autotuner.Autotuner, "__init__", init)
 
 
 def _for_what_is_there(tuner: Any, hook: Callable) -> Callable:

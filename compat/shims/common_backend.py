@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 from ..features import gpu_target
 from ..record import Items, Patches, Shim
-from ..seams.attribute import around
+from ..seams.attribute import around_call
 from ..versions import in_window, torch_version
 
 _TORCH = ">=2.3,<2.4"
@@ -43,8 +43,8 @@ def apply(patches: Patches) -> None:
     patches.set(triton, "common", common)
     for module in (common, backend):
         patches.set(modules, module.__name__, module)
-    around(patches, triton, "compile", _for_a_pair)
-    around(patches, CompiledKernel, "_init_handles", _in_order)
+    around_call(patches, triton, "compile", _for_a_pair)
+    around_call(patches, CompiledKernel, "_init_handles", _in_order)
 
 
 def get_backend(device_type: str) -> None:

@@ -21,9 +21,9 @@ from typing import Any, Iterator, Tuple
 from .. import guard, left_out_pass, moved_operands
 from ..acts import note_acted
 from ..errors import CompilerCrashed, say_once
-from ..launch import no_time, with_option
+from ..launch import TIMINGS, no_time, with_option
 from ..record import Patches, Shim
-from ..seams.attribute import around
+from ..seams.attribute import around_call
 
 # What the compiler says when it cannot lay out an operand: in Triton 3.2, and in 3.3.
 _OPERANDS = ("reshapeOuts", "instrN >= numColsPerChunk")
@@ -81,7 +81,7 @@ def apply(patches: Patches) -> None:
         finally:
             _tuning.now = False
 
-    around(patches, Autotuner, "_bench", bench_surviving)
+    around_call(patches, Autotuner, "_bench", bench_surviving, kind=TIMINGS)
     if moved_operands.supported():
         moved_operands.install(patches)
     left_out_pass.install(patches)

@@ -11,7 +11,7 @@ from .. import features
 from ..acts import note_acted
 from ..launch import existing, warps_within
 from ..record import Patches, Shim
-from ..seams.attribute import around
+from ..seams.attribute import around_call
 from ..seams.launches import around_compile
 
 NAMES = ("num_warps", "num_stages", "num_ctas", "maxnreg")
@@ -107,7 +107,7 @@ def _heal_configs(patches: Patches, made: List[Any]) -> None:
         for name, value in _meant(self, defaults, named_twice).items():
             setattr(self, name, value)
 
-    around(patches, Config, "__init__", init_with_meta)
+    around_call(patches, Config, "__init__", init_with_meta)
     for config in made:
         for name, value in _meant(config, defaults, named_twice).items():
             patches.set(config, name, value)

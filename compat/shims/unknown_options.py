@@ -13,7 +13,7 @@ from ..acts import note_acted
 from ..errors import say_once
 from ..launch import by_position
 from ..record import Patches, Shim
-from ..seams.attribute import around
+from ..seams.attribute import around_call
 from ..seams.launches import around_compile, around_run
 
 # Fields of CUDAOptions and HIPOptions in the published wheels 2.3.1 to 3.9.0, of triton-xpu's XPUOptions, and arguments
@@ -111,7 +111,7 @@ def _heal_backends(patches: Patches) -> None:
 
     for backend in backends.values():
         if "parse_options" in vars(backend.compiler):
-            around(patches, backend.compiler, "parse_options", parse_options)
+            around_call(patches, backend.compiler, "parse_options", parse_options)
 
     def compile_without(compile_, src, args, kwargs):
         options = kwargs.get("options")
@@ -132,10 +132,16 @@ def _fields(target: Any) -> Set[str]:
     """The options that the backend of `target` knows by itself."""
     from triton.compiler import make_backend
 
-    parse = type(make_backend(target)).parse_options
-    parse = getattr(parse, "__wrapped__", parse)
-    options = parse(make_backend(target), {})
-    return {field.name for field in dataclasses.fields(options)}
+    backend = make_backend(target)
+    kind = type(backend)
+    if kind not in _fields_of:
+        parse = getattr(kind.parse_options, "__wrapped__", kind.parse_options)
+        _fields_of[kind] = {field.name for field in dataclasses.fields(parse(backend, {}))}
+    return _fields_of[kind]
+
+
+# By class of backend.
+_fields_of: Dict[type, Set[str]] = {}
 
 
 def _heal_run_before_3_0(patches: Patches) -> None:
@@ -156,7 +162,7 @@ def _heal_run_before_3_0(patches: Patches) -> None:
         args, kwargs = by_position(kernel.signature, args, kwargs, known) or (args, kwargs)
         return run(*args, **kwargs)
 
-    around(patches, CUDABackend, "parse_options", parse_without)
+    around_call(patches, CUDABackend, "parse_options", parse_without)
     # A kernel's own parameters of such names must not be among the keywords.
     around_run(patches, foreign, run_with_its_own)
 
@@ -176,7 +182,7 @@ def _heal_config(patches: Patches) -> None:
                 _say(name, kwargs.pop(name))
         init(self, *args, **kwargs)
 
-    around(patches, Config, "__init__", init_without)
+    around_call(patches, Config, "__init__", init_without)
 
 
 SHIM = Shim(

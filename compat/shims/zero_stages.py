@@ -8,7 +8,7 @@ from typing import Any
 
 from ..acts import note_acted
 from ..record import Patches, Shim
-from ..seams.attribute import around
+from ..seams.attribute import around_call
 
 # What the assertion's own text says to write.
 STAGES = 2
@@ -31,7 +31,7 @@ def apply(patches: Patches) -> None:
             object.__setattr__(options, "num_stages", STAGES)
         return options
 
-    around(patches, amd, "parse_options", parse_options)
+    around_call(patches, amd, "parse_options", parse_options)
 
 
 SHIM = Shim(

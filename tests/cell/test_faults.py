@@ -18,7 +18,7 @@ from crosswarp.compat.install import wanted_shims
 from crosswarp.compat.record import Change, LeaveOut
 from crosswarp.matrix.cell.standins import virtual_gpu
 
-SEAMS = ("around_traced", "around_compile", "around_run")
+SEAMS = ("around_traced", "around_compile", "around_run", "around_call")
 
 
 @triton.jit
@@ -34,6 +34,12 @@ def of_everything(x, y, num_warps: tl.constexpr, S: tl.constexpr):
         tile += tl.dot(tl.load(x + at).to(tl.float16), tl.load(x + at + k).to(tl.float16))
     old = tl.atomic_add(y + i, before + now + tl.cumsum(now, 0))
     tl.store(y + at, tile + old[:, None])
+
+
+@triton.jit
+def tuned(x, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(x + at, at, mask=at < n)
 
 
 class Faults:
@@ -94,7 +100,16 @@ def launched(folder):
     kernel = of_everything[(1,)](x, y, 4, 2)
     # Not its PTX, of which Triton 3.2 makes another one each time.
     assert kernel.asm["ptx"]
-    return getattr(kernel, "hash", None), kernel.asm["ttgir"]
+    return getattr(kernel, "hash", None), kernel.asm["ttgir"], autotuned(folder.with_name("tuned"))
+
+
+def autotuned(folder):
+    """The configuration that an autotuner chose."""
+    os.environ["TRITON_CACHE_DIR"] = str(folder)
+    configs = [triton.Config({"BLOCK": 64}, num_warps=warps) for warps in (2, 4)]
+    tuner = triton.autotune(configs=configs, key=["n"])(tuned)
+    tuner[(1,)](torch.zeros(64), 64)
+    return tuner.best_config.num_warps, tuner.best_config.kwargs
 
 
 def outcome(shim, folder, monkeypatch, inject=None):
@@ -103,7 +118,7 @@ def outcome(shim, folder, monkeypatch, inject=None):
     sys.modules["crosswarp.compat.copies"].COMMON.said.clear()
     with monkeypatch.context() as patched, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        patched.setattr(installing, "all_shims", lambda: (shim,))
+        patched.setattr(installing, "listed", lambda: (shim,))
         if inject is not None:
             patched.setattr(*inject)
         compat.install()
@@ -150,8 +165,8 @@ def compared(monkeypatch, folder):
 def injected(shim, module, seam, through, kind):
     fault = getattr(Faults, kind)
 
-    def around(patches, *given):
-        through(patches, *given[:-1], fault)
+    def around(patches, *given, **more):
+        through(patches, *given[:-1], fault, **more)
 
     concerns = None if shim.concerns is None else shim.concerns._replace(kernels=yes)
     return shim._replace(concerns=concerns), (module, seam, around)
