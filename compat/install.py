@@ -73,9 +73,9 @@ class _Here:
     def scopes(self, name: str) -> Set[Optional[str]]:
         """The packages for whose kernels the shim `name` is asked of this copy, None for all."""
         version = triton_text() or ""
-        shim = next((shim for shim in listed() if shim.name == name), None)
-        requests = (*_standing, *_passing) if shim is not None else ()
-        return {request.scope for request in requests if request.wants(shim, version)}
+        named = [shim for shim in listed() if shim.name == name]
+        requests = (*_standing, *_passing)
+        return {one.scope for one in requests if any(one.wants(shim, version) for shim in named)}
 
     def failed(self) -> Collection[str]:
         """Names of what this copy cannot apply."""
@@ -111,6 +111,7 @@ def _with_interpreter(name: str, patches: Patches, module: Any) -> None:
 
 
 _HERE = _Here()
+_request = functools.partial(choice.request, known=lambda: listed())
 
 
 def install(
@@ -218,17 +219,6 @@ def wanted_shims(
     """The shims to install on Triton `version`: those inside their window, the guard's by the `guard` mode."""
     request = _request(guard, only, exclude, tiers, None, untested)
     return [_HERE.record(shim) for shim in listed() if request.wants(shim, version)]
-
-
-def _request(
-    guard: str,
-    only: Optional[Iterable[str]],
-    exclude: Iterable[str],
-    tiers: Optional[Iterable[str]],
-    scope: Optional[str],
-    untested: bool,
-) -> Request:
-    return choice.request(guard, only, exclude, tiers, scope, untested, lambda: listed())
 
 
 def _forget(request: Request) -> None:
@@ -345,7 +335,8 @@ def _chosen(version: str, stay: bool) -> List[Tuple[AnyShim, Any]]:
 
 def _listed_by(copy: Any) -> Iterable[AnyShim]:
     # Breakpoint: a copy of before 2026-11-26 has records alone.
-    return copy.listed() if hasattr(copy, "listed") else copy.shims().values()
+    found: Iterable[AnyShim] = copy.listed() if hasattr(copy, "listed") else copy.shims().values()
+    return found
 
 
 def _take_back(keep: int) -> None:

@@ -79,7 +79,7 @@ class _AfterPool:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != _POOL:
             return None
-        from ..install import after_execution
+        from ..after_import import after_execution
 
         others = [one for one in sys.meta_path if one is not self and hasattr(one, "find_spec")]
         specs = (one.find_spec(name, path, target) for one in others)
