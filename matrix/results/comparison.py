@@ -14,17 +14,19 @@ again alone with more time. `unsupported` counts as absent: a column that comes 
 lacks it, says so by declaration, and that is no verdict on the kernel. "left out" is a configuration that an autotuner
 or a shim passed over: nothing is red, but one survivor less is left to choose from. Red twice is `same` when outcome
 and fingerprint are the same. (*) What passed twice can be `resource-regressed` (see `resources`), `slower` (see
-`slower`), or `changed`, which is told and judged neither way; what became leaner or faster is `same`.
+`slower`), or `changed`, which is told and judged neither way; what became leaner or faster is `same`. Beside that it
+can be what is reported and no failure (`REPORTED`): `slower-to-compile` (see `compile_time`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crosswarp.matrix.cell.judging.tuning import DROPPED, LEFT_OUT
+from crosswarp.matrix.results import compile_time
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.resources import METRICS, THRESHOLDS, Change, Threshold, grown
 from crosswarp.matrix.results.vocabulary import COMPARED, Compared
@@ -47,6 +49,8 @@ __all__ = [
 
 HEAVIER = ("resource-regressed", "slower")
 WORSE = ("regressed", *HEAVIER)
+# Reported and no failure, each with the metric of its changes. A pair may be several of them, beside what it is.
+REPORTED: Mapping[Compared, str] = {"slower-to-compile": compile_time.METRIC}
 OUTCOMES = tuple(COMPARED)
 
 _RULES: Mapping[tuple[str, str], Compared] = {
@@ -85,6 +89,23 @@ class Comparison:
     changes: tuple[Change, ...] = ()
     # What could not be compared, and why.
     note: str = ""
+    # What is reported beside the outcome.
+    also: tuple[Compared, ...] = ()
+
+    @property
+    def outcomes(self) -> tuple[Compared, ...]:
+        """All that it is: a pair can be heavier and slower to compile."""
+        return (self.outcome, *self.also)
+
+    def changes_of(self, outcome: str) -> tuple[Change, ...]:
+        """The changes by which it is `outcome`."""
+        metric = REPORTED.get(outcome)  # type: ignore[call-overload]
+        others = REPORTED.values()
+        return tuple(
+            change
+            for change in self.changes
+            if (change.metric == metric if metric else change.metric not in others)
+        )
 
 
 @dataclass(frozen=True)
@@ -101,7 +122,8 @@ class Pair:
         return record
 
 
-def compare(before: Record | None, after: Record | None) -> Comparison:
+def compare(before: Record | None, after: Record | None, pace: float = 1.0) -> Comparison:
+    """What became of a cell. `pace`: of the second side's machine, as of `compile_time.pace`."""
     shown = _shows(before), _shows(after)
     if "not run" in shown:
         return Comparison("unknown")
@@ -118,6 +140,10 @@ def compare(before: Record | None, after: Record | None) -> Comparison:
         return Comparison(outcome, (Change("configs", what, "kept", "left out"),))
     if shown != ("passed", "passed"):
         return Comparison(outcome)
+    return _with_reported(_judged(before, after, outcome), compile_time.slower(before, after, pace))
+
+
+def _judged(before: Record, after: Record, outcome: Compared) -> Comparison:
     changes = grown(before, after)
     if any(not change.told for change in changes):
         return Comparison("resource-regressed", changes)
@@ -125,6 +151,18 @@ def compare(before: Record | None, after: Record | None) -> Comparison:
     if change:
         return Comparison("slower", (change, *changes))
     return Comparison("changed" if changes else outcome, changes, note)
+
+
+def _with_reported(judged: Comparison, changes: tuple[Change, ...]) -> Comparison:
+    """`judged`, and what is reported beside it; that is the outcome itself where nothing else is worse."""
+    if not changes:
+        return judged
+    metrics = {change.metric for change in changes}
+    found = [outcome for outcome, metric in REPORTED.items() if metric in metrics]
+    everything = (*judged.changes, *changes)
+    if judged.outcome in HEAVIER:
+        return replace(judged, changes=everything, also=tuple(found))
+    return Comparison(found[0], everything, judged.note, tuple(found[1:]))
 
 
 def pairs(
@@ -148,12 +186,13 @@ def pairs(
 
     old = {key(record): record for record in before}
     new = {key(record): record for record in after}
+    pace = compile_time.pace((one, new[cell]) for cell, one in old.items() if cell in new)
 
     def compared(one: Record | None, other: Record | None) -> Comparison:
         for twin, record, short in ((one, other, unreached[0]), (other, one, unreached[1])):
             if twin is None and record and (short if across_columns else record.column in short):
                 return Comparison("unknown", note=UNREACHED)
-        return compare(one, other)
+        return compare(one, other, pace)
 
     return [
         Pair(old.get(cell), new.get(cell), compared(old.get(cell), new.get(cell)))

@@ -66,6 +66,9 @@ def _figures(launch: Mapping[str, Any]) -> Figures:
         found["compile"] = launch["compile_seconds"]
     if is_size(launch.get("processor_seconds")):
         found["processor"] = launch["processor_seconds"]
+    stages = launch.get("stage_seconds")
+    if isinstance(stages, Mapping) and stages and all(map(is_size, stages.values())):
+        found["stages"] = {str(name): value for name, value in stages.items()}
     return found
 
 

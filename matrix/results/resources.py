@@ -48,11 +48,8 @@ class Threshold:
 # would not report as well. From 3.2.0 back to 3.1.0, 3 are: on AMD their accesses are half as wide.
 # The same column twice, compiled anew: all of 184 launches have the same figures, and the time to compile more than
 # doubled for 151 of them, because others used the machine. So the time on the clock is recorded and drawn and judges
-# nothing. Processor seconds do: on cores shared with others (2026-11-23, `crosswarp run --here PYTHON --kernels
-# softmax,matmul,flash_attention,sort --targets sm_80 --lanes compile --modes bare --fresh`, 3.6.0 and 3.2.0 twice
-# each) the same 64 launches differed by 1.43 times at most, on the clock by 3.42. From 3.6.0 back to 3.2.0 the three
-# of 31 that are more than double are beyond the threshold: a sort, 0.35 to 0.39 s and 8.14 to 8.46. Nor judges the
-# size of a binary, which AMD has only since Triton 3.5, and in which names and line numbers may outweigh the code.
+# nothing; CPU seconds are compared in `compile_time`. Nor judges the size of a binary, which AMD has only since Triton
+# 3.5, and in which names and line numbers may outweigh the code.
 # A stack that appears, between each release and the next from 2.3.1 to 3.9.0 (baseline of 2026-11-22, 9,971 launches on
 # sm_80, sm_90 and gfx942): in 66 launches it has up to 32 bytes, which this file holds to be nothing; those are told.
 THRESHOLDS = (
@@ -89,11 +86,6 @@ THRESHOLDS = (
         "release, lost alignment narrows all by half or more",
         falls=True,
     ),
-    Threshold(
-        "processor", "s", 5.0, 5, False,
-        "of a processor, so that others on the same cores count for little: the same column twice differed by 1.43 "
-        "times at most; up to 5 s nobody waits for",
-    ),
 )  # fmt: skip
 _BY_METRIC = {threshold.metric: threshold for threshold in THRESHOLDS}
 # What a thread has in memory of its own.
@@ -107,7 +99,7 @@ _WARPS = 1.5
 SHARED_GROWS = 16_384
 
 # Of a change, in the order in which a reader wants them.
-METRICS = (*_BY_METRIC, "tensor", "barriers", "configs", "time")
+METRICS = (*_BY_METRIC, "tensor", "barriers", "configs", "time", "processor")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from crosswarp.reports.commands import failing
 from crosswarp.reports.commands.options import (
     add_files,
     add_store,
@@ -25,6 +26,7 @@ EXAMPLES = (
     "crosswarp diff 3.8.0 3.9.0",
     "crosswarp diff baseline/all.json run",
     "crosswarp diff 3:3.9.0 4:3.9.0 --format markdown",
+    "crosswarp diff 3.1.0 3.2.0 --fail-on slower-to-compile:3x",
 )
 FORMATS = {"markdown": diff_text.markdown, "json": diff_text.export}
 
@@ -34,6 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("b", metavar="B", help="what it is now")
     parser.add_argument("--format", choices=("table", *FORMATS), default="table")
     add_verbose(parser, "of a table: every figure of every group")
+    failing.add_fail_on(parser)
     add_files(parser, "issues")
     add_store(parser)
 
@@ -48,4 +51,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         colour.show(diff_text.terminal(found, options.verbose))
     else:
         print(FORMATS[options.format](found), end="")
-    return 1 if found.worse else 0
+    wanted = failing.failing(found.pairs, options.fail_on)
+    if wanted and options.format == "table":
+        print(f"--fail-on: {wanted} cells (exit 1).")
+    return 1 if found.worse or wanted else 0

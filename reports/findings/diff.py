@@ -100,7 +100,8 @@ class Diff:
 
     @property
     def counts(self) -> dict[str, int]:
-        tally = Counter(pair.comparison.outcome for pair in self.pairs)
+        """Cells by outcome; one that is several things is counted for each."""
+        tally = Counter(one for pair in self.pairs for one in pair.comparison.outcomes)
         return {outcome: tally[outcome] for outcome in comparison.OUTCOMES if tally[outcome]}
 
     @property
@@ -254,13 +255,12 @@ def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict], of: str = "") -> 
     fixed = {name: shims for verdict in verdicts for name, shims in verdict.fixed.items()}
     fixed |= {one.bare.id: tuple(one.shims) for verdict in verdicts for one in verdict.healed}
     found: dict[tuple[str, RootCause | None], Group] = {}
-    for pair in pairs:
-        outcome = pair.comparison.outcome
+    for pair, outcome in [(one, what) for one in pairs for what in one.comparison.outcomes]:
         if outcome == "same":
             continue
         told = _told(pair)
         issue = explained.get(id(told)) or theirs.get(told.id)
-        key = (outcome, _cause(pair, told, issue))
+        key: tuple[str, RootCause | None] = (outcome, _cause(pair, told, issue))
         group = found.setdefault(key, Group(outcome, issue, whose=of))
         group.pairs.append(pair)
         if told.red and told.id in fixed:

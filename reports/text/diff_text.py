@@ -7,8 +7,10 @@ from dataclasses import asdict
 
 from tabulate import tabulate
 
-from crosswarp.matrix.results.comparison import HEAVIER, METRICS, WORSE, Change, Pair
+from crosswarp.matrix.results import compile_time
+from crosswarp.matrix.results.comparison import HEAVIER, METRICS, REPORTED, WORSE, Change, Pair
 from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.vocabulary import COMPARED
 from crosswarp.reports.findings.diff import Diff, Group, Side
 from crosswarp.reports.text import advice, escape
 from crosswarp.reports.text.layout import WIDTH, fill, plural, row
@@ -20,7 +22,9 @@ MAX_CHANGES = 4
 MAX_PLACES = 4
 # Of a line, beside which there is room for what happened.
 _NAMES = 44
-_HEADINGS = {"regressed": "Breaks", "resource-regressed": "Heavier"}
+_HEADINGS = {
+    "regressed": "Breaks", "resource-regressed": "Heavier", "slower-to-compile": "Slower to compile",
+}  # fmt: skip
 
 
 def terminal(diff: Diff, verbose: bool = False) -> str:
@@ -74,6 +78,10 @@ def verdict(diff: Diff) -> str:
     heavier = {name for group in diff.of(*HEAVIER) for name in group.kernels}
     if heavier:
         said.append(f"{plural(len(heavier), 'kernel')} heavier")
+    for outcome in REPORTED:
+        names = {name for group in diff.of(outcome) for name in group.kernels}
+        if names:
+            said.append(f"{plural(len(names), 'kernel')} {COMPARED[outcome].short}")
     return ". ".join(said) + "."
 
 
@@ -126,16 +134,31 @@ def _taken(diff: Diff) -> list[str]:
 def _brief(group: Group) -> str:
     """A line for a heavier kernel, and for an issue that is fixed or fails in another way; empty for a failure."""
     names = escape.line(_names(group), _NAMES)
-    if group.outcome in ("resource-regressed", "slower", "changed"):
+    if group.outcome in ("resource-regressed", "slower", "changed", *REPORTED):
         found = changes(group)
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-        first = next((f"{metric} {text.partition(':')[0]}" for metric, text in found), "")
+        first = next(
+            (
+                reported(text)
+                if group.outcome in REPORTED
+                else f"{metric} {text.partition(':')[0]}"
+                for metric, text in found
+            ),
+            "",
+        )
         return _one_line(f"{names}: {first}{more}")
     is_known = group.issue is not None and _is_fixed(group)
     if group.outcome == "fixed" or (group.outcome == "changed-failure" and is_known):
         issue = f"{group.issue.id}: {group.issue.title}" if group.issue else names
         return _one_line(issue)
     return ""
+
+
+def reported(text: str) -> str:
+    """Of a change that is reported and no failure: the figures, and what it is seen by."""
+    figures, _, rest = text.partition(": ")
+    _, _, why = rest.partition("); ")
+    return f"{figures}{f', {why}' if why else ''}"
 
 
 def _one_line(text: str) -> str:
@@ -236,7 +259,7 @@ def changes(group: Group) -> list[tuple[str, str]]:
     rows = []
     by_metric: dict[str, dict[Change, list[Record]]] = {}
     for pair in group.pairs:
-        for change in pair.comparison.changes:
+        for change in pair.comparison.changes_of(group.outcome):
             by_metric.setdefault(change.metric, {}).setdefault(change, []).append(pair.record)
     for metric in filter(by_metric.get, METRICS):
         changes = by_metric[metric]
@@ -244,6 +267,8 @@ def changes(group: Group) -> list[tuple[str, str]]:
         for number, change in enumerate(worst[:MAX_CHANGES]):
             at = _places(changes[change])
             text = f"{_number(change.before)} → {_number(change.after)} {change.unit}".strip()
+            if metric == compile_time.METRIC:
+                text = f"{compile_time.ratio(change):.2g} times as long, {text}"
             told = f"; {change.told}" if change.told else ""
             rows.append((metric if number == 0 else "", f"{text}: {change.what} ({at}){told}"))
         if len(worst) > MAX_CHANGES:
@@ -335,6 +360,7 @@ def _pair(pair: Pair) -> dict[str, object]:
         "before": _record(pair.before),
         "after": _record(pair.after),
         "comparison": pair.comparison.outcome,
+        "also": list(pair.comparison.also),
         "changes": [asdict(change) for change in pair.comparison.changes],
     }
 

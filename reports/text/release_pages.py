@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.comparison import HEAVIER, REPORTED
+from crosswarp.matrix.results.vocabulary import COMPARED
 from crosswarp.reports.findings.diff import Diff, Group
 from crosswarp.reports.findings.releases import Release
 from crosswarp.reports.text import diff_text, escape
@@ -133,6 +135,7 @@ def _rest(one: Release) -> list[str]:
     if heavier:
         title = f"## Heavier: {len(heavier)} of {one.kernels} kernels"
         parts += [title, "\n".join(f"- {escape.markdown(text)}" for text in heavier)]
+    parts += _reported(one.diff) if one.diff else []
     if one.came or one.went:
         lines = [
             f"- {word}: {_names(names)}"
@@ -150,16 +153,32 @@ def _rest(one: Release) -> list[str]:
     return parts
 
 
+def _reported(diff: Diff) -> list[str]:
+    """A section for each thing that is reported and no failure."""
+    parts = []
+    for outcome in REPORTED:
+        if lines := _lines(diff.of(outcome)):
+            title = COMPARED[outcome].short.capitalize()
+            parts += [f"## {title}", "\n".join(f"- {escape.markdown(text)}" for text in lines)]
+    return parts
+
+
 def _heavier(diff: Diff) -> list[str]:
+    return _lines(diff.of(*HEAVIER))
+
+
+def _lines(groups: Sequence[Group]) -> list[str]:
     found = []
-    for group in diff.of("resource-regressed", "slower"):
+    for group in groups:
         changes = diff_text.changes(group)
         name = ", ".join(group.kernels)
         if changes:
             metric, text = changes[0]
-            found.append(
-                f"{name}: {metric} {text.partition(':')[0]}, in {plural(len(group.pairs), 'cell')}"
-            )
+            if group.outcome in REPORTED:
+                what = diff_text.reported(text)
+            else:
+                what = f"{metric} {text.partition(':')[0]}"
+            found.append(f"{name}: {what}, in {plural(len(group.pairs), 'cell')}")
     return found
 
 

@@ -50,6 +50,9 @@ class _Pair(_Part):
     before: _Of | None
     after: _Of | None
     comparison: str
+    also: list[str] = Field(
+        default=[], description="what is reported beside it: slower-to-compile, …"
+    )
     changes: list[dict[str, Any]]
 
 

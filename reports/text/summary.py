@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from crosswarp.matrix import versions
 from crosswarp.matrix.results import comparison
 from crosswarp.matrix.results.cause import RootCause, cause_of, words
+from crosswarp.matrix.results.comparison import HEAVIER, REPORTED
 from crosswarp.matrix.results.record import LANES, MODES, Record
 from crosswarp.matrix.results.verdict import triton_of
 from crosswarp.matrix.results.vocabulary import OUTCOMES, WORST
@@ -261,13 +262,13 @@ def _heavier(view: View) -> list[str]:
     lines = []
     for before, after in zip(columns, columns[1:]):
         found = comparison.pairs(mine[before], mine[after], across_columns=True)
-        tally = Counter(pair.comparison.outcome for pair in found)
-        told = [f"{tally[o]} {o}" for o in ("resource-regressed", "slower") if tally[o]]
+        tally = Counter(one for pair in found for one in pair.comparison.outcomes)
+        told = [f"{tally[o]} {o}" for o in (*HEAVIER, *REPORTED) if tally[o]]
         if told:
             sides = " ".join(f"{view.run.id}:{escape.line(column)}" for column in (before, after))
             lines.append(fill("  ", f"{', '.join(told)}: crosswarp diff {sides}"))
     return (
-        ["\n".join(["Green, and heavier than on the column before (cells):", *lines])]
+        ["\n".join(["Passes, and changed since the column before (cells):", *lines])]
         if lines
         else []
     )

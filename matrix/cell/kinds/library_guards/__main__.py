@@ -72,7 +72,7 @@ def _item(item: plan.Item, spec: AskedGuards, forcing: Forcing, out: Any) -> Non
 def _launched(verdict: Verdict, configs: List[List[str]]) -> str:
     """A digest of what was compiled and launched, which configurations of a tuning that were; empty where none was."""
     launches = [
-        {**one, "compile_seconds": None, "processor_seconds": None}
+        {**one, "compile_seconds": None, "processor_seconds": None, "stage_seconds": None}
         for one in verdict.resources.get("launches") or ()
     ]
     tuned = sorted(one for one in configs if one[0])

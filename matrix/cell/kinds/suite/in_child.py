@@ -14,7 +14,7 @@ from crosswarp.matrix.cell.judging.verdict import Verdict, of_error, told
 from crosswarp.matrix.cell.kinds.suite import device, kernels, language, lowered, oracle
 from crosswarp.matrix.cell.plain import attribute, text_of
 from crosswarp.matrix.cell.standins import virtual_gpu
-from crosswarp.matrix.cell.standins.virtual_gpu import Target, contain, launching, reading
+from crosswarp.matrix.cell.standins.virtual_gpu import Target, contain, launching, reading, stages
 from crosswarp.matrix.cell.starting import probe, specification, versions
 from crosswarp.matrix.cell.stream import shortened
 
@@ -75,6 +75,7 @@ def _prepare_lane(item: Item, spec: Asked) -> None:
         if spec.cache:
             lowered.use(Path(spec.cache, "lowered"), keep=item.mode == "bare")
             reading.note_in(Path(spec.cache, "readings"))
+        stages.time_all()
         probe.map_torch(spec, target, item.lane)
     else:
         contain()

@@ -19,10 +19,11 @@ import json
 import os
 import zlib
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping
 
 from crosswarp.compat import features
 from crosswarp.compat.seams import ir
+from crosswarp.matrix.cell.standins.virtual_gpu import stages
 from crosswarp.matrix.cell.standins.virtual_gpu.launching import TAKEN
 
 _LAST_OF_SHIMS = "ttgir"
@@ -51,22 +52,9 @@ def use(folder: Path, keep: bool) -> None:
     Args:
         keep: only for bare Triton.
     """
-    for backend in _backends():
+    for backend in stages.backends():
         if "add_stages" in vars(backend):
             backend.add_stages = _with_memory(backend.add_stages, folder, keep)
-
-
-def _backends() -> Iterator[Any]:
-    # Breakpoint: backends are plugins from Triton 3.0 on.
-    if features.has_backends():
-        import triton
-
-        for backend in triton.backends.backends.values():
-            yield backend.compiler
-    else:
-        from triton.compiler.backends.cuda import CUDABackend
-
-        yield CUDABackend
 
 
 def _with_memory(add_stages: Callable[..., Any], folder: Path, keep: bool) -> Callable[..., Any]:

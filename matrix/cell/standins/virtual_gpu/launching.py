@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from crosswarp.compat import guard
 
-from . import reading
+from . import reading, stages
 from .binary import Binary
 from .limits import Target
 
@@ -24,6 +24,7 @@ class Launch:
         instructions: counts by class, see `instructions`.
         compile_seconds: how long the compiler took; None if the kernel, or what its TTGIR becomes, was in a cache.
         processor_seconds: the same, of a processor.
+        stage_seconds: of them, what each of Triton's stages took; None as above, or where nobody noted them.
     """
 
     kernel: str
@@ -40,6 +41,7 @@ class Launch:
     instructions: Dict[str, int]
     compile_seconds: Optional[float]
     processor_seconds: Optional[float]
+    stage_seconds: Optional[Dict[str, float]] = None
 
 
 # In the metadata of a kernel whose later stages were taken from where another's were kept: no compiler's time.
@@ -57,7 +59,8 @@ def noted() -> List[Dict[str, Any]]:
         values = dict(vars(launch), grid=tuple(launch.grid))
         values["instructions"] = frozenset(launch.instructions.items())
         # Compiled once and found in the cache later: the same launch.
-        del values["compile_seconds"], values["processor_seconds"]
+        for name in ("compile_seconds", "processor_seconds", "stage_seconds"):
+            del values[name]
         unique.setdefault(tuple(values.values()), launch)
     return [dict(asdict(launch), grid=list(launch.grid)) for launch in unique.values()]
 
@@ -78,6 +81,7 @@ class Function:
     processor_seconds: Optional[float]
     text: str = ""
     form: str = ""
+    stage_seconds: Optional[Dict[str, float]] = None
 
 
 # The kernel whose binary Triton is loading: `load_binary` itself gets no other form of it.
@@ -108,6 +112,7 @@ def _load(name: str, data: bytes) -> Function:
         None if seconds is None else round(seconds, 3),
         None if processor is None else round(processor, 3),
         *_text(forms),
+        stage_seconds=None if processor is None else stages.seconds_of(metadata) or None,
     )
 
 
@@ -214,6 +219,7 @@ def check_and_note(
             instructions=function.instructions,
             compile_seconds=function.compile_seconds,
             processor_seconds=function.processor_seconds,
+            stage_seconds=function.stage_seconds,
         )
     )
     target.check(num_warps, shared, function.binary.registers or 0, grid)

@@ -1,0 +1,123 @@
+"""CPU seconds of a compilation, compared: which kernel takes longer to compile, how much longer, in which stage.
+
+CPU seconds are those of the process and of what it waited for, ptxas among it: other work on the same cores is no part
+of them, but shares caches, clocks and the two threads of a core. Wall time judges nothing.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from crosswarp.matrix.results.figures import Figures, is_size, launches
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.resources import Change
+
+METRIC = "processor"
+# What Triton does before its first stage: reading the kernel, and building its IR.
+FRONT_END = "front end"
+
+# The same release twice, the second time beside other work: see docs/changed.md for what was measured.
+FACTOR = 2.0
+# Below that a factor is that of a small number, and nobody waits for it.
+MORE_SECONDS = 1.0
+# Of so many compilations the median says how fast one machine is beside the other.
+ENOUGH = 30
+# A machine that is slower still is taken for one that is so much slower: else a release that is slower everywhere
+# would be taken for the machine's fault.
+SLOWEST = 2.0
+
+
+def seconds(before: Record, after: Record) -> dict[str, tuple[Figures, Figures]]:
+    """By kernel, the CPU seconds of what both sides compiled anew: `processor` in all, and `stages` by stage."""
+    old, new = launches(before), launches(after)
+    found: dict[str, list[tuple[Figures, Figures]]] = defaultdict(list)
+    for (kernel, warps), now in new.items():
+        then = old.get((kernel, warps), [])
+        if len(then) != len(now):
+            # A configuration more or less: the typical one stands for each.
+            then, now = [_typical(then)], [_typical(now)]
+        found[kernel] += [
+            (a, b) for a, b in zip(then, now, strict=True) if METRIC in a and METRIC in b
+        ]
+    return {
+        kernel: (_sum(a for a, _ in couples), _sum(b for _, b in couples))
+        for kernel, couples in found.items()
+        if couples
+    }
+
+
+def pace(couples: Iterable[tuple[Record, Record]]) -> float:
+    """How many times the CPU seconds of the first a typical compilation of the second takes, between 1 and `SLOWEST`.
+
+    1 where fewer than `ENOUGH` were compiled on both sides.
+    """
+    totals = ((_total(before), _total(after)) for before, after in couples)
+    ratios = [b / a for a, b in totals if a and b]
+    if len(ratios) < ENOUGH:
+        return 1.0
+    return min(max(statistics.median(ratios), 1.0), SLOWEST)
+
+
+def slower(before: Record, after: Record, pace: float = 1.0) -> tuple[Change, ...]:
+    """A change for each kernel that takes `FACTOR` times as long to compile, and `MORE_SECONDS` longer.
+
+    `pace`: of the second machine, as of `pace`.
+    """
+    if (_total(after) or MORE_SECONDS) < MORE_SECONDS:
+        # As of most: nothing has to be read more closely.
+        return ()
+    found = []
+    for kernel, (was, now) in sorted(seconds(before, after).items()):
+        a, b = was[METRIC], now[METRIC]
+        if b >= FACTOR * pace * a and b - pace * a >= MORE_SECONDS:
+            found.append(Change(METRIC, kernel, a, b, "s", _where(was, now)))
+    return tuple(found)
+
+
+def ratio(change: Change) -> float:
+    """How many times as long it takes; infinite where it took nothing that could be measured."""
+    assert isinstance(change.before, (int, float)) and isinstance(change.after, (int, float))
+    return change.after / change.before if change.before else float("inf")
+
+
+def _total(record: Record) -> float | None:
+    """CPU seconds of all that the cell launched; None where some of it was not compiled anew."""
+    noted = record.resources.get("launches")
+    if record.outcome != "pass" or not isinstance(noted, list) or not noted:
+        return None
+    found = [one.get("processor_seconds") if isinstance(one, Mapping) else None for one in noted]
+    return sum(found) if all(map(is_size, found)) else None
+
+
+def _where(was: Figures, now: Figures) -> str:
+    """The stage that took the largest part of the increase; empty where stages were not timed on both sides."""
+    then, stages = was.get("stages"), now.get("stages")
+    if not then or not stages:
+        return ""
+    more = {name: value - then.get(name, 0.0) for name, value in stages.items()}
+    name = max(more, key=more.__getitem__)
+    return (
+        f"stage {name}: {then.get(name, 0.0):.3g} → {stages[name]:.3g} s" if more[name] > 0 else ""
+    )
+
+
+def _typical(figures: list[Figures]) -> Figures:
+    timed = sorted((one for one in figures if METRIC in one), key=lambda one: one[METRIC])
+    return timed[len(timed) // 2] if timed else {}
+
+
+def _sum(figures: Iterable[Figures]) -> Figures:
+    total, stages, timed = 0.0, defaultdict(float), True
+    for one in figures:
+        total += one[METRIC]
+        mine = one.get("stages")
+        timed = timed and bool(mine)
+        for name, value in _with_front_end(one[METRIC], mine or {}).items():
+            stages[name] += value
+    return {METRIC: round(total, 3), "stages": dict(stages) if timed else {}}
+
+
+def _with_front_end(total: float, stages: Mapping[str, float]) -> dict[str, float]:
+    return {FRONT_END: max(total - sum(stages.values()), 0.0), **stages}
