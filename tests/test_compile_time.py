@@ -111,7 +111,10 @@ def test_diff_says_it_and_fails_only_where_it_is_asked_to(compiled):
     found = finding.diff(Side("a", before, "triton-3.1.0"), Side("b", after, "triton-3.2.0"), ())
     assert found.counts == {"slower-to-compile": 2} and not found.worse
     text = diff_text.terminal(found)
-    assert "Slower to compile (2 cells)" in text and "softmax (2): 22 times as long, 1.5 → 33 s" in text
+    assert (
+        "Slower to compile (2 cells)" in text
+        and "softmax (2): 22 times as long, 1.5 → 33 s" in text
+    )
     assert "Nothing breaks. 1 kernel slower to compile." in text
     (group,) = json.loads(diff_text.export(found))["groups"]
     assert group["comparison"] == "slower-to-compile"

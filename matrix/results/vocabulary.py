@@ -97,8 +97,8 @@ RELEASES: Mapping[Release, Word] = {
 
 # Of two results of one cell, in the order in which a reader wants them.
 Compared = Literal[
-    "regressed", "changed-failure", "fixed", "resource-regressed", "slower", "slower-to-compile", "changed", "new",
-    "gone", "unknown", "same",
+    "regressed", "changed-failure", "fixed", "resource-regressed", "slower", "slower-to-compile", "numbers-changed",
+    "changed", "new", "gone", "unknown", "same",
 ]  # fmt: skip
 COMPARED: Mapping[Compared, Word] = {
     "regressed": Word("regressed", "it passed, and fails"),
@@ -111,6 +111,9 @@ COMPARED: Mapping[Compared, Word] = {
     "slower-to-compile": Word(
         "slower to compile",
         "it passes, and takes at least twice the CPU seconds to compile; no failure",
+    ),
+    "numbers-changed": Word(
+        "with other numbers", "it passes, and what it computes is not bitwise equal; no failure"
     ),
     "changed": Word("changed", "it passes with other figures, of which none is plainly worse"),
     "new": Word("new", "the older side does not have it"),

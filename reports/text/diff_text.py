@@ -24,6 +24,7 @@ MAX_PLACES = 4
 _NAMES = 44
 _HEADINGS = {
     "regressed": "Breaks", "resource-regressed": "Heavier", "slower-to-compile": "Slower to compile",
+    "numbers-changed": "Other numbers",
 }  # fmt: skip
 
 

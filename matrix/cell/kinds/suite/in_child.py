@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from crosswarp import compat
 from crosswarp.compat import guard
 from crosswarp.matrix.cell.asked import Asked, AskedSuite
+from crosswarp.matrix.cell.judging import numbers
 from crosswarp.matrix.cell.judging.compare import compare, poisoned
 from crosswarp.matrix.cell.judging.tuning import ConfigLog, use_first_configuration
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_error, told
@@ -21,6 +22,8 @@ from crosswarp.matrix.cell.stream import shortened
 from .plan import Item
 
 SEED = 20260
+# Where something is computed, and alike whenever it is run.
+_KEEPS_NUMBERS = ("emulate", "interpret")
 
 
 def run(item: Item, spec: Asked, send: Callable[[Any], None]) -> Verdict:
@@ -225,6 +228,7 @@ def _once(
     except BaseException as error:
         return of_error(error, phase="inputs")
     reference_inputs = _cloned(inputs)
+    drawn = numbers.digest(inputs) if item.lane in _KEEPS_NUMBERS else ""
     try:
         with poisoned(torch, item.lane != "compile", allocated):
             outputs = kernel.launch(**inputs, **case.options)
@@ -246,7 +250,11 @@ def _once(
     if compared is not None:
         compared += [outputs, reference]
     try:
-        return compare(outputs, reference, tolerance)
+        verdict = compare(outputs, reference, tolerance)
+        if drawn and verdict.outcome == "pass":
+            returned = {name: outputs[name] for name in reference}
+            verdict.resources.update(inputs=drawn, outputs=numbers.kept(returned))
+        return verdict
     except BaseException as error:
         # What it returned is nothing that can be compared.
         return of_error(error, phase="compare")

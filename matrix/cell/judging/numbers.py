@@ -1,0 +1,58 @@
+"""What a case returned, kept for a later comparison: a digest of each output, and its values as far as they are few."""
+
+import base64
+import contextlib
+import hashlib
+from typing import Any, Dict, Mapping
+
+# Bytes of an output that are kept; of a larger one, that much of it at equal distances.
+KEPT = 4096
+
+
+def kept(outputs: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
+    """By output: type, shape, digest of all bytes, and `values`, its elements in base64, every `step`-th of them.
+
+    An output that is no tensor, or of which no bytes can be had, is left out.
+    """
+    found = {}
+    for name in sorted(outputs):
+        with contextlib.suppress(Exception):
+            found[name] = _one(outputs[name])
+    return found
+
+
+def digest(inputs: Mapping[str, Any]) -> str:
+    """Of all tensors among the inputs: two releases of torch need not draw the same random numbers."""
+    import torch
+
+    told = hashlib.sha256()
+    for name in sorted(inputs):
+        value = inputs[name]
+        if isinstance(value, torch.Tensor):
+            with contextlib.suppress(Exception):
+                told.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+                told.update(_bytes(value))
+    return told.hexdigest()[:32]
+
+
+def _one(tensor: Any) -> Dict[str, Any]:
+    tensor = tensor.detach().cpu()
+    every = _bytes(tensor)
+    size = tensor.element_size()
+    step = max(1, -(-len(every) // KEPT))
+    few = every if step == 1 else _bytes(tensor.reshape(-1)[::step])
+    return {
+        "dtype": str(tensor.dtype).replace("torch.", ""),
+        "shape": list(tensor.shape),
+        "size": size,
+        "digest": hashlib.sha256(every).hexdigest()[:32],
+        "step": step,
+        "values": base64.b64encode(few).decode("ascii"),
+    }
+
+
+def _bytes(tensor: Any) -> bytes:
+    import torch
+
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""

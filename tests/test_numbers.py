@@ -1,0 +1,143 @@
+"""Numbers of a passing case that moved: bits, ulp, share of elements, both errors; nothing where nothing moved."""
+
+from __future__ import annotations
+
+import base64
+import struct
+
+import pytest
+
+from crosswarp.matrix.results import numbers
+from crosswarp.matrix.results.comparison import compare
+from crosswarp.reports.findings import diff as finding
+from crosswarp.reports.findings.diff import Side
+from crosswarp.reports.text import diff_text
+
+TYPES = {
+    "float32": ("f", 4), "float16": ("e", 2), "int32": ("i", 4), "bfloat16": ("H", 2), "float8_e4m3fn": ("B", 1),
+}  # fmt: skip
+
+
+def output(elements, dtype="float32", step=1, **changes):
+    code, size = TYPES[dtype]
+    data = struct.pack(f"<{len(elements)}{code}", *elements)
+    kept = {
+        "dtype": dtype, "shape": [len(elements) * step], "size": size, "step": step, "digest": data.hex(),
+        "values": base64.b64encode(data).decode(),
+    }  # fmt: skip
+    return {**kept, **changes}
+
+
+@pytest.fixture
+def returned(make_record):
+    def make(
+        values, error=1e-7, inputs="same", lane="emulate", numpy="2.0", dtype="float32", **changes
+    ):
+        return make_record(
+            lane=lane, versions={"numpy": numpy, "triton": "3.2.0"}, **changes,
+            resources={"outputs": {"out": output(values, dtype)}, "inputs": inputs, "error": {"out": error}},
+        )  # fmt: skip
+
+    return make
+
+
+def test_one_element_that_moved_is_reported_with_both_errors_and_is_no_failure(returned):
+    before, after = (
+        returned([1.0, 2.0, 3.0, 4.0]),
+        returned([1.0, 2.0000002384185791, 3.0, 4.0], 2e-7),
+    )
+    found = compare(before, after)
+    (change,) = found.changes
+    assert found.outcome == "numbers-changed"
+    assert (change.metric, change.what, change.before, change.after) == (
+        "numbers",
+        "out",
+        1e-7,
+        2e-7,
+    )
+    assert change.told == "25 % of elements differ, at most 1 ulp apart"
+    diff = finding.diff(Side("a", [before], "x"), Side("b", [after], "y"), ())
+    text = diff_text.terminal(diff)
+    assert not diff.worse and "Other numbers (1 cell)" in text and "Nothing breaks" in text
+    assert "25 % of elements differ" in text and "1 kernel with other numbers" in text
+
+
+def test_the_same_numbers_are_the_same(returned):
+    assert compare(returned([1.0, 2.0]), returned([1.0, 2.0], 9.0)).outcome == "same"
+    # An older crosswarp kept none.
+    old = returned([1.0, 2.0])
+    old.resources.pop("outputs")
+    for one, other in ((old, returned([1.0])), (returned([1.0]), old)):
+        assert (compare(one, other).outcome, compare(one, other).note) == ("same", "")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "note"),
+    [
+        ({}, {"inputs": "others"}, numbers.OTHER_INPUTS),
+        ({"lane": "interpret"}, {"lane": "interpret", "numpy": "1.26"}, numbers.OTHER_NUMPY),
+    ],
+)
+def test_what_another_library_changed_is_not_reported(returned, one, other, note):
+    found = compare(returned([1.0], **one), returned([2.0], **other))
+    assert (found.outcome, found.note) == ("same", note)
+
+
+def test_the_lane_emulate_computes_alike_with_any_numpy(returned):
+    assert compare(returned([1.0]), returned([2.0], numpy="1.26")).outcome == "numbers-changed"
+    same_numpy = [returned([value], lane="interpret") for value in (1.0, 2.0)]
+    assert compare(*same_numpy).outcome == "numbers-changed"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "before", "after", "differ", "ulp"),
+    [
+        ("float32", [1.0], [1.0000001192092896], 1, 1),
+        # Over a power of two, over zero, and to the other zero, which is the same number.
+        ("float32", [0.99999994], [1.0], 1, 1),
+        ("float32", [1e-45], [-1e-45], 1, 2),
+        ("float32", [0.0], [-0.0], 1, 0),
+        ("float16", [1.0, 5.0], [1.0009765625, 5.0], 1, 1),
+        ("bfloat16", [0x3F80], [0x3F83], 1, 3),
+        ("float32", [float("nan")], [1.0], 1, float("inf")),
+        ("float8_e4m3fn", [0x7E], [0x7F], 1, float("inf")),
+        ("float8_e4m3fn", [0x7D], [0x7E], 1, 1),
+        # To infinity it is one step.
+        ("float16", [65504.0], [float("inf")], 1, 1),
+        ("int32", [-5, 7], [5, 7], 1, 10),
+    ],
+)
+def test_the_distance(dtype, before, after, differ, ulp):
+    found = numbers.distance(output(before, dtype), output(after, dtype))
+    assert found == (differ, len(before), ulp)
+
+
+def test_of_a_large_output_there_is_a_sample(make_record):
+    def record(values, digest):
+        resources = {
+            "outputs": {"out": output(values, step=8, digest=digest)},
+            "error": {"out": "x"},
+        }
+        return make_record(lane="emulate", resources=resources)
+
+    (change,) = compare(record([1.0, 2.0], "a"), record([1.0, 3.0], "b")).changes
+    assert "50 % of elements differ in a sample of 2" in change.told and change.before == "unknown"
+    (change,) = compare(record([1.0, 2.0], "a"), record([1.0, 2.0], "b")).changes
+    assert "none of 2 sampled elements differs" in change.told
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None, [], "x", {}, {"digest": 3}, {"values": 3, "size": 4}, output([1.0], values="!"),
+        output([1.0], values="AAA="), output([1.0], size=3), output([1.0], dtype="float16"), output([1.0], size=[]),
+        {**output([1.0]), "dtype": ["float32"]}, output([1.0, 2.0]),
+    ],
+)  # fmt: skip
+def test_what_a_cell_made_up_harms_nobody(make_record, odd):
+    usual = make_record(lane="emulate", resources={"outputs": {"out": output([1.5])}})
+    other = make_record(lane="emulate", resources={"outputs": {"out": odd}})
+    for one, two in ((usual, other), (other, usual)):
+        assert compare(one, two).outcome in ("numbers-changed", "same")
+    whole = make_record(lane="emulate", resources={"outputs": odd})
+    assert compare(usual, whole).outcome in ("numbers-changed", "same")
