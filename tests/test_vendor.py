@@ -295,6 +295,23 @@ def test_a_file_that_is_in_the_way_is_left_alone(vendored, command, tmp_path):
     assert set(map(str, files(folder))) == {"install.py", "notes.py"}
 
 
+def test_nothing_is_written_through_a_link(vendored, command, tmp_path):
+    folder, theirs = vendored("mylib", "block_pointers"), tmp_path / "theirs"
+    theirs.mkdir()
+    for path in (folder / "shims").iterdir():
+        path.unlink()
+    (folder / "shims").rmdir()
+    (folder / "shims").symlink_to(theirs)
+    status, _, err = command("vendor", "--into", str(folder))
+    assert status == 2 and "it is a link" in err and not list(theirs.iterdir())
+    # A file that is a link is replaced, and what it points to stays.
+    (folder / "shims").unlink()
+    (folder / "install.py").unlink()
+    (folder / "install.py").symlink_to(theirs / "new.py")
+    assert command("vendor", "--into", str(folder))[0] == 0
+    assert not (folder / "install.py").is_symlink() and not list(theirs.iterdir())
+
+
 def test_an_edited_licence_is_seen(vendored, command):
     folder = vendored("mylib", "block_pointers")
     (folder / "LICENSE").write_text("do as you like\n")

@@ -13,6 +13,7 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
+from crosswarp.matrix import reading
 from crosswarp.matrix.checkout import metadata
 from crosswarp.matrix.checkout.metadata import OF_A_COLUMN, Declared, Wish
 from crosswarp.matrix.checkout.settings import document
@@ -200,7 +201,7 @@ def _python(folder: Path, tests: Sequence[str]) -> Iterator[Path]:
 
 def _tree(path: Path) -> ast.AST:
     try:
-        return ast.parse(path.read_bytes())
+        return ast.parse(reading.data(path))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module([], [])
 

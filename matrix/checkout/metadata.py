@@ -19,7 +19,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from crosswarp.matrix import versions
+from crosswarp.matrix import reading, versions
 from crosswarp.matrix.checkout.mentioned import mentioned
 from crosswarp.matrix.checkout.settings import document
 from crosswarp.matrix.facts.columns import Column, published
@@ -216,7 +216,7 @@ def _of_installed(folder: Path) -> tuple[str, list[Wish]]:
     """Of a package beside its .dist-info, where no other is installed."""
     found = [one for glob in ("*.dist-info/METADATA", "PKG-INFO") for one in folder.glob(glob)]
     try:
-        text = found[0].read_text("utf-8", errors="replace") if len(found) == 1 else ""
+        text = reading.data(found[0]).decode("utf-8", "replace") if len(found) == 1 else ""
     except OSError:
         text = ""
     headers = HeaderParser().parsestr(text)
@@ -242,8 +242,8 @@ def _in_text(script: ast.AST) -> Iterator[Wish]:
 def _setup_cfg(path: Path) -> configparser.RawConfigParser:
     config = configparser.RawConfigParser(strict=False)
     try:
-        config.read(path, encoding="utf-8")
-    except (configparser.Error, UnicodeDecodeError):
+        config.read_string(reading.text(path), str(path))
+    except (configparser.Error, OSError, UnicodeDecodeError):
         # setuptools will complain; to us it says nothing.
         return configparser.RawConfigParser()
     return config
@@ -251,7 +251,7 @@ def _setup_cfg(path: Path) -> configparser.RawConfigParser:
 
 def _tree(path: Path) -> ast.AST:
     try:
-        return ast.parse(path.read_bytes())
+        return ast.parse(reading.data(path))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module([], [])
 
@@ -276,7 +276,7 @@ def _files(entry: Mapping[str, Any]) -> Iterable[str]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return [line.partition("#")[0].strip() for line in path.read_text("utf-8").splitlines()]
+        return [line.partition("#")[0].strip() for line in reading.text(path).splitlines()]
     except (OSError, UnicodeDecodeError):
         return []
 

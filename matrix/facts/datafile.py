@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from crosswarp.matrix import reading
 from crosswarp.matrix.errors import ConfigError
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -24,7 +25,7 @@ def load(
     """Validate `path` against `model`; `wrap` puts the whole document under that key (for files keyed by name), and
     `todo` ends the message when it is none."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(reading.text(path))
     except FileNotFoundError:
         raise ConfigError(
             f"{path}: there is no such file. Give a path that exists, or reinstall crosswarp."

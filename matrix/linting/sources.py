@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
+from crosswarp.matrix import reading
 from crosswarp.matrix.errors import UsageError
 
 # Of what people write by hand the longest files of Triton's world have some 300 kB.
@@ -251,7 +252,7 @@ def read(path: Path, shown: str) -> Source | Unreadable:
             return Unreadable(
                 shown, f"longer than {LARGEST // 1_000_000} MB, which no one writes by hand"
             )
-        data = path.read_bytes()
+        data = reading.data(path)
     except OSError as error:
         return Unreadable(shown, f"cannot be read: {error.strerror or error}")
     if b"\0" in data:

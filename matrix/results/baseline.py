@@ -22,6 +22,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from crosswarp.matrix import reading
 from crosswarp.matrix.cell.judging.tuning import DROPPED, LEFT_OUT
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import datafile
@@ -127,7 +128,7 @@ def dumped(records: Sequence[Record]) -> str:
 def read(path: Path) -> list[Record]:
     """The records that a baseline stands for. Strict: what is not understood is an error."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)
+        document = json.loads(reading.text(path), object_pairs_hook=_unique)
     except FileNotFoundError:
         raise ConfigError(
             f"{path}: there is no such baseline. Write one: crosswarp baseline write FILE."

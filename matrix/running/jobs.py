@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from crosswarp.matrix import reading
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import datafile
 from crosswarp.matrix.running.plan import check_shard
@@ -96,7 +97,7 @@ def github(planned: Sequence[Job]) -> str:
 
 def read(path: Path) -> tuple[Job, ...]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(reading.text(path))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not a plan ({error}). {_AGAIN}") from None
     return datafile.validated(path, document, JobMatrix, _AGAIN).include

@@ -14,7 +14,8 @@ from crosswarp.matrix.signatures.kinds import DTYPES, ELEMENTS
 from crosswarp.matrix.signatures.signature import HINTS, NONE, SCALARS, Argument
 
 _TYPE = re.compile(r"(?P<type>\*?[a-z0-9_]+)(?::(?P<hint>16|any|1))?")
-_COMMA = re.compile(r",(?![^([{]*[)\]}])")
+# Characters of an option that a message repeats.
+_SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def constexpr(text: str) -> Given:
         name, equals, told = part.partition("=")
         if not equals or not name.strip().isidentifier():
             raise UsageError(
-                f'--constexpr "{text}": "{part}" is no NAME=VALUE. Write add_kernel:BLOCK=128.'
+                f'--constexpr "{text:.{_SHOWN}}": "{part:.{_SHOWN}}" is no NAME=VALUE. Write add_kernel:BLOCK=128.'
             )
         names[name.strip()] = _value(told.strip())
     return Given(kernels, text, (), names)
@@ -63,15 +64,32 @@ def check_names(option: str, given: Iterable[Given], kernels: Sequence[str]) -> 
     for one in given:
         if not any(one.of(kernel) for kernel in kernels):
             raise UsageError(
-                f'--{option} "{one.text}": no kernel is called {one.kernels}. There are: {", ".join(kernels)}.'
+                f'--{option} "{one.text:.{_SHOWN}}": no kernel is called {one.kernels:.{_SHOWN}}. There are: '
+                f"{', '.join(kernels)}."
             )
 
 
 def _parts(option: str, text: str, example: str) -> tuple[str, list[str]]:
     kernels, colon, rest = text.partition(":")
     if not colon or not kernels.strip() or not rest.strip():
-        raise UsageError(f'{option} "{text}": begin with the kernel and a colon: {example}.')
-    return kernels.strip(), [part.strip() for part in _COMMA.split(rest)]
+        raise UsageError(
+            f'{option} "{text:.{_SHOWN}}": begin with the kernel and a colon: {example}.'
+        )
+    return kernels.strip(), [part.strip() for part in _split(rest)]
+
+
+def _split(text: str) -> list[str]:
+    """What stands between commas; one before a closing bracket, with none opened in between, is in brackets."""
+    parts = []
+    end, inside = len(text), False
+    for place in range(len(text) - 1, -1, -1):
+        character = text[place]
+        if character in "()[]{}":
+            inside = character in ")]}"
+        elif character == "," and not inside:
+            parts.append(text[place + 1 : end])
+            end = place
+    return [*parts, text[:end]][::-1]
 
 
 def _argument(name: str, told: str, text: str) -> Argument:
@@ -91,8 +109,9 @@ def _argument(name: str, told: str, text: str) -> Argument:
         hint = "" if element in ("i1", "fp32") else found["hint"] or "16"
         return Argument(name, element, hint, origin=origin)
     raise UsageError(
-        f'--signature "{text}": "{told}" is no type of an argument. Pointers are *fp16, *bf16, *fp32, *i32 and '
-        f"the like, numbers {', '.join(SCALARS)} or a value, each with one of :{', :'.join(HINTS)} behind it."
+        f'--signature "{text:.{_SHOWN}}": "{told:.{_SHOWN}}" is no type of an argument. Pointers are *fp16, '
+        f"*bf16, *fp32, *i32 and the like, numbers {', '.join(SCALARS)} or a value, each with one of "
+        f":{', :'.join(HINTS)} behind it."
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from crosswarp.matrix import reading
 from crosswarp.matrix.errors import UsageError
 
 _DOORS = {"tl": "triton.language", "triton": "triton"}
@@ -130,7 +131,7 @@ def parse(path: Path) -> Source:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(path.read_bytes())
+            tree = ast.parse(reading.data(path))
     except OSError as error:
         raise UsageError(
             f"{path}: {error.strerror or error}. Name a file that can be read."

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from crosswarp import compat, kernels, matrix
 from crosswarp.compat.versions import in_window
+from crosswarp.matrix import reading
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.running.plan import Coordinate, Plan
 from crosswarp.matrix.work.suite_modules import kernel_names
@@ -75,7 +76,7 @@ def reach(path: Path, suite: Path | None, sources: Sequence[Path] = ()) -> list[
         if one in found or not one.is_file():
             continue
         found[one] = None
-        text = one.read_bytes()
+        text = reading.data(one)
         for root in roots:
             for names in _imports(text, one, root):
                 left += _files(root.joinpath(*names))

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from crosswarp import compat, kernels
+from crosswarp.matrix import reading
 from crosswarp.matrix.cell.judging import tuning
 from crosswarp.matrix.cell.kinds.suite.in_child import SEED
 from crosswarp.matrix.errors import UsageError
@@ -133,7 +134,7 @@ def _source(kernel: str, suite: Path | None) -> str:
         )
     path = where / (f"{_module(kernel).replace('.', '/')}.py" if suite is None else f"{kernel}.py")
     try:
-        return path.read_text("utf-8")
+        return reading.text(path)
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(
             f"{escape.line(str(path), 300)}: the kernel's file cannot be read ({error}). Name the folder of its suite "
@@ -147,7 +148,7 @@ def _module(kernel: str) -> str:
 
 def _beside(module: str, suite: Path | None) -> str | None:
     if suite is not None and module.isidentifier() and (suite / f"{module}.py").is_file():
-        return (suite / f"{module}.py").read_text("utf-8")
+        return reading.text(suite / f"{module}.py")
     if module in _OURS:
         path = _OURS[module]
     elif module.startswith("crosswarp.kernels."):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from crosswarp import compat
 from crosswarp.compat.copies import VERSION
+from crosswarp.matrix import reading
 from crosswarp.matrix.errors import UsageError
 from crosswarp.reports.vendoring import needs
 
@@ -111,12 +112,21 @@ def write(folder: Path, wanted: Mapping[str, str]) -> Found:
             "`crosswarp vendor`, or edited since. Nothing was changed. Take the change to where it belongs, and delete "
             "what is to be written anew; a formatter is to leave the folder alone."
         )
+    for path in (*found.old, *found.missing, *found.surplus):
+        links = [one for one in Path(path).parents if one.name and (folder / one).is_symlink()]
+        if links:
+            raise UsageError(
+                f"{folder / links[0]}: it is a link, and what lies behind it is not this folder's. Nothing was changed."
+                " Make it a folder."
+            )
     try:
         for path in (*found.old, *found.missing):
             whole = folder / path
             whole.parent.mkdir(parents=True, exist_ok=True)
             part = whole.with_name(f".{whole.name}.{os.getpid()}")
-            part.write_text(wanted[path], encoding="utf-8", newline="\n")
+            # A file of that name is somebody else's, or a link to one.
+            with part.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(wanted[path])
             part.replace(whole)
         for path in found.surplus:
             (folder / path).unlink()
@@ -150,7 +160,7 @@ def _there(folder: Path) -> list[str]:
 def _read(path: Path) -> str | None:
     try:
         # Whatever a checkout has made of the ends of lines.
-        return path.read_text("utf-8").replace("\r\n", "\n")
+        return reading.text(path)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
