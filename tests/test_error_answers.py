@@ -78,6 +78,13 @@ def test_a_name_that_every_release_has_is_no_matter_of_releases():
     assert "shadows" not in first.causes[0].cause.why
 
 
+def test_what_is_said_of_any_exception_is_left_out_where_an_entry_says_more():
+    text = "LLVM ERROR: Cannot select: intrinsic %llvm.nvvm.tcgen05.ld"
+    assert "general" not in {one.entry.kind for one in found(text) if one.entry}
+    (only,) = found("LLVM ERROR: a text that nobody knows")
+    assert only.entry.kind == "general"
+
+
 # Certainty
 
 

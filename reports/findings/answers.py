@@ -112,7 +112,7 @@ def answers(
     found += _computed(log, facts, found)
     known = why(log.plain, issues, shims, facts.triton or None)
     found += _known(log, known, found, facts)
-    return _ordered(found)
+    return _ordered(_told(found))
 
 
 # What is said
@@ -320,6 +320,14 @@ def _known(
         yield Answer(
             line.text, line.number, line.failure, certain, known=match, fits=not worse, rank=rank
         )
+
+
+def _told(found: Sequence[Answer]) -> Iterator[Answer]:
+    """Without what is said of any exception, in a failure of which an entry says more."""
+    more = {one.failure for one in found if one.entry and one.entry.kind != "general"}
+    for one in found:
+        if not (one.entry and one.entry.kind == "general" and one.failure in more):
+            yield one
 
 
 def _ordered(found: Iterable[Answer]) -> list[Answer]:
