@@ -11,16 +11,13 @@ own, whose traceback is in the file that the message names; 130 cancelled.
 from __future__ import annotations
 
 import argparse
-import difflib
 import errno
 import gc
 import io
 import os
 import stat
 import sys
-import tempfile
 import textwrap
-import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -140,6 +137,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def internal_error(error: Exception) -> str:
     """One line about an exception that nobody foresaw; its traceback goes to a file that the line names."""
+    # Imported where they are needed: `crosswarp why` answers within a third of a second.
+    import tempfile
+    import traceback
+
     where = traceback.extract_tb(error.__traceback__)[-1]
     text = escape.line(f"{type(error).__name__}: {error}", 200)
     place = f"{Path(where.filename).name}:{where.lineno}"
@@ -362,6 +363,8 @@ def _spell_json(parser: argparse.ArgumentParser) -> None:
 
 
 def _unknown(name: str) -> str:
+    import difflib
+
     close = difflib.get_close_matches(name, COMMANDS, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     return f"there is no command {ascii(name)[:60]}.{hint} `crosswarp --help` lists them."

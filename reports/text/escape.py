@@ -5,7 +5,6 @@ On a terminal it must not move the cursor, and in Markdown it must not become ma
 
 from __future__ import annotations
 
-import html
 import json
 import re
 
@@ -66,6 +65,9 @@ def document(value: object) -> str:
 
 def html_code(text: str, width: int) -> str:
     """A code span where Markdown is not read, as in a `<summary>`."""
+    # Its table of characters takes longer to import than this module.
+    import html
+
     return f"<code>{html.escape(line(text, width))}</code>"
 
 
