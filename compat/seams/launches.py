@@ -161,7 +161,8 @@ class _Runs:
                 lambda kernel, *args, **kwargs: self.__get__(kernel)(*args, **kwargs)
             )
         run = self.own.__get__(kernel, owner)
-        if self._names.isdisjoint(kernel.arg_names):
+        # Not `arg_names`, a list that Triton 2.3 makes each time: every launch comes by.
+        if self._names.isdisjoint(kernel.signature.parameters):
             return run
         for patches, names, handler in self.handlers:
             if not names.isdisjoint(kernel.arg_names):
