@@ -115,7 +115,7 @@ def _kind(record: Record, bad: set) -> str:
     if record.red:
         return "known"
     if record.outcome == "unsupported":
-        return "opcode" if record.reason.startswith("ptx:") else "no word"
+        return "opcode" if record.reason.startswith(("ptx:", "amdgcn:")) else "no word"
     return "else"
 
 
