@@ -12,10 +12,12 @@ from crosswarp.kernels.case import Case, Kernel
 __all__ = ["KNOWN_ISSUES", "NAMES", "SUITE", "Case", "Kernel", "load"]
 
 
+# beside the kernels, and none
+_OTHERS = ("__init__", "case", "gluon_import")
+
+
 def _discover(folder: Path) -> Tuple[str, ...]:
-    return tuple(
-        sorted(path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "case"))
-    )
+    return tuple(sorted(path.stem for path in folder.glob("*.py") if path.stem not in _OTHERS))
 
 
 # read from the file list: a kernel that cannot be imported in some column still has a name to report

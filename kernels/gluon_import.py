@@ -1,0 +1,47 @@
+"""Gluon where this Triton has it. Where it has none, names with which a kernel's module can still be imported.
+
+A case of such a module declares that it uses "gluon", and is `unsupported` there.
+"""
+
+import importlib
+
+from crosswarp.kernels.case import current_target
+
+
+class _Absent:
+    """Whatever is asked of it is absent as well; as a decorator it leaves the function as it is."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *args, **kwargs):
+        return args[0] if args else self
+
+
+def _found(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return _Absent()
+
+
+# Breakpoint: Triton 3.4 has Gluon.
+gluon = _found("triton.experimental.gluon")
+gl = _found("triton.experimental.gluon.language")
+
+
+def language(name):
+    """The module of that name below Gluon's language, such as "nvidia.hopper.tma", or an absent one."""
+    return _found(f"triton.experimental.gluon.language.{name}")
+
+
+def tensor_descriptor():
+    """Gluon's class of tensor descriptors that the host makes."""
+    return _found("triton.experimental.gluon.nvidia.hopper").TensorDescriptor
+
+
+def warp_size():
+    """Threads of a warp of what is launched on: a Gluon layout spells them out."""
+    return 64 if current_target()[0] == "hip" else 32
