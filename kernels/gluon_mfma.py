@@ -76,7 +76,7 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # measured in the lane emulate, three seeds: 8.7e-8
+    # passes in the lane emulate on 3.8 and 3.9 with this
     tolerance={"fp16": 4e-7},
     uses=("gluon", "dot"),
 )

@@ -112,4 +112,6 @@ def _refusal(thing: Any) -> Optional[str]:
     if not isinstance(error, ast.Call) or not error.args:
         return None
     said = error.args[0]
-    return f"{ast.unparse(error.func)}: {said.value}" if isinstance(said, ast.Constant) else None
+    if not isinstance(said, ast.Constant) or not isinstance(said.value, str):
+        return None
+    return f"{ast.unparse(error.func)}: {said.value}"
