@@ -142,6 +142,10 @@ def _forget_run(entry: Any) -> None:
             _runs.patches.undo()
 
 
+# In a kernel: the names of which it declares none.
+_NOT_CONCERNED = "_crosswarp_not_concerned"
+
+
 class _Runs:
     """``JITFunction.run`` as a descriptor: which function it is depends on the kernel."""
 
@@ -161,8 +165,11 @@ class _Runs:
                 lambda kernel, *args, **kwargs: self.__get__(kernel)(*args, **kwargs)
             )
         run = self.own.__get__(kernel, owner)
-        # Not `arg_names`, a list that Triton 2.3 makes each time: every launch comes by.
-        if self._names.isdisjoint(kernel.signature.parameters):
+        # Every launch comes by, and to look at the parameters takes microseconds.
+        if kernel.__dict__.get(_NOT_CONCERNED) is self._names:
+            return run
+        if self._names.isdisjoint(kernel.arg_names):
+            kernel.__dict__[_NOT_CONCERNED] = self._names
             return run
         for patches, names, handler in self.handlers:
             if not names.isdisjoint(kernel.arg_names):
