@@ -15,8 +15,8 @@ lacks it, says so by declaration, and that is no verdict on the kernel. "left ou
 or a shim passed over: nothing is red, but one survivor less is left to choose from. Red twice is `same` when outcome
 and fingerprint are the same. (*) What passed twice can be `resource-regressed` (see `resources`), `slower` (see
 `slower`), or `changed`, which is told and judged neither way; what became leaner or faster is `same`. Beside that it
-can be what is reported and no failure (`REPORTED`): `slower-to-compile` (see `compile_time`) and `numbers-changed` (see
-`numbers`).
+can be what is reported and no failure (`REPORTED`): `predicted-slower` (see `traffic`), `slower-to-compile` (see
+`compile_time`) and `numbers-changed` (see `numbers`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from crosswarp.matrix.cell.judging.tuning import DROPPED, LEFT_OUT
-from crosswarp.matrix.results import compile_time, numbers
+from crosswarp.matrix.results import compile_time, numbers, traffic
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.resources import METRICS, THRESHOLDS, Change, Threshold, grown
 from crosswarp.matrix.results.vocabulary import COMPARED, Compared
@@ -52,6 +52,7 @@ HEAVIER = ("resource-regressed", "slower")
 WORSE = ("regressed", *HEAVIER)
 # Reported and no failure, each with the metric of its changes. A pair may be several of them, beside what it is.
 REPORTED: Mapping[Compared, str] = {
+    "predicted-slower": traffic.METRIC,
     "slower-to-compile": compile_time.METRIC,
     "numbers-changed": numbers.METRIC,
 }
@@ -147,7 +148,8 @@ def compare(before: Record | None, after: Record | None, pace: float = 1.0) -> C
     other_numbers, note = numbers.changed(before, after)
     judged = _judged(before, after, outcome)
     judged = replace(judged, note=judged.note or note)
-    return _with_reported(judged, (*compile_time.slower(before, after, pace), *other_numbers))
+    slow = compile_time.slower(before, after, pace)
+    return _with_reported(judged, (*traffic.slower(before, after), *slow, *other_numbers))
 
 
 def _judged(before: Record, after: Record, outcome: Compared) -> Comparison:

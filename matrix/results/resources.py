@@ -99,7 +99,7 @@ _WARPS = 1.5
 SHARED_GROWS = 16_384
 
 # Of a change, in the order in which a reader wants them.
-METRICS = (*_BY_METRIC, "tensor", "barriers", "configs", "time", "processor", "numbers")
+METRICS = (*_BY_METRIC, "tensor", "barriers", "configs", "time", "traffic", "processor", "numbers")
 
 
 @dataclass(frozen=True)

@@ -97,8 +97,8 @@ RELEASES: Mapping[Release, Word] = {
 
 # Of two results of one cell, in the order in which a reader wants them.
 Compared = Literal[
-    "regressed", "changed-failure", "fixed", "resource-regressed", "slower", "slower-to-compile", "numbers-changed",
-    "changed", "new", "gone", "unknown", "same",
+    "regressed", "changed-failure", "fixed", "resource-regressed", "slower", "predicted-slower", "slower-to-compile",
+    "numbers-changed", "changed", "new", "gone", "unknown", "same",
 ]  # fmt: skip
 COMPARED: Mapping[Compared, Word] = {
     "regressed": Word("regressed", "it passed, and fails"),
@@ -108,6 +108,9 @@ COMPARED: Mapping[Compared, Word] = {
         "heavier", "it passes, with more resources, or a configuration less to choose from"
     ),
     "slower": Word("slower", "it passes, and takes longer on a GPU"),
+    "predicted-slower": Word(
+        "predicted slower", "it passes, and memory has to do at least twice the work; no failure"
+    ),
     "slower-to-compile": Word(
         "slower to compile",
         "it passes, and takes at least twice the CPU seconds to compile; no failure",

@@ -25,6 +25,7 @@ _NAMES = 44
 _HEADINGS = {
     "regressed": "Breaks", "resource-regressed": "Heavier", "slower-to-compile": "Slower to compile",
     "numbers-changed": "Other numbers",
+    "predicted-slower": "Predicted slower",
 }  # fmt: skip
 
 

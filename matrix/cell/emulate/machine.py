@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.cell.judging.verdict import Verdict
 from crosswarp.matrix.cell.machines import amdgcn, ptx
-from crosswarp.matrix.cell.observers import sanitizer
+from crosswarp.matrix.cell.observers import counters, sanitizer
 from crosswarp.matrix.cell.standins.virtual_gpu.launching import Handed
 
 from . import arguments, forms, memory
@@ -17,6 +17,8 @@ from .writers import Writers
 PHASE = "execute"
 # Of the case's time limit: what is left is for its reference, and to tell what happened before the process is killed.
 _SHARE = 0.85
+# Launches of one case whose counters are kept.
+MOST_COUNTED = 16
 
 
 class NotExecuted(RuntimeError):
@@ -64,12 +66,14 @@ class Machine:
         self.allocated = sanitizer.Allocations()
         self._instructions = 0
         self._spent = 0.0
+        self._counted: List[Dict[str, Any]] = []
 
     def begin(self) -> None:
         """Begin another go at the case."""
         self.failed, self.executed, self._instructions, self._spent = None, 0, 0, 0.0
         self.handed_out = False
         self.recalled = 0
+        self._counted = []
         self.writers = Writers()
         self.allocated = sanitizer.Allocations()
 
@@ -94,7 +98,8 @@ class Machine:
                 "instructions": self._instructions,
                 "seconds": round(self._spent, 3),
                 **({"recalled": self.recalled} if self.recalled else {}),
-            }
+            },
+            **({"counters": self._counted} if self._counted else {}),
         }
 
     def __call__(self, handed: Handed) -> None:
@@ -125,6 +130,7 @@ class Machine:
         if self._recall is not None and call is not None and self._recall.again(call):
             self.writers.launching(_name(handed), call.windows)
             self.recalled += 1
+            self._count(handed, self._recall.counted(call))
             return
         program = form.emulator.load(handed.function.text)
         left = len(program.parameters) - len(handed_over)
@@ -146,6 +152,9 @@ class Machine:
         if self.sanitize and self.order == "forward":
             self._sanitized(handed, program, (x, y, z), handed_over, values, options)
             return
+        counts = counters.Counters(program) if form.name == "ptx" else None
+        if counts is not None:
+            options["watch"] = ptx.several([self.writers, counts])
         room = form.emulator.Memory()
         for window in windows:
             room.add(window.address, window.size, window.name)
@@ -155,6 +164,20 @@ class Machine:
         self._instructions += result.instructions
         if self._recall is not None and call is not None:
             self._recall.keep(call)
+        if counts is not None:
+            counted = counts.found()
+            if self._recall is not None and call is not None:
+                self._recall.keep_counted(call, counted)
+            self._count(handed, counted)
+
+    def _count(self, handed: Handed, counted: Any) -> None:
+        """Keep what was counted of a launch, the same launches once."""
+        if not counted or len(self._counted) >= MOST_COUNTED:
+            return
+        one = {"kernel": _name(handed), "num_warps": handed.metadata["num_warps"], **counted}
+        one["grid"] = list(handed.grid)
+        if one not in self._counted:
+            self._counted.append(one)
 
     def _sanitized(self, handed, program, grid, handed_over, values, options) -> None:
         results: List[Any] = []

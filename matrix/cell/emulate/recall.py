@@ -99,6 +99,21 @@ class Recall:
             contents = contents[window.size :]
         return True
 
+    def counted(self, call: Call) -> Any:
+        """What was counted when it ran, as plain data; None where nothing was."""
+        try:
+            return json.loads((self._folder / f"{call.key}.json").read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    def keep_counted(self, call: Call, counted: Any) -> None:
+        """Keep what was counted beside what was stored."""
+        partial = self._folder / f"{call.key}.{os.getpid()}"
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            partial.write_text(json.dumps(counted))
+            os.replace(partial, self._folder / f"{call.key}.json")
+
     def keep(self, call: Call) -> None:
         """Keep what this launch has just stored. What cannot be kept is executed again."""
         stored = {}

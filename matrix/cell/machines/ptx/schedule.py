@@ -127,6 +127,8 @@ class Chunk:
         else:
             lanes = int(np.count_nonzero(mask)) * (self._lanes // mask.size)
         self.instructions += self.program.sizes[block] * lanes
+        if self.machine.watch is not None:
+            self.machine.watch.executing(self.machine, block, mask)
 
     def _next(self) -> Tuple[int, Mask, bool]:
         ready, passed = self._ready, self._passed

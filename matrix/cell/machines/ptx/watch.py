@@ -15,6 +15,9 @@ class Watch:
 
     each_copy = False
 
+    def executing(self, machine, block, mask) -> None:
+        """Before a basic block runs, in the lanes of `mask`."""
+
     def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
         """Before an access: `what` is "load", "store", "atomic", "ldmatrix", "stmatrix", "mbarrier", "mbarrier init",
         "tensor map", "cp.async", "cp.async load", "bulk load", "bulk copy", "bulk store" or "wgmma".

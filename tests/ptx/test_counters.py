@@ -1,0 +1,91 @@
+"""Counters of the PTX emulator: sectors, lines, bank wavefronts, bytes, instructions of warps, by hand-made kernels."""
+
+import numpy as np
+import pytest
+from running import execute, on_machine_only
+from test_memory import kernel
+
+from crosswarp.matrix.cell.machines import ptx
+from crosswarp.matrix.cell.observers.counters import Counters, class_of
+
+pytestmark = on_machine_only
+
+
+def aligned(size):
+    """Zeros that begin where a line of 128 bytes does, as what a GPU's allocator hands out."""
+    room = np.zeros(size + 128, np.uint8)
+    start = -room.ctypes.data % 128
+    return room[start : start + size]
+
+
+def counted(body, size=1 << 14, grid=1, **options):
+    text = kernel(body, **options)
+    program = ptx.load(text)
+    watch = Counters(program)
+    execute(text, (grid,), [aligned(size), aligned(size)], watch=watch)
+    return watch.found()
+
+
+@pytest.mark.parametrize(
+    ("step", "sectors", "lines"),
+    [(4, 4, 1), (32, 32, 8), (128, 32, 32), (0, 1, 1), (8, 8, 2)],
+)
+def test_sectors_and_lines_of_a_request(step, sectors, lines):
+    found = counted(f"mad.wide.u32 %d2, %r0, {step}, %d0; ld.global.b32 %r5, [%d2];")
+    (load,) = found["memory"]
+    assert (load["requests"], load["sectors"], load["lines"], load["bytes"]) == (
+        1,
+        sectors,
+        lines,
+        128,
+    )
+    assert load["least"] == (1 if step == 0 else 4)
+    assert found["sectors"] == sectors and found["bytes"] == {"global": 128}
+
+
+def test_lanes_that_take_no_part_ask_for_nothing():
+    body = "setp.lt.u32 %p1, %r0, 8; mad.wide.u32 %d2, %r0, 32, %d0; @%p1 ld.global.b32 %r5, [%d2];"
+    found = counted(body, threads=64)
+    (load,) = found["memory"]
+    # The second warp has no lane below 8: no request.
+    assert (load["requests"], load["sectors"], load["bytes"]) == (1, 8, 32)
+
+
+@pytest.mark.parametrize(
+    ("step", "form", "wavefronts", "least"),
+    [
+        (4, "b32", 1, 1),
+        (8, "b32", 2, 1),
+        (128, "b32", 32, 1),
+        (0, "b32", 1, 1),
+        (8, "b64", 2, 2),
+        (16, "v4.b32", 4, 4),
+    ],
+)
+def test_wavefronts_over_the_banks(step, form, wavefronts, least):
+    register = {"b32": "%r5", "b64": "%d5", "v4.b32": "{%r5, %r6, %r7, %r8}"}[form]
+    body = (
+        f"mov.u32 %r4, data; mad.lo.u32 %r4, %r0, {step}, %r4; ld.shared.{form} {register}, [%r4];"
+    )
+    found = counted(body, shared=".shared .align 16 .b8 data[8192];")
+    assert (found["wavefronts"], found["memory"][0]["least"]) == (wavefronts, least)
+
+
+def test_all_programs_count_and_a_block_counts_as_often_as_a_warp_ran_it():
+    body = "mov.u32 %r5, 0;\nagain: add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 5; @%p1 bra again;\nbar.sync 0;"
+    one, three = (counted(body, threads=64, grid=grid) for grid in (1, 3))
+    assert one["barriers"] == 2 and three["barriers"] == 6
+    # Two warps, five times.
+    assert one["instructions"]["compare"] == 10 and three["instructions"]["compare"] == 30
+
+
+@pytest.mark.parametrize(
+    ("opcode", "kind"),
+    [
+        ("ld.global.b32", "global load"), ("st.shared.v4.b32", "shared store"), ("fma.rn.f32", "float"),
+        ("add.s32", "integer"), ("ex2.approx.f32", "special"), ("mma.sync.aligned.m16n8k16.row.col", "matrix"),
+        ("cp.async.cg.shared.global", "async copy"), ("bar.sync", "barrier"), ("ld.param.u64", "param load"),
+    ],
+)  # fmt: skip
+def test_classes(opcode, kind):
+    assert class_of(opcode) == kind
