@@ -88,8 +88,13 @@ def _total(record: Record) -> float | None:
     noted = record.resources.get("launches")
     if record.outcome != "pass" or not isinstance(noted, list) or not noted:
         return None
-    found = [one.get("processor_seconds") if isinstance(one, Mapping) else None for one in noted]
-    return sum(found) if all(map(is_size, found)) else None
+    total = 0.0
+    for one in noted:
+        value = one.get("processor_seconds") if isinstance(one, Mapping) else None
+        if not isinstance(value, (int, float)) or not is_size(value):
+            return None
+        total += value
+    return total
 
 
 def _where(was: Figures, now: Figures) -> str:
@@ -110,7 +115,8 @@ def _typical(figures: list[Figures]) -> Figures:
 
 
 def _sum(figures: Iterable[Figures]) -> Figures:
-    total, stages, timed = 0.0, defaultdict(float), True
+    total, timed = 0.0, True
+    stages: dict[str, float] = defaultdict(float)
     for one in figures:
         total += one[METRIC]
         mine = one.get("stages")

@@ -52,8 +52,8 @@ def changed(before: Record, after: Record) -> tuple[tuple[Change, ...], str]:
         was, now = _mapping(old.get(name)), _mapping(new.get(name))
         if was.get("digest") == now.get("digest"):
             continue
-        errors = [_error(one, name) for one in (before, after)]
-        found.append(Change(METRIC, name, *errors, "relative error", _told(was, now)))
+        errors = _error(before, name), _error(after, name)
+        found.append(Change(METRIC, name, errors[0], errors[1], "relative error", _told(was, now)))
     return tuple(found), ""
 
 
@@ -136,8 +136,9 @@ def _split(data: bytes, size: int) -> Iterator[int]:
 
 def _error(record: Record, name: str) -> float | str:
     error = _mapping(record.resources.get("error")).get(name)
-    is_number = isinstance(error, (int, float)) and not isinstance(error, bool)
-    return float(error) if is_number and math.isfinite(error) else "unknown"
+    if isinstance(error, bool) or not isinstance(error, (int, float)) or not math.isfinite(error):
+        return "unknown"
+    return float(error)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

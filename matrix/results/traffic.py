@@ -46,8 +46,8 @@ def slower(before: Record, after: Record) -> tuple[Change, ...]:
         if was is None:
             continue
         for unit in UNITS:
-            a, b = was.get(unit.name), now.get(unit.name)
-            if is_count(a) and is_count(b) and predicts(a, b):
+            a, b = _figure(was, unit.name), _figure(now, unit.name)
+            if a is not None and b is not None and predicts(a, b):
                 what = f"{key[0]}, {key[1]} warps"
                 found.append(Change(METRIC, what, a, b, unit.words, _line(was, now, unit)))
     return tuple(found)
@@ -56,6 +56,12 @@ def slower(before: Record, after: Record) -> tuple[Change, ...]:
 def predicts(before: float, after: float) -> bool:
     """Whether so much more work of a unit is reported."""
     return after >= LEAST and after >= FACTOR * before
+
+
+def _figure(counted: Mapping[str, Any], name: str) -> int | None:
+    """A count that a cell wrote; None for anything else."""
+    value = counted.get(name)
+    return value if isinstance(value, int) and is_count(value) else None
 
 
 def _line(was: _Launch, now: _Launch, unit: Unit) -> str:
@@ -83,8 +89,9 @@ def _by_line(launch: _Launch, unit: Unit) -> dict[tuple[int, str], tuple[int, in
     for one in memory if isinstance(memory, list) else []:
         if not isinstance(one, Mapping) or one.get("space") != unit.space:
             continue
-        line, what, work, requests = (one.get(n) for n in ("line", "what", unit.name, "requests"))
-        if not (is_count(line) and isinstance(what, str) and is_count(work) and is_count(requests)):
+        what = one.get("what")
+        line, work, requests = (_figure(one, name) for name in ("line", unit.name, "requests"))
+        if line is None or work is None or requests is None or not isinstance(what, str):
             continue
         what = "store" if "store" in what or what == "stmatrix" else "load"
         before = found.get((line, what), (0, 0))
