@@ -1,5 +1,7 @@
 """Bit fields, counts and permutes of bytes, on raw bits."""
 
+from typing import Dict, Tuple
+
 import numpy as np
 
 u1, u2, u4, u8 = np.uint8, np.uint16, np.uint32, np.uint64
@@ -99,7 +101,7 @@ def perm(a, b, selector):
 def _perm_of_one(a, b, selector):
     """`perm` where all lanes have the same selector: bytes that move equally far move together."""
     out = np.zeros(np.broadcast(a, b).shape, u4)
-    moves = {}
+    moves: Dict[Tuple[bool, int], int] = {}
     for byte in range(4):
         which = selector >> 8 * byte & 0xFF
         mask = 0xFF << 8 * byte
