@@ -20,10 +20,10 @@ ROOT = Path(__file__).parent.parent
 SVG = "{http://www.w3.org/2000/svg}"
 STATES = {
     "passing": ({}, "2 ok"),
-    "healed": ({"red": "pass"}, "2 ok · 1 healed"),
+    "healed": ({"red": "pass"}, "2 ok · 1 fixed"),
     "regressed": ({"red": "pass", "fingerprint": "never seen"}, "1 regressed · 2 ok"),
     "shim failed": ({"red": "crash"}, "1 regressed · 2 ok"),
-    "no shim": ({"red": "crash", "shim": None}, "2 ok · 1 known red"),
+    "no shim": ({"red": "crash", "shim": None}, "2 ok · 1 known"),
     "not run": ({"outcome": "not-run"}, "not run"),
     "unsupported": ({"outcome": "unsupported"}, "unsupported"),
 }
@@ -260,7 +260,7 @@ def test_the_readme_shows_the_badge_of_the_baseline():
     passed, red = sum(one.outcome == "pass" for one in bare), sum(one.red for one in bare)
     counted = [int(part.split()[0].replace(",", "")) for part in whole["message"].split(" · ")]
     assert counted[0] == passed and sum(counted[1:]) == red
-    assert re.fullmatch(r"\S+ ok · \S+ healed( · \S+ known red)?", whole["message"])
+    assert re.fullmatch(r"\S+ ok · \S+ fixed( · \S+ known)?", whole["message"])
     readme = (ROOT / "README.md").read_text("utf-8")
     assert f"[![{whole['label']} | {whole['message']}](docs/badges/all.svg)]" in readme
     assert "(docs/badges/grid.svg)" in readme

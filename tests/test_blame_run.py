@@ -119,10 +119,10 @@ def test_three_axes_each_both_ways(crosswarp, tmp_path):
             3,
             "Triton has a part: B is good without it. Whether Triton by itself",
         ),
-        ("environment", "environment", 3, "It could not be told."),
+        ("environment", "environment", 3, "The cause was not found."),
         (OTHER, "pass", 1, "Triton has a part"),
         ("unsupported", "pass", 1, "Triton has a part"),
-        ("not-run", OTHER, 1, "It could not be told."),
+        ("not-run", OTHER, 1, "The cause was not found."),
     ],
 )
 def test_what_cannot_be_told_counts_for_nothing(crosswarp, one, other, status, said):

@@ -120,7 +120,7 @@ checked = "2026-11-22"
     )
     assert code == 1
     said = " ".join(out.split())
-    assert "FAILS here-triton-3.2.0 sm_90 copy: crash bare, pass shimmed" in said
+    assert "FAILS here-triton-3.2.0 sm_90 copy: crash without compat, pass with compat" in said
     assert "SIGABRT: LinearLayout.cpp: reshapeOuts: Assertion" in said
     assert "known: aborts [triton-1] https://example.org/owner/project/issues/1" in said
     assert (
@@ -176,7 +176,7 @@ def test_without_any_triton_it_says_what_to_do(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, _, err = command("check", "kernels.py")
     assert code == 2
-    assert "there is no Triton at hand" in err and err.strip().endswith(
+    assert "there is no Triton here" in err and err.strip().endswith(
         "(--triton newest; 3 to 5 GB)."
     )
 

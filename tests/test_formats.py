@@ -183,7 +183,7 @@ def test_a_comment_tells_what_is_wrong_first(mixed):
     text = comment(mixed, link="https://example.org/site")
     order = [
         "### ❌ crosswarp: 2 regressed", "[The whole report](https://example.org/site)", "**Regressed: 1 root cause",
-        "**Not healed: 1 issue", "**Good news: 1 known", "**Missing**", "triton-3.1.0: Nothing was recorded.",
+        "**Not fixed: 1 issue", "**Good news: 1 known", "**Missing**", "triton-3.1.0: Nothing was recorded.",
         "**Cells**", "Known upstream: 1", "<summary>compile: <code>sm_90</code>",
     ]  # fmt: skip
     places = [text.index(part) for part in order]

@@ -179,9 +179,9 @@ def test_a_pair_is_told_in_a_line_a_mode():
         _record(case="pair", mode="shimmed", kernel="inductor_sort", outcome="crash", fingerprint="SIGABRT\x1b[1m"),
     ]  # fmt: skip
     lines = inductor_text.pairs(records, {"c": {"torch": "2.6.0", "triton": "3.9.0"}}).splitlines()
-    assert lines[2].split()[:6] == ["2.6.0", "3.9.0", "bare", "0", "of", "1"]
+    assert lines[2].split()[:6] == ["2.6.0", "3.9.0", "without", "0", "of", "1"]
     assert "AttrsDescriptor" in lines[2]
-    assert lines[3].split()[2:6] == ["shimmed", "1", "of", "2"]
+    assert lines[3].split()[2:6] == ["with", "1", "of", "2"]
     assert "\x1b" not in lines[3]
 
 
@@ -199,7 +199,14 @@ def test_what_was_written_and_what_a_kernel_takes():
         {"registers": 40, "spills": 8, "shared": 64},
     ]
     table = inductor_text.resources([_record(case="2.6.0-k-c0", resources={"launches": launches})])
-    assert table.splitlines()[2].split() == ["softmax/2.6.0-k-c0", "sm_90", "bare", "40", "8", "64"]
+    assert table.splitlines()[2].split() == [
+        "softmax/2.6.0-k-c0",
+        "sm_90",
+        "without",
+        "40",
+        "8",
+        "64",
+    ]
     assert inductor_text.resources([_record()]) == ""
 
 

@@ -299,9 +299,11 @@ def test_what_the_lints_of_our_own_find():
     (text,) = own({"shim": "gone"})
     assert 'its shim "gone" does not exist' in text
     (text,) = own({"triton": "<3.1"})
-    assert "its window <3.1 holds 3.0.0, and the one of reserved_options, <3.0, does not" in text
+    assert (
+        "its affected releases <3.1 hold 3.0.0, and those of reserved_options, <3.0, do not" in text
+    )
     (text,) = own(shims=lambda all: [*all, all[0]._replace(name="new", issue="x-1")])
-    assert text.startswith("new: heals x-1, and there is no such issue.")
+    assert text.startswith("new: fixes x-1, and there is no such issue.")
 
 
 @pytest.mark.parametrize("fixed", ["3.3.0", "3.3.1", "4.0"])
@@ -312,10 +314,10 @@ def test_fixed_after_the_window(make_issue, fixed):
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"fixed_in": "3.2.1"}, "which its window >=3.2,<3.3 holds"),
-        ({"fixed_in": "3.1.0"}, "before its window >=3.2,<3.3 begins"),
-        ({"fixed_in": "3.1.0", "triton": "==3.2.*"}, "before its window"),
-        ({"fixed_in": "3.9.0", "triton": ""}, "its window of all versions holds"),
+        ({"fixed_in": "3.2.1"}, "which its affected releases >=3.2,<3.3 hold"),
+        ({"fixed_in": "3.1.0"}, "before its affected releases >=3.2,<3.3 begin"),
+        ({"fixed_in": "3.1.0", "triton": "==3.2.*"}, "before its affected releases"),
+        ({"fixed_in": "3.9.0", "triton": ""}, "its affected releases \\(all\\) hold"),
         ({"fingerprint": "", "kernels": ["*"]}, "would explain every failure of every kernel"),
         ({"fingerprint": ".", "kernels": ["*"]}, "or name the kernels"),
         ({"checked": "yesterday"}, "no day such as 2026-11-21"),

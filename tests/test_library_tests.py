@@ -297,7 +297,7 @@ def test_a_part_that_nobody_told_of_is_missing(fake_run, library):
     # The same part twice, and one that nobody planned, are no sessions.
     for part in ("sm_90/bare", "sm_80/bare", ""):
         fake_run([*script, {**script[0], "part": part}], work=tests)
-        assert "1 lines of its records made no sense" in " ".join(fake_run.notes(_last(fake_run)))  # fmt: skip
+        assert "1 lines of its results could not be read" in " ".join(fake_run.notes(_last(fake_run)))  # fmt: skip
 
 
 def _last(fake_run):

@@ -192,7 +192,7 @@ def test_cases_without_a_record_are_never_green(part, into):
     assert merge(stores, into).exit_code == 1 and gone > 0
     with Store(into) as store:
         (note,) = store.notes(1)
-    assert f"{gone} of 40 planned cases have no record in the compile lane" in note.text
+    assert f"{gone} of 40 planned cases have no result in the compile lane" in note.text
 
 
 def test_a_part_that_was_cut_short_is_said(part, into):

@@ -94,7 +94,7 @@ def at(tab):
 
 def test_the_grid_is_a_table_that_says_what_it_shows(visit):
     tab = visit("index.html#target=sm_90")
-    table = tab.get_by_role("table", name="bare and shimmed: compile, sm_90")
+    table = tab.get_by_role("table", name="without compat and with it: compile, sm_90")
     assert [one.inner_text().split()[0] for one in table.get_by_role("columnheader").all()] == [
         "kernel", "3.1.0", "3.2.0", "3.3.1",
     ]  # fmt: skip
@@ -102,7 +102,9 @@ def test_the_grid_is_a_table_that_says_what_it_shows(visit):
         "chunk",
         "softmax",
     ]
-    crash = tab.get_by_role("button", name="chunk, triton-3.2.0: bare crash, shimmed pass")
+    crash = tab.get_by_role(
+        "button", name="chunk, triton-3.2.0: without compat crash, with compat pass"
+    )
     assert "since the column before: regressed" in crash.get_attribute("aria-label")
     assert crash.inner_text().split() == ["†", "✓"]
     bare, shimmed = crash.locator(".mark").all()
@@ -151,7 +153,7 @@ def test_an_address_that_makes_no_sense_shows_the_grid(visit):
 def test_a_deep_address_opens_all_there_is_to_know(visit):
     tab = visit(f"index.html{CRASH}")
     dialog = tab.get_by_role("dialog", name="chunk on triton-3.2.0")
-    dialog.get_by_role("heading", name="crash, bare").wait_for()
+    dialog.get_by_role("heading", name="crash, without compat").wait_for()
     text = dialog.inner_text()
     for said in (
         "the compiler died:\nreshapeOuts: Assertion failed", "SIGABRT: LinearLayout reshapeOuts", "guarded_autotune",
@@ -311,7 +313,7 @@ def test_hostile_text_is_shown_and_does_nothing(visit, site, make_record):
         "button", name="<script>hacked=1</script><img src=x onerror=hacked=1>kernel, triton-3.2.0"
     ).click()
     dialog = tab.get_by_role("dialog")
-    dialog.get_by_role("heading", name="crash, bare").wait_for()
+    dialog.get_by_role("heading", name="crash, without compat").wait_for()
     assert "characters left out" in dialog.locator(".message").inner_text()
     assert "\u202e" not in dialog.inner_text() and "\x1b" not in dialog.inner_text()
     for path in [
@@ -342,16 +344,16 @@ def test_it_opens_on_all_targets_with_the_worst_first(visit, site, make_record):
     # chunk dies on sm_90, softmax and zeta are wrong elsewhere; two squares are more than one.
     assert shown(tab) == ["chunk", "softmax", "zeta", "about"]
     assert (
-        "All 4 kernels. All lanes and targets: 3 cells red bare"
+        "All 4 kernels. All lanes and targets: 3 cells fail without compat"
         in tab.get_by_role("status").inner_text()
     )
     tab.get_by_label("By name").check()
     assert shown(tab) == ["about", "chunk", "softmax", "zeta"] and at(tab)[0] == "#sort=name"
     tab.get_by_label("By name").uncheck()
     # A square stands for several places, and opens on the worst of them.
-    tab.get_by_role("button", name="chunk, triton-3.2.0: bare crash").click()
+    tab.get_by_role("button", name="chunk, triton-3.2.0: without compat crash").click()
     dialog = tab.get_by_role("dialog")
-    dialog.get_by_role("heading", name="crash, bare").wait_for()
+    dialog.get_by_role("heading", name="crash, without compat").wait_for()
     dialog.get_by_role("button", name="compile, sm_80").click()
     dialog.get_by_text("Every cell passes").wait_for()
     assert at(tab)[0] == "#cell=chunk/triton-3.2.0&at=compile/sm_80"
@@ -363,7 +365,7 @@ def test_one_switch_for_bare_and_shimmed_on_every_page(visit, site):
     folder = site(runs=2)
     tab = visit("index.html", folder)
     switch = tab.get_by_role("group", name="Show")
-    switch.get_by_label("shimmed").check(force=True)
+    switch.get_by_label("with compat", exact=True).check(force=True)
     assert tab.url.endswith("?mode=shimmed")
     # The crash is healed, and what no shim heals comes first.
     assert shown(tab)[0] == "softmax"
@@ -380,7 +382,9 @@ def test_one_switch_for_bare_and_shimmed_on_every_page(visit, site):
         "3.1.0 → 3.2.0: 1 breaking change (1 cell), fixed with compat. 1 kernel heavier."
     )
     assert cell.inner_text().split() == ["0", "+2"]
-    tab.get_by_role("group", name="Show").get_by_label("bare").check(force=True)
+    tab.get_by_role("group", name="Show").get_by_label("without compat", exact=True).check(
+        force=True
+    )
     assert cell.inner_text().split() == ["1", "+2"]
     tab.get_by_role("group", name="Show").get_by_label("both").check(force=True)
     assert cell.inner_text().split() == ["1", "+4"] and tab.url.endswith("columns/index.html")
@@ -392,7 +396,7 @@ def test_an_issue_has_its_fix_to_paste_and_a_shim_its_page(visit):
     for line in ("pip install crosswarp", "compat.install()", "crosswarp vendor guarded_autotune"):
         assert line in text
     tab.goto(tab.url.replace("issues/triton-1.html", "index.html" + CRASH))
-    tab.get_by_role("dialog").get_by_role("heading", name="crash, bare").wait_for()
+    tab.get_by_role("dialog").get_by_role("heading", name="crash, without compat").wait_for()
     assert (
         tab.locator("meta[name=description]").get_attribute("content").startswith("Triton kernels")
     )
@@ -412,15 +416,15 @@ def test_runs_are_set_against_each_other(visit, site, make_record):
     status = tab.get_by_role("status")
     assert "1 squares differ: 1 newly red" in status.inner_text()
     changed = tab.locator("#changed").inner_text()
-    assert "chunk" in changed and "bare: pass → limit" in changed
+    assert "chunk" in changed and "without compat: pass → limit" in changed
     tab.locator("#from").select_option("run 1, " + rows[3].split()[1][:10])
     tab.locator("#to").select_option(index=1)
     assert "0 squares differ" in status.inner_text() and "#from=1&to=2" in tab.url
     tab.reload()
     assert "0 squares differ" in status.inner_text()
     tab.locator("#of").select_option("chunk")
-    assert tab.get_by_label("triton-3.3.1, run 3: bare limit").count() == 1
-    assert tab.get_by_label("triton-3.3.1, run 2: bare pass").count() == 1
+    assert tab.get_by_label("triton-3.3.1, run 3: without compat limit").count() == 1
+    assert tab.get_by_label("triton-3.3.1, run 2: without compat pass").count() == 1
 
 
 def test_what_the_compiler_made_is_shown_with_what_differs(visit, site):

@@ -82,7 +82,8 @@ def test_a_record_and_the_columns(cells, known, text, window, verdict, red, gree
 def test_what_contradicts_is_told_with_its_edge(cells, known):
     (found,) = proofs(cells("grrrg"), [known()])
     assert found.wrong == (
-        "its window >=3.0,<3.2 is too narrow at its upper edge: red on 3.2.0 as well. Measured: >=3.0,<3.3.",
+        "its affected releases >=3.0,<3.2 are too narrow at the upper edge: it fails on 3.2.0 as well. Measured: "
+        ">=3.0,<3.3.",
     )
 
 
@@ -141,7 +142,9 @@ def test_the_table(of_run, command, tmp_path):
     assert status == 0 and "run 1: 5 columns. 1 known issue: 1 shown." in out
     assert "\n  a-1: Triton >=3.0,<3.2, passes with compat\n      it dies\n" in out
     status, out, _ = of_run("grrrg")
-    assert status == 1 and "its window >=3.0,<3.2 is too narrow at its upper edge" in out
+    assert (
+        status == 1 and "its affected releases >=3.0,<3.2 are too narrow at the upper edge" in out
+    )
     _, out, _ = of_run("grrrg", "--format", "json")
     assert json.loads(out)["issues"][0]["red"] == list(ALL[1:4])
     _, out, _ = of_run("grr??", "--format", "markdown")

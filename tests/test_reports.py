@@ -77,7 +77,7 @@ def test_the_summary_says_it_all_in_80_columns(stored, founding, make_issue):
     assert text.startswith("As expected: 2 cells fail without compat, each by a known issue.")
     text = summary(view, verbose=True)
     for said in (
-        "triton-3.2.0  compile  bare", "chunk: aborts at 8 warps [triton-1]", "first bad triton-3.2.0",
+        "triton-3.2.0  compile  without", "chunk: aborts at 8 warps [triton-1]", "first bad triton-3.2.0",
         "https://example.org/owner/project/issues/1", "guarded_autotune (2 of 2 cells)",
         "by a known issue. Compat fixes",
     ):  # fmt: skip
@@ -145,7 +145,7 @@ def test_what_no_shim_heals_is_shown_and_not_told_as_healed(stored, abort, make_
     assert "NOT FIXED BY COMPAT (2 cells)" in text and "triton-1: Use 4 warps." in text
     assert "triton-3.2.0/sm_80/compile/shimmed/chunk" in text
     last = " ".join(text[text.rindex("As expected") :].split())
-    assert "Known upstream, and not healed (1 issue):" in text
+    assert "Known upstream, and not fixed (1 issue):" in text
     assert last == (
         "As expected: 2 cells fail without compat, each by a known issue. Compat fixes 0; 2 have no fix yet."
     )
@@ -169,11 +169,11 @@ def test_reproducers_are_counted_apart(stored, make_record, plan, apart):
     records = [make_record(), make_record(kernel="block_pointers", **red)]
     view = stored(records, **plan)
     text = " ".join(summary(view).split())
-    told = "Apart from these, 1 kernels that each show a known issue: 1 cells, 1 red bare, 0 red shimmed."
+    told = "Apart from these, 1 reproducers of known issues: 1 cells, 1 fail without compat, 0 with it."
     assert (told in text) is apart
-    assert ("triton-3.2.0 compile bare 1 1" in text) is not apart
+    assert ("triton-3.2.0 compile without 1 1" in text) is not apart
     shown = table(view)
-    assert ("shows a known issue 3.2" in " ".join(shown.split())) is apart
+    assert ("reproducer 3.2" in " ".join(shown.split())) is apart
     # Alone they are what was asked for.
     assert "Apart" not in summary(stored(records[1:], **plan))
 

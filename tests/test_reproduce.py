@@ -246,7 +246,7 @@ def test_the_summary_offers_both(unknown, command, tmp_path, monkeypatch):
     view = unknown()
     said = summary(view)
     assert "a script to attach  crosswarp reproduce --run 1\n" in said
-    assert "a record to paste   crosswarp issues --run 1 --new\n" in said
+    assert "an entry to paste   crosswarp issues --run 1 --new\n" in said
     monkeypatch.chdir(tmp_path)
     (tmp_path / "known.toml").write_text("")
     where = ["--run", "1", "--store", "store.db", "--issues-file", "known.toml"]

@@ -146,7 +146,7 @@ def test_torn_and_broken_lines(fake_run):
     result = fake_run(script)
     assert outcomes(fake_run.records()) == {"a": ("pass", "")}
     assert result.exit_code == 1
-    assert any("2 lines of its records made no sense" in note for note in fake_run.notes())
+    assert any("2 lines of its results could not be read" in note for note in fake_run.notes())
 
 
 @pytest.mark.parametrize(

@@ -101,26 +101,30 @@ def told(make_record, make_issue):
     ("seen", "window", "text"),
     [
         ("gggrrgggg", ">=3.3,<3.4",
-         "window >=3.3,<3.4 is too narrow at its lower edge: red on 3.2.0 as well. Measured: >=3.2,<3.4."),
+         "affected releases >=3.3,<3.4 are too narrow at the lower edge: it fails on 3.2.0 as well. "
+         "Measured: >=3.2,<3.4."),
         ("gggrrrggg", "==3.2.*",
-         "window ==3.2.* is too narrow at its upper edge: red on 3.3.1 and 3.4.0 as well. Measured: >=3.2,<3.5."),
-        ("gggrrrggg", ">=3.2,<3.5,!=3.3.*", "leaves out what is red: 3.3.1. Measured: >=3.2,<3.5."),
-        ("gggrggggg", ">=3.2,<3.4", "is too wide at its upper edge: green on 3.3.1. Measured: ==3.2.*."),
-        ("gggrggggg", ">=3.0,<3.3", "is too wide at its lower edge: green on 3.0.0 and 3.1.0. Measured: ==3.2.*."),
-        ("gggrgrggg", ">=3.2,<3.5", "has a hole: green on 3.3.1. Measured: >=3.2,<3.5,!=3.3.*."),
-        ("ggggggggg", ">=3.2,<3.4", "is green wherever it was run: 3.2.0 and 3.3.1."),
-        ("rrrgggggg", "<3.3", "is too wide at its upper edge: green on 3.2.0. Measured: <3.2."),
+         "affected releases ==3.2.* are too narrow at the upper edge: it fails on 3.3.1 and 3.4.0 as well. "
+         "Measured: >=3.2,<3.5."),
+        ("gggrrrggg", ">=3.2,<3.5,!=3.3.*", "leave out failures: 3.3.1. Measured: >=3.2,<3.5."),
+        ("gggrggggg", ">=3.2,<3.4", "are too wide at the upper edge: it passes on 3.3.1. Measured: ==3.2.*."),
+        ("gggrggggg", ">=3.0,<3.3", "are too wide at the lower edge: it passes on 3.0.0 and 3.1.0. Measured: ==3.2.*."),
+        ("gggrgrggg", ">=3.2,<3.5", "have a hole: it passes on 3.3.1. Measured: >=3.2,<3.5,!=3.3.*."),
+        ("ggggggggg", ">=3.2,<3.4", "pass wherever they ran: 3.2.0 and 3.3.1."),
+        ("rrrgggggg", "<3.3", "are too wide at the upper edge: it passes on 3.2.0. Measured: <3.2."),
     ],
 )  # fmt: skip
 def test_the_wrong_edge_is_named(told, seen, window, text):
     (one,) = told(seen, window)
-    assert one.startswith("triton-1: its window ") and one.endswith(text)
+    assert one.startswith("triton-1: its affected releases ") and one.endswith(text)
 
 
 def test_both_edges_at_once(told):
     assert told("ggrrggggg", ">=3.2,<3.4") == [
-        "triton-1: its window >=3.2,<3.4 is too narrow at its lower edge: red on 3.1.0 as well. Measured: >=3.1,<3.3.",
-        "triton-1: its window >=3.2,<3.4 is too wide at its upper edge: green on 3.3.1. Measured: >=3.1,<3.3.",
+        "triton-1: its affected releases >=3.2,<3.4 are too narrow at the lower edge: it fails on 3.1.0 as well. "
+        "Measured: >=3.1,<3.3.",
+        "triton-1: its affected releases >=3.2,<3.4 are too wide at the upper edge: it passes on 3.3.1. Measured: "
+        ">=3.1,<3.3.",
     ]
 
 
@@ -132,17 +136,18 @@ def test_nothing_is_wrong_with_a_window_that_fits(told):
     ("red", "cell", "changes", "text"),
     [
         (True, {"target": "gfx942"}, {"targets": ["sm_90"]},
-         "its targets (sm_90) are too narrow: red on gfx942 as well."),
-        (True, {"lane": "device"}, {}, "its lanes (compile) are too narrow: red on device as well."),
+         "its targets (sm_90) are too narrow: it fails on gfx942 as well."),
+        (True, {"lane": "device"}, {}, "its lanes (compile) are too narrow: it fails on device as well."),
         (True, {"target": "gfx942", "column": "triton-3.5.1"}, {"targets": ["sm_90"]},
-         "its window ==3.2.* and targets (sm_90) are too narrow: red on 3.5.1, gfx942 as well."),
-        (False, {"target": "gfx942"}, {}, "its targets (*) are too wide: green on gfx942."),
-        (False, {"case": "other"}, {}, "its case is too wide: chunk other is green on 3.2.0."),
+         "its affected releases ==3.2.* and targets (sm_90) are too narrow: it fails on 3.5.1, gfx942 as well."),
+        (False, {"target": "gfx942"}, {}, "its targets (*) are too wide: it passes on gfx942."),
+        (False, {"case": "other"}, {}, "its case is too wide: chunk other passes on 3.2.0."),
         (False, {"lane": "device"}, {"lanes": ["compile", "device"]},
-         "its lanes (compile, device) are too wide: green on device."),
+         "its lanes (compile, device) are too wide: it passes on device."),
         (True, {"column": "main", "versions": {"triton": "3.9.0+git1"}}, {},
-         "its window ==3.2.* is too narrow at its upper edge: red on 3.9.0+git1 as well. Measured: >=3.2."),
-        (True, {"column": "main"}, {}, "its window ==3.2.* is too narrow: red on main as well."),
+         "its affected releases ==3.2.* are too narrow at the upper edge: it fails on 3.9.0+git1 as well. "
+         "Measured: >=3.2."),
+        (True, {"column": "main"}, {}, "its affected releases ==3.2.* are too narrow: it fails on main as well."),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_not_always_the_versions(told, red, cell, changes, text):
@@ -154,9 +159,7 @@ def test_cells_of_which_a_part_is_green(told):
     """The same case, red on one target and green on another, each elsewhere the other way round: no edge to name."""
     more = [(False, {"target": "sm_80"}), (True, {"target": "sm_80", "column": "triton-3.3.1"})]
     (one,) = told("???rr????", ">=3.2,<3.4", more)
-    assert (
-        "red for a part of its cells alone on 3.2.0: triton-3.2.0/sm_80/compile/bare/chunk" in one
-    )
+    assert "only a part of the cells fails on 3.2.0: triton-3.2.0/sm_80/compile/bare/chunk" in one
 
 
 def test_another_failure_is_no_edge(told, make_record, make_issue):
@@ -182,7 +185,7 @@ def test_every_report_says_it(stored, make_record, make_issue):
     )
     issue = make_issue(triton=">=3.3,<3.4")
     view = stored([red], [issue], code=1)
-    text = "its window >=3.3,<3.4 is too narrow at its lower edge: red on 3.2.0 as well"
+    text = "its affected releases >=3.3,<3.4 are too narrow at the lower edge: it fails on 3.2.0 as well"
     site = "".join(page.site(view, [issue]).values()).replace("&gt;", ">").replace("&lt;", "<")
     for report in (summary(view), comment(view), markdown(view), export(view), site):
         assert text in " ".join(report.split())

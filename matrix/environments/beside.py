@@ -210,7 +210,7 @@ class Beside:
     def _installed(self, column: Column, environment: Environment) -> dict[str, str]:
         listed = self._uv(["pip", "list", "--format", "json", "--python", str(environment.python)])
         if not listed.ok:
-            raise _failed(column, listed, "what it holds cannot be told", "Build it anew.")
+            raise _failed(column, listed, "its packages cannot be listed", "Build it anew.")
         packages: dict[str, str] = {
             canonicalize_name(one["name"]): one["version"] for one in json.loads(listed.stdout)
         }

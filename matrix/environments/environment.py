@@ -195,7 +195,7 @@ class Builder:
             hold = self._wait(
                 locks.change, lock,
                 f"{column.id}: another run uses its environment, which this one must build anew; waiting for its end "
-                "(a --work of its own need not wait)",
+                "(with another --work you need not wait)",
             )  # fmt: skip
             try:
                 if moving or self._reusable(home, wanted) is None:

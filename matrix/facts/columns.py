@@ -190,7 +190,7 @@ def _off_table(text: str, by_id: dict[str, Column]) -> Column:
     name, parts = versions.split_id(text)
     axes = [axis for axis, _ in parts]
     if not parts or len(set(axes)) < len(axes):
-        raise UsageError(f'column "{text}": what is in place of its own cannot be read. {_SPELLED}')
+        raise UsageError(f'column "{text}": the part after + cannot be read. {_SPELLED}')
     base = by_id.get(name) or _patch(name, by_id)
     if base is None:
         raise UsageError(

@@ -26,7 +26,7 @@ def problems(
     by_name = {shim.name: shim for shim in shims}
     known = {issue.id for issue in issues}
     found = [
-        f"{shim.name}: heals {shim.issue}, and there is no such issue. Add its record, or mend the name."
+        f"{shim.name}: fixes {shim.issue}, and there is no such issue. Add its entry, or correct the name."
         for shim in shims
         if shim.issue not in known
     ]
@@ -61,8 +61,8 @@ def _problems(
     ]
     if bare:
         yield (
-            f"its window {issue.triton or 'of all versions'} holds {', '.join(bare)}, and the one of {shim.name}, "
-            f"{shim.window}, does not. Widen the shim's, or close the issue's."
+            f"its affected releases {issue.triton or '(all)'} hold {', '.join(bare)}, and those of {shim.name}, "
+            f"{shim.window}, do not. Widen the shim's, or close the issue's."
         )
 
 

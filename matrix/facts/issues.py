@@ -129,13 +129,14 @@ class Issue(BaseModel):
             return self
         if versions.within(self.fixed_in, self.triton):
             raise ValueError(
-                f"fixed in {self.fixed_in}, which its window {self.triton or 'of all versions'} holds: close it before"
+                f"fixed in {self.fixed_in}, which its affected releases {self.triton or '(all)'} hold: close them "
+                "before"
             )
         fixed = versions.base(self.fixed_in)
         for operator, begins in versions.bounds(self.triton):
             if operator in (">=", ">", "==", "~=") and fixed is not None and fixed < begins:
                 raise ValueError(
-                    f"fixed in {self.fixed_in}, before its window {self.triton} begins"
+                    f"fixed in {self.fixed_in}, before its affected releases {self.triton} begin"
                 )
         return self
 
@@ -166,7 +167,7 @@ class IssueFile(BaseModel):
                 for other in proved[number + 1 :]:
                     if cell := _both_claim(one, other):
                         raise ValueError(
-                            f"{one.id} and {other.id} both say how {cell} is red: narrow a window or a case"
+                            f"{one.id} and {other.id} both say how {cell} fails: narrow the affected releases or a case"
                         )
         return self
 

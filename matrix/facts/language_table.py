@@ -106,7 +106,9 @@ def _expanded(file: _File) -> Table:
         for place, outcomes in places.items():
             for outcome, runs in outcomes.items():
                 if outcome not in told:
-                    raise ValueError(f"{probe} on {place} failed with {outcome}, which is not told")
+                    raise ValueError(
+                        f"{probe} on {place} failed with {outcome}, which is not listed"
+                    )
                 for version in spread(runs, order):
                     if name_of(probe) not in names[version]:
                         raise ValueError(f"{probe} was probed on {version}, which has no such name")

@@ -104,7 +104,7 @@ class Corpus:
             return {}
         except (ValueError, TypeError):
             raise UsageError(
-                f"{self._causes_file} makes no sense. Remove it: what was found before is told once more."
+                f"{self._causes_file} makes no sense. Remove it: earlier findings are reported once more."
             ) from None
 
     def keep_causes(self, causes: Mapping[tuple[str, ...], Sequence[str]]) -> None:

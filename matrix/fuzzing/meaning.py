@@ -98,7 +98,7 @@ class _Seen:
         # In numpy's widest type of its kind: -128 has no magnitude in int8.
         wide = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
         if value.dtype.kind == "f" and not np.array_equal(wide, np.rint(wide)):
-            raise IllDefined(f"{name} holds what is no whole number")
+            raise IllDefined(f"{name} holds a value that is no integer")
         low, high = int(wide.min()), int(wide.max())
         if low < claim.low or high > claim.high or not holds(claim.dtype, low, high):
             raise IllDefined(f"{name} lies between {low} and {high}, claimed {claim}")

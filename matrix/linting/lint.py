@@ -265,7 +265,7 @@ def _message(
 
 def _healed(releases: Sequence[str], healed: Mapping[str, str], order: Sequence[str]) -> str:
     if not healed:
-        return "no shim of crosswarp.compat heals it"
+        return "no shim of crosswarp.compat fixes it"
     by_shim: dict[str, list[str]] = {}
     for release, shim in healed.items():
         by_shim.setdefault(shim, []).append(release)
@@ -275,4 +275,4 @@ def _healed(releases: Sequence[str], healed: Mapping[str, str], order: Sequence[
         else f"{shim} on {language_table.runs(found, order)}"
         for shim, found in by_shim.items()
     ]
-    return f"crosswarp.compat heals it ({', '.join(parts)})"
+    return f"crosswarp.compat fixes it ({', '.join(parts)})"

@@ -44,7 +44,7 @@ def text(row: sqlite3.Row, name: str, known: Collection[str] = ()) -> str:
 def whole(row: sqlite3.Row, name: str, least: int = 0) -> int:
     value = row[name]
     if not isinstance(value, int) or not least <= value < _LARGEST:
-        raise _wrong(row, name, "a whole number")
+        raise _wrong(row, name, "an integer")
     return value
 
 

@@ -293,9 +293,9 @@ def _no_release(
     """Why the column takes no part, or nothing."""
     version = versions.parse(triton)
     if version is None:
-        return "it did not run, so which Triton it is was not told"
+        return "it did not run, so its Triton is not known"
     if version.is_prerelease or version.local:
-        return f"Triton {triton} is a build of its own, no release"
+        return f"Triton {triton} is a local build, no release"
     swapped = versions.swapped(name)
     by_name = name.startswith("triton-") and "torch" not in swapped
     if not by_name and (version, versions.parse(torch)) not in pairs:

@@ -36,6 +36,11 @@ OUTCOMES: Mapping[Outcome, Word] = {
     "unsupported": Word("unsup", "the column or the target lacks what it needs, as declared", "–"),
     "not-run": Word("not-run", "nobody knows; the reason says why", "?"),
 }
+# The two modes of a cell: in a sentence, and in a column headed "compat".
+COMPAT: Mapping[str, Word] = {
+    "bare": Word("without", "without compat"),
+    "shimmed": Word("with", "with compat"),
+}
 # The worst first: the first of these that a kernel has is its own. A cell that did not run hides no failure.
 WORST: Sequence[Outcome] = (
     "crash", "timeout", "fault", "mismatch", "compile-error", "api-error", "limit", "pass", "unsupported", "not-run",
@@ -63,9 +68,9 @@ FATES: Mapping[Fate, Word] = {
 Mark = Literal["regressed", "known", "not-run", "healed", "passing", "unsupported"]
 MARKS: Mapping[Mark, Word] = {
     "regressed": Word("regressed", "it fails unexpectedly, or is not fixed"),
-    "known": Word("red, a known issue", "it fails as a known issue says"),
+    "known": Word("fails, a known issue", "it fails as a known issue says"),
     "not-run": Word("not run", "nobody knows"),
-    "healed": Word("red, healed by a shim", "it fails without compat and passes with it"),
+    "healed": Word("fails, fixed by compat", "it fails without compat and passes with it"),
     "passing": Word("passes", "it passes without compat"),
     "unsupported": Word("not in that release", "it was declared unsupported"),
 }
@@ -77,8 +82,8 @@ Standing = Literal[
 STANDINGS: Mapping[Standing, Word] = {
     "regressed": Word("regressed", "something is regressed", "❌"),
     "incomplete": Word("incomplete", "nothing is, and something did not run", "⚠️"),
-    "known": Word("known red", "all ran, and what fails is known", "✅"),
-    "healed": Word("healed", "all ran, and what fails passes with compat", "✅"),
+    "known": Word("known", "all ran, and what fails is known", "✅"),
+    "healed": Word("fixed", "all ran, and what fails passes with compat", "✅"),
     "passing": Word("ok", "all ran, and passes without compat", "✅"),
     "unsupported": Word("unsupported", "nothing was to run there", "⚠️"),
     "not-run": Word("not run", "nothing ran", "⚠️"),
@@ -87,11 +92,11 @@ STANDINGS: Mapping[Standing, Word] = {
 # Of a release of Triton, for a suite or one kernel in one mode: what decides first.
 Release = Literal["red", "unknown", "green", "unsupported"]
 RELEASES: Mapping[Release, Word] = {
-    "red": Word("red", "a cell fails, known upstream or not"),
+    "red": Word("fails", "a cell fails, known upstream or not"),
     "unknown": Word(
         "not run", "none fails, and one that was planned, or that another column has, did not run"
     ),
-    "green": Word("green", "all ran or were declared unsupported, and at least one passes"),
+    "green": Word("passes", "all ran or were declared unsupported, and at least one passes"),
     "unsupported": Word("unsupported", "all were declared unsupported"),
 }
 

@@ -157,13 +157,12 @@ def _too_narrow(
     for (axes, where), records in by_edge.items():
         seen = _seen(records, axes)
         if where == "hole":
-            text = f"its window {issue.triton} leaves out what is red: {seen}"
+            text = f"its affected releases {issue.triton} leave out failures: {seen}"
         elif where:
-            text = f"its window {issue.triton} is too narrow at its {where}: red on {seen} as well"
+            text = f"its affected releases {issue.triton} are too narrow at the {where}: it fails on {seen} as well"
         else:
             told = " and ".join(_told(issue, axis) for axis in axes)
-            verb = "are" if len(axes) > 1 or axes[0] in ("targets", "lanes") else "is"
-            text = f"its {told} {verb} too narrow: red on {seen} as well"
+            text = f"its {told} are too narrow: it fails on {seen} as well"
         yield Wrong(issue, _with(text, would_be if where else ""), tuple(records))
 
 
@@ -177,7 +176,9 @@ def _too_wide(
             never = {of(record) for record in rest} - {of(record) for record in red}
             records = [record for record in rest if of(record) in never]
             if records:
-                text = f"its {_told(issue, axis)} are too wide: green on {_seen(records, (axis,))}"
+                text = (
+                    f"its {_told(issue, axis)} are too wide: it passes on {_seen(records, (axis,))}"
+                )
                 yield Wrong(issue, _with(text), tuple(records))
                 rest = [record for record in rest if record not in records]
         known = {_case(record) for record in red}
@@ -185,7 +186,7 @@ def _too_wide(
         if records:
             names = dict.fromkeys(" ".join(_case(record)).strip() for record in records)
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            text = f"its case is too wide: {next(iter(names))}{more} is green on {_seen(records, ('triton',))}"
+            text = f"its case is too wide: {next(iter(names))}{more} passes on {_seen(records, ('triton',))}"
             yield Wrong(issue, _with(text), tuple(records))
             rest = [record for record in rest if record not in records]
     reds = {release for record in red if (release := versions.base(triton_of(record) or ""))}
@@ -195,15 +196,17 @@ def _too_wide(
         by_edge[_side(release, reds) if release and reds else ""].append(record)
     for where, records in by_edge.items():
         seen = _seen(records, ("triton",))
-        window = issue.triton or "of all versions"
+        window = issue.triton or "(all)"
         if not reds:
-            text = f"its window {window} is green wherever it was run: {seen}"
+            text = f"its affected releases {window} pass wherever they ran: {seen}"
         elif where == "both":
-            text = f"its window {window} is red for a part of its cells alone on {seen}: {records[0].id} is green"
+            text = f"of its affected releases {window} only a part of the cells fails on {seen}: {records[0].id} passes"
         elif where == "middle":
-            text = f"its window {window} has a hole: green on {seen}"
+            text = f"its affected releases {window} have a hole: it passes on {seen}"
         else:
-            text = f"its window {window} is too wide at its {where}: green on {seen}"
+            text = (
+                f"its affected releases {window} are too wide at the {where}: it passes on {seen}"
+            )
         yield Wrong(issue, _with(text, would_be if where != "both" else ""), tuple(records))
 
 
@@ -241,7 +244,7 @@ def _with(text: str, would_be: str = "") -> str:
 def _told(issue: Issue, axis: str) -> str:
     value = getattr(issue, axis)
     if axis in ("triton", "torch"):
-        return f"window {'of torch ' if axis == 'torch' else ''}{value}"
+        return f"affected releases {'of torch ' if axis == 'torch' else ''}{value}"
     return f"{axis} ({', '.join(value)})"
 
 

@@ -29,7 +29,7 @@ from crosswarp.matrix.running.plan import Plan
 from crosswarp.matrix.running.recording import Recording
 from crosswarp.matrix.running.unchanged import Taken
 
-NO_RECORD = "ended without a record"
+NO_RECORD = "ended without a result"
 
 
 class ColumnRun:
@@ -232,12 +232,12 @@ class ColumnRun:
             count = len(self._senseless)
             self._to.problem(
                 column,
-                f"{column}: {count} lines of its records made no sense ({self._senseless[0]}). See {self._log}.",
+                f"{column}: {count} lines of its results could not be read ({self._senseless[0]}). See {self._log}.",
             )
         if self._lost:
             self._to.problem(
                 column,
-                f"{column}: {self._lost} cells were told of and did not come. See {self._log}, and run again.",
+                f"{column}: {self._lost} announced results never arrived. See {self._log}, and run again.",
             )
         if self._twice:
             self._to.problem(
@@ -282,7 +282,7 @@ class ColumnRun:
             elif planned < seen[lane]:
                 self._to.problem(
                     column,
-                    f"{column}: {seen[lane]} cases are told of and {planned} were planned in the {lane} lane. "
+                    f"{column}: the {lane} lane planned {planned} cases and reported {seen[lane]}. "
                     f"See {self._log}, and run again.",
                 )
         if status and not died:
@@ -327,7 +327,7 @@ class ColumnRun:
     def _without_record(self) -> None:
         """An item that is done has a cell; where it has not come, nobody knows how it fared."""
         message = (
-            "The case ended and its record did not come: it was not written, or its line made no sense. "
+            "The case ended and its result did not come: it was not written, or its line could not be read. "
             f"See {self._log}, and run again."
         )
         self._keep([

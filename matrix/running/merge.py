@@ -125,7 +125,7 @@ def _lost(
     return [
         Note(
             column, "problem",
-            f"{column}: {count} of {planned[column, lane]} planned cases have no record in the {lane} lane. Run its "
+            f"{column}: {count} of {planned[column, lane]} planned cases have no result in the {lane} lane. Run its "
             "parts again, and merge again.",
         )
         for (column, lane), count in run.unaccounted(planned, records).items()

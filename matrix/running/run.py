@@ -150,7 +150,7 @@ class Runner:
             raise
         except StoreError as error:
             raise StoreError(
-                f"{error}\nThe records of this run are also in {self._folder}."
+                f"{error}\nThe results of this run are also in {self._folder}."
             ) from error
         except BaseException:
             self._store.finish(self._run, "failed", None)

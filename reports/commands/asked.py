@@ -89,7 +89,7 @@ def chosen_columns(options: argparse.Namespace) -> tuple[tuple[Column, ...], lis
 def at_hand(options: argparse.Namespace) -> Here:
     """What --here runs. Raises UsageError where columns are named as well."""
     if options.columns:
-        raise UsageError("--here runs one column, the interpreter at hand. Leave out --triton.")
+        raise UsageError("--here runs one column, this interpreter. Leave out --triton.")
     return here.look(options.here)
 
 

@@ -29,7 +29,7 @@ from crosswarp.reports.text.layout import fill
 
 DESCRIPTION = (
     "Find the first bad release between a good and a bad one, with a small run for each step. With "
-    "--here, judge the interpreter at hand for `git bisect run`: exit status 0 good, 1 bad, 125 cannot say."
+    "--here, judge this interpreter for `git bisect run`: exit status 0 good, 1 bad, 125 cannot say."
 )
 EXAMPLES = (
     "crosswarp bisect softmax --good 3.1.0 --bad 3.3.1",
@@ -58,7 +58,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--index", metavar="URL", help="search among the builds of a package index, such as a nightly one"
     )  # fmt: skip
     parser.add_argument("--format", choices=("table", "json"), default="table")
-    add_here(parser, "judge the interpreter at hand (or the one named) and search nothing")
+    add_here(parser, "judge this interpreter (or the one named) and search nothing")
     trials.add_trial(parser)
 
 
@@ -247,7 +247,7 @@ def _conclusion(ids: Sequence[str], found: Found, mended: bool) -> list[str]:
     else:
         text = f"First bad: {bad}. {good} is the last good one"
     if between:
-        text += f", as far as can be told: {', '.join(between)} could not say"
+        text += f", as far as can be said: {', '.join(between)} could not say"
     return [fill("", escape.line(f"{text}."))]
 
 

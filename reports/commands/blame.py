@@ -30,8 +30,8 @@ from crosswarp.reports.text.layout import column_id, fill, row, wrapped
 
 DESCRIPTION = (
     "Swap Triton, torch, numpy and Python one at a time and both ways between a column where a kernel "
-    "is green and one where it is red, and name what carries it. Exit status: 0 told, also that only the "
-    "combination does; 1 it could not be told (3 where a combination could not be installed); 2 usage, or the "
+    "passes and one where it fails, and name the cause. Exit status: 0 found, also if only the "
+    "combination fails; 1 not found (3 where a combination could not be installed); 2 usage, or the "
     "columns do not differ."
 )
 EXAMPLES = ("crosswarp blame softmax 3.1.0 3.1.0+numpy-2.0.2",)
@@ -273,9 +273,9 @@ def _conclusion(blamed: Blamed) -> str:
         unknown = [one.axis for one in found.swapped if one.alone == "cannot say"]
         return (
             f"{names} {has} a part: B is good without {it}. "
-            f"Whether {_names(unknown, 'or')} by itself makes A bad could not be told."
+            f"Whether {_names(unknown, 'or')} by itself makes A bad is not known."
         )
-    return "It could not be told."
+    return "The cause was not found."
 
 
 def _names(axes: Iterable[str], joined: str = "and") -> str:

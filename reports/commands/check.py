@@ -46,9 +46,11 @@ from crosswarp.reports.text import check_text, colour, escape
 from crosswarp.reports.text.check_text import Checked, Column
 
 DESCRIPTION = (
-    "Find the @triton.jit kernels of a file, read with what they are launched, and compile them for each target, bare "
-    "and shimmed, on the Triton at hand, without a GPU and with nothing to write first. The file is only read here; it "
-    "is imported where its kernels are compiled, in processes of their own. Exit status: 0 all green, 1 something red, "
+    "Find the @triton.jit kernels of a file, read with what they are launched, and compile them for each target, "
+    "without compat and with it, on the Triton installed here, without a GPU and with nothing to write first. The "
+    "file is only read here; it "
+    "is imported where its kernels are compiled, in processes of their own. Exit status: 0 all pass, 1 something "
+    "fails, "
     "or a kernel not checked, 2 nothing could be checked, 3 an environment could not be built."
 )
 EXAMPLES = (
@@ -69,8 +71,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--targets", action="append", metavar="GLOB,..",
         help="sm_90, gfx*, H100, ... or a profile (default: founding; all)",
     )  # fmt: skip
-    what.add_argument("--modes", action="append", metavar="MODE,..", help="bare, shimmed (both)")
-    add_here(what, "the interpreter whose Triton is at hand (default: crosswarp's own)")
+    what.add_argument(
+        "--modes",
+        action="append",
+        metavar="MODE,..",
+        help="bare: without compat, shimmed: with compat (both)",
+    )
+    add_here(what, "the interpreter whose Triton compiles them (default: crosswarp's own)")
     add_triton(
         what, "build these environments as well, 3 to 5 GB each: newest, all, 3.6.0,3.9.0, ..."
     )
@@ -110,7 +117,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--fresh", action="store_true", help="compile anew what an earlier run compiled"
     )
     limits.add_argument(
-        "--jobs", type=positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="cases at a time (default: the CPUs of this machine)",
     )
     add_numbers(
         limits,
@@ -271,7 +281,7 @@ def _compiled(
                     result = runner()
                 except Cancelled:
                     # Its store goes with it: there is no run to be reported.
-                    raise Cancelled("Cancelled. What had finished is told above.") from None
+                    raise Cancelled("Cancelled. What had finished is shown above.") from None
                 codes.append(result.exit_code)
                 found.extend(store.records(result.run))
                 told.extend(
@@ -314,7 +324,7 @@ def _at_hand(options: argparse.Namespace, others: bool) -> here.Here | None:
     if others:
         return None
     raise UsageError(
-        f"there is no Triton at hand: {sys.executable} has none, and no environment with one is active. Name an "
+        f"there is no Triton here: {sys.executable} has none, and no environment with one is active. Name an "
         "interpreter that has one (--here PYTHON), install it here (pip install torch triton), or have an environment "
         f"built (--triton {columns.NEWEST}; 3 to 5 GB)."
     )

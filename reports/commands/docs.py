@@ -13,7 +13,7 @@ from crosswarp.reports.commands.options import add_files, known_issues
 from crosswarp.reports.text import docs, escape
 
 DESCRIPTION = (
-    "Write what is made from the records: shims.md, api.md, language.md and report.schema.json, and "
+    "Write the pages that are made from data: shims.md, api.md, language.md and report.schema.json, and "
     "issues.md of a baseline."
 )
 EXAMPLES = (
@@ -27,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="write nothing; exit 1 if a page is out of date or a record of issues.toml cannot be right",
+        help="write nothing; exit 1 if a page is out of date or an entry of issues.toml cannot be right",
     )
     parser.add_argument(
         "--baseline", type=Path, metavar="FILE", help="(baseline/all.json, where there is one)"

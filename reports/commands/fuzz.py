@@ -60,7 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument(
         "--here", nargs="+", type=Path, default=[], metavar="PYTHON",
-        help="interpreters at hand instead, each with a Triton and crosswarp; two at least, or nothing is compared",
+        help="interpreters instead, each with a Triton and crosswarp; two at least, or nothing is compared",
     )  # fmt: skip
     where.add_argument(
         "--targets", action="append", metavar="GLOB,..",
@@ -87,7 +87,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group("limits")
     add_numbers(
         limits,
-        ("jobs", None, "N", "programs at a time (default: the CPUs at hand)"),
+        ("jobs", None, "N", "programs at a time (default: the CPUs of this machine)"),
         ("time-limit", 60, "S", "for one program (60)"),
         ("memory-limit", 6000, "MB", "for one program (6000)"),
         ("shrink-seconds", 120, "S", "to make one finding smaller (120)"),

@@ -150,8 +150,8 @@ def body(view: View, cause: Cause, link: str = "", record: str = "", script: str
         f"Measured with {_code(', '.join(found), 1000)}" if found else "",
         escape.link("The whole report", link) if link else "",
         _script(view, script),
-        "If it is known upstream, its record belongs into issues.toml. Closed or open, this issue is not opened again.",
-        _folded("The record, but for its link", "toml", record),
+        "If it is known upstream, its entry belongs into issues.toml. Closed or open, this issue is not opened again.",
+        _folded("The entry, without its link", "toml", record),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -43,7 +43,8 @@ from crosswarp.reports.text.summary import summary
 
 DESCRIPTION = (
     "Have torch.compile write the kernels of a function, or of our own programs, for a GPU that is not there, and "
-    "compile them with each Triton asked for: every configuration, bare and shimmed, with registers, spills and shared "
+    "compile them with each Triton asked for: every configuration, without compat and with it, with registers, "
+    "spills and shared "
     "memory. The lane emulate executes what they compute together, against torch. Or, with --pair, try each torch with "
     "the Triton beside it: import, generate, compile. Exit status: 0 as expected, 1 something failing unexpectedly, 2 "
     "nothing was written, 3 an environment could not be built."
@@ -74,7 +75,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--targets", action="append", metavar="GLOB,..", help="sm_90, H100, gfx942, .. (sm_90)"
     )
-    what.add_argument("--modes", action="append", metavar="MODE,..", help="bare, shimmed (both)")
+    what.add_argument(
+        "--modes",
+        action="append",
+        metavar="MODE,..",
+        help="bare: without compat, shimmed: with compat (both)",
+    )
     what.add_argument("--lanes", action="append", metavar="LANE,..", help="compile, emulate (both)")
     what.add_argument(
         "--configurations", type=int, default=2, metavar="N", help="of each kernel; 0: all (2)"
@@ -86,7 +92,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     where.add_argument(
         "--here", type=Path, action="append", default=[], metavar="PYTHON",
-        help="an interpreter whose Triton compiles them (repeatable; default: the one at hand)",
+        help="an interpreter whose Triton compiles them (repeatable; default: crosswarp's own)",
     )  # fmt: skip
     add_triton(
         where, "build these environments as well, 3 to 5 GB each: newest, all, 3.6.0,3.9.0, ..."
@@ -101,7 +107,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--list", action="store_true", help="name the programs, and do nothing")
     how.add_argument(
-        "--jobs", type=positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="cases at a time (default: the CPUs of this machine)",
     )
     add_numbers(
         how,
@@ -159,7 +168,7 @@ def _environments(
         found = here.python_at_hand(os.environ)
         if found is None:
             raise UsageError(
-                "there is no Triton at hand. Name an interpreter that has torch and Triton (--here PYTHON), or have an "
+                "there is no Triton here. Name an interpreter that has torch and Triton (--here PYTHON), or have an "
                 f"environment built (--triton {columns.NEWEST}; 3 to 5 GB)."
             )
         pythons = [found]

@@ -21,9 +21,10 @@ from crosswarp.reports.reproducing.drafts import drafts
 from crosswarp.reports.text import colour, escape, proofs_text
 
 DESCRIPTION = (
-    "Say of each record in issues.toml on which columns its case was red bare, green bare and green "
-    "shimmed, and whether that is what its window says. Exit status: 0 nothing contradicts its record, 1 something "
-    "does, 2 usage. With --new: records to paste for what is red and not known."
+    "List the known issues with the releases on which the case of each fails, and whether it passes with compat. "
+    "Exit status: 0 all as the entries of issues.toml say, 1 one is contradicted, 2 usage. With --new: entries to "
+    "paste "
+    "for failures that are not known."
 )
 EXAMPLES = (
     "crosswarp issues",
@@ -38,7 +39,7 @@ FORMATS = {
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--new", action="store_true",
-        help="an [[issue]] record for each root cause that none explains, ready to paste but for its link",
+        help="an [[issue]] entry for each root cause that none explains, ready to paste but for its link",
     )  # fmt: skip
     add_run(parser)
     parser.add_argument(

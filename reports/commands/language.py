@@ -69,13 +69,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--ask", action="store_true", help="ask every published column, or --triton, and compare with the table"
     )  # fmt: skip
     does.add_argument("--no-run", action="store_true", help="run nothing: show what the table says")
-    add_here(does, "ask the interpreter at hand (or the one named), and show it beside the table")
+    add_here(does, "ask this interpreter (or the one named), and show it beside the table")
     add_numbers(
         parser,
         ("time-limit", 60, "S", "for one probe (60)"),
         ("memory-limit", 6000, "MB", "for one probe (6000)"),
         ("column-limit", 3600, "S", "for one lane of a column (3600)"),
-        ("jobs", None, "N", "lanes of columns at a time (default: the CPUs at hand)"),
+        ("jobs", None, "N", "lanes of columns at a time (default: the CPUs of this machine)"),
     )
     add_work(parser)
     add_files(parser, "columns")

@@ -33,8 +33,9 @@ from crosswarp.reports.text.libraries_page import Facts, page
 
 DESCRIPTION = (
     "Import and launch, forward and backward, the main ops of published libraries on every column, and "
-    "write libraries.md from all that was stored. Exit status: 1 when an op is green bare and red shimmed, or red "
-    "shimmed without a cause in libraries.toml, or a cause there explains nothing any more."
+    "write libraries.md from all that was stored. Exit status: 1 when an op passes without compat and fails with it, "
+    "or fails "
+    "with compat without a cause in libraries.toml, or a cause there explains nothing any more."
 )
 EXAMPLES = ("crosswarp libraries --libraries 'liger*' --triton 3.9.0",)
 PAGE = "libraries.md"
@@ -46,7 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("libraries", "releases, such as liger-kernel-0.5.10 (default: all)"),
         ("columns", "ids or globs (default: every published pair)"),
         ("targets", "(default: sm_90,gfx942)"),
-        ("modes", "bare, shimmed (default: both)"),
+        ("modes", "bare: without compat, shimmed: with compat (default: both)"),
         ("ops", "names of ops (default: all)"),
     ):
         parser.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
@@ -227,8 +228,8 @@ def complete(
 def summary(found: Sequence[Cell], verdict: Verdict, facts: Facts) -> str:
     lines = []
     for title, cells in (
-        ("Green bare and red shimmed", verdict.broken),
-        ("Red shimmed without a cause in libraries.toml", verdict.unexplained),
+        ("Passes without compat and fails with it", verdict.broken),
+        ("Fails with compat without a cause in libraries.toml", verdict.unexplained),
         ("Not run", verdict.not_run),
     ):
         if cells:
@@ -245,8 +246,8 @@ def summary(found: Sequence[Cell], verdict: Verdict, facts: Facts) -> str:
     red = [cell for cell in found if cell.bare and cell.bare.red]
     healed = [cell for cell in red if cell.shimmed and cell.shimmed.outcome == "pass"]
     lines.append(
-        f"{len(found)} cells: {len(red)} red bare, {len(healed)} of them green shimmed, "
-        f"{len(verdict.explained)} red for a known cause. "
+        f"{len(found)} cells: {len(red)} fail without compat, {len(healed)} of them pass with it, "
+        f"{len(verdict.explained)} fail for a known cause. "
         + ("As expected." if verdict.as_expected else "NOT as expected.")
     )
     return "\n".join(lines) + "\n"

@@ -36,7 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--expect", type=Path, metavar="FILE",
         help="what `crosswarp plan --format github` printed, so that a lost part is noticed",
     )  # fmt: skip
-    add_verbose(parser, "all there is to say of what is known and healed too")
+    add_verbose(parser, "all details, of fixed known issues too")
     add_files(parser, "issues")
 
 

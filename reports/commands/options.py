@@ -40,7 +40,7 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
             "lanes",
             "compile, emulate, interpret, device (default: compile and interpret, and emulate on one NVIDIA target)",
         ),
-        ("modes", "bare, shimmed (default: both)"),
+        ("modes", "bare: without compat, shimmed: with compat (default: both)"),
         ("kernels", "names of kernels (default: all)"),
         ("cases", "ids of cases of these kernels (default: all)"),
     ):
@@ -111,7 +111,10 @@ def for_workers(options: argparse.Namespace, declared: Iterable[argparse.Action]
 
 def add_limits(group: argparse._ActionsContainer) -> None:
     group.add_argument(
-        "--jobs", type=positive, metavar="N", help="cases at a time (default: the CPUs at hand)"
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="cases at a time (default: the CPUs of this machine)",
     )
     add = to_workers(group)
     add(

@@ -18,7 +18,7 @@ from crosswarp.reports.text import colour, range_text
 
 DESCRIPTION = (
     "Print the measured floor, ceiling and holes of a suite as version specifiers of Triton and torch, "
-    "bare and with the shims, and of each kernel. Only what a run measured counts: what it did not run is named."
+    "without compat and with it, and of each kernel. Only what a run measured counts: what it did not run is named."
 )
 EXAMPLES = (
     "crosswarp range",

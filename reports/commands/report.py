@@ -52,9 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--link", default="", metavar="URL", help="where a comment says the whole is"
     )
     add_since(parser)
-    add_verbose(
-        parser, "of a table: every kernel, and all there is to say of what is known and healed"
-    )
+    add_verbose(parser, "of a table: every kernel, and all details, of fixed known issues too")
     ir_texts.add_ir(parser)
     add_run(parser)
     add_files(parser, "issues")

@@ -66,7 +66,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_here(
         what,
-        "run in the interpreter at hand (or the one named) with whatever Triton it imports; nothing is built",
+        "run in this interpreter (or the one named) with whatever Triton it imports; nothing is built",
     )
     how = parser.add_argument_group("how")
     to_workers(how)(
@@ -90,7 +90,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_environments(how)
     dispatched.add_engine(parser)
     add_limits(how)
-    add_verbose(how, "all there is to say of what is known and healed too")
+    add_verbose(how, "all details, of fixed known issues too")
     where = parser.add_argument_group("where")
     add_work(where, "environments, caches and logs (.crosswarp)")
     for name in ("columns", "targets", "issues"):
@@ -125,7 +125,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                 )
             if options.requires:
                 raise UsageError(
-                    "--here runs the interpreter at hand as it is. Leave out --requires, and install there what it "
+                    "--here runs this interpreter as it is. Leave out --requires, and install there what it "
                     "names."
                 )
             prepare = looked = asked.at_hand(options)
@@ -185,7 +185,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             prepare = looked.identified(wanted.suite, Path.cwd(), os.environ)
             if not prepare.identity:
                 shown.say(
-                    "what is installed here cannot be told from its files: nothing is taken from an earlier run"
+                    "the installed packages cannot be identified by their files: nothing is taken from an earlier run"
                 )
         check_work(options.work)
         if skipped := left_out(wanted.suite):

@@ -37,7 +37,8 @@ from crosswarp.reports.text import colour, range_text
 from crosswarp.reports.text.summary import summary
 
 DESCRIPTION = (
-    "Run a library's own GPU tests, unchanged, on every column and target, bare and with the shims, without a GPU. The "
+    "Run a library's own GPU tests, unchanged, on every column and target, without compat and with it, without a "
+    "GPU. The "
     "library is installed beside each column from its checkout. What its settings ([tool.crosswarp], crosswarp.toml) "
     "say, an option overrides. Results are cells as those of `crosswarp run`, for every report."
 )
@@ -56,7 +57,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("columns", "as `run` has them (default: what the library's metadata allows)"),
         ("targets", "sm_90, gfx*, H100, ... (default: sm_90)"),
         ("lanes", "the way of each launch: compile, emulate, interpret (default: compile)"),
-        ("modes", "bare, shimmed (default: both)"),
+        ("modes", "bare: without compat, shimmed: with compat (default: both)"),
         ("cases", "tests: FILE::FUNCTION, FILE::FUNCTION/PARAMETERS; with ! before: none of these"),
     ):
         what.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
@@ -64,14 +65,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_shard(what, "tests")
     add_here(
         what,
-        "in the interpreter at hand (or the one named), which has the library; nothing is built",
+        "in this interpreter (or the one named), which has the library; nothing is built",
     )
     how = parser.add_argument_group("how")
     how.add_argument("--fresh", action="store_true", help="compile everything again")
     add_limits(how)
     add_expectations(how)
     add_environments(how)
-    add_verbose(how, "all there is to say of what is known and healed too")
+    add_verbose(how, "all details, of fixed known issues too")
     where = parser.add_argument_group("where")
     add_work(where, "environments, caches and logs (.crosswarp)")
     add_files(where, "columns", "targets", "issues")

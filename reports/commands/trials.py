@@ -51,7 +51,7 @@ def add_trial(parser: argparse.ArgumentParser) -> None:
     for name, default, meaning in (
         ("target", "sm_90", "(sm_90)"),
         ("lane", "compile", "compile, emulate, interpret, device (compile)"),
-        ("mode", "bare", "bare, shimmed (bare)"),
+        ("mode", "bare", "bare: without compat, shimmed: with compat (bare)"),
     ):
         parser.add_argument(f"--{name}", default=default, metavar=name.upper(), help=meaning)
     parser.add_argument(

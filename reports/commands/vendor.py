@@ -75,7 +75,7 @@ def _chosen(given: Sequence[str], folder: Path) -> list[str]:
     if not chosen:
         raise UsageError(
             f"{folder} holds nothing vendored yet. Name shims, or `all`: `crosswarp doctor` says which are active "
-            "here, docs/shims.md what each heals."
+            "here, docs/shims.md what each fixes."
         )
     if copies.EVERYTHING in chosen:
         return [copies.EVERYTHING]

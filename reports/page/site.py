@@ -29,7 +29,7 @@ from crosswarp.reports.text.summary import verdict
 HERE = Path(__file__).parent
 ABOUT = (
     "Triton kernels on every Triton × torch pair, without a GPU: what breaks with which release, and the shim that "
-    "heals it."
+    "fixes it."
 )
 # What the numbers of a lane are worth, and what it cannot see.
 LANES_SHOW = {

@@ -47,8 +47,8 @@ def draft(view: View, cause: Cause, name: str, link: str = LINK) -> str:
     bare = [record for record in cause.records if record.mode == "bare"]
     if not bare:
         return (
-            f"# {escape.line(cause.records[0].id, 300)}\n# is red with the shims alone: a fault of crosswarp.compat, "
-            "for which issues.toml has no record.\n"
+            f"# {escape.line(cause.records[0].id, 300)}\n# fails with compat only: a bug of crosswarp.compat, "
+            "for which issues.toml has no entry.\n"
         )
     lanes = sorted({record.lane for record in bare}, key=LANES.index)
     kernels = sorted({record.kernel for record in bare})
@@ -75,9 +75,7 @@ def draft(view: View, cause: Cause, name: str, link: str = LINK) -> str:
         ("fixed_in", fixed),
         ("shim", shim),
     ]
-    lines = (
-        [] if proof else ["# No case of it is red on the whole of this window, so none proves it."]
-    )
+    lines = [] if proof else ["# No case of it fails on all of these releases, so none proves it."]
     lines += ["[[issue]]", *(f"{field} = {_toml(value)}" for field, value in fields if value)]
     if len(proof) == 1:
         lines.append(f"case = {{ {_inline(proof[0])} }}")

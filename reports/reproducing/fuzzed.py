@@ -93,7 +93,7 @@ def suite_module(finding: Finding) -> str:
         "    inputs=inputs,",
         "    launch=launch,",
         "    reference=reference,",
-        "    # whole numbers, all of them exact",
+        "    # integers, all of them exact",
         '    tolerance={"fp32": 0.0},',
         ")",
     ]

@@ -63,7 +63,7 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
     told = [one for one in (*_INSTALLED, "python", "ptxas") if installed.get(one)]
     seen = ", ".join(f"{one} {installed[one]}" for one in told) or record.column
     commit = view.run.described.commit
-    shimmed = ", shimmed" if record.mode == "shimmed" else ""
+    shimmed = ", with compat" if record.mode == "shimmed" else ""
     head = [
         case,
         f"{record.outcome}: {record.fingerprint or record.reason}",

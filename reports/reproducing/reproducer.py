@@ -203,7 +203,7 @@ def _head(
     what = f"{record.outcome}: {record.fingerprint or record.reason}"
     found = [f"{name} {record.versions[name]}" for name in _VERSIONS if record.versions.get(name)]
     where = f"{record.target}, lane {record.lane}" + (
-        ", shimmed" if record.mode == "shimmed" else ""
+        ", with compat" if record.mode == "shimmed" else ""
     )
     case = f"{record.kernel}, case {record.case}" + (f", {record.config}" if record.config else "")
     lines = [case, what, f"Seen on {where} with {', '.join(found) or record.column}.", ""]

@@ -16,6 +16,7 @@ from crosswarp.matrix.results import fault, owned
 from crosswarp.matrix.results.cause import words
 from crosswarp.matrix.results.fault import Fault
 from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.vocabulary import COMPAT
 from crosswarp.matrix.signatures.signature import CONSTEXPR, NONE, Inferred, Signature, shown
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import LONGEST, WIDTH, fill
@@ -200,7 +201,7 @@ def _outcomes(by_mode: Mapping[str, Record]) -> str:
     outcomes = {mode: one.outcome for mode, one in by_mode.items()}
     if len(set(outcomes.values())) == 1:
         return next(iter(outcomes.values()))
-    return ", ".join(f"{outcome} {mode}" for mode, outcome in outcomes.items())
+    return ", ".join(f"{outcome} {COMPAT[mode].meaning}" for mode, outcome in outcomes.items())
 
 
 def _case(one: Record, checked: Checked) -> str:

@@ -24,7 +24,7 @@ _LINES = (
     (r"PASSES UNEXPECTEDLY|Missing:", _YELLOW),
     (r"As expected|Nothing regressed", _GREEN),
     (
-        r"(column|kernel|comparison|outcome|shows a known issue)  |Known upstream|[a-z]+: [\w, ]+$|First (bad|good):",
+        r"(column|kernel|comparison|outcome|reproducer)  |Known upstream|[a-z]+: [\w, ]+$|First (bad|good):",
         _BOLD,
     ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from crosswarp.matrix.results.vocabulary import STANDINGS
+from crosswarp.matrix.results.vocabulary import COMPAT, STANDINGS
 from crosswarp.reports.findings.causes import Cause, not_healed, unexpected
 from crosswarp.reports.findings.diff import Group
 from crosswarp.reports.findings.missing import missing
@@ -157,14 +157,14 @@ def _sections(view: View) -> list[Section]:
             title = f"Regressed: {_number(red, 'root cause')} that no known issue explains"
         sections.append(_causes(title, red, advice.sentence(view.run.described.whose)))
     if failed:
-        title = f"Not healed: {_number(failed, 'issue')} whose shim was not seen to heal it"
-        note = "Mend the shim, or narrow what issues.toml promises of it."
+        title = f"Not fixed: {_number(failed, 'issue')} whose shim did not help"
+        note = "Correct the shim, or narrow its promise in issues.toml."
         sections.append(_causes(title, failed, note))
     if view.verdict.unexpectedly_green:
         sections.append(_green(view))
     if view.wrong_windows:
         rows = [f"- {_code(wrong.issue.id)}: {_code(wrong.text)}" for wrong in view.wrong_windows]
-        sections.append(Section("Wrong windows in issues.toml", rows))
+        sections.append(Section("Wrong affected releases in issues.toml", rows))
     lost = [str(one) for one in missing(view)]
     lost += [note.text for note in view.notes if note.kind == "problem"]
     failures = [f"{e.column}: {e.message}" for e in view.environments if e.state == "failed"]
@@ -176,7 +176,7 @@ def _sections(view: View) -> list[Section]:
     known = [group for group in view.regressions if group.issue]
     if known:
         title = f"Known upstream: {len(known)}"
-        heads = ["kernel", "issue", "first bad", "outcome", "upstream", "healed by"]
+        heads = ["kernel", "issue", "first bad", "outcome", "upstream", "fixed by"]
         sections.append(_table(title, heads, [_known(group) for group in known], folded=True))
     for grid in grids(view):
         named = [_code(view.label(column)) for column in grid.columns]
@@ -213,7 +213,7 @@ def _green(view: View) -> Section:
         for name, on in mine.items()
     ]
     title = f"Good news: {len(mine)} known issues no longer reproduce"
-    note = "Close their windows in issues.toml, and see whether their shims can go."
+    note = "Close their affected releases in issues.toml, and see whether their shims can go."
     return _table(title, ["issue", "what", "columns", "cells"], rows, note=note)
 
 
@@ -223,12 +223,12 @@ def _cells(view: View) -> Section:
         [
             _code(column),
             lane,
-            mode,
+            COMPAT[mode].short,
             *(f"{found[outcome]:,}" if found[outcome] else "" for outcome in seen),
         ]
         for column, lane, mode, found in lines
     ]
-    return _table("Cells", ["column", "lane", "mode", *seen], rows)
+    return _table("Cells", ["column", "lane", "compat", *seen], rows)
 
 
 def _known(group: Regression) -> list[str]:
@@ -238,7 +238,7 @@ def _known(group: Regression) -> list[str]:
         _code(group.kernel), _code(f"{issue.title} [{issue.id}]"), _code(group.first_column),
         f"{group.outcome}: {_code(group.fingerprint)}",
         " ".join(escape.link(short(url), url) for url in issue.links),
-        f"{_some(group.shims)} ({group.healed} of {group.cells} cells)" if group.shims else "not healed",
+        f"{_some(group.shims)} ({group.healed} of {group.cells} cells)" if group.shims else "not fixed",
     ]  # fmt: skip
 
 

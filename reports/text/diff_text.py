@@ -10,7 +10,7 @@ from tabulate import tabulate
 from crosswarp.matrix.results import compile_time
 from crosswarp.matrix.results.comparison import HEAVIER, METRICS, REPORTED, WORSE, Change, Pair
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.results.vocabulary import COMPARED
+from crosswarp.matrix.results.vocabulary import COMPARED, COMPAT
 from crosswarp.reports.findings.diff import Diff, Group, Side
 from crosswarp.reports.text import advice, escape
 from crosswarp.reports.text.layout import WIDTH, fill, plural, row
@@ -175,7 +175,7 @@ def markdown(diff: Diff) -> str:
     parts[1:1] = [escape.markdown(line) for line in _taken(diff)]
     told = [group for group in diff.groups if _telling(group)]
     if told:
-        heads = ["comparison", "cause", "kernels", "before → now", "upstream", "healed by"]
+        heads = ["comparison", "cause", "kernels", "before → now", "upstream", "fixed by"]
         parts.append(pipes(heads, [_cells(group) for group in told]))
     parts += [
         f"Not compared ({n} cells): {escape.markdown(note)}." for note, n in diff.notes.items()
@@ -319,7 +319,11 @@ def _places(records: Sequence[Record]) -> str:
     places: dict[str, list[str]] = {}
     for (lane, what), on in targets.items():
         ran = modes[lane, what]
-        told = [*on, *([] if lane == "compile" else [lane]), *(ran if len(ran) == 1 else [])]
+        told = [
+            *on,
+            *([] if lane == "compile" else [lane]),
+            *(COMPAT[mode].meaning for mode in ran if len(ran) == 1),
+        ]
         places.setdefault(", ".join(told), []).append(what)
     return _some([f"{on}: {_some(cells, '; ')}" for on, cells in places.items()], " / ")
 

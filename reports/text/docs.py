@@ -67,10 +67,11 @@ def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
     ordered = sorted(shims, key=lambda shim: shim.name)
     parts = [
         "# Which shim for which symptom",
-        "Made from the records by `crosswarp docs`; change those, not this page. Search it for the text of your error, "
-        "or let `crosswarp why 'the error'` do it, which takes a whole log as well.",
-        "`compat.install()` installs every shim whose window holds your Triton; outside its window a shim replaces "
-        "nothing. `crosswarp doctor`, or `python -m crosswarp.compat doctor`, says which ones that is for you.",
+        "Search this page for the text of your error, or ask `crosswarp why 'the error'`, which takes a whole log as "
+        "well. "
+        "`crosswarp docs` makes this page.",
+        "`compat.install()` installs every shim whose affected releases hold your Triton; on other releases a shim "
+        "replaces nothing. `crosswarp doctor`, or `python -m crosswarp.compat doctor`, lists those for your Triton.",
         '`compat.install(only=["compiler_crash"])` installs no others than these, and '
         '`install(exclude=["libdevice_paths"])` all but these. Several libraries of one process may each install: what '
         "is active is the union of what they ask for, and an exclusion forbids nothing to the others. "
@@ -185,7 +186,7 @@ def _unhealed(shims: Sequence[Shim], issues: Sequence[Issue]) -> list[str]:
         for issue in left
     ]
     heads = ["known issue", "error text (a regular expression)", "Triton", "targets", "what to do"]
-    return ["## Known and not healed", _table(heads, rows)]
+    return ["## Known and not fixed", _table(heads, rows)]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -76,14 +76,16 @@ class Known(_Part):
 
 
 class HealedPart(_Part):
-    cell: str = Field(description="the bare cell")
+    cell: str = Field(description="the cell without compat")
     issue: str
     shims: list[str]
 
 
 class WrongWindow(_Part):
     issue: str
-    text: str = Field(description="which edge of its window is wrong, and what was measured")
+    text: str = Field(
+        description="which edge of its affected releases is wrong, and the measured one"
+    )
     cells: list[str]
 
 
@@ -92,13 +94,13 @@ class VerdictPart(_Part):
     known: list[Known]
     healed: list[HealedPart]
     unhealed: list[Known] = Field(
-        default=[], description="of the known, what is red with the shims too: no shim heals it"
+        default=[], description="of the known, what fails with compat too: no shim fixes it"
     )
     unexpected_red: list[str]
     shim_failed: list[Known]
     unexpectedly_green: list[Known]
     wrong_windows: list[WrongWindow] = Field(
-        default=[], description="issues whose window the cells contradict"
+        default=[], description="issues whose affected releases the cells contradict"
     )
 
 

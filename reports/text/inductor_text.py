@@ -11,6 +11,7 @@ from tabulate import tabulate
 from crosswarp.matrix.cell.kinds.inductor.replay.names import PREFIX
 from crosswarp.matrix.results.cause import words
 from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.vocabulary import COMPAT
 from crosswarp.reports.text import escape
 
 _LONGEST = 100
@@ -52,9 +53,9 @@ def pairs(records: Sequence[Record], versions: Mapping[str, Mapping[str, Any]]) 
             causes = Counter(words(one) for one in these if one.red)
             worst = [f"{escape.line(why, 70)} ({count})" for why, count in causes.most_common(2)]
             pair = [str(told.get(name, "?")) for name in ("torch", "triton")]
-            rows.append([*pair, mode, f"{green} of {len(these)}", "; ".join(worst)])
+            rows.append([*pair, COMPAT[mode].short, f"{green} of {len(these)}", "; ".join(worst)])
     return (
-        tabulate(rows, ["torch", "Triton", "mode", "green", "in the way"], disable_numparse=True)
+        tabulate(rows, ["torch", "Triton", "compat", "passes", "in the way"], disable_numparse=True)
         + "\n"
     )
 
@@ -76,11 +77,11 @@ def resources(records: Iterable[Record]) -> str:
                 [
                     escape.line(place, _LONGEST),
                     one.target,
-                    one.mode,
+                    COMPAT[one.mode].short,
                     *(str(value) for value in most.values()),
                 ]
             )
     if not rows:
         return ""
-    heads = ["kernel", "target", "mode", "registers", "spills", "shared"]
+    heads = ["kernel", "target", "compat", "registers", "spills", "shared"]
     return tabulate(rows, heads, disable_numparse=True) + "\n"

@@ -29,10 +29,10 @@ def known(view: View, verbose: bool = False) -> list[str]:
         (brief if healed or not shims_ran else whole).append(mine)
     parts = []
     if whole:
-        parts.append(f"Known upstream, and not healed ({_issues(len(whole))}):")
+        parts.append(f"Known upstream, and not fixed ({_issues(len(whole))}):")
         parts += [_regression(group) for mine in whole for group in mine]
     if brief:
-        what = "each healed by a shim" if shims_ran else "the shims did not run"
+        what = "each fixed by a shim" if shims_ran else "the shims did not run"
         title = f"Known upstream, {what} ({_issues(len(brief))}"
         if verbose:
             parts.append(f"{title}):")
@@ -88,7 +88,7 @@ def _regression(group: Regression) -> str:
         ("where", _where(group)),
         ("outcome", f"{group.outcome}: {group.fingerprint}"),
         ("upstream", " ".join(issue.links)),
-        ("healed", healed),
+        ("fixed", healed),
     ]
     return "\n".join(
         [

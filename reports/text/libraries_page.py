@@ -55,19 +55,25 @@ def _head(cells: Sequence[Cell], verdict: Verdict, facts: Facts) -> list[str]:
         "# Published libraries",
         "Made by `crosswarp libraries`; change libraries.toml and the code, not this page.",
         "Each op is imported from the unmodified release and called, forward and backward, in a process of its own on "
-        "the virtual GPU: it binds, compiles with the published compiler and is held against the limits of the target; "
-        "nothing is executed, so no numbers are compared. A cell is bare → with `crosswarp.compat` installed, one word "
+        "the virtual GPU: it binds, compiles with the published compiler and is checked against the limits of the "
+        "target; "
+        "nothing is executed, so no numbers are compared. A cell is without compat → with `crosswarp.compat` "
+        "installed, one word "
         "when both agree; `ok` means that forward and backward launched.",
         f"Run {escape.markdown(dates)}. An autotuned kernel is compiled with {tried}. torch answers for the target "
         "(matrix/cell/standins/virtual_torch says with what), and what a library leaves to `torch.compile` runs "
         "uncompiled.",
-        f"{len(cells)} cells: {len(red)} red bare, of these {len(healed)} green with the shims, "
-        f"{len(verdict.explained)} red for a cause below"
-        + (f", **{len(verdict.unexplained)} red without a cause**" if verdict.unexplained else "")
-        + (f"; **{len(verdict.broken)} green bare and red shimmed**" if verdict.broken else "")
+        f"{len(cells)} cells: {len(red)} fail without compat, of these {len(healed)} pass with it, "
+        f"{len(verdict.explained)} fail for a cause below"
+        + (f", **{len(verdict.unexplained)} fail without a cause**" if verdict.unexplained else "")
+        + (
+            f"; **{len(verdict.broken)} pass without compat and fail with it**"
+            if verdict.broken
+            else ""
+        )
         + (f"; **{len(verdict.not_run)} not run**" if verdict.not_run else "")
         + ".",
-        "The shims, the virtual GPU or the suite have changed since the shimmed cells of these columns were run: "
+        "The shims, the virtual GPU or the suite have changed since the cells with compat of these columns were run: "
         f"{', '.join(map(_short, sorted(facts.outdated, key=_version)))}."
         if facts.outdated
         else "",
@@ -181,8 +187,8 @@ def _shims(cells: Sequence[Cell]) -> list[str]:
         for shim, own in sorted(healed.items())
     ]
     heads = ["shim", "Triton", "targets", "cells"]
-    told = "Shims that acted where an op is red bare and green with them; several may act in one."
-    return ["## What healed", told, _pipes(heads, rows)]
+    told = "Shims that acted where an op fails without compat and passes with it; several may act in one."
+    return ["## Fixed by", told, _pipes(heads, rows)]
 
 
 def _columns(cells: Sequence[Cell]) -> list[str]:

@@ -38,7 +38,7 @@ def _regressions(view: View) -> list[str]:
     if not known:
         return []
     rows = [_regression(group) for group in known]
-    return [pipes(["kernel", "first bad", "targets", "outcome", "upstream", "healed by"], rows)]
+    return [pipes(["kernel", "first bad", "targets", "outcome", "upstream", "fixed by"], rows)]
 
 
 def _regression(group: Regression) -> list[str]:
@@ -51,7 +51,7 @@ def _regression(group: Regression) -> list[str]:
         escape.markdown(", ".join(group.targets)),
         f"{escape.markdown(group.outcome)}: {_code(group.fingerprint)}",
         links,
-        ", ".join(escape.code(shim) for shim in group.shims) or "not healed",
+        ", ".join(escape.code(shim) for shim in group.shims) or "not fixed",
     ]
 
 
@@ -60,8 +60,8 @@ def _unexpected(view: View) -> list[str]:
     parts = []
     for title, records in (
         ("Unexpectedly red", verdict.unexpected_red),
-        ("Red although shimmed", [record for record, _ in verdict.shim_failed]),
-        ("Unexpectedly green", [green.record for green in verdict.unexpectedly_green]),
+        ("Fails with compat as well", [record for record, _ in verdict.shim_failed]),
+        ("Passes unexpectedly", [green.record for green in verdict.unexpectedly_green]),
     ):
         if records:
             rows = [
@@ -70,7 +70,7 @@ def _unexpected(view: View) -> list[str]:
             parts += [f"**{title}**", pipes(["cell", "outcome", "fingerprint"], rows)]
     if view.wrong_windows:
         told = [f"- {_code(wrong.issue.id)}: {_code(wrong.text)}" for wrong in view.wrong_windows]
-        parts += ["**Wrong windows in issues.toml**", "\n".join(told)]
+        parts += ["**Wrong affected releases in issues.toml**", "\n".join(told)]
     return parts
 
 

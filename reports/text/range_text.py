@@ -8,6 +8,7 @@ from typing import Any
 from tabulate import tabulate
 
 from crosswarp.matrix.results.supported import Measured, Range, Span, State, Supported
+from crosswarp.matrix.results.vocabulary import COMPAT, RELEASES
 from crosswarp.matrix.versions import Version
 from crosswarp.reports.findings.range import Shown
 from crosswarp.reports.text import escape
@@ -17,7 +18,6 @@ from crosswarp.reports.text.markdown import pipes
 # Raised when a field changes its meaning or goes away; a new field does not.
 FORMAT = 1
 _WIDTH = 24
-_NOT_RUN = "not run"
 # What these two are for everybody who did not write the harness.
 _LANE_OF = {"cpu": "the interpret lane", "gpu": "the device lane"}
 
@@ -28,9 +28,9 @@ def terminal(shown: Shown) -> str:
     if shown.declares:
         parts.append("\n".join(fill("", line) for line in declared(shown)))
     for mode, of in found.suite.items():
-        lines = [f"{mode:<10}{_pasted('triton', of.triton)}"]
+        lines = [f"{COMPAT[mode].meaning:<16}{_pasted('triton', of.triton)}"]
         if of.triton.specifier:
-            lines.append(f"{'':<10}{_pasted('torch', of.torch)}")
+            lines.append(f"{'':<16}{_pasted('torch', of.torch)}")
         parts.append("\n".join([*lines, *(fill("  ", line) for line in _ends(of.triton, shown))]))
     parts.append(_table(_releases(found)))
     parts += [fill("", escape.line(line)) for line in _remarks(shown)]
@@ -38,7 +38,7 @@ def terminal(shown: Shown) -> str:
         [escape.line(kernel, 28), *(_fold(_ranged(of)) for of in modes.values())]
         for kernel, modes in found.kernels.items()
     ]
-    heads = ["kernel, worst first", *(f"{mode}: triton" for mode in found.suite)]
+    heads = ["kernel, worst first", *(COMPAT[mode].meaning for mode in found.suite)]
     parts.append(tabulate(rows, heads, disable_numparse=True))
     return "\n\n".join(parts) + "\n"
 
@@ -47,7 +47,7 @@ def markdown(shown: Shown) -> str:
     found = shown.found
     ranges = [
         [
-            mode,
+            COMPAT[mode].meaning,
             *(escape.code(_pasted(name, each)) for name, each in (("triton", of.triton), ("torch", of.torch))),
             " ".join(map(escape.markdown, _ends(of.triton, shown))),
         ]
@@ -55,11 +55,11 @@ def markdown(shown: Shown) -> str:
     ]  # fmt: skip
     parts = [
         f"**{escape.markdown(_head(shown))}**",
-        pipes(["mode", "Triton", "torch", "ends"], ranges),
+        pipes(["compat", "Triton", "torch", "ends"], ranges),
         _pipes(_releases(found), escape.markdown),
         *(escape.markdown(line) for line in (*declared(shown), *_remarks(shown))),
         pipes(
-            ["kernel", *(f"{mode}: Triton" for mode in found.suite)],
+            ["kernel", *(f"{COMPAT[mode].meaning}: Triton" for mode in found.suite)],
             [
                 [escape.code(kernel), *(escape.code(_ranged(of)) for of in modes.values())]
                 for kernel, modes in found.kernels.items()
@@ -93,7 +93,10 @@ def declared(shown: Shown) -> list[str]:
     lines = []
     for name, says in shown.declares.items():
         spans = [(mode, getattr(of, name)) for mode, of in shown.found.suite.items()]
-        parts = [f"{span.specifier or 'no release is green'} {mode}" for mode, span in spans]
+        parts = [
+            f"{span.specifier or 'no release passes'} {COMPAT[mode].meaning}"
+            for mode, span in spans
+        ]
         lines.append(escape.line(f"Your metadata says {says}; measured: {', '.join(parts)}."))
     return lines
 
@@ -104,7 +107,7 @@ def _head(shown: Shown) -> str:
 
 
 def _pasted(name: str, span: Span) -> str:
-    return f"{name}{span.specifier}" if span.specifier else f"{name}: no release is green"
+    return f"{name}{span.specifier}" if span.specifier else f"{name}: no release passes"
 
 
 def _ends(span: Span, shown: Shown) -> list[str]:
@@ -133,7 +136,9 @@ def _ends(span: Span, shown: Shown) -> list[str]:
 
 def _is(beyond: tuple[Version, State]) -> str:
     version, state = beyond
-    return f"{version} " + ("was not run, or not whole" if state == "unknown" else f"is {state}")
+    return f"{version} " + (
+        "was not run, or not whole" if state == "unknown" else RELEASES[state].short
+    )
 
 
 def _how(releases: Sequence[Version], shown: Shown) -> str:
@@ -144,7 +149,7 @@ def _how(releases: Sequence[Version], shown: Shown) -> str:
 
 def _releases(found: Supported) -> list[list[str]]:
     """A row for each release: what it is, and what it showed in each mode."""
-    heads = ["triton", "torch", *found.suite]
+    heads = ["triton", "torch", *(COMPAT[mode].meaning for mode in found.suite)]
     modes = [of.releases for of in found.suite.values()]
     rows = [
         [
@@ -160,10 +165,10 @@ def _releases(found: Supported) -> list[list[str]]:
 def _state(one: Measured) -> str:
     if one.state == "red":
         kernels = len({record.kernel for record in one.red})
-        return f"red ({len(one.red)} cells, {kernels} kernel{'s' if kernels > 1 else ''})"
+        return f"fails ({len(one.red)} cells, {kernels} kernel{'s' if kernels > 1 else ''})"
     if one.state == "unknown" and one.release.columns:
         return f"not whole ({one.missing or 'some'} not run)"
-    return _NOT_RUN if one.state == "unknown" else one.state
+    return RELEASES[one.state].short
 
 
 def _remarks(shown: Shown) -> list[str]:
@@ -207,7 +212,9 @@ def _ranged(of: Range) -> str:
 
 def _without_green(releases: Sequence[Measured]) -> str:
     states = {one.state for one in releases if one.release.columns}
-    return next((state for state in ("red", "unsupported") if state in states), _NOT_RUN)
+    return next(
+        (state for state in ("red", "unsupported") if state in states), RELEASES["unknown"].short
+    )
 
 
 def _table(rows: list[list[str]]) -> str:

@@ -11,7 +11,7 @@ from crosswarp.matrix.results.cause import RootCause, cause_of, words
 from crosswarp.matrix.results.comparison import HEAVIER, REPORTED
 from crosswarp.matrix.results.record import LANES, MODES, Record
 from crosswarp.matrix.results.verdict import triton_of
-from crosswarp.matrix.results.vocabulary import OUTCOMES, WORST
+from crosswarp.matrix.results.vocabulary import COMPAT, OUTCOMES, WORST
 from crosswarp.matrix.running import progress
 from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.view import View
@@ -62,16 +62,21 @@ def counts(view: View) -> str:
     for column, lane, mode, found in lines:
         # a long name goes on in rows of its own
         first, *others = column_id(column).split("\n")
-        rows.append([first, lane, mode, *(str(found[outcome] or "") for outcome in seen)])
+        rows.append(
+            [first, lane, COMPAT[mode].short, *(str(found[outcome] or "") for outcome in seen)]
+        )
         rows += [[part, *[""] * (len(seen) + 2)] for part in others]
-    heads = ["column", "lane", "mode", *(_HEADS[outcome] for outcome in seen)]
+    heads = ["column", "lane", "compat", *(_HEADS[outcome] for outcome in seen)]
     text = tight(heads, rows, left=3)
     if max(map(len, text.splitlines())) <= WIDTH:
         return text + apart
     # So many outcomes, or so long a name, that a column for each is too much: they are told in words.
     return (
         "\n".join(
-            fill(f"{escape.line(column, 24):<24}  {lane:<9}  {mode:<7}  ", progress.counts(found))
+            fill(
+                f"{escape.line(column, 24):<24}  {lane:<9}  {COMPAT[mode].short:<7}  ",
+                progress.counts(found),
+            )
             for column, lane, mode, found in lines
         )
         + apart
@@ -84,8 +89,8 @@ def _reproducers(view: View) -> str:
     cells = [record for name in view.reproducers for record in view.by_kernel[name]]
     red = Counter(record.mode for record in cells if record.red)
     told = (
-        f"Apart from these, {len(view.reproducers)} kernels that each show a known issue: {len(cells):,} cells, "
-        f"{red['bare']:,} red bare, {red['shimmed']:,} red shimmed."
+        f"Apart from these, {len(view.reproducers)} reproducers of known issues: {len(cells):,} cells, "
+        f"{red['bare']:,} fail without compat, {red['shimmed']:,} with it."
     )
     return f"\n\n{fill('', told)}"
 
@@ -174,7 +179,7 @@ def _unexpected(view: View) -> list[str]:
             )
             + "\n"
             + _cells((green.record, green.issue.id) for green in verdict.unexpectedly_green)
-            + "\n  Close the window of the issue in issues.toml, and see whether its shim can go."
+            + "\n  Close the affected releases of the issue in issues.toml, and see whether its shim can go."
         )
     if view.wrong_windows:
         lines = [fill("  ", escape.line(str(wrong), LONGEST)) for wrong in view.wrong_windows]
@@ -224,7 +229,7 @@ def _theirs(view: View) -> list[str]:
             lines.append(row("the first", again))
         lines += [
             row("a script", f"crosswarp reproduce --run {view.run.id}"),
-            row("a record", f"crosswarp issues --run {view.run.id} --new"),
+            row("an entry", f"crosswarp issues --run {view.run.id} --new"),
             row("expect it", "--xfail, or xfail in [tool.crosswarp]"),
         ]
         parts.append(
@@ -251,7 +256,7 @@ def _advice(view: View) -> str:
     """What to do about what is new in crosswarp's own kernels, which are right."""
     run = view.run
     script = f"    a script to attach  crosswarp reproduce --run {run.id}\n"
-    record = f"    a record to paste   crosswarp issues --run {run.id} --new"
+    record = f"    an entry to paste   crosswarp issues --run {run.id} --new"
     return "  New: report it upstream and add it to issues.toml. Of each cause:\n" + script + record
 
 
@@ -305,7 +310,7 @@ def verdict(view: View) -> str:
     """How the run ended, in a sentence."""
     found, code = view.verdict, view.run.exit_code
     if view.run.status != "finished":
-        said = f"This run is not whole: {view.run.status}. What had finished is told here."
+        said = f"This run is not whole: {view.run.status}. What had finished is shown here."
         return fill("", escape.line(said, LONGEST))
     if code == 0 and found.theirs:
         known = len(found.known) + len(found.expected)

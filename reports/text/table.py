@@ -78,10 +78,10 @@ def table(view: View, verbose: bool = False) -> str:
         suite = [row for row in rows if row[0] not in view.reproducers]
         lines += _blocks(view, grid, suite, "kernel")
         shows = [row for row in rows if row[0] in view.reproducers]
-        lines += _blocks(view, grid, shows, "shows a known issue")
+        lines += _blocks(view, grid, shows, "reproducer")
         if quiet:
             lines.append(
-                f"{len(quiet)} kernels pass wherever they ran, bare and shimmed (-v: all)."
+                f"{len(quiet)} kernels pass wherever they ran, without compat and with it (-v: all)."
             )
         seen |= {part for _, marks in rows for one in marks for part in one.split(" → ")}
         parts.append("\n".join(lines))
@@ -118,4 +118,6 @@ def short(columns: Sequence[str]) -> list[str]:
 
 def _legend(seen: Collection[str]) -> str:
     told = [f"{SIGNS[outcome]} {outcome}" for outcome in WORST if outcome in seen]
-    return fill("Signs: ", f"{', '.join(told)}; of two, the first is bare and the second shimmed.")
+    return fill(
+        "Signs: ", f"{', '.join(told)}; of two, the first is without compat and the second with it."
+    )

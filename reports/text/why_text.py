@@ -116,7 +116,7 @@ def nothing() -> str:
         "No known error of Triton says this. It may be new, or your code's own error.\n"
         "  Give more of the text: the last line of the traceback, or the whole log on standard input.\n"
         "  Your files against every release:  crosswarp lint PATH\n"
-        "  What is installed and healed here: crosswarp doctor\n"
+        "  What is installed and fixed here:  crosswarp doctor\n"
         "  All texts that are known:          docs/shims.md\n"
     )
 
@@ -261,7 +261,7 @@ def _of_issue(answer: Answer, match: Match, triton: str | None) -> Iterator[str]
         yield "   paste    " + given[0]
         yield from ("            " + line for line in given[1:])
     elif issue.shim is None:
-        yield _fact("paste", "no shim heals it")
+        yield _fact("paste", "no shim fixes it")
 
 
 def _fact(name: str, text: str) -> str:

@@ -7,6 +7,8 @@
   const SVG = "http://www.w3.org/2000/svg";
 
   page.MODES = ["bare", "shimmed"];
+  // What a reader sees in their place.
+  page.COMPAT = { bare: "without compat", shimmed: "with compat" };
 
   function fill(node, attributes, children) {
     for (const [name, value] of Object.entries(attributes || {})) {
@@ -28,7 +30,7 @@
 
   // The lowest bit is the worst outcome; nothing recorded is -1.
   page.worst = (set) => (set ? 31 - Math.clz32(set & -set) : -1);
-  page.word = (set) => (set ? page.outcomes[page.worst(set)] : "no record");
+  page.word = (set) => (set ? page.outcomes[page.worst(set)] : "no result");
   page.bit = (name) => 1 << page.outcomes.indexOf(name);
   page.changeBit = (name) => 1 << page.changes.indexOf(name);
   page.redBits = (page.red || []).reduce((bits, name) => bits | page.bit(name), 0);

@@ -31,7 +31,7 @@
       .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
   }
 
-  // Names that this crosswarp has are links to what they heal.
+  // Names that this crosswarp has are links to the shim's entry.
   function shimLinks(texts) {
     const names = [...new Set(texts.flatMap((text) => text.split(", ")))];
     return names.length ? names.flatMap((name, number) => [number ? ", " : "",
@@ -61,13 +61,13 @@
     const shims = [...new Set(group.filter((cell) => cell[MODE] === 0).map((cell) => text(cell[SHIMS])).filter(Boolean))];
     const message = text(first[MESSAGE]);
     return el("article", { class: "cause" },
-      el("h3", {}, page.mark(first[OUTCOME]), " " + page.outcomes[first[OUTCOME]] + ", " + modes.join(" and "),
+      el("h3", {}, page.mark(first[OUTCOME]), " " + page.outcomes[first[OUTCOME]] + ", " + modes.map((mode) => page.COMPAT[mode]).join(" and "),
         el("small", {}, " " + group.length + (group.length === 1 ? " cell" : " cells"))),
       facts([
         ["issue", issue ? [el("a", { href: page.at("issues/" + text(first[ISSUE]) + ".html") }, issue.title)] : red ? "no known issue explains this" : ""],
         ["upstream", issue ? issue.links.flatMap((url, number) => [number ? ", " : "", web(url, shortLink(url))]) : ""],
         ["fixed in", issue && issue.fixed ? "Triton " + issue.fixed : ""],
-        ["healed by", red && modes.includes("bare") ? shimLinks(shims) || "not seen healed" : ""],
+        ["fixed by", red && modes.includes("bare") ? shimLinks(shims) || "not seen fixed" : ""],
         ["or", issue ? issue.workaround : ""],
         ["reason", text(first[FINGERPRINT]) ? "" : text(first[REASON])],
         ["fingerprint", text(first[FINGERPRINT]) ? [el("code", {}, text(first[FINGERPRINT]))] : ""],
@@ -92,7 +92,7 @@
       if (!rows.has(key)) rows.set(key, [null, null]);
       rows.get(key)[cell[MODE]] = cell;
     }
-    const heads = ["case", "configuration", "bare", "shimmed", ...page.metrics, "seconds"];
+    const heads = ["case", "configuration", "without compat", "with compat", ...page.metrics, "seconds"];
     const mark = (cell) => (cell ? el("td", {}, page.mark(cell[OUTCOME]), " " + page.outcomes[cell[OUTCOME]]) : el("td", {}));
     const figure = (both, number) => {
       const [bare, shimmed] = both.map((cell) => (cell && cell[FIGURES] ? cell[FIGURES][number] : null));
@@ -159,7 +159,7 @@
       body.replaceChildren(
         ...[elsewhere(grid, row, column, parts, move)].filter(Boolean),
         ...(since ? [since] : []),
-        ...(found.length ? found : [el("p", {}, place ? "Every cell passes, bare and shimmed." : "Nothing was recorded here.")]),
+        ...(found.length ? found : [el("p", {}, place ? "Every cell passes, without compat and with it." : "Nothing was recorded here.")]),
         ...(place ? [el("h3", {}, "Run it again"), copyable(place.command)] : []),
         el("h3", {}, "Resources by version"), plots,
         ...(place ? [everyCell(detail, place.cells)] : []),

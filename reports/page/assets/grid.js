@@ -107,7 +107,7 @@
     const targets = targetsOf(state.lane);
     radios(byId("targets"), "target", all(targets), state.target, (target) => {
       const red = target === ALL ? 0 : reds(gridOf(state.lane, target).counts[0]);
-      return [target, red ? el("small", { title: red + " cells red bare" }, " " + red + " red") : null].filter(Boolean);
+      return [target, red ? el("small", { title: red + " cells fail without compat" }, " " + red + " red") : null].filter(Boolean);
     });
   }
 
@@ -145,7 +145,7 @@
       return body;
     });
     table.replaceChildren(
-      el("caption", { class: "unseen" }, "Worst outcome of each kernel on each column, bare and shimmed: " + told(grid)),
+      el("caption", { class: "unseen" }, "Worst outcome of each kernel on each column, without compat and with it: " + told(grid)),
       head, ...bodies.filter((body) => body.children.length));
     const counts = grid.counts[0];
     const order = ["pass", ...page.red, "unsupported", "not-run"].map((name) => page.outcomes.indexOf(name));
@@ -181,7 +181,7 @@
   function square(cell, row, column) {
     const [bare, shimmed, changed, changedShimmed] = cell || [0, 0, 0, 0];
     const told = page.changes.filter((_, number) => (changed | changedShimmed) & (1 << number));
-    const label = page.kernels[row].name + ", " + page.columns[column].id + ": bare " + page.word(bare) + ", shimmed "
+    const label = page.kernels[row].name + ", " + page.columns[column].id + ": without compat " + page.word(bare) + ", with compat "
       + page.word(shimmed) + (told.length ? "; since the column before: " + told.join(", ") : "");
     const square = el("button", { type: "button", class: "square", tabindex: "-1", "aria-label": label, title: label,
       "aria-haspopup": "dialog" },
@@ -232,7 +232,7 @@
     byId("status").textContent = (shown === rows.length ? "All " + shown : shown + " of " + rows.length) + " kernels"
       + (rows.length < page.kernels.length ? " that ran here" : "")
       + (choosing ? ", " + squares + " squares match" : "") + ". " + told(grid) + ": "
-      + bare.toLocaleString("en") + " cells red bare, " + shimmed.toLocaleString("en") + " shimmed.";
+      + bare.toLocaleString("en") + " cells fail without compat, " + shimmed.toLocaleString("en") + " with compat.";
     empty(shown ? "" : "No kernel is like that here. Clear the filters, or choose another lane or target.");
     tabStop();
   }

@@ -54,7 +54,7 @@
         el("th", { scope: "row" }, kernelLink(page.kernels[cell[2]])), el("td", {}, page.columns[cell[3]]),
         el("td", {}, page.lanes[cell[0]] + ", " + page.targets[cell[1]]), el("td", {}, marks(old)), el("td", {}, marks(cell)),
         el("td", {}, shown().filter((number) => old[4 + number] !== cell[4 + number])
-          .map((number) => MODES[number] + ": " + name(old[4 + number]) + " → " + name(cell[4 + number])).join("; "))))),
+          .map((number) => page.COMPAT[MODES[number]] + ": " + name(old[4 + number]) + " → " + name(cell[4 + number])).join("; "))))),
     ] : [el("tbody", {}, el("tr", {}, el("td", { class: "empty" }, "No square differs.")))]));
   }
 
@@ -73,7 +73,7 @@
         String(page.runs[number].id), el("small", {}, page.runs[number].started.slice(0, 10)))))),
       el("tbody", {}, columns.map((column) => el("tr", {}, el("th", { scope: "row" }, page.columns[column]), order.map((number) => {
         const cell = worstOf(number, column);
-        const told = page.columns[column] + ", run " + page.runs[number].id + ": " + (cell ? "bare " + name(cell[4]) + ", shimmed " + name(cell[5]) : "no record");
+        const told = page.columns[column] + ", run " + page.runs[number].id + ": " + (cell ? "without compat " + name(cell[4]) + ", with compat " + name(cell[5]) : "no record");
         return el("td", { title: told, "aria-label": told }, el("span", { class: "square" }, marks(cell)));
       })))));
   }

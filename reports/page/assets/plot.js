@@ -41,7 +41,7 @@
     const said = page.columns.map((column, number) => {
       const [bare, shimmed] = [both[0][number], both[1][number]];
       if (bare === null && shimmed === null) return null;
-      return column.short + ": " + (bare === null ? "-" : bare) + (shimmed === bare ? "" : ", shimmed " + (shimmed === null ? "-" : shimmed));
+      return column.short + ": " + (bare === null ? "-" : bare) + (shimmed === bare ? "" : ", with compat " + (shimmed === null ? "-" : shimmed));
     });
     const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "plot", role: "img",
       "aria-label": UNITS[name] + ". " + said.filter(Boolean).join("; ") });
@@ -70,7 +70,7 @@
       points.forEach((point, number) => {
         if (!point) return;
         const dot = svg("circle", { class: "dot " + page.MODES[mode], cx: point[0], cy: point[1], r: number === current ? 4 : 3 });
-        dot.append(svg("title", {}, page.columns[number].id + ", " + page.MODES[mode] + ": " + both[mode][number]));
+        dot.append(svg("title", {}, page.columns[number].id + ", " + page.COMPAT[page.MODES[mode]] + ": " + both[mode][number]));
         drawing.append(dot);
       });
     });
@@ -110,7 +110,7 @@
     draw();
     into.replaceChildren(
       el("p", { class: "row" }, el("label", {}, "Case ", choice),
-        el("span", { class: "key" }, el("span", { class: "swatch bare" }), "bare ", el("span", { class: "swatch shimmed" }), "shimmed, where it differs")),
+        el("span", { class: "key" }, el("span", { class: "swatch bare" }), "without compat ", el("span", { class: "swatch shimmed" }), "with compat, where it differs")),
       drawn,
     );
   };
