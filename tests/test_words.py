@@ -38,7 +38,8 @@ def old_words(text):
 def prose(page):
     """A page without blocks of code and the names that it quotes."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S)
-    return re.sub(r"^    .*$|`[^`\n]*`|\]\([^)]*\)", "", text, flags=re.M)
+    # A name in code counts as a word.
+    return re.sub(r"`[^`\n]*`", "Code", re.sub(r"^    .*$|\]\([^)]*\)", "", text, flags=re.M))
 
 
 def test_an_old_word_is_found():
@@ -61,3 +62,24 @@ def test_help(command, name):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page(page):
     assert old_words(prose(page)) == []
+
+
+def sentences(text):
+    """The sentences of paragraphs and lists: no headings, tables or comments."""
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.S)
+    text = re.sub(r"^(#|\||\s*[-*] ?$).*$", "\n", text, flags=re.M)
+    text = re.sub(r"^\s*([-*]|\d+\.) ", "\n\n", text, flags=re.M)
+    for paragraph in re.split(r"\n\s*\n", text):
+        yield from re.split(r"(?<=[.!?:])\s+(?=[A-Z*\[(`])", " ".join(paragraph.split()))
+
+
+def test_a_sentence_is_counted():
+    assert [*sentences("# Title\n\nOne two. Three four\nfive.\n\n| a | b |\n\n- A list.\n")][
+        -1
+    ] == "A list."
+
+
+def test_at_most_2_percent_of_the_sentences_have_more_than_35_words():
+    every = [one for page in PAGES for one in sentences(prose(page)) if len(one.split()) > 2]
+    long = [one for one in every if len(one.split()) > 35]
+    assert len(long) <= 0.02 * len(every), (len(long), len(every), long)
