@@ -217,7 +217,7 @@ def test_a_case_that_is_not_red_on_the_whole_window_proves_nothing(unknown, make
         make_record(**{**red, "column": "triton-3.2.0"}, target="sm_80"), green,
     ]  # fmt: skip
     _, text = drafts(unknown(records), [])
-    assert text.startswith("# No case of it is red on the whole of this window")
+    assert text.startswith("# No case of it fails on all of these releases")
     assert tomllib.loads(text)["issue"][0]["status"] == "unverified"
 
 
@@ -233,7 +233,7 @@ def test_ids_do_not_collide(unknown, make_record, make_issue):
 def test_red_with_the_shims_alone_is_a_fault_of_ours(stored, make_record):
     red = make_record(mode="shimmed", outcome="crash", fingerprint="f")
     (text,) = drafts(stored([make_record(), red], code=1), [])
-    assert tomllib.loads(text) == {} and "a fault of crosswarp.compat" in text
+    assert tomllib.loads(text) == {} and "a bug of crosswarp.compat" in text
 
 
 def test_hostile_text_is_text_in_a_record_too(hostile_view, hostile):
