@@ -67,7 +67,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         return _probe(options, table)
     if options.here or options.columns or options.write:
         raise UsageError("--here, --triton and --write are about asking: add --probe.")
-    rows = []
+    rows: list[list[str]] = []
     for name, t in table.items():
         limits = (t.warp_size, t.max_threads_per_block, t.shared_memory_optin)
         first, *others = textwrap.wrap(", ".join(t.names) or t.product or "-", _PRODUCTS)
