@@ -11,6 +11,7 @@ import ast
 import csv
 import functools
 import io
+import gc
 import json
 import re
 import sqlite3
@@ -223,6 +224,8 @@ def base(tmp_path, make_record):
 
 def filled(base, path, table, field, texts):
     """A copy of the store with each text in the field; of cells and notes there are as many rows as texts."""
+    # What was refused before may live on in a traceback, with the store of this path that it had opened.
+    gc.collect()
     path.write_bytes(base.read_bytes())
     db = sqlite3.connect(path)
     db.execute("PRAGMA journal_mode = DELETE")

@@ -225,6 +225,9 @@ class Store:
         self.close()
 
     def close(self) -> None:
+        # A row that an exception's traceback still holds would keep a reader's transaction open.
+        with suppress(sqlite3.Error):
+            self._db.rollback()
         self._db.close()
 
     # Writing

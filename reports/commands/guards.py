@@ -29,6 +29,7 @@ from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
+    add_triton,
     add_work,
     check_work,
     column_table,
@@ -64,11 +65,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite", type=Path, metavar="DIR", help="kernel modules that call the library in a folder"
     )
+    add_triton(parser, "ids, globs or profiles (default: every published pair)")
     for name, meaning in (
         ("guards", "PATH:LINE:COLUMN, or the test's own text (default: all)"),
         ("ops", "of a library of libraries.toml (default: all)"),
         ("cases", "ids of cases (default: all)"),
-        ("columns", "ids, globs or profiles (default: every published pair)"),
         ("targets", "(default: sm_90)"),
     ):
         parser.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)

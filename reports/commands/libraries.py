@@ -22,6 +22,7 @@ from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
+    add_triton,
     add_work,
     check_work,
     column_table,
@@ -43,9 +44,9 @@ TARGETS = ("sm_90", "gfx942")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
+    add_triton(parser, "ids or globs (default: every published pair)")
     for name, meaning in (
         ("libraries", "releases, such as liger-kernel-0.5.10 (default: all)"),
-        ("columns", "ids or globs (default: every published pair)"),
         ("targets", "(default: sm_90,gfx942)"),
         ("modes", "bare: without compat, shimmed: with compat (default: both)"),
         ("ops", "names of ops (default: all)"),

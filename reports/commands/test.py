@@ -24,6 +24,7 @@ from crosswarp.reports.commands.options import (
     add_limits,
     add_shard,
     add_store,
+    add_triton,
     add_verbose,
     add_work,
     check_work,
@@ -53,8 +54,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "path", nargs="?", type=Path, default=Path("."), metavar="PATH", help="the checkout (.)"
     )
     what = parser.add_argument_group("what to run (globs, comma-separated)")
+    add_triton(what, "as `run` has them (default: what the library's metadata allows)")
     for name, meaning in (
-        ("columns", "as `run` has them (default: what the library's metadata allows)"),
         ("targets", "sm_90, gfx*, H100, ... (default: sm_90)"),
         ("lanes", "the way of each launch: compile, emulate, interpret (default: compile)"),
         ("modes", "bare: without compat, shimmed: with compat (default: both)"),

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from crosswarp.compat.versions import without_build
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import known_texts
 from crosswarp.reports.findings.answers import answers
@@ -86,8 +87,7 @@ def _here() -> Facts:
         for path in sorted(folder.glob("*t[or]*-*.dist-info")):
             name, _, version = path.name.removesuffix(".dist-info").partition("-")
             if name in _PACKAGES:
-                # Without `+cu128`.
-                found.setdefault(_PACKAGES[name], version.partition("+")[0])
+                found.setdefault(_PACKAGES[name], without_build(version))
     return Facts(**found)
 
 
