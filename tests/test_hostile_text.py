@@ -10,8 +10,8 @@ import argparse
 import ast
 import csv
 import functools
-import io
 import gc
+import io
 import json
 import re
 import sqlite3
