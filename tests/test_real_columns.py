@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from crosswarp.compat.install import wanted_shims
+from crosswarp.kernels import KNOWN_ISSUES, SUITE
 from crosswarp.matrix.facts import issues
 
 pytestmark = pytest.mark.integration
@@ -27,11 +28,10 @@ COLUMNS = ("triton-2.3.1", "triton-3.2.0")
 NEWEST = "triton-3.9.0"
 GONE = ("block_pointers", "surplus_values")
 FORGOTTEN = "loop_carried_alias"
-# Everywhere, in both lanes and modes; the other kernels, of which there are many, on one column and target.
+# Everywhere, in all lanes and both modes; the other kernels, of which there are many, on one column and target.
 FOUNDING = (
     *("chunk_gated_delta_rule", "fused_linear_cross_entropy", "layer_norm"),
     *("matmul", "rms_norm", "softmax"),
-    *(path.stem for path in (ROOT / "kernels/known_issues").glob("[!_]*.py")),
 )
 
 
@@ -55,6 +55,15 @@ def founding(tmp_path_factory):
     folder = tmp_path_factory.mktemp("founding")
     options = ("--columns", ",".join(COLUMNS), "--targets", "sm_90,gfx942", "--fresh")
     return *run(folder, *options, "--kernels", ",".join(FOUNDING)), folder / "store.db"
+
+
+@pytest.fixture(scope="module")
+def reproducers(tmp_path_factory):
+    """The reproducers of known issues on both columns, computed: what is emulated was compiled before."""
+    folder = tmp_path_factory.mktemp("reproducers")
+    options = ("--columns", ",".join(COLUMNS), "--targets", "sm_90", "--lanes", "emulate,interpret")
+    names = ",".join(KNOWN_ISSUES)
+    return *run(folder, *options, "--fresh", "--kernels", names), folder / "store.db"
 
 
 @pytest.fixture(scope="module")
@@ -119,17 +128,18 @@ def shows(tmp_path_factory):
         ("thread_locality", "triton-3.2.0", "emulate", "steps: wrong"),
     ],
 )
-def test_a_script_shows_its_cell(founding, shows, kernel, column, lane, text):
+def test_a_script_shows_its_cell(founding, reproducers, shows, kernel, column, lane, text):
+    _, cells, store = founding if kernel in FOUNDING else reproducers
     wanted = {"kernel": kernel, "column": column, "lane": lane, "mode": "bare"}
     red = [
         cell
-        for cell in founding[1]
+        for cell in cells
         if wanted.items() <= cell.items() and cell["outcome"] not in ("pass", "unsupported", "not-run")
         and cell["case"] in {"interpreter": ["bf16"], "thread_locality": ["read"]}.get(kernel, [cell["case"]])
     ]  # fmt: skip
     # One configuration alone where there are several.
     cell = max(red, key=lambda one: one["config"])
-    status, said = shows(founding[2], cell)
+    status, said = shows(store, cell)
     assert status == 1 and text in said
     assert f"triton {column.removeprefix('triton-')}" in said
 
@@ -154,22 +164,23 @@ def test_a_script_of_a_suite_holds_its_helpers(tmp_path, shows):
     )
 
 
-def test_everything_is_as_expected(founding):
-    done = founding[0]
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "As expected" in done.stdout
+def test_everything_is_as_expected(founding, reproducers):
+    for done in (founding[0], reproducers[0]):
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "As expected" in done.stdout
 
 
-def test_nothing_is_red_shimmed(founding):
+def test_nothing_is_red_shimmed(founding, reproducers):
     red = [
         cell
-        for cell in founding[1]
+        for cell in founding[1] + reproducers[1]
         if cell["mode"] == "shimmed" and cell["outcome"] not in ("pass", "unsupported")
     ]
-    # Those that no shim can heal are known, and the kernels that show one are there for nothing else.
     unhealed = {issue.id for issue in issues.load() if not issue.shim}
-    shows_one = {path.stem for path in (ROOT / "kernels/known_issues").glob("*.py")}
-    assert {c["issue"] for c in red} <= unhealed and {c["kernel"] for c in red} <= shows_one, red
+    # Those that no shim can heal are known, and the kernels that show one are there for nothing else.
+    assert {c["issue"] for c in red} <= unhealed and {c["kernel"] for c in red} <= {
+        *KNOWN_ISSUES
+    }, red
 
 
 def test_layer_norm_fails_to_bind_on_2_3_1_only(founding, outcomes):
@@ -264,13 +275,14 @@ def test_every_kernel_compiles(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     passed = {cell["kernel"] for cell in cells if cell["outcome"] == "pass"}
     unsupported = {cell["kernel"] for cell in cells if cell["outcome"] == "unsupported"}
-    suite = {path.stem for path in (ROOT / "kernels").glob("[!_]*.py")} - {"case"}
+    suite = set(SUITE)
     # Needs what came after 3.2.
     newer = {
         "descriptor_matmul",
         "flash_attention_backward_descriptors",
         "flash_attention_one_pass",
         "scaled_matmul",
+        *(name for name in suite if name.startswith("gluon_")),
     }
     assert suite - passed == newer <= unsupported
 
