@@ -1,0 +1,132 @@
+"""A pointer that a kernel chooses: by tl.where, by if, elif and else, and beside an early return.
+
+AMD's pass CanonicalizePointers knows of a tensor smaller than 2 GB, so its launch says so. "early-tile" hands a tile of
+numbers on beside the pointer.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from crosswarp.kernels.case import Case, Kernel
+
+SIZE = 64
+
+
+@triton.jit
+def _where_kernel(x_ptr, z_ptr, mode_ptr, y_ptr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    base = tl.where(at % 2 == 1, z_ptr, x_ptr)
+    tl.store(y_ptr + at, tl.load(base + at))
+
+
+@triton.jit
+def _elif_kernel(x_ptr, z_ptr, mode_ptr, y_ptr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    mode = tl.load(mode_ptr)
+    if mode == 0:
+        source = z_ptr
+    elif mode == 1:
+        source = x_ptr + SIZE // 2
+    else:
+        source = x_ptr
+    tl.store(y_ptr + at, tl.load(source + at, mask=at < SIZE // 2, other=0.0))
+
+
+@triton.jit
+def _early_kernel(x_ptr, z_ptr, mode_ptr, y_ptr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    mode = tl.load(mode_ptr)
+    if mode > 0:
+        source = x_ptr
+        if mode > 7:
+            tl.store(y_ptr + at, tl.load(z_ptr + at))
+            return
+    else:
+        source = z_ptr + 1
+    tl.store(y_ptr + at, tl.load(source + at))
+
+
+@triton.jit
+def _early_tile_kernel(x_ptr, z_ptr, mode_ptr, y_ptr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    x = tl.load(x_ptr + at)
+    mode = tl.load(mode_ptr)
+    if mode > 0:
+        target = y_ptr + at
+        if mode > 7:
+            tl.store(target, x * 3.0)
+            return
+        x = x + 1.0
+    else:
+        target = y_ptr + (SIZE - 1 - at)
+    tl.store(target, x)
+
+
+@triton.jit
+def _loaded_kernel(x_ptr, z_ptr, mode_ptr, y_ptr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    if tl.load(mode_ptr) > 0:
+        source = x_ptr + SIZE // 2
+    else:
+        source = tl.load(z_ptr.to(tl.pointer_type(tl.int64))).to(tl.pointer_type(tl.float32))
+    tl.store(y_ptr + at, tl.load(source + at))
+
+
+KERNELS = {
+    "where": _where_kernel,
+    "elif": _elif_kernel,
+    "early": _early_kernel,
+    "early-tile": _early_tile_kernel,
+    "loaded": _loaded_kernel,
+}
+# Where a pointer is loaded, its number means nothing to the emulator.
+COMPILED = ("compile",)
+
+
+def launch(x, z, way):
+    y = torch.empty_like(x)
+    mode = torch.ones(1, dtype=torch.int32, device=x.device)
+    KERNELS[way][(1,)](x, z, mode, y, SIZE=SIZE)
+    return {"y": y}
+
+
+def reference(x, z, way):
+    at = torch.arange(SIZE, device=x.device)
+    ways = {
+        "where": torch.where(at % 2 == 1, z, x),
+        "elif": torch.cat([x[SIZE // 2 :], torch.zeros_like(x[SIZE // 2 :])]),
+        "early": x,
+        "early-tile": x + 1,
+        # not executed
+        "loaded": x,
+    }
+    return {"y": ways[way].double()}
+
+
+def inputs(case, device, generator):
+    def whole():
+        drawn = torch.randint(-9, 9, (SIZE,), generator=generator, device=generator.device)
+        return drawn.to(device, torch.float32)
+
+    return {"x": whole(), "z": whole(), "way": case.id}
+
+
+KERNEL = Kernel(
+    name="chosen_pointer",
+    # the interpreter has no pointers to be chosen
+    cases=tuple(
+        Case(
+            way,
+            "fp32",
+            {"N": SIZE},
+            lanes=COMPILED if way == "loaded" else ("compile", "emulate", "device"),
+        )
+        for way in KERNELS
+    ),
+    inputs=inputs,
+    launch=launch,
+    reference=reference,
+    # small whole numbers
+    tolerance={"fp32": 0.0},
+)
