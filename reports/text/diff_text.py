@@ -226,7 +226,7 @@ def facts(group: Group) -> list[tuple[str, str]]:
     if group.issue:
         found.append(("upstream", " ".join(group.issue.links)))
     if healed := _healed(group):
-        found.append(("healed", healed))
+        found.append(("fixed", healed))
     return found
 
 
