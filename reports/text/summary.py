@@ -267,7 +267,7 @@ def _heavier(view: View) -> list[str]:
     lines = []
     for before, after in zip(columns, columns[1:]):
         found = comparison.pairs(mine[before], mine[after], across_columns=True)
-        tally = Counter(one for pair in found for one in pair.comparison.outcomes)
+        tally: Counter[str] = Counter(one for pair in found for one in pair.comparison.outcomes)
         told = [f"{tally[o]} {o}" for o in (*HEAVIER, *REPORTED) if tally[o]]
         if told:
             sides = " ".join(f"{view.run.id}:{escape.line(column)}" for column in (before, after))
