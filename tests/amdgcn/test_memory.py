@@ -181,6 +181,9 @@ def test_lds_is_as_large_as_the_launch_says():
 @pytest.mark.parametrize("target, store, load", [
     ("gfx942", "scratch_store_dword off, v1, off offset:8", "scratch_load_dword v2, off, off offset:8"),
     ("gfx90a", "buffer_store_dword v1, off, s[0:3], 0 offset:8", "buffer_load_dword v2, off, s[0:3], 0 offset:8"),
+    # Triton's kernels move the descriptor, and have one of a tensor in s[0:3] afterwards.
+    ("gfx90a", "s_mov_b64 s[8:9], s[0:1]\ns_mov_b64 s[10:11], s[2:3]\ns_mov_b32 s1, 0\n"
+     "buffer_store_dword v1, off, s[8:11], 0 offset:8", "buffer_load_dword v2, off, s[8:11], 0 offset:8"),
 ])  # fmt: skip
 def test_scratch_is_of_each_lane(target, store, load):
     wanted = {

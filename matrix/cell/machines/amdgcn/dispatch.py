@@ -65,6 +65,10 @@ def _bytes_of(value: Any, size: int, place: int) -> bytes:
     return raw
 
 
+# Of a buffer's descriptor: each lane has its own bytes. The driver sets it in that of scratch memory.
+SWIZZLED = 1 << 63
+
+
 def packet(
     kernel: Kernel, grid: Sequence[int], threads: int, shared: int, arguments: int
 ) -> np.ndarray:
@@ -89,7 +93,7 @@ def begin(machine: Any) -> None:
             place += 1
 
     in_order = (
-        ("user_sgpr_private_segment_buffer", 4, 0), ("user_sgpr_dispatch_ptr", 2, launch.packet_address),
+        ("user_sgpr_private_segment_buffer", 4, SWIZZLED), ("user_sgpr_dispatch_ptr", 2, launch.packet_address),
         (_QUEUE, 2, 0), ("user_sgpr_kernarg_segment_ptr", 2, launch.argument_address),
         ("user_sgpr_dispatch_id", 2, 0), ("user_sgpr_flat_scratch_init", 2, 0),
         ("user_sgpr_private_segment_size", 1, directive("private_segment_fixed_size")),

@@ -119,6 +119,11 @@ class Scratch:
         self.machine, self.size = machine, size
         self._bytes: Any = None
 
+    def is_behind(self, resource: int, e: Mask) -> bool:
+        """Whether the descriptor in scalar registers from `resource` on is of scratch memory: only that is swizzled."""
+        swizzled = (self.machine.r(resource + 1) >> u4(31)) != 0
+        return bool((swizzled if e is None else swizzled & e).any())
+
     def _index(self, at: int, what: str, address: np.ndarray, size: int, e: Mask) -> np.ndarray:
         machine = self.machine
         if self._bytes is None:

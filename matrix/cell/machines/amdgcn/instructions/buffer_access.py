@@ -21,11 +21,20 @@ def place_of(low, instruction, operands, size):
     return f"{pair}[0]", f"{pair}[1]"
 
 
-def _is_scratch(low, resource):
-    """gfx90a: a lane's own memory stands behind s[0:3], which are free where there is none."""
+def _may_be_scratch(low):
+    """gfx90a: a lane's own memory stands behind a descriptor too, which a kernel may move before it uses s[0:3]."""
     if low.generation >= (9, 0x40) or not low.kernel.directive("private_segment_fixed_size"):
         return False
-    return resource.number == 0 and bool(low.kernel.directive("user_sgpr_private_segment_buffer"))
+    return bool(low.kernel.directive("user_sgpr_private_segment_buffer"))
+
+
+def _behind(low, instruction, operands, size):
+    """(address, lanes inside) as expressions that work the descriptor out only where they are evaluated."""
+    vector, resource, scalar = operands
+    offset = low.read(vector, "u32") if "offen" in instruction.modifiers else "u4(0)"
+    numbers = f"{low.read(scalar, 'u32')}, {accesses.offset(instruction)}, {size}, e"
+    pair = f"(behind := S.memory.buffer({resource.number}, {offset}, {numbers}))"
+    return f"{pair}[0]", "behind[1]"
 
 
 def _scratch_offset(low, instruction, vector, scalar):
@@ -49,9 +58,13 @@ def load(low, name, instruction):
         to_lds(low, instruction, address, inside, size)
         return
     destination, vector, resource, scalar = instruction.operands
-    if _is_scratch(low, resource):
-        address = _scratch_offset(low, instruction, vector, scalar)
-        words = low.temporary(f"S.scratch.load({low.at}, {address}, {size}, e)")
+    if _may_be_scratch(low):
+        own = f"S.scratch.load({low.at}, {_scratch_offset(low, instruction, vector, scalar)}, {size}, e)"
+        address, inside = _behind(low, instruction, (vector, resource, scalar), size)
+        words = low.temporary(
+            f"{own} if S.scratch.is_behind({resource.number}, e) "
+            f"else S.memory.load({low.at}, {address}, {size}, {inside})"
+        )
     else:
         address, inside = place_of(low, instruction, (vector, resource, scalar), size)
         words = low.temporary(f"S.memory.load({low.at}, {address}, {size}, {inside})")
@@ -63,9 +76,13 @@ def store(low, name, instruction):
     form = STORES[name.partition("_store_")[2]]
     data, vector, resource, scalar = instruction.operands
     words = accesses.stored(low, data, form)
-    if _is_scratch(low, resource):
-        address = _scratch_offset(low, instruction, vector, scalar)
-        low.emit(f"S.scratch.store({low.at}, {address}, {words}, {form.size}, e)")
+    if _may_be_scratch(low):
+        own = _scratch_offset(low, instruction, vector, scalar)
+        address, inside = _behind(low, instruction, (vector, resource, scalar), form.size)
+        low.emit(
+            f"S.scratch.store({low.at}, {own}, {words}, {form.size}, e) if S.scratch.is_behind({resource.number}, e) "
+            f"else S.memory.store({low.at}, {address}, {words}, {form.size}, {inside})"
+        )
     else:
         address, inside = place_of(low, instruction, (vector, resource, scalar), form.size)
         low.emit(f"S.memory.store({low.at}, {address}, {words}, {form.size}, {inside})")
