@@ -63,9 +63,9 @@ def test_the_cell_side_on_this_column(python, tmp_path, request):
             command, stdout=out, stderr=subprocess.STDOUT, env=environ, cwd=tmp_path, start_new_session=True
         )  # fmt: skip
         try:
-            code = process.wait(timeout=1200)
+            code = process.wait(timeout=2400)
         except subprocess.TimeoutExpired:
-            code = "longer than 20 minutes"
+            code = "longer than 40 minutes"
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

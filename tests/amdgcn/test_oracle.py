@@ -11,6 +11,8 @@ DIFFERENT = {
     "v_rndne_f32": "the text loses the sign of zero", "v_rndne_f64": "the text loses the sign of zero",
     "v_fract_f32": "1.0 by the text, of a small negative number", "v_frexp_mant_f32": "-0.5 for -0 by the text",
     "v_frexp_exp_i32_f32": "the text leaves denormal numbers as they are",
+    "v_frexp_exp_i32_f64": "the text leaves denormal numbers as they are",
+    "v_frexp_mant_f64": "-0.5 for -0 by the text",
     "v_div_fixup_f32": "rows run on RDNA3 are followed",
     "v_div_fmas_f32": "rows run on RDNA3 are followed", "v_ldexp_f16": "the text rounds the power of two first",
 }  # fmt: skip

@@ -32,7 +32,9 @@ ROWS = [
     ("s_xor_b32 s3, s1, s2", 6, 3, 0, 5, 1), ("s_not_b32 s3, s1", BIG, 0, 1, 0, 0),
     ("s_cselect_b32 s3, s1, s2", 7, 8, 1, 7, None), ("s_cselect_b32 s3, s1, s2", 7, 8, 0, 8, None),
     ("s_movk_i32 s3, 0x8000", 0, 0, 0, 0xFFFF8000, None), ("s_cmp_lt_i32 s1, s2", BIG, 0, 0, None, 1),
-    ("s_cmp_lt_u32 s1, s2", BIG, 0, 1, None, 0), ("s_cmpk_gt_i32 s1, 0xffff", 0, 0, 0, None, 1),
+    ("s_cmp_lt_u32 s1, s2", BIG, 0, 1, None, 0), ("s_cmp_gt_f16 s1, s2", 0x4000, 0x3C00, 0, None, 1),
+    ("s_cmp_gt_f16 s1, s2", 0x3C00, 0x7E00, 1, None, 0), ("s_cmp_lg_f32 s1, s2", 0x7FC00000, 0, 1, None, 0),
+    ("s_cmpk_gt_i32 s1, 0xffff", 0, 0, 0, None, 1),
     ("s_cmpk_lt_u32 s1, 0xffff", 0xFFFE, 0, 0, None, 1), ("s_bitcmp1_b32 s1, s2", 8, 3, 0, None, 1),
     ("s_bitcmp0_b32 s1, s2", 8, 3, 1, None, 0), ("s_absdiff_i32 s3, s1, s2", 3, 5, 0, 2, 1),
 ]  # fmt: skip

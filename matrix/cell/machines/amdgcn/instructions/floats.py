@@ -50,6 +50,8 @@ arithmetic(
         "v_ldexp_f32": ("f32", "f32 i32", "floats.ldexp({a}, {b})"),
         "v_frexp_mant_f32": ("f32", "f32", "floats.frexp_mantissa({a})"),
         "v_frexp_exp_i32_f32": ("i32", "f32", "floats.frexp_exponent({a})"),
+        "v_frexp_mant_f64": ("f64", "f64", "floats.frexp_mantissa({a})"),
+        "v_frexp_exp_i32_f64": ("i32", "f64", "floats.frexp_exponent({a})"),
         "v_div_fixup_f32": ("f32", "f32 f32 f32", "division.div_fixup32({a}, {b}, {c})"),
         "v_div_fmas_f32": ("f32", "f32 f32 f32", "division.div_fmas32({a}, {b}, {c}, S.mask(106))"),
         "v_add_f16": ("f16", "f16 f16", "{a} + {b}"),

@@ -155,7 +155,7 @@ _COMPARE = {"eq": "==", "lg": "!=", "gt": ">", "ge": ">=", "lt": "<", "le": "<="
         f"s_cmp{k}_{c}_{t}"
         for k in ("", "k")
         for c in _COMPARE
-        for t in ("i32", "u32", "u64", "f32")
+        for t in ("i32", "u32", "u64", "f32", "f16")
     )
 )
 def _compare(low, name, instruction):
@@ -168,7 +168,12 @@ def _compare(low, name, instruction):
         second = low.constant(value & 0xFFFFFFFF, kind)
     else:
         second = low.read(b, kind)
-    low.emit(f"f = {low.read(a, kind)} {_COMPARE[how]} {second}")
+    first = low.read(a, kind)
+    if how == "lg" and kind.startswith("f"):
+        # Less or greater: not so where one is NaN.
+        low.emit(f"f = ({first} < {second}) | ({first} > {second})")
+    else:
+        low.emit(f"f = {first} {_COMPARE[how]} {second}")
     if not low.scc_dead:
         low.emit("f = np.broadcast_to(f, (S.waves, 1))")
         low.emit("S.scc = f if m is None else where(m, f, S.scc)")
