@@ -37,11 +37,6 @@ _NUMBERS = lazily(r"\s*v?(\d{1,6}(?:\.\d{1,6}){0,3})")
 _asked = functools.lru_cache(maxsize=4096)
 
 
-def without_build(version: str) -> str:
-    """The version without what it was built for: `2.11.0` of `2.11.0+cu128`."""
-    return version.partition("+")[0]
-
-
 @_asked
 def base_version(text: str) -> "Version":
     """The release that a version string belongs to: ``3.8.0a0+git1234`` and ``3.8.0.dev1`` are decided as 3.8.0."""

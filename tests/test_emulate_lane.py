@@ -132,7 +132,7 @@ def ran(fake_run):
 
 def test_every_report_knows_the_lane(ran, command, tmp_path):
     status, out, _ = command("report", "--store", ran)
-    assert status == 0 and "emulate: sm_80" in out and "  emulate  bare " in out
+    assert status == 0 and "emulate: sm_80" in out and "  emulate  without " in out
     for form in ("markdown", "comment", "junit", "csv"):
         status, out, err = command("report", "--store", ran, "--format", form)
         assert status == 0 and "emulate" in out, (form, err)

@@ -189,10 +189,10 @@ def test_main_counts_as_the_release_that_it_stands_in_for(make_releases, make_re
 @pytest.mark.parametrize(
     ("column", "versions", "why"),
     [
-        ("main", {"triton": "3.10.0+git1234", "torch": "2.16.0"}, "a build of its own"),
-        ("main", {"triton": "3.10.0.dev1", "torch": "2.16.0"}, "a build of its own"),
+        ("main", {"triton": "3.10.0+git1234", "torch": "2.16.0"}, "a local build"),
+        ("main", {"triton": "3.10.0.dev1", "torch": "2.16.0"}, "a local build"),
         ("main", {}, "it did not run"),
-        ("here-triton-3.2.0-git1", {"triton": "3.2.0+git1", "torch": "2.6.0"}, "a build of its own"),
+        ("here-triton-3.2.0-git1", {"triton": "3.2.0+git1", "torch": "2.6.0"}, "a local build"),
         ("here-triton-3.2.0", {"triton": "3.2.0", "torch": "2.5.1"}, "off the official pair"),
         ("triton-3.2.0+torch-2.5.1", {"triton": "3.2.0", "torch": "2.5.1"}, "off the official pair"),
         ("triton-3.2.0+torch-2.5.1", {}, "off the official pair"),

@@ -8,7 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.compat.versions import in_window
+from crosswarp.kernels.case import Case, Kernel, current_target
 
 SIZE = 64
 
@@ -112,6 +113,22 @@ def inputs(case, device, generator):
     return {"x": whole(), "z": whole(), "way": case.id}
 
 
+def _pointers_by_branches():
+    # By hand: "operand #1 does not dominate this use". With compat the compiler's words do not reach a cell.
+    if in_window("==3.2.*", triton.__version__) and current_target()[0] == "hip":
+        return "Triton 3.2 refuses a pointer that is made on both sides of an if, for AMD"
+    return None
+
+
+def _tiles_by_branches():
+    # By hand: "type mismatch for bb argument #0 of successor #0"; 3.2 dies, and this is a known issue.
+    if in_window(">=3.0,<3.4,!=3.2.*", triton.__version__):
+        return "Triton 3.0, 3.1 and 3.3 refuse a tile that is handed on beside an early return"
+    return None
+
+
+REQUIRES = {"elif": "branch-pointer", "loaded": "branch-pointer", "early-tile": "branch-tile"}
+
 KERNEL = Kernel(
     name="chosen_pointer",
     # the interpreter has no pointers to be chosen
@@ -121,6 +138,7 @@ KERNEL = Kernel(
             "fp32",
             {"N": SIZE},
             lanes=COMPILED if way == "loaded" else ("compile", "emulate", "device"),
+            requires=(REQUIRES[way],) if way in REQUIRES else (),
         )
         for way in KERNELS
     ),
@@ -129,4 +147,5 @@ KERNEL = Kernel(
     reference=reference,
     # small whole numbers
     tolerance={"fp32": 0.0},
+    probes={"branch-pointer": _pointers_by_branches, "branch-tile": _tiles_by_branches},
 )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosswarp.compat.versions import without_build
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import known_texts
 from crosswarp.reports.findings.answers import answers
@@ -22,6 +22,8 @@ DESCRIPTION = (
     "0 something known matches, 1 nothing does, 2 usage."
 )
 # What is looked for beside crosswarp, and which fact it is.
+# A version without what it was built for, `+cu128`. crosswarp.compat, which knows more of them, takes long to import.
+_PUBLIC = re.compile(r"[^+]*")
 _PACKAGES = {
     "triton": "triton", "triton_windows": "triton", "pytorch_triton": "triton", "pytorch_triton_rocm": "triton",
     "torch": "torch",
@@ -87,7 +89,7 @@ def _here() -> Facts:
         for path in sorted(folder.glob("*t[or]*-*.dist-info")):
             name, _, version = path.name.removesuffix(".dist-info").partition("-")
             if name in _PACKAGES:
-                found.setdefault(_PACKAGES[name], without_build(version))
+                found.setdefault(_PACKAGES[name], _PUBLIC.findall(version)[0])
     return Facts(**found)
 
 
