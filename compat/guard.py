@@ -123,7 +123,12 @@ def install_with(patches: Patches, on_crash: CrashHandler) -> None:
             crash = as_crash(error, kernel)
             if crash is None and _may_be_a_crash(error) and _can_fork():
                 # Of a compilation in this process: what it printed has gone to this process's own stderr.
-                crash = _crash_again(compile_, src, args, kwargs)
+                again = _failed_again(compile_, src, args, kwargs)
+                crash = as_crash(again, kernel) if again else None
+                if again and crash is None:
+                    # It is the kernel's mistake, and only what the compiler printed says which.
+                    with contextlib.suppress(AttributeError):
+                        error.compiler_output = again.compiler_output  # type: ignore[attr-defined]
             if crash is None:
                 raise
             try:
@@ -148,14 +153,12 @@ def _can_fork() -> bool:
     return mode() != "off" and not (_child or _in_place or _state.guarding)
 
 
-def _crash_again(
-    compile_: Callable, src: Any, args: tuple, kwargs: dict
-) -> Optional[CompilerCrashed]:
-    """The crash of a kernel that has failed in this process, from a child whose output is read."""
+def _failed_again(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Optional[Exception]:
+    """What a kernel that has failed in this process raises in a child, whose output is read."""
     try:
         _in_child(compile_, src, args, kwargs)
     except Exception as error:
-        return as_crash(error, getattr(src, "name", "a kernel"))
+        return error
     return None
 
 
