@@ -126,7 +126,9 @@ class Recall:
         told = json.dumps(list(stored)).encode() + b"\n" + b"".join(stored.values())
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            if len(told) + sum(one.stat().st_size for one in self._folder.iterdir()) > MOST_KEPT:
+            # What was counted of a launch is small beside what it stored.
+            launches = (one for one in self._folder.iterdir() if one.suffix != ".json")
+            if len(told) + sum(one.stat().st_size for one in launches) > MOST_KEPT:
                 return
             partial = self._folder / f"{call.key}.{os.getpid()}"
             try:
