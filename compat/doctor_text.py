@@ -36,7 +36,7 @@ def render(report: Dict[str, Any]) -> str:
 
 
 def _to_do(advice: Iterable[Dict[str, str]]) -> List[str]:
-    """What to do, problems first; entries with the same remedy share it."""
+    """The steps to take, problems first; entries with the same remedy share it."""
     by_remedy: Dict[str, List[Dict[str, str]]] = {}
     for entry in sorted(advice, key=lambda entry: entry["level"] != "problem"):
         by_remedy.setdefault(entry["do"], []).append(entry)

@@ -154,7 +154,7 @@ def _can_fork() -> bool:
 
 
 def _failed_again(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Optional[Exception]:
-    """What a kernel that has failed in this process raises in a child, whose output is read."""
+    """The exception of a second compilation, in a child whose output is read; None if that one succeeds."""
     try:
         _in_child(compile_, src, args, kwargs)
     except Exception as error:

@@ -35,7 +35,7 @@ def _sums_kernel(
     total = gl.zeros([ROWS, COLS], gl.float32, layout=layout)
     stage = 0
     for start in range(0, n, COLS):
-        # what lies beyond the row is not read, and zero in the tile
+        # elements beyond the row are not read, and are zero in the tile
         COPY(tiles.index(1 - stage), pointers + start + COLS, cols[None, :] + start + COLS < n)
         async_copy.commit_group()
         async_copy.wait_group(1)

@@ -1,4 +1,4 @@
-"""What `chosen_pointers` reads of a kernel's IR: which choices of a pointer, on which release; what it takes away."""
+"""`chosen_pointers` on a kernel's IR: the choices of a pointer that it finds, by release, and what it removes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What takes longer to compile: reported with its ratio and stage, no failure, and nothing where a machine was busy."""
+"""Kernels that take longer to compile: reported with ratio and stage, no failure, nothing of a busy machine."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_stage_that_grew_is_named(compiled):
     after = compiled({"ttir": 0.1, "ttgir": 0.3, "llir": 31.0, "amdgcn": 1.5})
     (change,) = compare(before, after).changes
     assert change.told == "stage llir: 0.7 → 31 s"
-    # What the stages do not take is the front end's.
+    # The time outside the stages is the front end's.
     launch = after.resources["launches"][0]
     launch.update(
         processor_seconds=60.0, stage_seconds=before.resources["launches"][0]["stage_seconds"]

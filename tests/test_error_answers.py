@@ -31,7 +31,7 @@ def found(text, **facts):
 @pytest.mark.parametrize(
     "text, first",
     [
-        # What is said of any exception stands behind what is said of this one.
+        # An answer for any exception comes after an answer for this one.
         (
             "FileNotFoundError: [Errno 2] No such file\nsubprocess.CalledProcessError: Command "
             "'['/usr/bin/gcc', '/tmp/x/main.c', '-lcuda']' returned non-zero exit status 1. triton",
@@ -108,20 +108,18 @@ def test_an_entry_is_certain_only_where_it_says_so_or_evidence_decides():
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in DATA.glob("*.jsonl")))
-def test_texts_that_people_posted_keep_their_answers(name):
-    """These texts were read when rules were written: what is answered right now stays so. No measure of quality."""
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location("judge", ROOT / "tests/proofs/why_answers.py")
-    judge = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(judge)
+def test_texts_that_people_posted_keep_their_answers(name, load_script):
+    """Most of these texts were read when rules were written: right answers stay right. No measure of quality."""
+    judge = load_script("proofs/why_answers.py")
     records = [json.loads(line) for line in (DATA / name).read_text("utf-8").splitlines()]
     verdicts = [judge.judge(one, found(one["text"])) for one in records]
-    assert verdicts.count("right") >= 0.95 * len(records) if name != "closed.jsonl" else True
+    # No rule was written from the closed ones: 24 of 33 were right on 2026-11-26.
+    wanted = 0.7 if name == "closed.jsonl" else 0.95
+    assert verdicts.count("right") >= wanted * len(records)
     assert verdicts.count("confidently wrong") <= 0.02 * len(records)
 
 
-# What is read
+# Packed issues and shims
 
 
 def test_issues_and_shims_are_packed_as_they_are(tmp_path):

@@ -224,7 +224,7 @@ def base(tmp_path, make_record):
 
 def filled(base, path, table, field, texts):
     """A copy of the store with each text in the field; of cells and notes there are as many rows as texts."""
-    # What was refused before may live on in a traceback, with the store of this path that it had opened.
+    # A refusal's traceback may still hold the store that it had opened at this path.
     gc.collect()
     path.write_bytes(base.read_bytes())
     db = sqlite3.connect(path)

@@ -37,7 +37,7 @@ def kernel(body, head=HEAD):
     return f"{head}@gluon.jit\ndef kernel(x, y, FLAG: gl.constexpr):\n    {body}\n"
 
 
-# What stands in a kernel, the subject below Gluon's language, the releases, and words of what to write instead.
+# The code of a kernel, the subject below Gluon's language, the releases, and words of the advice.
 DRIFT = [
     ("gl.warp_specialize((x,), kernel, (x,), [kernel], [1], [24])", "warp_specialize()", of("3.6.0..3.9.0"), "pairs|[(function"),
     ("gl.warp_specialize([(kernel, (x,))], [1], [24])", "warp_specialize(worker_partitions)", of("3.5.1"), "[(function"),

@@ -1,4 +1,4 @@
-"""What a user hands in is read with an end, whatever the path is."""
+"""Reading a user's file ends, whatever the path is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What memory has to do, compared: predicted slower from twice the work on, with the line; nothing below."""
+"""Memory traffic compared: predicted slower from twice the work on, with the line; nothing below."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ ISSUES = Path(__file__).with_name("issues.toml")
 PACKED = Path(__file__).parent / "errors" / "known.json"
 # Stands for whatever a release, a kernel or a configuration puts there.
 ANYTHING = "…"
-# What `packed` read of it.
+# The fields that `packed` read.
 _WRITTEN: dict[str, list[str]] = {}
 # Of one fingerprint; a record that needs more is searched by its expression alone.
 _MOST = 60
@@ -59,7 +59,7 @@ class Known(Protocol):
 
 
 class Fix(Protocol):
-    """What is read of a shim; compat's Shim is one as well."""
+    """The fields of a shim that are read here; compat's Shim has them too."""
 
     @property
     def name(self) -> str: ...
@@ -129,7 +129,7 @@ def packed(path: Path = PACKED) -> tuple[Sequence[Known], Sequence[Fix]]:
 
 
 def pack() -> str:
-    """What `packed` reads, of the sources as they are."""
+    """The same data as `packed` reads, from the sources themselves."""
     from crosswarp import compat
 
     document = {

@@ -55,7 +55,7 @@ _INSTEAD = (
 
 
 def instead(subject: str) -> str:
-    """What to write in place of a name or argument of Gluon's, or an empty string."""
+    """The advice for a name or argument of Gluon's: its replacement, or an empty string."""
     if not subject.startswith(f"{LANGUAGE}."):
         return ""
     inside = subject[len(LANGUAGE) + 1 :]
@@ -121,13 +121,13 @@ def layouts(walk: Any, node: ast.Call, path: str) -> None:
         count = len(given.elts)
     wanted = 3 if versions.within(walk.release, _TILE_HAS_DEPTH) else 2
     if count in (2, 3) and count != wanted and walk.api.has(walk.release, path):
-        told = f"gl.amd.AMDMFMALayout(instr_shape=…) of {count} numbers"
+        missing = f"gl.amd.AMDMFMALayout(instr_shape=…) of {count} numbers"
         walk.wrong(
             "ValueError",
             "language-argument",
             node,
             f"{LANGUAGE}.amd.AMDMFMALayout(instr_shape)",
-            told,
+            missing,
         )
 
 
@@ -140,7 +140,7 @@ def arguments_left_out(walk: Any, node: ast.Call, path: str, names: dict[str, st
     if any(word.arg is None for word in node.keywords):
         return
     if any(word.arg not in names for word in node.keywords):
-        # That is told already, and is why.
+        # Reported already, and the reason.
         return
     left = _left_out(node, names)
     if left and any(
@@ -149,8 +149,8 @@ def arguments_left_out(walk: Any, node: ast.Call, path: str, names: dict[str, st
         and all(word.arg in other for word in node.keywords)
         for release in walk.api.releases
     ):
-        told = f"gl.{path[len(LANGUAGE) + 1 :]} without {left[0]}"
-        walk.wrong("TypeError", "language-argument", node, f"{path}({left[0]})", told)
+        missing = f"gl.{path[len(LANGUAGE) + 1 :]} without {left[0]}"
+        walk.wrong("TypeError", "language-argument", node, f"{path}({left[0]})", missing)
 
 
 def _left_out(node: ast.Call, names: dict[str, str]) -> list[str]:

@@ -94,7 +94,7 @@ class Comparison:
     changes: tuple[Change, ...] = ()
     # What could not be compared, and why.
     note: str = ""
-    # What is reported beside the outcome.
+    # Reported beside the outcome.
     also: tuple[Compared, ...] = ()
 
     @property
@@ -128,7 +128,7 @@ class Pair:
 
 
 def compare(before: Record | None, after: Record | None, pace: float = 1.0) -> Comparison:
-    """What became of a cell. `pace`: of the second side's machine, as of `compile_time.pace`."""
+    """The comparison of two results of one cell. `pace`: of the second side's machine, as of `compile_time.pace`."""
     shown = _shows(before), _shows(after)
     if "not run" in shown:
         return Comparison("unknown")

@@ -1,4 +1,4 @@
-"""What memory has to do for a kernel, as the emulator counted it, compared: whether a kernel is predicted slower.
+"""Compares the memory traffic that the emulator counted for a kernel: is it predicted slower?
 
 Global memory works in sectors of 32 bytes, shared memory in wavefronts over its banks; the source of both is in
 matrix/cell/observers/counters.py. A kernel that needs twice as many of either for the same launch is

@@ -79,7 +79,7 @@ def _parts(option: str, text: str, example: str) -> tuple[str, list[str]]:
 
 
 def _split(text: str) -> list[str]:
-    """What stands between commas; one before a closing bracket, with none opened in between, is in brackets."""
+    """The parts between commas. One before a closing bracket, with none opened between them, does not divide."""
     parts = []
     end, inside = len(text), False
     for place in range(len(text) - 1, -1, -1):

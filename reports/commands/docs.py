@@ -42,7 +42,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if not options.check:
         docs.write(options.out, made)
         if not options.issues_file:
-            # What `crosswarp why` reads of the same records.
+            # The data that `crosswarp why` reads, of the same records.
             known_texts.PACKED.write_text(known_texts.pack(), encoding="utf-8")
         print("\n".join(str(options.out / name) for name in made))
         return 0

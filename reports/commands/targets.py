@@ -36,7 +36,7 @@ EXAMPLES = (
 )
 HEADS = ("target", "triton", "warp", "threads", "shared", "products")
 
-# What is left of 80 columns for the names of products.
+# Width of the column of product names, so that a line has 80.
 _PRODUCTS = 26
 
 

@@ -21,7 +21,7 @@ DESCRIPTION = (
     "each is named, with the fact that decides. Any wording will do: one line, a few words, a whole log. Exit status: "
     "0 something known matches, 1 nothing does, 2 usage."
 )
-# What is looked for beside crosswarp, and which fact it is.
+# Distribution to look for beside crosswarp -> the fact that its version is.
 # A version without what it was built for, `+cu128`. crosswarp.compat, which knows more of them, takes long to import.
 _PUBLIC = re.compile(r"[^+]*")
 _PACKAGES = {

@@ -172,7 +172,7 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
         decided = [one for one in possible if one.share > 0]
         certain = entry.sure and not entry.shared and len(entry.causes) == 1
         if entry.kind == "author" and (log.generated or log.interpreted):
-            # What inductor writes, or the interpreter runs, is no author's mistake.
+            # Code that inductor writes, or the interpreter runs, is not the author's mistake.
             certain = False
         if not certain and len(decided) == 1 and decided[0].cause.decides:
             certain = True
@@ -183,7 +183,7 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
             bool(entry.foreign),
             entry.consequence,
             not possible or outside,
-            # What is said of any exception stands behind what is said of this one.
+            # An answer for any exception comes after an answer for this one.
             hit.start + (_BEHIND if entry.kind == "general" else 0),
             -hit.wording.weight,
         )

@@ -1,4 +1,4 @@
-"""What `predicted-slower` is worth: its rule on pairs of releases that were timed on a GPU.
+"""How often `predicted-slower` is right: its rule on pairs of releases that were timed on a GPU.
 
     python tests/proofs/performance_against_device.py PAIRS.csv
 

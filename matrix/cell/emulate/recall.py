@@ -100,14 +100,14 @@ class Recall:
         return True
 
     def counted(self, call: Call) -> Any:
-        """What was counted when it ran, as plain data; None where nothing was."""
+        """The counters of its run, as plain data; None if there are none."""
         try:
             return json.loads((self._folder / f"{call.key}.json").read_bytes())
         except (OSError, ValueError):
             return None
 
     def keep_counted(self, call: Call, counted: Any) -> None:
-        """Keep what was counted beside what was stored."""
+        """Keep the counters of a launch beside the values that it stored."""
         partial = self._folder / f"{call.key}.{os.getpid()}"
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ class Recall:
         told = json.dumps(list(stored)).encode() + b"\n" + b"".join(stored.values())
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            # What was counted of a launch is small beside what it stored.
+            # A launch's counters are small beside the values that it stored.
             launches = (one for one in self._folder.iterdir() if one.suffix != ".json")
             if len(told) + sum(one.stat().st_size for one in launches) > MOST_KEPT:
                 return

@@ -1,4 +1,4 @@
-"""What a case returned, kept for a later comparison: a digest of each output, and its values as far as they are few."""
+"""The outputs of a case, kept for a later comparison: a digest of each, and its values if they are few."""
 
 import base64
 import contextlib
@@ -25,14 +25,14 @@ def digest(inputs: Mapping[str, Any]) -> str:
     """Of all tensors among the inputs: two releases of torch need not draw the same random numbers."""
     import torch
 
-    told = hashlib.sha256()
+    running = hashlib.sha256()
     for name in sorted(inputs):
         value = inputs[name]
         if isinstance(value, torch.Tensor):
             with contextlib.suppress(Exception):
-                told.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-                told.update(_bytes(value))
-    return told.hexdigest()[:32]
+                running.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+                running.update(_bytes(value))
+    return running.hexdigest()[:32]
 
 
 def _one(tensor: Any) -> Dict[str, Any]:

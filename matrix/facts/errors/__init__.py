@@ -31,7 +31,7 @@ _PLACES = {"{}": ".{0,200}?", "{n}": r"\d+", "{w}": r"[\w.<>\[\]*]+"}
 ANCHORS = 3
 
 
-# What `{n}` and `{w}` are looked for in, at most; `{}` stands for 200 characters.
+# The longest text in which `{n}` and `{w}` are looked for; `{}` stands for 200 characters.
 _PLACE_LENGTH = 250
 
 

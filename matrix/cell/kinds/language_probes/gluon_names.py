@@ -30,8 +30,8 @@ def found(signature: "Callable[[Any], str]", modules: "Set[str]") -> "Dict[str, 
 
 def removed(modules: "Set[str]") -> "Dict[str, str]":
     """Full name -> error of the functions that are there only to say that they are gone."""
-    told = ((name, _refusal(thing)) for name, kind, thing in _things(modules) if kind == "function")
-    return {name: error for name, error in told if error}
+    refusals = ((name, _refusal(thing)) for name, kind, thing in _things(modules) if kind == "function")
+    return {name: error for name, error in refusals if error}
 
 
 def _things(modules: "Set[str]") -> "Iterator[Tuple[str, str, Any]]":
@@ -40,7 +40,7 @@ def _things(modules: "Set[str]") -> "Iterator[Tuple[str, str, Any]]":
             try:
                 module = importlib.import_module(path)
             except Exception:
-                # It needs what is not here; that there is such a module is told elsewhere.
+                # It needs what is not here; its caller reports that there is such a module.
                 continue
             yield from _in_module(path, module, modules)
 

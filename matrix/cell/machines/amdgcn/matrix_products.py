@@ -58,7 +58,7 @@ def raw_items(words, kind):
 
 
 def numbers(raw, kind, fnuz):
-    """What `raw_items` gives, in any order, as doubles."""
+    """The items of `raw_items` as doubles, in any order."""
     if kind == "xf32":
         raw = (raw & u4(0xFFFFE000)).view(f4)
     elif kind == "bf16":
