@@ -30,7 +30,9 @@ def found(signature: "Callable[[Any], str]", modules: "Set[str]") -> "Dict[str, 
 
 def removed(modules: "Set[str]") -> "Dict[str, str]":
     """Full name -> error of the functions that are there only to say that they are gone."""
-    refusals = ((name, _refusal(thing)) for name, kind, thing in _things(modules) if kind == "function")
+    refusals = (
+        (name, _refusal(thing)) for name, kind, thing in _things(modules) if kind == "function"
+    )
     return {name: error for name, error in refusals if error}
 
 
