@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 
 from crosswarp.matrix import errors
@@ -89,6 +90,15 @@ def test_the_next_lane_begins_before_the_last_items_have_ended_but_none_beside_a
     lanes = ["compile", "emulate", "interpret", "device"]
     assert list(suite._lanes(None, AskedSuite(lanes=lanes))) == [(lane, 0) for lane in lanes]
     assert found == {"compile": [], "emulate": ["compile"], "interpret": ["emulate"], "device": []}
+
+
+def test_a_call_leaves_the_signals_of_whoever_calls(tmp_path, monkeypatch):
+    """Once it did not, and a later test of the same process waited for SIGTERM for ever."""
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    assert ended(tmp_path, monkeypatch, {"compile": 0}) == 0
+    assert before == [
+        signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ]
 
 
 def test_a_specification_that_cannot_be_read(tmp_path, capsys):

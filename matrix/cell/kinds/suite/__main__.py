@@ -27,7 +27,6 @@ _ASKS_AGAIN = 0.2
 
 
 def main(arguments: List[str]) -> int:
-    endure()
     spec = specification.of_arguments(arguments, AskedSuite, _NEEDED)
     if isinstance(spec, int):
         return spec
@@ -140,4 +139,6 @@ def _pytest(spec_path: Path, spec: AskedSuite, lane: str) -> subprocess.Popen:
 
 
 if __name__ == "__main__":
+    # Of this process for good: whoever calls `main` keeps the signals that it had.
+    endure()
     sys.exit(main(sys.argv[1:]))
