@@ -94,11 +94,14 @@ def test_the_next_lane_begins_before_the_last_items_have_ended_but_none_beside_a
 
 def test_a_call_leaves_the_signals_of_whoever_calls(tmp_path, monkeypatch):
     """Once it did not, and a later test of the same process waited for SIGTERM for ever."""
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    assert ended(tmp_path, monkeypatch, {"compile": 0}) == 0
-    assert before == [
-        signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    ]
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, signal.SIG_DFL) for number in numbers]
+    try:
+        assert ended(tmp_path, monkeypatch, {"compile": 0}) == 0
+        assert {signal.getsignal(number) for number in numbers} == {signal.SIG_DFL}
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def test_a_specification_that_cannot_be_read(tmp_path, capsys):
