@@ -284,7 +284,10 @@ def test_every_kernel_compiles(tmp_path):
         "scaled_matmul",
         *(name for name in suite if name.startswith("gluon_")),
     }
-    assert suite - passed == newer <= unsupported
+    # Made for another GPU alone, so not compiled for this one.
+    elsewhere = {"gluon_mfma", "gluon_tcgen05"}
+    assert suite - passed == newer
+    assert newer - elsewhere <= unsupported
 
 
 def test_a_stack_that_grew_by_half_is_named_with_both_figures(tmp_path):
@@ -304,7 +307,7 @@ def test_a_stack_that_grew_by_half_is_named_with_both_figures(tmp_path):
     )
     assert after >= before * 4 / 3 > 0
     done = crosswarp("diff", *columns, "-v", store=tmp_path / "store.db")
-    assert done.returncode == 1 and "RESOURCE-REGRESSED" in done.stdout
+    assert done.returncode == 1 and "Heavier (1 cell)" in done.stdout
     assert f"stack     {before} → {after} bytes" in done.stdout and case in done.stdout
 
 
@@ -368,7 +371,7 @@ def test_a_librarys_own_tests_beside_a_column(tmp_path):
         "--cases", "test_ops::test_scale,test_ops::test_no_launch,test_failures::test_limit", store=store,
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "Your metadata says triton>=2.3.1; measured: no release passes bare." in done.stdout
+    assert "Your metadata says triton>=2.3.1; measured: no release passes without compat." in done.stdout
     cells = json.loads(crosswarp("report", "--format", "json", store=store).stdout)["cells"]
     found = {cell["kernel"]: cell for cell in cells}
     assert {name: cell["outcome"] for name, cell in found.items()} == {
