@@ -41,6 +41,12 @@ class UsageError(CrosswarpError):
     exit_code = EXIT_USAGE
 
 
+class BrokenSource(UsageError):
+    """The file of kernels that was handed in is no Python: a failure of whoever wrote it, as any other of hers."""
+
+    exit_code = EXIT_UNEXPECTED
+
+
 class ConfigError(CrosswarpError):
     """A data file (columns, targets, issues) cannot be read or says something it must not."""
 

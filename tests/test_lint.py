@@ -227,7 +227,7 @@ def test_a_dead_branch_of_a_kernel_still_fails_before_3_5(check, test):
     head = f"{HEAD}HAS = tl.constexpr(hasattr(tl, 'gather'))\n"
     assert check(kernel(f"{test}\n    tl.gather(x, x, 0)", head)) == [GATHER]
     # Arguments are looked at where the branch is compiled alone; only what is known is left out.
-    never = "NEW = False\n"
+    never = "NEW = tl.constexpr(False)\n"
     assert (
         check(kernel("if NEW:\n    tl.load(x, boundary_check=())", HEAD + never), name="b.py")[1:]
         == []

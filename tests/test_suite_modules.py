@@ -38,9 +38,9 @@ KINDS = {
     "plural": ("KERNELS = [1]\n", "misspelt"),
     "own_name": ("x = 1\n\nsoftmax = Kernel()\n", "misspelt"),
     "own_name_dotted": ("softmax = kernels.Kernel(name='x')\n", "misspelt"),
-    "syntax": ("KERNEL = 1\n\ndef f(:\n", "broken"),
-    "nul": (b"KERNEL = 1\n\0", "broken"),
-    "no_utf8": (b"KERNEL = '\xff'\n", "broken"),
+    "syntax": ("KERNEL = 1\n\ndef f(:\n", "syntax"),
+    "nul": (b"KERNEL = 1\n\0", "syntax"),
+    "no_utf8": (b"KERNEL = '\xff'\n", "syntax"),
     "deep": ("KERNEL = " + "-" * 200_000 + "1\n", "broken"),
 }  # fmt: skip
 
@@ -64,7 +64,7 @@ def test_every_file_is_what_it_is(tmp_path):
 
 def test_both_sides_read_the_same_names(tmp_path):
     folder = write(tmp_path / "suite", KINDS)
-    wanted = [name for name, (_, kind) in KINDS.items() if kind in ("kernel", "broken")]
+    wanted = [name for name, (_, kind) in KINDS.items() if kind in ("kernel", "syntax", "broken")]
     assert (
         suite_modules.kernel_names(folder)
         == suite_kernels.names(str(folder), ["*"])

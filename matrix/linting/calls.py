@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from crosswarp.matrix.linting import gluon, rules, values
+from crosswarp.matrix.linting import gluon, python_names, rules, values
 from crosswarp.matrix.linting.expressions import Expressions
+from crosswarp.matrix.linting.rules import Where
 from crosswarp.matrix.linting.values import (
     UNKNOWN,
     Builtin,
@@ -20,7 +21,7 @@ from crosswarp.matrix.linting.values import (
 # Of these what is asked is known; of all other libraries nothing is.
 _LIBRARIES = {
     "packaging", "pkg_resources", "inspect", "importlib", "functools", "contextlib", "sys", "typing",
-    "typing_extensions", "builtins", "operator",
+    "typing_extensions", "builtins", "operator", "math",
 }  # fmt: skip
 _VERSION_OF = ("importlib.metadata.version", "importlib_metadata.version", "metadata.version")
 _PARSERS = ("Version", "parse_version", "LooseVersion", "StrictVersion")
@@ -54,6 +55,8 @@ class Calls(Expressions):
             return values.called("packaging.version.parse", arguments)
         if isinstance(function, Ref):
             rules.arguments(self, node, function.path)
+            if function.path in rules.TUNER:
+                python_names.hooks(self, node, function.path)
             rules.removed(self, node, function.path)
             gluon.layouts(self, node, function.path)
             if function.path.rpartition(".")[2] == "constexpr" and len(arguments) == 1:
@@ -61,6 +64,7 @@ class Calls(Expressions):
             return UNKNOWN
         if isinstance(function, Function) and isinstance(node.func, ast.Subscript):
             rules.launch(self, node, function)
+            python_names.restored(self, node, function)
         return UNKNOWN
 
     def _arguments(self, node: ast.Call) -> list[Any]:
@@ -70,6 +74,8 @@ class Calls(Expressions):
         return [*found, *([UNKNOWN] if node.keywords else [])]
 
     def _builtin(self, name: str, node: ast.Call) -> Any:
+        if name.startswith("math.") and self.where is Where.KERNEL:
+            python_names.math(self, node, name)
         if name in ("hasattr", "getattr") and len(node.args) >= 2 and not node.keywords:
             return self._has_or_get(name, node)
         arguments = self._arguments(node)
@@ -97,8 +103,8 @@ class Calls(Expressions):
     def _has_or_get(self, name: str, node: ast.Call) -> Any:
         owner, wanted = self.value(node.args[0]), self.value(node.args[1])
         default = self.value(node.args[2]) if len(node.args) > 2 else None
-        if isinstance(owner, Ref) and isinstance(wanted, str):
-            path = f"{owner.path}.{wanted}"
+        path = f"{_path_of(owner)}.{wanted}" if isinstance(wanted, str) else ""
+        if path and _path_of(owner):
             has = True if wanted == "__version__" else self.api.has(self.release, path)
             if name == "hasattr":
                 return UNKNOWN if has is None else has
@@ -163,6 +169,12 @@ class Calls(Expressions):
         if self.project.has_module(path):
             return self.project.name_in(path, name, self.release)
         return UNKNOWN
+
+
+def _path_of(owner: Any) -> str:
+    if isinstance(owner, Function) and owner.kernel:
+        return python_names.class_of(owner)
+    return owner.path if isinstance(owner, Ref) else ""
 
 
 def _called(node: ast.Call) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from crosswarp.matrix.linting import rules, values
+from crosswarp.matrix.linting import python_names, rules, values
 from crosswarp.matrix.linting.rules import Report, Where
 from crosswarp.matrix.linting.values import (
     UNKNOWN,
@@ -81,6 +81,8 @@ class Expressions:
         # For each try statement around, the errors that it catches.
         self.caught: list[tuple[str, ...]] = []
         self.names_checked = True
+        # Not where what a kernel names is only listed.
+        self.names_read = True
         # Whether the kernel that is walked is one of Gluon's.
         self.in_gluon = False
         # How much has been met that may fail for reasons of its own.
@@ -154,6 +156,8 @@ class Expressions:
         found = self.scope.get(node.id)
         if isinstance(found, Function):
             self.reached(found, node)
+        elif self.where is Where.KERNEL and self.names_read and not self.silent:
+            python_names.read(self, node)
         return self._known(found)
 
     def _known(self, found: Any) -> Any:
@@ -167,6 +171,9 @@ class Expressions:
     def attribute(self, owner: Any, name: str, node: ast.expr) -> Any:
         if isinstance(owner, Ref):
             return self._of_triton(owner.path, name, node)
+        if isinstance(owner, Function) and owner.kernel and (of := python_names.class_of(owner)):
+            self._of_triton(of, name, node)
+            return UNKNOWN
         if isinstance(owner, Module):
             return self.project.name_in(owner.name, name, self.release)
         if isinstance(owner, Builtin):

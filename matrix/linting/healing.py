@@ -28,6 +28,7 @@ _BY_CALL = (
     ("language-name", "triton.language.advance", "block_pointers"),
     ("launch-option", "launch.", "unknown_options"),
     ("autotune-key", "", "autotune_key_names"),
+    ("plain-global", "annotated global ", "annotated_globals"),
 )
 
 

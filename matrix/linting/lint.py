@@ -7,19 +7,31 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.language_table import Table
-from crosswarp.matrix.linting import gluon, rules, sources
+from crosswarp.matrix.linting import apart, gluon, rules, sources
+from crosswarp.matrix.linting.apart import Apart
 from crosswarp.matrix.linting.api import Api, short
 from crosswarp.matrix.linting.healing import Healing
 from crosswarp.matrix.linting.rules import Where
 from crosswarp.matrix.linting.sources import Source, Unreadable
 from crosswarp.matrix.linting.values import UNKNOWN
 from crosswarp.matrix.linting.walking import Walker
+
+# By whether a hook is handed names.
+_HANDED = {True: "a dict of the arguments is handed", False: "a list of the arguments is handed"}
+_INSTEAD = {
+    "plain-global": "NAME = tl.constexpr(value) at the module's level, or a tl.constexpr parameter",
+    "python-function": "compute it on the host, and pass it as a tl.constexpr",
+    "autotune-restored": "pass it by its place",
+    "triton.runtime.jit.JITFunction.cache": "3.3 and later have device_caches, whose entries begin with that dict",
+    "triton.runtime.jit.JITFunction.device_caches": "before 3.3 it is cache, by device",
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,7 @@ class Finding:
         message: all of that as a sentence.
         callers: the places in other files, as `path:line`, by which the code is reached; empty where only its own
             file reaches it.
+        apart: the folder of another vendor's chips, or of a vendored copy, that the file stands in.
     """
 
     rule: str
@@ -49,6 +62,12 @@ class Finding:
     healed: Mapping[str, str]
     message: str
     callers: tuple[str, ...] = ()
+    apart: Apart | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is about the library on published releases: other vendors' chips have a Triton of their own."""
+        return self.apart is None or not self.apart.vendor
 
 
 @dataclass
@@ -80,6 +99,8 @@ class Project:
         self.api = api
         self.files = list(files)
         self._modules = {one.module: one for one in self.files}
+        for one in self.files:
+            one.own_modules = self._modules
         self._names: dict[tuple[str, str], dict[str, Any]] = {}
         self._depth = 0
 
@@ -95,6 +116,14 @@ class Project:
     def defines(self, name: str) -> bool:
         """Whether the library has a function or method of that name."""
         return name in self._defined
+
+    def module(self, name: str) -> Source | None:
+        return self._modules.get(name)
+
+    @lru_cache(maxsize=None)  # noqa: B019
+    def says(self, word: str) -> bool:
+        """Whether a word stands anywhere in the library."""
+        return any(word in one.text for one in self.files)
 
     def has_module(self, name: str) -> bool:
         return name in self._modules
@@ -150,8 +179,12 @@ def lint(
     table: Table | None = None,
     healing: Healing | None = None,
     shown: Callable[[Path], str] = str,
+    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Result:
     """What is wrong in the files under `paths` on `releases` of the table.
+
+    Args:
+        progress: is called with how many files of how many have been walked.
 
     Raises:
         UsageError: one of `paths` does not exist.
@@ -159,7 +192,13 @@ def lint(
     api = Api(table if table is not None else language_table.load())
     healing = healing if healing is not None else Healing.load(api.releases)
     files, unreadable = [], []
+    folders = [path for path in paths if path.is_dir()]
+    set_apart: dict[str, Apart] = {}
     for path in sources.found(paths, left_out):
+        inside = next((path.relative_to(one) for one in folders if path.is_relative_to(one)), None)
+        found_apart = apart.of(str(inside)) if inside is not None else None
+        if found_apart is not None:
+            set_apart[shown(path)] = found_apart
         one = sources.read(path, shown(path))
         if isinstance(one, Unreadable):
             unreadable.append(one)
@@ -167,7 +206,8 @@ def lint(
             files.append(one)
     project = Project(api, files)
     places: dict[tuple[Any, ...], _Place] = {}
-    for source in files:
+    for count, source in enumerate(files):
+        progress(count, len(files))
         if not source.names_triton:
             continue
         for release in releases:
@@ -181,7 +221,7 @@ def lint(
     kept = [
         one for one in places.values() if not one.source.ignores(one.rule, one.line, one.end_line)
     ]
-    found = [_finding(one, api, healing) for one in kept]
+    found = [_finding(one, api, healing, set_apart.get(one.source.path)) for one in kept]
     found.sort(key=lambda one: (one.path, one.line, one.column, one.rule, one.subject))
     return Result(found, unreadable, count, tuple(releases), len(places) - len(kept))
 
@@ -215,7 +255,7 @@ def _reporter(places: dict[tuple[Any, ...], _Place]) -> rules.Report:
     return report
 
 
-def _finding(place: _Place, api: Api, healing: Healing) -> Finding:
+def _finding(place: _Place, api: Api, healing: Healing, found_apart: Apart | None) -> Finding:
     releases = tuple(one for one in api.releases if one in place.told)
     told = next(iter(place.told.values()))
     healed = {
@@ -230,7 +270,7 @@ def _finding(place: _Place, api: Api, healing: Healing) -> Finding:
     message = _message(place, releases, told, healed, api.releases)
     return Finding(
         place.rule, place.source.path, place.line, place.column, place.end_line, place.subject, releases, place.where,
-        told, healed, message, place.callers,
+        told, healed, message, place.callers, found_apart,
     )  # fmt: skip
 
 
@@ -255,11 +295,23 @@ def _message(
         said = f"{name} refuses ({told}) in Triton"
     elif place.rule == "launch-option":
         said = f"{told} is no launch option of Triton"
+    elif place.rule == "plain-global":
+        kind, _, name = place.subject.partition(" global ")
+        how = "is no tl.constexpr" if kind == "plain" else "is only annotated as a tl.constexpr"
+        said = f"the global {name} {how}, and a kernel may not read it in Triton"
+    elif place.rule == "python-function":
+        said = f"{place.subject}() in a kernel is refused by Triton"
+    elif place.rule == "autotune-hook":
+        said = f"{told}: {_HANDED[versions.within(releases[0], '>=3.2')]} to the hook by Triton"
+    elif place.rule == "autotune-restored":
+        said = f"{told}: {place.subject} finds only what is handed by place in Triton"
     else:
         word = "key" if place.rule == "autotune-key" else place.subject.partition("(")[2][:-1]
         said = f"autotune({word}=…) names {told}, no argument of the kernel, which is refused by Triton"
     text = f"{said} {runs}: {place.where.value}; {_healed(releases, healed, order)}"
-    instead = gluon.instead(place.subject)
+    instead = (
+        gluon.instead(place.subject) or _INSTEAD.get(place.rule) or _INSTEAD.get(place.subject, "")
+    )
     return f"{text}. Instead: {instead}." if instead else f"{text}."
 
 

@@ -33,6 +33,10 @@ RULES = {
     "launch-option": "a launch option that some releases do not know",
     "autotune-key": "a tuning key that names what is no argument of the kernel, which some releases refuse",
     "autotune-argument-name": "reset_to_zero or restore_value names what is no argument of the kernel",
+    "autotune-hook": "a hook that reads its arguments by place, or by name, which 3.2 turned round",
+    "autotune-restored": "what is to be restored or filled with zeros is passed by keyword, which fails before 3.2",
+    "plain-global": "a kernel reads a global of its module that is no constexpr",
+    "python-function": "a kernel calls a function of Python's math, which some releases refuse",
     "version-string": "versions compared as texts, which is wrong from 3.10 on",
 }
 # Rule, source file of the node, node, callers, release, where, subject, and more about the subject.
@@ -41,7 +45,7 @@ Report = Callable[[str, Any, ast.AST, Sequence[str], str, Where, str, str], None
 NEXT = "3.10.0"
 # Who refuses a name that is no argument, when it decorates (read off all eleven releases: docs/lint.md).
 _REFUSES = ("<3.2", ">=3.9")
-_TUNER = ("triton.autotune", "triton.runtime.autotune", "triton.runtime.autotuner.autotune")
+TUNER = ("triton.autotune", "triton.runtime.autotune", "triton.runtime.autotuner.autotune")
 _HEURISTICS = (
     "triton.heuristics",
     "triton.runtime.heuristics",
@@ -197,10 +201,10 @@ def tuning(walk: Any, node: ast.FunctionDef, decorators: Sequence[str]) -> None:
     given = node.args
     own = {one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
     for index, (decorator, path) in enumerate(zip(node.decorator_list, decorators, strict=True)):
-        if path not in _TUNER or not isinstance(decorator, ast.Call):
+        if path not in TUNER or not isinstance(decorator, ast.Call):
             continue
         if any(
-            below not in (*_TUNER, *_HEURISTICS, *_COMPILES) for below in decorators[index + 1 :]
+            below not in (*TUNER, *_HEURISTICS, *_COMPILES) for below in decorators[index + 1 :]
         ):
             # Something else stands between, and may hand on other names.
             continue

@@ -9,7 +9,7 @@ import re
 import tokenize
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -53,6 +53,7 @@ class Source:
         module: the name under which it is imported.
         package: whether it is the `__init__.py` of one.
         broken: why it is no tree, as far as anybody has asked.
+        own_modules: the modules of the library that it is a file of.
     """
 
     path: str
@@ -60,6 +61,7 @@ class Source:
     package: bool
     text: str = field(repr=False)
     broken: Unreadable | None = None
+    own_modules: Container[str] = field(default=(), repr=False)
 
     @property
     def names_triton(self) -> bool:
@@ -146,7 +148,9 @@ class Source:
                 taken = [one for one in node.names if one.name.partition(".")[0] == "triton"]
                 found.update(one.asname or "triton" for one in taken)
             elif isinstance(node, ast.ImportFrom) and (
-                node.level or (node.module or "").startswith("triton")
+                node.level
+                or (node.module or "").startswith("triton")
+                or node.module in self.own_modules
             ):
                 # Of the library's own modules it is not known yet what they hand on.
                 found.update(one.asname or one.name for one in node.names)
@@ -193,6 +197,11 @@ class Source:
     def _names_in(self) -> dict[ast.AST, frozenset[str]]:
         return {}
 
+    @cached_property
+    def bound(self) -> dict[str, list[ast.stmt]]:
+        """By name, the statements of the module itself that set it."""
+        return _bound(self.tree)
+
     def absolute(self, module: str | None, level: int) -> str:
         """The full name of what a relative import is from."""
         if not level:
@@ -200,6 +209,37 @@ class Source:
         parts = self.module.split(".")
         kept = parts[: len(parts) - level + (1 if self.package else 0)]
         return ".".join([*kept, *([module] if module else [])])
+
+
+def _bound(tree: ast.Module) -> dict[str, list[ast.stmt]]:
+    found: dict[str, list[ast.stmt]] = {}
+    for one in _statements(tree.body):
+        for name in _sets(one):
+            found.setdefault(name, []).append(one)
+    return found
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for one in body:
+        yield one
+        if isinstance(one, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
+            for part in ("body", "orelse", "finalbody"):
+                yield from _statements(getattr(one, part, []))
+            for handler in getattr(one, "handlers", []):
+                yield from _statements(handler.body)
+
+
+def _sets(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        for one in node.names:
+            yield one.asname or one.name.partition(".")[0]
+    elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For)):
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            for inner in ast.walk(target):
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                    yield inner.id
 
 
 def _names(tree: ast.AST) -> Counter[str]:

@@ -162,6 +162,7 @@ class Walker(Statements):
             for one in ast.walk(node)
             if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)
         }
+        self.names_read = False
         for statement in node.body:
             for one in ast.walk(statement):
                 if (
@@ -171,6 +172,7 @@ class Walker(Statements):
                     and not (of_modules and self._in_a_language(one))
                 ):
                     self.value(one)
+        self.names_read = True
 
     def _in_a_language(self, node: ast.Attribute) -> bool:
         """Whether an attribute is one of Triton's language or of Gluon's, or of what stands in them."""

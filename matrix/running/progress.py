@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -29,6 +29,7 @@ from crosswarp.matrix.printable import printable
 from crosswarp.matrix.results.record import OUTCOMES, RED, Record
 
 _QUIET_SECONDS = 30.0
+_COUNTING_SECONDS = 10.0
 # Before that the pace is that of the first cases alone.
 _LEAST_SECONDS = 5.0
 
@@ -209,3 +210,27 @@ def bar(console: Console) -> Iterator[BarProgress]:
     )
     with shown:
         yield BarProgress(shown)
+
+
+@contextmanager
+def counting(what: str, out: TextIO | None = None) -> Iterator[Callable[[int, int], None]]:
+    """`count(done, of)`, which shows a bar on a terminal, and a line every ten seconds anywhere else."""
+    console = Console(file=out) if out is not None else Console(stderr=True)
+    if console.is_terminal:
+        columns = (
+            BarColumn(),
+            TextColumn("{task.completed:.0f} of {task.total:.0f} {task.description}"),
+        )
+        with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as shown:
+            task = shown.add_task(what, total=1)
+            yield lambda done, of: shown.update(task, completed=done, total=of)
+        return
+    spoke = time.monotonic()
+
+    def line(done: int, of: int) -> None:
+        nonlocal spoke
+        if time.monotonic() - spoke > _COUNTING_SECONDS:
+            spoke = time.monotonic()
+            print(f"{done} of {of} {what}", file=out or sys.stderr, flush=True)
+
+    yield line

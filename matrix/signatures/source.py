@@ -11,7 +11,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from crosswarp.matrix import reading
-from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.errors import BrokenSource, UsageError
 
 _DOORS = {"tl": "triton.language", "triton": "triton"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -137,8 +137,8 @@ def parse(path: Path) -> Source:
             f"{path}: {error.strerror or error}. Name a file that can be read."
         ) from None
     except SyntaxError as error:
-        raise UsageError(
-            f"{path}:{error.lineno or 0}: SyntaxError: {error.msg}. Correct it; this Python is "
+        raise BrokenSource(
+            f"{path}:{error.lineno or 0}: SyntaxError: {error.msg}. Your kernel: correct its syntax; this Python is "
             f"{sys.version_info[0]}.{sys.version_info[1]}."
         ) from None
     except (ValueError, RecursionError, MemoryError) as error:

@@ -51,7 +51,7 @@ DESCRIPTION = (
     "file is only read here; it "
     "is imported where its kernels are compiled, in processes of their own. Exit status: 0 all pass, 1 something "
     "fails, "
-    "or a kernel not checked, 2 nothing could be checked, 3 an environment could not be built."
+    "a kernel is not checked, or the file is no Python, 2 nothing could be checked, 3 an environment could not be built."
 )
 EXAMPLES = (
     "crosswarp check kernels.py",

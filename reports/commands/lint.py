@@ -15,13 +15,15 @@ from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import columns, language_table, selection
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.linting import lint, rules
+from crosswarp.matrix.running.progress import counting
 from crosswarp.reports.commands.options import add_files, add_triton, column_table, write_out
 from crosswarp.reports.text import escape, lint_text
 
 DESCRIPTION = (
     "Read the Python files of a library, as trees, and hold what they take from Triton against each release that the "
     "library's settings or metadata allow. A comment `# crosswarp: ignore[rule]` switches a rule off on its line. "
-    "Exit status: 0 nothing found, 1 something found, or a file could not be checked."
+    "Folders of other vendors' chips, and vendored copies, are listed apart. Exit status: 0 nothing found (or only for "
+    "other vendors' chips), 1 something found, or a file could not be checked."
 )
 # For a library that names no release: few people still have Triton 2.
 _DEFAULT = ">=3.0"
@@ -70,11 +72,13 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         *said.lint_exclude,
         *(selection.split(options.exclude) if options.exclude else []),
     ]
-    result = lint.lint(paths, releases, left_out, shown=_shown)
+    with counting("files checked") as progress:
+        result = lint.lint(paths, releases, left_out, shown=_shown, progress=progress)
     result.findings = [one for one in result.findings if one.rule in chosen]
     if write_out(lint_text.rendered(result, options.format), options.out):
         print(escape.terminal(lint_text.summary(result)))
-    return EXIT_UNEXPECTED if result.findings or result.unreadable else EXIT_EXPECTED
+    counted = any(one.counts for one in result.findings)
+    return EXIT_UNEXPECTED if counted or result.unreadable else EXIT_EXPECTED
 
 
 def _shown(path: Path) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from urllib.parse import quote
 
+from crosswarp.matrix.linting.apart import Apart
 from crosswarp.matrix.linting.lint import Finding, Result
 from crosswarp.matrix.linting.rules import RULES
 from crosswarp.reports.text import escape
@@ -17,6 +18,8 @@ FORMATS = ("text", "json", "sarif", "github")
 # Of one name in one file: the first places, and how many more.
 _SHOWN = 3
 _UNREADABLE = "unreadable"
+_VENDORS = "For other vendors' chips, which have a Triton of their own (not counted; --format json has each):"
+_COPIES = "In vendored copies of other libraries (--format json has each):"
 _ABOUT = "the static check against releases of Triton: docs/lint.md"
 
 
@@ -29,7 +32,8 @@ def text(result: Result) -> str:
     lines = [
         _line(one.path, one.line, 1, "cannot be checked", one.why) for one in result.unreadable
     ]
-    for _, group in itertools.groupby(result.findings, key=lambda one: one.path):
+    own = [one for one in result.findings if one.apart is None]
+    for _, group in itertools.groupby(own, key=lambda one: one.path):
         alike: dict[tuple[str, str], list[Finding]] = {}
         for one in group:
             alike.setdefault((one.rule, one.message), []).append(one)
@@ -40,11 +44,34 @@ def text(result: Result) -> str:
                     lines.append(f"    called from {escape.line(', '.join(one.callers), 600)}")
             if len(found) > _SHOWN:
                 lines.append(f"    and in {len(found) - _SHOWN} more places of this file")
-    return "\n".join([*lines, summary(result)]) + "\n"
+    return "\n".join([*lines, *_apart(result), summary(result)]) + "\n"
+
+
+def _apart(result: Result) -> list[str]:
+    """The folders of other vendors' chips, and vendored copies, each with how much is in it."""
+    lines = []
+    for counts, title in ((False, _VENDORS), (True, _COPIES)):
+        found: dict[Apart, list[Finding]] = {}
+        for one in result.findings:
+            if one.apart is not None and one.counts is counts:
+                found.setdefault(one.apart, []).append(one)
+        if found:
+            lines.append(title)
+        for apart, inside in sorted(
+            found.items(), key=lambda pair: (-len(pair[1]), pair[0].folder)
+        ):
+            vendor = f" ({apart.vendor})" if apart.vendor else ""
+            files = len({one.path for one in inside})
+            many = f"{_count(len(inside), 'finding')} in {_count(files, 'file')}"
+            lines.append(f"    {escape.line(apart.folder, 200)}{vendor}: {many}")
+    return lines
 
 
 def summary(result: Result) -> str:
-    parts = [f"{len(result.findings)} found in {_count(result.files, 'file')}"]
+    counted = [one for one in result.findings if one.counts]
+    parts = [f"{len(counted)} found in {_count(result.files, 'file')}"]
+    if others := len(result.findings) - len(counted):
+        parts.append(f"{others} for other vendors' chips")
     if result.ignored:
         parts.append(f"{result.ignored} ignored by comments")
     if result.unreadable:
@@ -81,6 +108,7 @@ def as_json(result: Result) -> str:
                     "healed": dict(one.healed),
                     "message": one.message,
                     "callers": list(one.callers),
+                    "apart": one.apart and {"folder": one.apart.folder, "vendor": one.apart.vendor},
                 }
                 for one in result.findings
             ],
@@ -98,7 +126,9 @@ def sarif(result: Result) -> str:
         {"id": _UNREADABLE, "shortDescription": {"text": "a file that could not be checked"}}
     )
     found = [
-        _result(one.rule, one.message, one.path, one.line, one.column) for one in result.findings
+        _result(one.rule, one.message, one.path, one.line, one.column)
+        for one in result.findings
+        if one.counts
     ]
     found += [_result(_UNREADABLE, one.why, one.path, one.line, 1) for one in result.unreadable]
     tool = {"driver": {"name": "crosswarp lint", "fullName": _ABOUT, "rules": rules}}
@@ -134,6 +164,8 @@ def github(result: Result) -> str:
         for one in result.unreadable
     ]
     for one in result.findings:
+        if not one.counts:
+            continue
         kind = "warning" if one.rule == "version-string" else "error"
         lines.append(_command(kind, one.path, one.line, one.column, one.rule, one.message))
     return "\n".join([*lines, escape.terminal(summary(result))]) + "\n"

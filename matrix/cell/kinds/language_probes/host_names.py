@@ -4,9 +4,11 @@ Every module there is, and of those that libraries import from what they hold, t
 attributes of the classes that libraries reach into. Nothing here is compiled.
 """
 
+import ast
 import importlib
 import inspect
 import os
+import textwrap
 import types
 from typing import Any, Callable, Container, Dict, Iterator, List, Tuple
 
@@ -61,6 +63,8 @@ def found(
                 kind = "method" if callable(thing) or isinstance(thing, property) else "value"
                 told = signature(thing) if kind == "method" else ""
                 names[f"{path}.{name}"] = _entry(kind, told)
+            for name in set_on_self(cls):
+                names.setdefault(f"{path}.{name}", _entry("value"))
     return names
 
 
@@ -152,3 +156,29 @@ def attributes(cls: type, private: bool = True) -> Dict[str, Any]:
         found.update(dict.fromkeys(getattr(one, "__dataclass_fields__", ())))
         found.update(vars(one))
     return {name: thing for name, thing in found.items() if private or not name.startswith("_")}
+
+
+def set_on_self(cls: type) -> List[str]:
+    """The public attributes that the methods of a class, and of those of Triton that it is made of, set on `self`."""
+    found = set()
+    for one in cls.__mro__:
+        if one.__module__.partition(".")[0] != ROOT:
+            continue
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(one)))
+        except (OSError, TypeError, SyntaxError):
+            continue
+        found.update(name for name in map(_set_by, ast.walk(tree)) if name and name[0] != "_")
+    return sorted(found)
+
+
+def _set_by(node: ast.AST) -> str:
+    """The attribute that `self.x = …` or `super().__setattr__("x", …)` sets; empty where it is neither."""
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return node.attr if isinstance(node.value, ast.Name) and node.value.id == "self" else ""
+    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "__setattr__":
+        first = node.args[0] if node.args else None
+        return (
+            first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+        )
+    return ""

@@ -25,8 +25,8 @@ class Module:
     Attributes:
         name: of the kernel, which is the file's without ``.py``.
         path: of the file.
-        kind: ``kernel``; ``helper``, which is not run; ``broken``, no Python that can be read; ``misspelt``, it sets
-            something like KERNEL and not KERNEL.
+        kind: ``kernel``; ``helper``, which is not run; ``syntax``, Python refuses it, as its import in a cell says;
+            ``broken``, it cannot be read; ``misspelt``, it sets something like KERNEL and not KERNEL.
         line: where it is broken or misspelt, 0 where that is the file as a whole.
         why: it is not a kernel, in a few words.
     """
@@ -50,7 +50,7 @@ def look(folder: Union[str, Path]) -> List[Module]:
 
 def kernels(found: List[Module]) -> List[str]:
     """The names to import. What is broken is among them, so that its import tells why, wherever it is broken."""
-    return [module.name for module in found if module.kind in ("kernel", "broken")]
+    return [module.name for module in found if module.kind in ("kernel", "syntax", "broken")]
 
 
 def _look_at(path: Path) -> Module:
@@ -69,8 +69,11 @@ def _look_at(path: Path) -> Module:
     except OSError as error:
         return Module(name, path, "broken", why=error.strerror or type(error).__name__)
     except SyntaxError as error:
-        return Module(name, path, "broken", error.lineno or 0, f"SyntaxError: {error.msg}")
-    except (ValueError, RecursionError, MemoryError) as error:
+        return Module(name, path, "syntax", error.lineno or 0, f"SyntaxError: {error.msg}")
+    except ValueError as error:
+        # Null bytes, of which newer Pythons say SyntaxError.
+        return Module(name, path, "syntax", why=f"SyntaxError: {error}")
+    except (RecursionError, MemoryError) as error:
         return Module(name, path, "broken", why=f"{type(error).__name__}: {error}")
     names = list(_set_names(tree.body))
     if any(one == KERNEL for one, _, _ in names):
