@@ -50,8 +50,8 @@ DESCRIPTION = (
     "without compat and with it, on the Triton installed here, without a GPU and with nothing to write first. The "
     "file is only read here; it "
     "is imported where its kernels are compiled, in processes of their own. Exit status: 0 all pass, 1 something "
-    "fails, "
-    "a kernel is not checked, or the file is no Python, 2 nothing could be checked, 3 an environment could not be built."
+    "fails, a kernel is not checked, or the file is no Python, 2 nothing could be checked, 3 an environment could not "
+    "be built."
 )
 EXAMPLES = (
     "crosswarp check kernels.py",
