@@ -371,7 +371,10 @@ def test_a_librarys_own_tests_beside_a_column(tmp_path):
         "--cases", "test_ops::test_scale,test_ops::test_no_launch,test_failures::test_limit", store=store,
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "Your metadata says triton>=2.3.1; measured: no release passes without compat." in done.stdout
+    assert (
+        "Your metadata says triton>=2.3.1; measured: no release passes without compat."
+        in done.stdout
+    )
     cells = json.loads(crosswarp("report", "--format", "json", store=store).stdout)["cells"]
     found = {cell["kernel"]: cell for cell in cells}
     assert {name: cell["outcome"] for name, cell in found.items()} == {
