@@ -10,9 +10,8 @@ import json
 import os
 import stat
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, NamedTuple, Optional
 
 CACHE_ENV = "CROSSWARP_CACHE_DIR"
 # An entry of ours holds 64 KiB of output and a few names.
@@ -45,8 +44,7 @@ def _home() -> Optional[Path]:
         return None
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """The memory of one compilation.
 
     Attributes:

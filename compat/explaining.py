@@ -1,6 +1,5 @@
 """Say of a kernel which fixes acted on it, where, and what they changed."""
 
-import difflib
 from typing import Any, List, NamedTuple, Tuple
 
 from .seams import pipeline
@@ -55,6 +54,8 @@ def explain(kernel: Any, diff: bool = False) -> List[Explanation]:
 
 
 def _diff(before: str, after: str) -> str:
+    import difflib
+
     lines = difflib.unified_diff(
         before.splitlines(),
         after.splitlines(),

@@ -15,7 +15,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, Set, Tuple
 
-from . import crash_memory, features, known_crashes, locks
+from . import features
 from .acts import acted, note_acted
 from .copies import COMMON
 from .errors import CompilerCrashed, say_once
@@ -24,6 +24,7 @@ from .seams.attribute import around
 from .seams.launches import around_compile
 
 if TYPE_CHECKING:
+    from .crash_memory import Entry
     from .isolate import Outcome
 
 TIME_LIMIT_ENV = "CROSSWARP_COMPILE_SECONDS"
@@ -250,6 +251,9 @@ def compile_guarded(
         CompilerCrashed: the compiler died, now or (remembered) before. Whatever else the compiler raises is raised
             here as it is.
     """
+    # Here and below: a process that installs may never compile.
+    from . import known_crashes
+
     asked = mode()
     if asked == "always" or (asked == "auto" and (variant or known_crashes.may_die(src, kwargs))):
         return _in_child(compile_, src, args, kwargs, variant)
@@ -273,6 +277,8 @@ def _in_child(compile_: Callable, src: Any, args: tuple, kwargs: dict, variant: 
     found, kernel = _look(compile_, src, args, kwargs)
     if found:
         return kernel
+    from . import crash_memory, locks
+
     try:
         memory = crash_memory.entry(src, args, kwargs, variant)
     except OSError as error:
@@ -307,7 +313,7 @@ def _compile_in_child(
     args: tuple,
     kwargs: dict,
     variant: str,
-    memory: crash_memory.Entry,
+    memory: "Entry",
 ) -> Any:
     kernel = getattr(src, "name", "a kernel")
     known = memory.read()

@@ -283,6 +283,8 @@ def _apply() -> None:
 
 def _say_untested(version: str) -> None:
     """Warn of what is not installed because nobody has tested it on this Triton."""
+    if read(version).tested:
+        return
     requests = [*_standing, *_passing]
     held = [
         shim.name

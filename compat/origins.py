@@ -1,7 +1,6 @@
 """What the values of a kernel's IR come of, element by element: read from its text, for the shims that rewrite it."""
 
 import re
-from dataclasses import dataclass, field
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .patterns import lazily
@@ -41,8 +40,7 @@ UNKNOWN = Origin(64, False, False)
 _OUTSIDE = -1
 
 
-@dataclass
-class _Region:
+class _Region(NamedTuple):
     """A loop or a branch that the lines so far have opened.
 
     Attributes:
@@ -58,7 +56,7 @@ class _Region:
     number: int
     results: List[str]
     carried: List[str]
-    handed: List[Origin] = field(default_factory=list)
+    handed: List[Origin]
 
 
 def functions(ir: str) -> Iterator[List[str]]:
@@ -140,7 +138,7 @@ class Origins:
         self._put(number, carried, before)
         if found["kind"] == "for":
             self._put(self._here[-1], results, before)
-        return _Region(found["kind"], self._here[-1], number, results, carried)
+        return _Region(found["kind"], self._here[-1], number, results, carried, [])
 
     def _end(self, region: _Region, ends: "re.Match[str]") -> None:
         values = [self._in(self._here, name) for name in _VALUE.findall(ends["values"])]
@@ -148,7 +146,7 @@ class Origins:
         if not again:
             self._put(region.outside, region.results, values)
         if region.kind == "while" and not again:
-            region.handed = values
+            region.handed[:] = values
         elif region.kind != "if":
             self._put(region.number, region.carried, values)
 

@@ -51,7 +51,8 @@ class Patches:
         A function of this library that replaces one gets its name, module and signature.
         """
         before = vars(owner).get(name, _MISSING)
-        _look_like(before, value)
+        if before is not _MISSING:
+            _look_like(before, value)
         setattr(owner, name, value)
         self._undo.append(_Replaced(owner, name, before, vars(owner).get(name)))
 

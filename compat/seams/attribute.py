@@ -24,7 +24,7 @@ class Seam:
     def __init__(self, owner: Any, name: str) -> None:
         self.owner, self.name = owner, name
         self._handlers: List[Tuple[object, Handler]] = []
-        self._patches = Patches()
+        self.patches = Patches()
         self._before: Any = None
         self._own: Callable[..., Any] = _missing
         self._chain: Callable[..., Any] = _missing
@@ -44,7 +44,7 @@ class Seam:
             self._handlers = [one for one in self._handlers if one[0] is not entry[0]]
             self._compose()
             if not self._handlers:
-                self._patches.undo()
+                self.patches.undo()
 
     def is_open(self) -> bool:
         """Whether anybody needs it."""
@@ -52,7 +52,7 @@ class Seam:
 
     def _stands(self) -> bool:
         found = vars(self.owner).get(self.name)
-        return any(True for _ in self._patches.replaced()) and found is not self._before
+        return any(True for _ in self.patches.replaced()) and found is not self._before
 
     def _replace(self) -> None:
         self._before = vars(self.owner).get(self.name)
@@ -64,8 +64,8 @@ class Seam:
         def seam(*args: Any, **kwargs: Any) -> Any:
             return self._chain(*args, **kwargs)
 
-        self._patches = Patches()
-        self._patches.set(self.owner, self.name, staticmethod(seam) if static else seam)
+        self.patches = Patches()
+        self.patches.set(self.owner, self.name, staticmethod(seam) if static else seam)
 
     def _compose(self) -> None:
         chain = self._own

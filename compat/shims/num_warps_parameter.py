@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional
 from .. import features
 from ..acts import note_acted
 from ..launch import existing, warps_within
+from ..made import configurations_and_launched
 from ..record import Patches, Shim
 from ..seams.attribute import around_call
 from ..seams.launches import around_compile
@@ -18,7 +19,6 @@ NAMES = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
 def apply(patches: Patches) -> None:
-    from triton.runtime.autotuner import Config
     from triton.runtime.jit import JITFunction
 
     # Symptom: none but the time; `metadata.num_warps` is 4 where the kernel's own num_warps is another number.
@@ -33,11 +33,10 @@ def apply(patches: Patches) -> None:
 
     # Only a launch that finds no kernel in memory compiles. What it finds was compiled for the same bound parameters.
     around_compile(patches, compile_as_seen)
-    # The heap is walked once for both.
-    found = existing(JITFunction, Config)
-    _heal_configs(patches, [one for one in found if type(one) is Config])
+    configurations, launched = configurations_and_launched()
+    _heal_configs(patches, configurations)
     # In memory a kernel is found by its parameter, compiled with whatever the option was then.
-    _forget_launches([one for one in found if type(one) is JITFunction])
+    _forget_launches(launched)
     patches.on_undo(lambda: _forget_launches(existing(JITFunction)))
 
 

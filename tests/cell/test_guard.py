@@ -13,7 +13,7 @@ import torch
 from triton.compiler import compiler
 
 from crosswarp import compat
-from crosswarp.compat import guard, system
+from crosswarp.compat import guard, locks, system
 from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell.judging.tuning import ConfigLog
 from crosswarp.matrix.cell.standins import virtual_gpu
@@ -300,7 +300,7 @@ def test_guards_around_each_other_wait_for_no_lock(in_fork):
         virtual_gpu.activate(targets.SM_90)
         for _ in range(2):
             guard.install(Patches())
-        held, real = [], guard.locks.held
+        held, real = [], locks.held
 
         @contextlib.contextmanager
         def noted(folder, key, seconds):
@@ -308,7 +308,7 @@ def test_guards_around_each_other_wait_for_no_lock(in_fork):
             with real(folder, key, 0.0) as waited:
                 yield waited
 
-        guard.locks.held = noted
+        locks.held = noted
         with pytest.raises(Exception, match="."):
             small_kernels.scaled[(1,)](torch.ones(100), torch.zeros(100), 100, BLOCK=100)
         return len(held)
