@@ -23,6 +23,10 @@ LANES_OF_TARGETS = ("compile", "emulate")
 MODES = ("bare", "shimmed")
 RED = ("mismatch", "api-error", "compile-error", "crash", "fault", "limit", "timeout")
 OUTCOMES = ("pass", *RED, "unsupported", "not-run")
+# The reasons of a configuration that is out of the race though nothing failed: a shim passed it over, or Triton's own
+# autotuner.
+DROPPED = "configuration dropped"
+LEFT_OUT = "dropped by the autotuner"
 KINDS = ("function", "type", "value", "module", "method", "option")
 
 

@@ -70,7 +70,7 @@ Glob = Annotated[str, Field(min_length=1)]
 class XFail(BaseModel):
     """A failure that is expected; strict: where it passes, the run fails."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     cells: Glob = Field(description="a glob of KERNEL, or KERNEL/CASE, as reports name them")
     triton: Annotated[str, AfterValidator(validators.specifier)] = Field(
@@ -83,7 +83,7 @@ class XFail(BaseModel):
 class Answers(BaseModel):
     """What `crosswarp check` was told, saved: `--save` writes it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     signature: tuple[Glob, ...] = Field(default=(), description="as --signature: KERNEL:TYPES")
     constexpr: tuple[Glob, ...] = Field(default=(), description="as --constexpr: KERNEL:NAME=VALUE")
@@ -91,7 +91,7 @@ class Answers(BaseModel):
 
 
 class Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_alias)
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_alias, defer_build=True)
 
     requires: tuple[Annotated[str, AfterValidator(validators.requirement)], ...] = Field(
         default=(),
@@ -143,7 +143,7 @@ class Settings(BaseModel):
         description="failures that are expected, as globs of KERNEL or KERNEL/CASE, or as tables that name releases "
         "and targets too. Strict: where one passes, the run fails",
     )
-    check: Answers = Field(default=Answers(), description="answers for `crosswarp check`")
+    check: Answers = Field(default_factory=Answers, description="answers for `crosswarp check`")
     lint_exclude: tuple[Glob, ...] = Field(
         default=(), description="globs of files that `crosswarp lint` leaves out"
     )
@@ -160,17 +160,21 @@ class Settings(BaseModel):
 
 
 class _Tool(BaseModel):
-    crosswarp: Settings = Settings()
+    model_config = ConfigDict(defer_build=True)
+
+    crosswarp: Settings = Field(default_factory=Settings)
 
 
 class _Pyproject(BaseModel):
-    tool: _Tool = _Tool()
+    model_config = ConfigDict(defer_build=True)
+
+    tool: _Tool = Field(default_factory=_Tool)
 
 
 class Source(BaseModel):
     """The settings of a checkout, and the file that they are from; None where it has none."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     settings: Settings
     path: Path | None
@@ -198,6 +202,9 @@ def load(folder: Path) -> Source:
 def own_issues(folder: Path) -> Path | None:
     """The known issues of the library itself, in a file beside its settings."""
     path = folder / ISSUES
+    if not any((folder / name).is_file() for name in (OWN_FILE, PYPROJECT)):
+        # Without a file there is nothing to validate, and the models of what it may hold take long to build.
+        return None
     return path if load(folder).path is not None and path.is_file() else None
 
 
@@ -222,7 +229,7 @@ def schema() -> str:
 
 
 class _Anything(BaseModel):
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
 
 def _holds_settings(path: Path) -> bool:

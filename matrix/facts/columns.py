@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from packaging.requirements import Requirement
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from crosswarp.matrix import versions
@@ -30,7 +29,7 @@ _SPELLED = "Write it as triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12, or any
 
 
 class Column(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._+-]*$")]
     triton: Annotated[str, AfterValidator(validators.version)] | None = None
@@ -76,7 +75,7 @@ class Column(BaseModel):
 
 
 class ColumnFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     column: Annotated[tuple[Column, ...], Field(min_length=1)]
 
@@ -141,6 +140,8 @@ def swap(column: Column, **wanted: str) -> Column:
     swapped = {**column.swapped, **checked}
     changes: dict[str, object] = {"torch": swapped.get("torch", column.torch)}
     if "numpy" in swapped:
+        from packaging.requirements import Requirement
+
         others = [text for text in column.requirements if Requirement(text).name != "numpy"]
         changes["requirements"] = (f"numpy=={swapped['numpy']}", *others)
     if "python" in swapped:

@@ -50,7 +50,7 @@ class ProvingCase(BaseModel):
             emulate always chooses alike.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     kernel: str
     case: str = "*"
@@ -60,7 +60,7 @@ class ProvingCase(BaseModel):
 
 
 class Issue(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
     title: Annotated[str, Field(min_length=1)]
@@ -142,7 +142,7 @@ class Issue(BaseModel):
 
 
 class IssueFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     issue: tuple[Issue, ...] = ()
 

@@ -17,7 +17,7 @@ Positive = Annotated[int, Field(gt=0)]
 
 
 class Target(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     backend: Literal["cuda", "hip"]
     arch: int | str
@@ -46,7 +46,7 @@ class Target(BaseModel):
 
 
 class TargetFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     target: Annotated[
         dict[Annotated[str, Field(pattern=r"^(sm_\d+[a-z]?|gfx[0-9a-f]+)$")], Target],

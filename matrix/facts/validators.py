@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import re
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from crosswarp.matrix import versions
 
 
@@ -23,6 +21,9 @@ def specifier(text: str) -> str:
 
 
 def requirement(text: str) -> str:
+    # Imported where it is used: a file without requirements is read without it.
+    from packaging.requirements import InvalidRequirement, Requirement
+
     try:
         Requirement(text)
     except InvalidRequirement:

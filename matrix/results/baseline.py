@@ -16,18 +16,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from crosswarp.matrix import reading
-from crosswarp.matrix.cell.judging.tuning import DROPPED, LEFT_OUT
+from crosswarp.matrix.cell.protocol import DROPPED, LEFT_OUT
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import datafile
 from crosswarp.matrix.results.figures import launches
-from crosswarp.matrix.results.record import LANES, MODES, Record
+from crosswarp.matrix.results.record import LANES, MODES, Record, of_fields
 from crosswarp.matrix.results.vocabulary import Outcome
 
 # Raised when a field changes its meaning or goes away; a file of another format is refused, not guessed at.
@@ -40,6 +40,9 @@ Kind = Literal["none", "mma", "mfma", "wmma", "wgmma", "tcgen05"]
 # Warps, registers, shared memory and stack are written even if they are not known.
 _LEAST = 4
 _TIMES = ("median", "low", "high", "bytes", "of_copy")
+_NO_VERSIONS: Mapping[str, str] = {}
+# The fields of a record of which a baseline says nothing.
+_EMPTY: Mapping[str, Any] = vars(Record("", "", "", "", "", ""))
 _AGAIN = "Take the committed file again, or write it anew: crosswarp baseline write --run RUN FILE."
 
 Figure = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)] | Kind | None
@@ -47,7 +50,10 @@ Launch = Annotated[list[Figure], Field(min_length=3, max_length=1 + len(_FIGURES
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    # Built when a file is read: the one that is installed is not validated again.
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 class Timing(_Strict):
@@ -72,14 +78,14 @@ class Cell(_Strict):
 Cells = dict[str, Outcome | Cell]
 Found = dict[Literal["both", "bare", "shimmed"], Cells]
 # Not strict about its own type: JSON has no tuples.
-Entry = Annotated[tuple[list[str], list[str], Found], Field(strict=False)]
+Line = Annotated[tuple[list[str], list[str], Found], Field(strict=False)]
 
 
 class BaselineFile(_Strict):
     crosswarp_baseline: Literal[1]
     columns: dict[str, dict[str, str]]
     cells: dict[
-        str, dict[str, dict[Literal["compile", "emulate", "interpret", "device"], list[Entry]]]
+        str, dict[str, dict[Literal["compile", "emulate", "interpret", "device"], list[Line]]]
     ]
 
 
@@ -127,8 +133,22 @@ def dumped(records: Sequence[Record]) -> str:
 
 def read(path: Path) -> list[Record]:
     """The records that a baseline stands for. Strict: what is not understood is an error."""
+    document = _document(path, _unique)
+    datafile.validated(path, document, BaselineFile, _AGAIN)
+    records = Table(document).records()
+    if len({record.id for record in records}) < len(records):
+        raise ConfigError(f"{path}: the same cell stands twice, as after a merge. {_AGAIN}")
+    return records
+
+
+def installed(path: Path) -> Table:
+    """The baseline of our own package: the tests validate the file, and it is not validated each time."""
+    return Table(_document(path))
+
+
+def _document(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     try:
-        document = json.loads(reading.text(path), object_pairs_hook=_unique)
+        document = json.loads(reading.text(path), object_pairs_hook=pairs)
     except FileNotFoundError:
         raise ConfigError(
             f"{path}: there is no such baseline. Write one: crosswarp baseline write FILE."
@@ -144,53 +164,99 @@ def read(path: Path) -> list[Record]:
             f"{path}: a baseline of format {document['crosswarp_baseline']!r}; this crosswarp reads {FORMAT}. Use the "
             "crosswarp that wrote it, or write it anew: crosswarp baseline write --run RUN FILE."
         )
-    records = list(_records(datafile.validated(path, document, BaselineFile, _AGAIN)))
-    if len({record.id for record in records}) < len(records):
-        raise ConfigError(f"{path}: the same cell stands twice, as after a merge. {_AGAIN}")
-    return records
+    return document
 
 
-def _records(file: BaselineFile) -> Iterator[Record]:
-    for kernel, cases in file.cells.items():
-        for case, lanes in cases.items():
-            for lane, entries in lanes.items():
-                for columns, targets, found in entries:
-                    # Read once: most of the file's cells stand for some ten records each.
-                    cells = [(mode, config, _fields(cell)) for mode, config, cell in _each(found)]
-                    for column in columns:
-                        versions = file.columns.get(column, {})
-                        for target in targets:
-                            for mode, config, values in cells:
-                                yield Record(
-                                    column=column, target=target, lane=lane, mode=mode, kernel=kernel, case=case,
-                                    config=config, versions=versions, **values,
-                                )  # fmt: skip
+class Entry(NamedTuple):
+    """A line of the file: what was found of a case, where it was found."""
+
+    kernel: str
+    case: str
+    lane: str
+    columns: list[str]
+    targets: list[str]
+    # By mode or "both", then by configuration: the outcome, or the fields of `Cell`.
+    found: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        return MODES if "both" in self.found else tuple(self.found)
+
+    @property
+    def cells(self) -> int:
+        """How many records the line stands for."""
+        each = sum(
+            len(cells) * (len(MODES) if modes == "both" else 1)
+            for modes, cells in self.found.items()
+        )
+        return len(self.columns) * len(self.targets) * each
 
 
-def _each(found: Found) -> Iterator[tuple[str, str, Outcome | Cell]]:
+class Table:
+    """A baseline as it was read. It has few lines and many records, which are made when they are asked for."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._versions: Mapping[str, Mapping[str, str]] = document["columns"]
+        self.entries = [
+            Entry(kernel, case, lane, *entry)
+            for kernel, cases in document["cells"].items()
+            for case, lanes in cases.items()
+            for lane, entries in lanes.items()
+            for entry in entries
+        ]
+
+    def versions(self, column: str) -> Mapping[str, str]:
+        """What the column imported; nothing where the file does not say."""
+        return self._versions.get(column, _NO_VERSIONS)
+
+    def records(self, only: str | None = None) -> list[Record]:
+        """All records, or those of the column `only`."""
+        made = []
+        for entry in self.entries:
+            columns = [one for one in entry.columns if only in (None, one)]
+            if not columns:
+                continue
+            # Read once: most of the file's cells stand for some ten records each.
+            case = {"lane": entry.lane, "kernel": entry.kernel, "case": entry.case}
+            cells = [
+                _EMPTY | case | {"mode": mode, "config": config} | _fields(cell)
+                for mode, config, cell in _each(entry.found)
+            ]
+            for column in columns:
+                versions = self.versions(column)
+                for target in entry.targets:
+                    place = {"column": column, "target": target, "versions": versions}
+                    made += [of_fields(cell, place) for cell in cells]
+        return made
+
+
+def _each(found: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:
     for modes, cells in found.items():
         for mode in MODES if modes == "both" else (modes,):
             for config, cell in cells.items():
                 yield mode, config, cell
 
 
-def _fields(cell: Outcome | Cell) -> dict[str, Any]:
+def _fields(cell: str | Mapping[str, Any]) -> dict[str, Any]:
     """What a record holds of a cell."""
     if isinstance(cell, str):
         return {"outcome": cell}
     resources: dict[str, Any] = {}
-    if cell.launches:
+    if cell.get("launches"):
         resources["launches"] = [
-            {"kernel": kernel, "num_warps": figures[0]}
-            | {name: figure for name, figure in zip(_FIGURES, figures[1:])}
-            for kernel, each in cell.launches.items()
+            {"kernel": kernel, "num_warps": figures[0], **dict(zip(_FIGURES, figures[1:]))}
+            for kernel, each in cell["launches"].items()
             for figures in each
         ]
-    if cell.timing:
-        resources["timing"] = cell.timing.model_dump()
+    if timing := cell.get("timing"):
+        resources["timing"] = {
+            **{name: float(timing[name]) for name in _TIMES},
+            "alone": timing["alone"],
+            "host_bound": timing.get("host_bound", False),
+        }
     return {
-        "outcome": cell.outcome, "reason": cell.reason, "fingerprint": cell.fingerprint, "shims": tuple(cell.shims),
-        "resources": resources,
+        "outcome": cell.get("outcome", "pass"), "reason": cell.get("reason", ""),
+        "fingerprint": cell.get("fingerprint", ""), "shims": tuple(cell.get("shims", ())), "resources": resources,
     }  # fmt: skip
 
 

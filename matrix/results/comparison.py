@@ -26,7 +26,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crosswarp.matrix.cell.judging.tuning import DROPPED, LEFT_OUT
+from crosswarp.matrix.cell.protocol import DROPPED, LEFT_OUT
 from crosswarp.matrix.results import compile_time, numbers, traffic
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.resources import METRICS, THRESHOLDS, Change, Threshold, grown

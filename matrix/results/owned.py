@@ -99,12 +99,14 @@ def accepted(records: Iterable[Record]) -> frozenset[tuple[str, str]]:
     return frozenset((record.id, words(record)) for record in records if record.red)
 
 
-def judge(records: Sequence[Record], issues: Sequence[Issue], plan: Mapping[str, Any]) -> Verdict:
+def judge(
+    records: Sequence[Record], issues: Sequence[Issue] | ByKernel, plan: Mapping[str, Any]
+) -> Verdict:
     """The verdict on a run with this plan."""
     owner = of_plan(plan)
-    return (
-        _Theirs(records, issues, owner).verdict if owner.whose else verdict.judge(records, issues)
-    )
+    if owner.whose:
+        return _Theirs(records, ByKernel.of(issues).issues, owner).verdict
+    return verdict.judge(records, issues)
 
 
 def claims(issue: Issue) -> bool:

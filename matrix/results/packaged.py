@@ -1,11 +1,14 @@
 """The baseline that is installed with crosswarp: what stands in where nobody has run anything yet.
 
 It is `baseline/all.json` of the repository, the very file, installed as data of `crosswarp.baseline`. Reading it as a
-store lets every report be made of it.
+store lets every report be made of it. No pass over it makes records that nobody asked for: most commands ask for two
+columns, or for a number.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +17,7 @@ from typing import Any
 from crosswarp import compat
 from crosswarp.matrix.errors import StoreError, UsageError
 from crosswarp.matrix.results import baseline
-from crosswarp.matrix.results.record import Record, by_column
+from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import DEFAULT, Environment, Note, Run, Store
 
 NAME = f"the baseline of crosswarp {compat.__version__}"
@@ -58,17 +61,21 @@ def line() -> str:
 
 
 class _Baseline(Store):
-    """The records of the baseline as a store with one run. They lie in memory as they are: nothing is written."""
+    """The baseline as a store with one run. Its records are made of the table when they are asked for."""
 
-    def __init__(self, records: list[Record]) -> None:
+    def __init__(self, table: baseline.Table) -> None:
         self.path = Path(NAME)
-        self._records = records
-        self._columns = by_column(records, [])
+        self._table = table
+        self._all: list[Record] | None = None
         plan = {
-            "columns": list(self._columns), "targets": _targets(records), "baseline": NAME,
+            "columns": self.columns(1),
+            # Those of GPUs, in the order in which they stand.
+            "targets": [one for one in self._each(lambda entry: entry.targets) if one not in ("cpu", "gpu")],
+            "baseline": NAME,
         }  # fmt: skip
+        cells = sum(entry.cells for entry in table.entries)
         # A baseline has no dates; a report says this where another run's would stand.
-        self._run = Run(1, NAME, NAME, "finished", 0, ("run",), plan, len(records))
+        self._run = Run(1, NAME, NAME, "finished", 0, ("run",), plan, cells)
 
     def close(self) -> None:
         """Nothing is open, and a command may ask for its store several times."""
@@ -82,23 +89,37 @@ class _Baseline(Store):
         return self._run
 
     def records(self, run: int, column: str | None = None) -> list[Record]:
-        return list(self._records if column is None else self._columns.get(column, ()))
+        if column is not None:
+            return self._table.records(column)
+        if self._all is None:
+            self._all = self._table.records()
+        return list(self._all)
+
+    def columns(self, run: int) -> list[str]:
+        return self._each(lambda entry: entry.columns)
+
+    def kernels(self, run: int) -> list[str]:
+        return self._each(lambda entry: (entry.kernel,))
 
     def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
-        return {(one.column, one.lane): dict(one.versions) for one in reversed(self._records)}
+        return {
+            (column, entry.lane): dict(self._table.versions(column))
+            for entry in reversed(self._table.entries)
+            for column in reversed(entry.columns)
+        }
 
     def planned(self, run: int) -> dict[tuple[str, str], int]:
-        cases: dict[tuple[str, str], set[str]] = {}
-        for one in self._records:
-            items = cases.setdefault((one.column, one.lane), set())
-            if one.case != "*":
-                items.add(one.item)
-        return {lane: len(items) for lane, items in cases.items()}
+        items: Counter[tuple[str, str]] = Counter()
+        for entry in self._table.entries:
+            count = len(entry.targets) * len(entry.modes) if entry.case != "*" else 0
+            for column in entry.columns:
+                items[column, entry.lane] += count
+        return dict(items)
 
     def environments(self, run: int) -> list[Environment]:
         return [
-            Environment(column, column, "ready", "", mine[0].versions, (), 0.0)
-            for column, mine in self._columns.items()
+            Environment(column, column, "ready", "", self._table.versions(column), (), 0.0)
+            for column in self.columns(run)
         ]
 
     def targets(self, run: int) -> dict[tuple[str, str], tuple[bool, str]]:
@@ -109,6 +130,10 @@ class _Baseline(Store):
 
     def notes(self, run: int) -> list[Note]:
         return []
+
+    def _each(self, names: Callable[[baseline.Entry], Iterable[str]]) -> list[str]:
+        """The names that the lines have, each once, in the order in which they stand."""
+        return list(dict.fromkeys(name for entry in self._table.entries for name in names(entry)))
 
 
 @lru_cache(maxsize=1)
@@ -123,10 +148,4 @@ def as_store() -> Store:
         raise StoreError(
             "The baseline cannot be found: this crosswarp is not installed. Install it: pip install -e ."
         )
-    return _Baseline(baseline.read(found))
-
-
-def _targets(records: list[Record]) -> list[str]:
-    """Those of GPUs, in the order in which they stand."""
-    found = dict.fromkeys(record.target for record in records)
-    return [target for target in found if target not in ("cpu", "gpu")]
+    return _Baseline(baseline.installed(found))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from operator import itemgetter
 from typing import Any
 
-from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record, clean
+from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record, clean, of_fields
 
 # What a plan says, where it says it; the rest of it is for people.
 _LISTS = ("columns", "targets", "lanes", "modes", "kernels", "cases")
@@ -22,6 +22,7 @@ CELL = (
     "column", "target", "lane", "mode", "kernel", "case", "config", "outcome", "reason",
     "fingerprint", "message", "phase", "seconds", "resources", "shims", "issue",
 )  # fmt: skip
+_FIELDS = (*CELL, "versions")
 _TYPES = {str, float}
 _SECONDS, _RESOURCES, _SHIMS = map(CELL.index, ("seconds", "resources", "shims"))
 _look = itemgetter(
@@ -122,7 +123,7 @@ def records(
             shims[other] = texts(row, "shims")
         values[_RESOURCES], values[_SHIMS] = resources[one], shims[other]
         values.append(sessions.get((column, lane), _NO_VERSIONS))
-        made.append(Record(*values))
+        made.append(of_fields(zip(_FIELDS, values)))
     return made
 
 

@@ -407,6 +407,23 @@ class Store:
             )
             return rows.records(found, sessions)
 
+    def columns(self, run: int) -> list[str]:
+        """The columns that have cells in a run, in the order in which they were stored."""
+        with self._plain_errors():
+            found = self._db.execute(
+                'SELECT "column", min(rowid) AS first FROM cells WHERE run = ? GROUP BY "column" ORDER BY first',
+                (run,),
+            ).fetchall()
+            return [rows.text(row, "column") for row in found]
+
+    def kernels(self, run: int) -> list[str]:
+        """The kernels that have cells in a run."""
+        with self._plain_errors():
+            found = self._db.execute(
+                "SELECT DISTINCT kernel FROM cells WHERE run = ?", (run,)
+            ).fetchall()
+            return [rows.text(row, "kernel") for row in found]
+
     def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
         """The versions that each column's suite imported, by column and lane."""
         with self._plain_errors():

@@ -12,10 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue, ProvingCase
 from crosswarp.matrix.results.record import Record
+
+# column, target, lane, kernel, case
+_Place = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -77,18 +81,20 @@ class ByKernel:
     """Issues by the kernels that they speak of: a run asks for each of its cells, and one issue in a hundred counts."""
 
     def __init__(self, issues: Sequence[Issue]) -> None:
-        self._issues = issues
-        self._explaining: dict[str, list[Issue]] = {}
+        self.issues = issues
+        self._explaining = _Index((issue, issue.kernels) for issue in issues)
+        self._proving = _Index((issue, [case.kernel for case in issue.case]) for issue in issues)
         self._describing: dict[str, list[Issue]] = {}
-        self._proving: dict[str, list[Issue]] = {}
+        self._proved: dict[tuple[str, ...], list[Issue]] = {}
+
+    @classmethod
+    def of(cls, issues: Sequence[Issue] | ByKernel) -> ByKernel:
+        """`issues` by their kernels; what was found out about them stays, where they are that already."""
+        return issues if isinstance(issues, ByKernel) else cls(issues)
 
     def explaining(self, kernel: str) -> Sequence[Issue]:
         """The issues that may explain a failure of the kernel, in their order."""
-        if kernel not in self._explaining:
-            self._explaining[kernel] = [
-                issue for issue in self._issues if _any(kernel, issue.kernels)
-            ]
-        return self._explaining[kernel]
+        return self._explaining.of(kernel)
 
     def describing(self, record: Record) -> Sequence[Issue]:
         """The issues in whose way a record is red, wherever it ran, in their order."""
@@ -103,13 +109,43 @@ class ByKernel:
 
     def proving(self, kernel: str) -> Sequence[Issue]:
         """The issues that have a case on the kernel, in their order."""
-        if kernel not in self._proving:
-            self._proving[kernel] = [
-                issue
-                for issue in self._issues
-                if any(fnmatchcase(kernel, case.kernel) for case in issue.case)
-            ]
-        return self._proving[kernel]
+        return self._proving.of(kernel)
+
+    def proved_by(self, record: Record) -> Sequence[Issue]:
+        """The issues that a bare record is of the cells of (`proves`), in their order."""
+        mine = self.proving(record.kernel)
+        if not mine:
+            return mine
+        # The release is no part of it, and one cell stands in a run for each of them.
+        key = (record.kernel, record.case, record.config, record.target, record.lane)
+        if key not in self._proved:
+            self._proved[key] = [issue for issue in mine if proves(issue, record)]
+        return self._proved[key]
+
+
+class _Index:
+    """Issues by the kernels that they name. Nearly all name them without a glob, so only a few are tried one by one."""
+
+    def __init__(self, named: Iterable[tuple[Issue, Iterable[str]]]) -> None:
+        self._issues: list[Issue] = []
+        self._plain: dict[str, set[int]] = defaultdict(set)
+        self._globs: list[tuple[int, str]] = []
+        self._found: dict[str, list[Issue]] = {}
+        for number, (issue, kernels) in enumerate(named):
+            self._issues.append(issue)
+            for kernel in kernels:
+                if _is_glob(kernel):
+                    self._globs.append((number, kernel))
+                else:
+                    self._plain[kernel].add(number)
+
+    def of(self, kernel: str) -> list[Issue]:
+        """The issues that name the kernel, in their order."""
+        if kernel not in self._found:
+            numbers = {number for number, glob in self._globs if _matches(kernel, glob)}
+            numbers |= self._plain.get(kernel, set())
+            self._found[kernel] = [self._issues[number] for number in sorted(numbers)]
+        return self._found[kernel]
 
 
 def classify(
@@ -118,10 +154,10 @@ def classify(
     """The issue that explains a red record, or None. Whoever asks for many records gives the issues by kernel."""
     if not record.red:
         return None
-    if not isinstance(issues, ByKernel):
-        issues = ByKernel(issues)
     found = [
-        issue for issue in issues.describing(record) if _in_window(issue, record, column_version)
+        issue
+        for issue in ByKernel.of(issues).describing(record)
+        if _in_window(issue, record, column_version)
     ]
     # Wrong numbers look alike: of several records the one that this very case proves.
     proved = (issue for issue in found if any(_covers(case, record) for case in issue.case))
@@ -159,24 +195,30 @@ def within(issue: Issue, record: Record, axis: str) -> bool:
     return record.lane in issue.lanes if axis == "lanes" else _any(record.target, issue.targets)
 
 
-def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
+def judge(records: Iterable[Record], issues: Sequence[Issue] | ByKernel) -> Verdict:
+    """The verdict on a run. Whoever asks for several runs gives the issues by kernel."""
     records = list(records)
-    by_kernel = ByKernel(issues)
+    by_kernel = ByKernel.of(issues)
     verdict = Verdict()
-    shimmed: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    green_bare: set[tuple[str, str, str]] = set()
-    for record in records:
-        if (record.mode, record.outcome) == ("bare", "pass"):
-            green_bare.add((record.column, _bare_item(record), record.config))
-        if record.mode == "shimmed":
-            shimmed[record.column, _bare_item(record)].append(record)
+    # Twins are looked for where something is red.
+    places = {_place(record) for record in records if record.red}
+    shimmed: dict[_Place, list[Record]] = defaultdict(list)
+    green_bare: set[tuple[_Place, str]] = set()
     # A run of bare Triton alone says nothing about shims.
-    shims_ran = bool(shimmed)
+    shims_ran = False
     for record in records:
-        version = triton_of(record)
+        shims_ran = shims_ran or record.mode == "shimmed"
+        place = _place(record)
+        if place not in places:
+            continue
+        if record.mode == "shimmed":
+            shimmed[place].append(record)
+        elif record.outcome == "pass":
+            green_bare.add((place, record.config))
+    for record in records:
         if record.red:
-            issue = classify(record, by_kernel, version)
-            twin = (record.column, _bare_item(record), record.config)
+            issue = classify(record, by_kernel, triton_of(record))
+            twin = (_place(record), record.config)
             # What only the shims make red is no fault of Triton's, whatever it looks like.
             broken = record.mode == "shimmed" and twin in green_bare
             if issue is None or (broken and not issue.shim):
@@ -190,19 +232,17 @@ def judge(records: Iterable[Record], issues: Sequence[Issue]) -> Verdict:
             else:
                 verdict.known.append((record, issue))
         elif record.mode == "bare" and record.ran:
-            for issue in by_kernel.proving(record.kernel):
-                if issue.status == "reproduced" and must_be_red(issue, record):
+            for issue in by_kernel.proved_by(record):
+                if issue.status == "reproduced" and _in_window(issue, record, triton_of(record)):
                     verdict.unexpectedly_green.append(Green(issue, record))
     return verdict
 
 
-def _healed(
-    record: Record, issue: Issue, shimmed: Mapping[tuple[str, str], list[Record]]
-) -> Healed | None:
+def _healed(record: Record, issue: Issue, shimmed: Mapping[_Place, list[Record]]) -> Healed | None:
     """Healed means seen green: the same configuration shimmed, or all of the case where the shim dropped it."""
     if record.mode != "bare":
         return None
-    twins = shimmed.get((record.column, _bare_item(record)), [])
+    twins = shimmed.get(_place(record), [])
     # What an autotuner left out says nothing by itself.
     same = [twin for twin in twins if twin.config == record.config and twin.ran]
     twins = same or twins
@@ -214,8 +254,8 @@ def _healed(
     return Healed(issue, record, tuple(sorted({shim for twin in twins for shim in twin.shims})))
 
 
-def _bare_item(record: Record) -> str:
-    return "/".join((record.target, record.lane, record.kernel, record.case))
+def _place(record: Record) -> _Place:
+    return record.column, record.target, record.lane, record.kernel, record.case
 
 
 def must_be_red(issue: Issue, record: Record) -> bool:
@@ -225,8 +265,8 @@ def must_be_red(issue: Issue, record: Record) -> bool:
 
 def _covers(case: ProvingCase, record: Record) -> bool:
     return (
-        fnmatchcase(record.kernel, case.kernel)
-        and fnmatchcase(record.case, case.case)
+        _matches(record.kernel, case.kernel)
+        and _matches(record.case, case.case)
         and _any(record.target, case.targets)
         and _any(record.lane, case.lanes)
         and _any(record.config, case.configs)
@@ -240,4 +280,13 @@ def _in_window(issue: Issue, record: Record, version: str | None) -> bool:
 
 
 def _any(text: str, globs: Iterable[str]) -> bool:
-    return any(glob == "*" or fnmatchcase(text, glob) for glob in globs)
+    return any(_matches(text, glob) for glob in globs)
+
+
+def _matches(text: str, glob: str) -> bool:
+    return glob == "*" or (fnmatchcase(text, glob) if _is_glob(glob) else text == glob)
+
+
+@cache
+def _is_glob(text: str) -> bool:
+    return any(character in text for character in "*?[")

@@ -9,19 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Literal
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.results.verdict import (
-    ByKernel,
-    Verdict,
-    proves,
-    triton_of,
-    within,
-)
+from crosswarp.matrix.results.verdict import ByKernel, Verdict, triton_of, within
 from crosswarp.matrix.versions import Version, minor
 
 Edge = Literal["lower edge", "upper edge", "hole", "middle"]
@@ -94,10 +87,12 @@ def edge(window: str, version: Version) -> Edge:
     return "lower edge" if version < bound else "upper edge"
 
 
-def wrong(records: Sequence[Record], verdict: Verdict, issues: Sequence[Issue]) -> list[Wrong]:
+def wrong(
+    records: Sequence[Record], verdict: Verdict, issues: Sequence[Issue] | ByKernel
+) -> list[Wrong]:
     """What the cells that nobody expected say about the windows of issues, in the order of the issues."""
     red: dict[str, list[tuple[tuple[str, ...], Record]]] = defaultdict(list)
-    by_kernel = ByKernel(issues)
+    by_kernel = ByKernel.of(issues)
     for record in verdict.unexpected_red:
         left_out = [
             (axes, issue.id)
@@ -115,22 +110,16 @@ def wrong(records: Sequence[Record], verdict: Verdict, issues: Sequence[Issue]) 
         if record.mode == "bare":
             known[issue.id].append(record)
     found: list[Wrong] = []
-    concerned = [issue for issue in issues if issue.id in red or issue.id in green]
+    concerned = [issue for issue in by_kernel.issues if issue.id in red or issue.id in green]
     run = _releases(records) if concerned else set()
     passed: dict[str, list[Record]] = defaultdict(list)
     for record in records if concerned else ():
         if record.outcome == "pass" and record.mode == "bare":
-            passed[record.kernel].append(record)
+            for issue in by_kernel.proved_by(record):
+                passed[issue.id].append(record)
     for issue in concerned:
         also = [record for axes, record in red[issue.id] if axes == ("triton",)]
-        mine = [
-            record
-            for kernel, records in passed.items()
-            if any(fnmatchcase(kernel, case.kernel) for case in issue.case)
-            for record in records
-            if proves(issue, record)
-        ]
-        would_be = _would_be(issue, mine, [*known[issue.id], *also], run)
+        would_be = _would_be(issue, passed[issue.id], [*known[issue.id], *also], run)
         found += _too_narrow(issue, red[issue.id], would_be)
         found += _too_wide(issue, green[issue.id], known[issue.id], would_be)
     return found

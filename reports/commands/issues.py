@@ -8,6 +8,7 @@ from pathlib import Path
 
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.results import baseline
+from crosswarp.matrix.results.verdict import ByKernel
 from crosswarp.reports.commands.options import (
     add_files,
     add_run,
@@ -58,10 +59,11 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         name, records = options.baseline.name, baseline.read(options.baseline)
         found = proofs(records, known)
     else:
+        by_kernel = ByKernel(known)
         with opened_store(options) as store:
-            shown = view(store, known, options.run)
+            shown = view(store, by_kernel, options.run)
         name, records = shown.run.name, list(shown.records)
-        found = of_verdict(records, shown.verdict, known)
+        found = of_verdict(records, shown.verdict, by_kernel)
         if options.new:
             made = escape.terminal("\n".join(drafts(shown, known)))
             print(made or "# Nothing is red that no known issue explains.\n", end="")

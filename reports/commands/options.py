@@ -8,11 +8,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswarp.matrix.checkout import settings
 from crosswarp.matrix.checkout.settings import own_issues
-from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import columns, issues, targets
 from crosswarp.matrix.facts.columns import Column
@@ -20,6 +19,9 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results import baseline, owned, packaged
 from crosswarp.matrix.results.store import DEFAULT, Store
+
+if TYPE_CHECKING:
+    from crosswarp.matrix.environments.here import Here
 
 # Seconds for one configuration of a case.
 TIME_LIMIT = 120

@@ -16,7 +16,7 @@ from crosswarp.matrix.results.cause import RootCause, cause_of
 from crosswarp.matrix.results.comparison import Pair
 from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import Run, Store
-from crosswarp.matrix.results.verdict import Verdict, judge
+from crosswarp.matrix.results.verdict import ByKernel, Verdict, judge
 from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.findings import reproducers
 from crosswarp.reports.findings.missing import unreached
@@ -132,7 +132,8 @@ def diff(before: Side, after: Side, issues: Sequence[Issue]) -> Diff:
         raise UsageError(
             f"{before.title} and {after.title} have no cell in common that ran on both sides. {HOW}"
         )
-    verdicts = [judge(side.records, issues) for side in (before, after)]
+    by_kernel = ByKernel(issues)
+    verdicts = [judge(side.records, by_kernel) for side in (before, after)]
     reproducers = before.reproducers | after.reproducers
     return grouped(before, after, pairs, verdicts, reproducers if across else ())
 
@@ -167,7 +168,8 @@ def side(text: str, store: Path) -> Side:
         return _of_baseline(path)
     name, _, column = text.partition(":")
     if column and Path(name).is_file():
-        return _column(_of_baseline(Path(name)), column)
+        whole = _of_baseline(Path(name))
+        return whole.of(_held(whole.name, whole.columns, column))
     if "/" in name or name.endswith(".json"):
         raise UsageError(
             f"{name}: there is no such baseline. Write one: crosswarp baseline write {name}"
@@ -178,8 +180,7 @@ def side(text: str, store: Path) -> Side:
                 raise UsageError(f'"{text}": "{name}" is no run and no file. {HOW}')
             return _column_of_latest(opened, text)
         run = opened.run(None if name == LATEST else int(name))
-        found = _of_run(opened, run)
-    return _column(found, column) if column else found
+        return _column_of_run(opened, run, column) if column else _of_run(opened, run)
 
 
 def _of_baseline(path: Path) -> Side:
@@ -187,20 +188,29 @@ def _of_baseline(path: Path) -> Side:
     return Side(path.name, records, reproducers=reproducers.among(r.kernel for r in records))
 
 
-def _of_run(store: Store, run: Run) -> Side:
-    whole = "" if run.status == "finished" else f" ({run.status})"
-    records = store.records(run.id)
-    short = unreached(store.planned(run.id), by_column(records, _planned(run)))
-    shows = reproducers.among((record.kernel for record in records), run.plan)
+def _of_run(store: Store, run: Run, column: str | None = None) -> Side:
+    """A run, or of its cells only those of one column."""
+    records = store.records(run.id, column)
+    planned = _planned(run) if column is None else ()
+    short = unreached(store.planned(run.id), by_column(records, planned))
+    shows = reproducers.among(store.kernels(run.id), run.plan)
     return Side(
-        f"{run.name}{whole}", records, None, frozenset(short), run.described.whose, shows, store.taken(run.id)
+        _name(run), records, column, frozenset(short), run.described.whose, shows, store.taken(run.id)
     )  # fmt: skip
+
+
+def _name(run: Run) -> str:
+    return run.name if run.status == "finished" else f"{run.name} ({run.status})"
+
+
+def _column_of_run(store: Store, run: Run, column: str) -> Side:
+    return _of_run(store, run, _held(_name(run), store.columns(run.id), column))
 
 
 def _column_of_latest(store: Store, column: str) -> Side:
     run = store.run()
-    found = _of_run(store, run)
-    if selection.column_id(column, found.columns) not in found.columns:
+    columns = store.columns(run.id)
+    if selection.column_id(column, columns) not in columns:
         earlier = [
             one.id
             for one in store.runs()
@@ -210,7 +220,7 @@ def _column_of_latest(store: Store, column: str) -> Side:
             raise UsageError(
                 f'the latest run, {run.id}, has no column "{column}". Run {earlier[0]} has: write {earlier[0]}:{column}'
             )
-    return _column(found, column)
+    return _column_of_run(store, run, column)
 
 
 def _planned(run: Run) -> Sequence[str]:
@@ -218,12 +228,13 @@ def _planned(run: Run) -> Sequence[str]:
     return columns if isinstance(columns, (list, tuple)) else ()
 
 
-def _column(found: Side, column: str) -> Side:
-    wanted = selection.column_id(column, found.columns)
-    if wanted not in found.columns:
-        holds = ", ".join(selection.by_likeness(column, found.columns)) or "nothing"
-        raise UsageError(f'{found.name} has no column "{column}"; it holds {holds}. {HOW}')
-    return found.of(wanted)
+def _held(name: str, columns: Sequence[str], column: str) -> str:
+    """The id of the column that is asked for, of those that `name` holds."""
+    wanted = selection.column_id(column, columns)
+    if wanted not in columns:
+        holds = ", ".join(selection.by_likeness(column, columns)) or "nothing"
+        raise UsageError(f'{name} has no column "{column}"; it holds {holds}. {HOW}')
+    return wanted
 
 
 def _aligned(before: Side, after: Side) -> tuple[Side, Side]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Literal
 
 from crosswarp.matrix import versions
@@ -16,7 +15,7 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import verdict as judged
 from crosswarp.matrix.results import windows
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.results.verdict import describes, judge, proves, triton_of, within
+from crosswarp.matrix.results.verdict import ByKernel, judge, triton_of, within
 
 Verdict = Literal["shown", "in part", "not this time", "contradicted", "not run", "no case"]
 
@@ -46,28 +45,35 @@ class Proof:
 
 def proofs(records: Sequence[Record], issues: Sequence[Issue]) -> list[Proof]:
     """One for each issue, in their order."""
-    return of_verdict(records, judge(records, issues), issues)
+    by_kernel = ByKernel(issues)
+    return of_verdict(records, judge(records, by_kernel), by_kernel)
 
 
 def of_verdict(
-    records: Sequence[Record], verdict: judged.Verdict, issues: Sequence[Issue]
+    records: Sequence[Record], verdict: judged.Verdict, issues: Sequence[Issue] | ByKernel
 ) -> list[Proof]:
     """`proofs`, where the records have been judged already."""
+    by_kernel = ByKernel.of(issues)
     wrong: dict[str, list[str]] = defaultdict(list)
-    for one in windows.wrong(records, verdict, issues):
+    for one in windows.wrong(records, verdict, by_kernel):
         wrong[one.issue.id].append(one.text)
     healed = {one.bare.id for one in verdict.healed}
     columns = columns_of(records)
-    by_kernel: dict[str, list[Record]] = defaultdict(list)
+    cells: dict[str, list[Record]] = defaultdict(list)
     for record in records:
-        if record.mode == "bare":
-            by_kernel[record.kernel].append(record)
-    return [_proof(issue, by_kernel, columns, wrong[issue.id], healed) for issue in issues]
+        if record.mode == "bare" and record.ran:
+            for issue in by_kernel.proved_by(record):
+                cells[issue.id].append(record)
+    return [
+        _proof(issue, by_kernel, cells[issue.id], columns, wrong[issue.id], healed)
+        for issue in by_kernel.issues
+    ]
 
 
 def _proof(
     issue: Issue,
-    by_kernel: Mapping[str, Sequence[Record]],
+    by_kernel: ByKernel,
+    records: Sequence[Record],
     columns: Mapping[str, Record],
     wrong: Sequence[str],
     healed: set[str],
@@ -75,17 +81,17 @@ def _proof(
     if not issue.case:
         return Proof(issue, "contradicted" if wrong else "no case", wrong=tuple(wrong))
     mine: dict[str, list[Record]] = {column: [] for column in columns}
-    for kernel in by_kernel:
-        if not any(fnmatchcase(kernel, case.kernel) for case in issue.case):
-            continue
-        for record in by_kernel[kernel]:
-            if record.ran and proves(issue, record):
-                mine[record.column].append(record)
+    for record in records:
+        mine[record.column].append(record)
     inside = [column for column, record in columns.items() if _inside(issue, record)]
     states: dict[str, list[str]] = defaultdict(list)
     whole = []
     for column, cells in mine.items():
-        red = [record for record in cells if describes(issue, record)]
+        red = [
+            record
+            for record in cells
+            if record.red and any(one is issue for one in by_kernel.describing(record))
+        ]
         if red and len(red) == len(cells):
             states["red"].append(column)
             if all(record.id in healed for record in red):

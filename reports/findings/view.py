@@ -17,7 +17,7 @@ from crosswarp.matrix.results import fault, owned, windows
 from crosswarp.matrix.results.cause import RootCause, cause_of
 from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import Environment, Note, Run, Store
-from crosswarp.matrix.results.verdict import Healed, Verdict, triton_of
+from crosswarp.matrix.results.verdict import ByKernel, Healed, Verdict, triton_of
 from crosswarp.matrix.results.windows import Wrong
 from crosswarp.matrix.versions import Version
 from crosswarp.reports.findings import reproducers
@@ -164,8 +164,9 @@ def day(moment: str) -> date | None:
         return None
 
 
-def view(store: Store, issues: Sequence[Issue], run: int | None = None) -> View:
+def view(store: Store, issues: Sequence[Issue] | ByKernel, run: int | None = None) -> View:
     one = store.run(run)
+    issues = ByKernel.of(issues)
     records = store.records(one.id)
     verdict = owned.judge(records, issues, one.plan)
     return View(

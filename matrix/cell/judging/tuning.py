@@ -3,11 +3,9 @@
 import contextlib
 from typing import Any, Callable, Dict, List, Optional
 
-from .verdict import Verdict, of_error
+from crosswarp.matrix.cell.protocol import DROPPED, LEFT_OUT
 
-# Why a configuration is out of the race though nothing failed: a shim, or Triton's own autotuner, passed it over.
-DROPPED = "configuration dropped"
-LEFT_OUT = "dropped by the autotuner"
+from .verdict import Verdict, of_error
 
 
 class ConfigLog:
