@@ -143,7 +143,7 @@ class Settings(BaseModel):
         description="failures that are expected, as globs of KERNEL or KERNEL/CASE, or as tables that name releases "
         "and targets too. Strict: where one passes, the run fails",
     )
-    check: Answers = Field(default_factory=Answers, description="answers for `crosswarp check`")
+    check: Answers = Field(default=Answers(), description="answers for `crosswarp check`")
     lint_exclude: tuple[Glob, ...] = Field(
         default=(), description="globs of files that `crosswarp lint` leaves out"
     )
