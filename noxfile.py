@@ -66,9 +66,11 @@ def tests(session: nox.Session) -> None:
         )  # fmt: skip
     # The pytest script, not `python -m pytest`: that puts this folder on the path, and `import kernels` finds ours.
     # A file on one core, the long ones first (tests/conftest.py): the others fill what these leave.
+    # The tests start crosswarp a thousand times, and without bytecode each start compiles two hundred modules.
     session.run(
-        "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *session.posargs
-    )
+        "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *session.posargs,
+        env={"PYTHONDONTWRITEBYTECODE": None},
+    )  # fmt: skip
 
 
 @nox.session
