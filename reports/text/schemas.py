@@ -202,6 +202,11 @@ class Bisected(RootModel[Searched | Judged]):
 # lint
 
 
+class _Apart(_Part):
+    folder: str
+    vendor: str | None
+
+
 class _Finding(_Part):
     rule: str
     path: str
@@ -214,6 +219,9 @@ class _Finding(_Part):
     message: str
     callers: list[str] = Field(
         default=[], description="places in other files that lead to the code, as path:line"
+    )
+    apart: _Apart | None = Field(
+        default=None, description="the folder of another vendor's code, or of a copy, that it is in"
     )
 
 
