@@ -33,6 +33,14 @@ FOUNDING = (
     *("chunk_gated_delta_rule", "fused_linear_cross_entropy", "layer_norm"),
     *("matmul", "rms_norm", "softmax"),
 )
+# What the tests below look at, and one or two of each kernel: with all of them it takes twice as long.
+CASES = (
+    *("bf16-k256-t130", "bf16-k256-t70-8warps", "fp32-k64-t1-4warps"),
+    *("fp16-v5003", "fp32-v3-t1"),
+    *("fp16-19x3001", "fp32-7x100"),
+    *("fp16-70x65x129-t-4warps", "fp32-33x1x50-4warps"),
+    *("fp16-1x1", "fp32-5x333", "fp16-33x77", "fp32-5x700-whole"),
+)
 
 
 def crosswarp(*arguments, store, timeout=1500):
@@ -54,16 +62,18 @@ def founding(tmp_path_factory):
     """The founding kernels on both columns, an NVIDIA and an AMD target, everything compiled anew."""
     folder = tmp_path_factory.mktemp("founding")
     options = ("--columns", ",".join(COLUMNS), "--targets", "sm_90,gfx942", "--fresh")
-    return *run(folder, *options, "--kernels", ",".join(FOUNDING)), folder / "store.db"
+    chosen = ("--kernels", ",".join(FOUNDING), "--cases", ",".join(CASES))
+    return *run(folder, *options, *chosen), folder / "store.db"
 
 
 @pytest.fixture(scope="module")
 def reproducers(tmp_path_factory):
-    """The reproducers of known issues on both columns, computed: what is emulated was compiled before."""
+    """Every third reproducer of a known issue on both columns, computed; all of them are the main job's."""
     folder = tmp_path_factory.mktemp("reproducers")
     options = ("--columns", ",".join(COLUMNS), "--targets", "sm_90", "--lanes", "emulate,interpret")
-    names = ",".join(KNOWN_ISSUES)
-    return *run(folder, *options, "--fresh", "--kernels", names), folder / "store.db"
+    names = {"interpreter", "thread_locality", *KNOWN_ISSUES[::3]}
+    chosen = ("--fresh", "--kernels", ",".join(sorted(names)))
+    return *run(folder, *options, *chosen), folder / "store.db"
 
 
 @pytest.fixture(scope="module")
@@ -268,9 +278,12 @@ def test_figures_come_from_the_binaries(founding):
     assert all(launch["registers"] for launch in launches)
 
 
-def test_every_kernel_compiles(tmp_path):
+def test_every_kernel_of_the_suite_compiles(tmp_path):
+    # Some cases of each: with all of them it takes four times as long.
+    cases = "fp32-*,fp16-64x64x128,fp16-k64-*,fp16-t64-*,e4m3-*,int32-*,old*,as-*,two-*"
     done, cells = run(
-        tmp_path, "--columns", "triton-3.2.0", "--targets", "sm_90", "--modes", "bare", "--lanes", "compile"
+        tmp_path, "--columns", "triton-3.2.0", "--targets", "sm_90", "--modes", "bare", "--lanes", "compile",
+        "--kernels", ",".join(SUITE), "--cases", cases,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     passed = {cell["kernel"] for cell in cells if cell["outcome"] == "pass"}
