@@ -2,10 +2,11 @@
   python -m crosswarp.compat [--guard MODE]
       What compat.install() would install on the Triton of this environment.
 
-  python -m crosswarp.compat run [--guard MODE] SCRIPT [ARGUMENTS ...]
-  python -m crosswarp.compat run [--guard MODE] -m MODULE [ARGUMENTS ...]
+  python -m crosswarp.compat run [--guard MODE] [--explain] SCRIPT [ARGUMENTS ...]
+  python -m crosswarp.compat run [--guard MODE] [--explain] -m MODULE [ARGUMENTS ...]
       Install the shims, then run as python would: same arguments, same
-      __main__, same exit status.
+      __main__, same exit status. --explain adds what `crosswarp why` says of
+      the exception that ends the program, as a note below it.
 
   python -m crosswarp.compat doctor [--json] [--guard MODE] [--timeout S]
       What is here, which shims are active and why, what to upgrade or pin.
@@ -95,11 +96,12 @@ def _options(arguments: List[str], with_value: Tuple[str, ...], flags: Tuple[str
 def _run(arguments: List[str]) -> int:
     from . import run
 
-    options, rest = _options(arguments, ("--guard",))
+    options, rest = _options(arguments, ("--guard",), ("--explain",))
+    explain = "--explain" in options
     if rest and rest[0] == "-m":
         if len(rest) < 2:
             raise _Usage("-m needs the name of a module")
-        run.run_module(rest[1], rest[2:], options["--guard"])
+        run.run_module(rest[1], rest[2:], options["--guard"], explain)
         return 0
     if rest and rest[0] == "--":
         rest = rest[1:]
@@ -107,7 +109,7 @@ def _run(arguments: List[str]) -> int:
         raise _Usage(f"{rest[0]} is no option of run: options of the script come after its name")
     if not rest:
         raise _Usage("run needs a script, or -m and a module")
-    run.run_script(rest[0], rest[1:], options["--guard"])
+    run.run_script(rest[0], rest[1:], options["--guard"], explain)
     return 0
 
 

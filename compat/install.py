@@ -10,6 +10,7 @@ shim once: any copy works out the whole, and has the copy that is to apply a shi
 import contextlib
 import functools
 import importlib.util
+import os
 import sys
 import threading
 from typing import (
@@ -121,6 +122,7 @@ def install(
     tiers: Optional[Iterable[str]] = None,
     scope: Optional[str] = None,
     untested: bool = False,
+    explain: bool = False,
 ) -> None:
     """Install every shim whose window holds this Triton. Idempotent and thread-safe.
 
@@ -138,6 +140,9 @@ def install(
             names, and those for torch and the interpreter, hold for the whole process all the same.
         untested: whether shims that change what a kernel is compiled to are installed on a Triton that they were not
             tested on: newer than every column, a nightly, a build of one's own.
+        explain: whether an exception that ends the program, or a thread, gets a note with what ``crosswarp why`` says
+            of it (Python 3.11 or newer, with all of crosswarp installed). That takes a third of a second then, and
+            nothing before.
 
     The environment variable ``CROSSWARP_COMPAT`` takes away from it: ``off``, or ``-NAME,-NAME`` of shims or tiers.
 
@@ -145,6 +150,10 @@ def install(
         CompatError: one of these is not known.
     """
     request = _request(guard, only, exclude, tiers, scope, untested)
+    if explain and not choice.read_environment(os.environ.get(choice.ENVIRONMENT, "")).off:
+        from .passing import HOOKS
+
+        HOOKS.start()
     with _lock:
         if request not in _standing:
             _standing.append(request)
@@ -156,6 +165,9 @@ def uninstall() -> None:
 
     What another copy of this library was asked for, one that somebody has vendored, stays: it has an `uninstall` too.
     """
+    passing = sys.modules.get(f"{__package__}.passing")
+    if passing is not None:
+        passing.HOOKS.stop()
     with _lock:
         _standing.clear()
         _passing.clear()

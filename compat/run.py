@@ -15,13 +15,13 @@ from typing import Any, Callable, List, Optional
 from .install import install
 
 
-def run_script(path: str, arguments: List[str], guard: str = "auto") -> None:
+def run_script(path: str, arguments: List[str], guard: str = "auto", explain: bool = False) -> None:
     """``python path arguments…`` with the shims installed; a folder or zip file with a ``__main__`` will do.
 
     Raises:
         SystemExit: the script's own, or 2 where it cannot be opened. Whatever else the script raises comes through.
     """
-    install(guard)
+    install(guard, explain=explain)
     sys.argv = [path, *arguments]
     if pkgutil.get_importer(path) is not None:
         _set_first_on_path(_absolute(path))
@@ -46,13 +46,13 @@ def run_script(path: str, arguments: List[str], guard: str = "auto") -> None:
     _run(lambda: (compile(source, name, "exec", dont_inherit=True), vars(main)))
 
 
-def run_module(name: str, arguments: List[str], guard: str = "auto") -> None:
+def run_module(name: str, arguments: List[str], guard: str = "auto", explain: bool = False) -> None:
     """``python -m name arguments…`` with the shims installed; sys.path[0] is the current folder, as there.
 
     Raises:
         SystemExit: the module's own, or a message and 1 where there is no such module.
     """
-    install(guard)
+    install(guard, explain=explain)
     sys.argv = ["-m", *arguments]
     _fresh_main()
     _run(lambda: _as_main(name, True))

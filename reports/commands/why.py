@@ -48,7 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", metavar="GPU", help="yours, as sm_90 or gfx942: what cannot be there comes last"
     )
-    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument("--format", choices=("table", "json", "note"), default="table")
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
@@ -67,6 +67,10 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     found = answers(text, issues, shims, facts, here=_here())
     if options.format == "json":
         print(why_text.export(found, triton), end="")
+    elif options.format == "note":
+        said = why_text.note(found)
+        print(said, end="")
+        return EXIT_EXPECTED if said else EXIT_UNEXPECTED
     elif not sys.stdout.isatty():
         print(why_text.terminal(found, triton), end="")
     else:

@@ -61,6 +61,7 @@ class Answer:
     entry: Entry | None = None
     causes: tuple[Ranked, ...] = ()
     known: Match | None = None
+    # What Triton's source says in these words; alone, where nobody wrote more of it.
     message: Message | None = None
     # Nothing in the text is Triton's: another program may say the same.
     doubtful: bool = False
@@ -83,6 +84,8 @@ class _Hit:
     start: int
     end: int
     of_source: bool
+    # Of the message of the source that says the same, where an entry says more of it.
+    source: int | None = None
 
 
 def answers(
@@ -126,7 +129,7 @@ def _hits(log: Log, index: errors.Index) -> list[_Hit]:
             if not log.words.issuperset(one.anchors):
                 continue
             if of_source:
-                if one.weight < _LONG and not log.framed:
+                if not _says_enough(log, index.messages[one.number], one):
                     continue
             elif index.entries[one.number].framed and not log.framed:
                 continue
@@ -137,23 +140,34 @@ def _hits(log: Log, index: errors.Index) -> list[_Hit]:
     return _exact(found, index)
 
 
-def _exact(hits: list[_Hit], index: errors.Index) -> list[_Hit]:
-    """Without the hits that overlap a more exact one: an entry rather than a message of the source, a text of one
-    error rather than of many, a longer wording rather than a shorter."""
+def _says_enough(log: Log, message: Message, wording: Wording) -> bool:
+    """Whether a text can be that message: a short one with a frame of Triton's, a thin one with its file."""
+    if message.thin:
+        where = message.where.lower()
+        return f"triton/{where}" in log.tidy or f"/{where}:" in log.tidy
+    return wording.weight >= _LONG or log.framed
 
-    def order(hit: _Hit) -> tuple[bool, bool, bool, int, int, bool, int]:
+
+def _exact(hits: list[_Hit], index: errors.Index) -> list[_Hit]:
+    """Without the hits that overlap a more exact one: an entry rather than a message of the source, that rather than
+    what is said of any exception, a text of one error rather than of many, a longer wording rather than a shorter."""
+
+    def order(hit: _Hit) -> tuple[int, bool, int, int, bool, int]:
         weight, places = -hit.wording.weight, hit.wording.text.count("{}")
         number = hit.wording.number
         if hit.of_source:
-            return True, False, False, weight, places, False, number
+            return 1, False, weight, places, False, number
         entry = index.entries[number]
-        general = entry.kind == "general"
-        return False, general, entry.table, weight, places, entry.shared, number
+        general = 2 if entry.kind == "general" else 0
+        return general, entry.table, weight, places, entry.shared, number
 
     kept: list[_Hit] = []
     for hit in sorted(hits, key=order):
-        if not any(hit.start < one.end and one.start < hit.end for one in kept):
+        over = [at for at, one in enumerate(kept) if hit.start < one.end and one.start < hit.end]
+        if not over:
             kept.append(hit)
+        elif hit.of_source and kept[over[0]].source is None and not kept[over[0]].of_source:
+            kept[over[0]] = replace(kept[over[0]], source=hit.wording.number)
     return kept
 
 
@@ -190,7 +204,8 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
         doubtful = not (log.framed or entry.foreign or entry.kind in _OWN)
         yield Answer(
             line.text, line.number, line.failure, certain and not outside and not doubtful, entry,
-            causes, doubtful=doubtful, rank=rank,
+            causes, message=None if hit.source is None else index.messages[hit.source],
+            doubtful=doubtful, rank=rank,
         )  # fmt: skip
 
 
@@ -335,7 +350,7 @@ def _ordered(found: Iterable[Answer]) -> list[Answer]:
     best: dict[tuple[str, str], Answer] = {}
     first: dict[int, int] = {}
     for one in sorted(found, key=lambda one: (*one.rank[:3], one.failure, *one.rank[3:])):  # type: ignore[type-var]
-        key = (one.id, one.message.text if one.message else "")
+        key = (one.id, one.message.text if one.message and not one.entry else "")
         if key in best:
             if one.failure != best[key].failure and one.failure not in best[key].also:
                 best[key] = replace(best[key], also=(*best[key].also, one.failure))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypedDict
 
-from crosswarp.matrix.facts.errors import Entry
+from crosswarp.matrix.facts.errors import Entry, Message
 from crosswarp.matrix.facts.known_texts import Fix
 from crosswarp.reports.findings.answers import Answer, Ranked
 from crosswarp.reports.findings.why import Match
@@ -17,6 +17,11 @@ FORMAT: Literal[1] = 1
 _SHOWN = 5
 _CAUSES = 4
 _LINE = 200
+# What to do where the source alone says it.
+_OF_SOURCE = (
+    "Nobody wrote more of it yet. Look in the line that the text shows for what makes the condition true, or open that "
+    "file."
+)
 
 
 class Cause(TypedDict):
@@ -48,6 +53,7 @@ class Found(TypedDict):
     failure: int
     also_in: list[int]
     ask: str
+    source: str
     causes: list[Cause]
 
 
@@ -110,6 +116,29 @@ def _chosen(answers: Sequence[Answer]) -> list[Answer]:
     return sorted([*leading, *rest[: _SHOWN - len(leading)]], key=answers.index)
 
 
+def note(answers: Sequence[Answer]) -> str:
+    """The first answer in a few lines, for below an exception; "" where it says no more than the exception does."""
+    first = answers[0] if answers else None
+    if (
+        first is None
+        or first.doubtful
+        or first.entry
+        and first.entry.kind in ("general", "foreign")
+    ):
+        return ""
+    lines = [escape.line(f"{title(first)} [{first.id}]", 400)]
+    if first.known:
+        lines += (
+            [f"  do     {first.known.issue.workaround}"] if first.known.issue.workaround else []
+        )
+        lines += [f"  paste  {line}" for line in paste(first.known.shim)] if first.fits else []
+    for one in shown_causes(first)[:2]:
+        lines += [f"  cause  {one.cause.why}", f"  do     {one.cause.do}"]
+    if first.entry and first.entry.ask and not first.certain:
+        lines.append(f"  decide {first.entry.ask}")
+    return "\n".join(escape.line(line, 400) for line in lines) + "\n"
+
+
 def nothing() -> str:
     """What is said where nothing is known."""
     return (
@@ -162,6 +191,7 @@ def _record(answer: Answer) -> Found:
         "failure": answer.failure,
         "also_in": list(answer.also),
         "ask": entry.ask if entry else "",
+        "source": of_source(answer.message) if answer.message else "",
         "causes": causes,
     }
     return record
@@ -175,11 +205,16 @@ def title(answer: Answer) -> str:
         foreign = f"Not Triton's ({answer.entry.foreign}): " if answer.entry.foreign else ""
         doubt = "Perhaps not Triton's: " if answer.doubtful else ""
         return foreign + doubt + answer.entry.title
-    message = answer.message
-    assert message is not None
+    assert answer.message is not None
+    return of_source(answer.message)
+
+
+def of_source(message: Message) -> str:
+    """Which releases say a message, when, and in which file."""
     first, last = (".".join(one.split(".")[:2]) for one in (message.first, message.last))
     span = first if first == last else f"{first} to {last}"
-    return f"Triton {span} says this in {message.where} ({message.exception})"
+    when = f" where `{message.condition}`" if message.condition else ""
+    return f"Triton {span} says this{when}: {message.where} ({message.exception})"
 
 
 def _spoken(number: int, answer: Answer, triton: str | None, several: bool) -> str:
@@ -193,7 +228,7 @@ def _spoken(number: int, answer: Answer, triton: str | None, several: bool) -> s
         lines += _of_entry(answer, answer.entry)
     else:
         lines.append(_fact("because", f"it is in its source: {escape.line(answer.line, _LINE)}"))
-        lines.append(_fact("do", "Nobody wrote more of it yet. That file has the condition."))
+        lines.append(_fact("do", _OF_SOURCE))
     return "\n".join(lines)
 
 
@@ -204,6 +239,8 @@ def _of_entry(answer: Answer, entry: Entry) -> Iterator[str]:
     yield _fact("because", f"{sure}: {escape.line(answer.line, _LINE)}")
     if entry.meaning:
         yield _fact("means", entry.meaning)
+    if answer.message:
+        yield _fact("source", of_source(answer.message))
     shown = shown_causes(answer)
     alone = answer.certain or len(shown) == 1
     for place, one in enumerate(shown, 1):

@@ -12,7 +12,7 @@ import pytest
 
 from crosswarp.compat.record import Patches
 
-from . import child, judging, outcomes, rewriting, sampling, stubs, ways
+from . import answers, child, judging, outcomes, rewriting, sampling, stubs, ways
 from .environ import set_until_undone
 from .options import Settings, settings_of
 
@@ -161,6 +161,7 @@ class Session:
         else:
             reports = child.run(item, self.way, self.begin, self.settings.time_limit)
         for report in reports:
+            answers.add(report)
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True

@@ -130,6 +130,10 @@ class Message(NamedTuple):
     exception: str
     first: str
     last: str
+    # When it is said: an expression of Python, or `X is raised`; "" where it is not known.
+    condition: str
+    # It says too little where its file is not named as well.
+    thin: int
 
 
 @dataclass(frozen=True)
@@ -193,12 +197,12 @@ def committed() -> Index:
     """The index that crosswarp ships."""
     document = json.loads(COMPILED.read_text(encoding="utf-8"))
     said = json.loads(MESSAGES.read_text(encoding="utf-8"))["messages"]
-    messages = [Message._make(one[:5]) for one in said]
+    messages = [Message._make(one[:7]) for one in said]
     return Index(
         [_entry(one) for one in document["errors"]],
         [Wording._make(one) for one in document["says"]],
         messages,
-        [Wording(n, one[5], "", one[6]) for n, one in enumerate(said) if one[6]],
+        [Wording(n, one[7], "", one[8]) for n, one in enumerate(said) if one[8]],
     )
 
 

@@ -38,6 +38,12 @@ _UNSAID = re.compile(
     r"|must be|expected|[^a-z]"
 )
 
+# What stands in front of a short text of C++: by it alone it is told from others' texts.
+_BEFORE = {
+    "emitOpError": "op ", "emitError": "error: ", "emitRemark": "remark: ", "emitWarning": "warning: ",
+    "report_fatal_error": "llvm error: ",
+}  # fmt: skip
+
 
 def _link(text: str) -> str:
     if not re.fullmatch(r"https://[^\s<>()\"'`\\|]+/[^\s<>()\"'`\\|]+", text):
@@ -222,17 +228,26 @@ def _document(first: str, entries: list[Any], second: str, others: list[Any]) ->
 
 
 def compiled_messages(extracted: list[dict[str, str]]) -> str:
-    """messages.json of what was extracted: `text`, `where`, `exception`, `first`, `last` of each."""
+    """messages.json of what was extracted: `text`, `where`, `exception`, `first`, `last`, `condition` of each.
+
+    A text that says too little by itself is found where its file is named, or behind what its emitter writes first.
+    """
     kept, seen = [], set()
     for one in extracted:
         text = " ".join(one["text"].split())
         plain = tidy(text)
         key = plain, one["first"], one["last"]
-        if len(_UNSAID.sub("", plain)) < _LEAST or not whole_words(plain) or key in seen:
+        if not whole_words(plain) or key in seen:
             continue
+        thin = len(_UNSAID.sub("", plain)) < _LEAST
+        before = _BEFORE.get(one["exception"], "")
+        if before and thin:
+            plain, thin = before + plain, False
         seen.add(key)
-        kept.append((text, one["where"], one["exception"], one["first"], one["last"], plain))
-    anchored = _anchored([(n, one[5], "") for n, one in enumerate(kept)])
+        kept.append(
+            (text, one["where"], one["exception"], one["first"], one["last"], one["condition"], int(thin), plain)
+        )  # fmt: skip
+    anchored = _anchored([(n, one[-1], "") for n, one in enumerate(kept)])
     rows = [[*one, anchors] for one, (_, anchors) in zip(kept, anchored)]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     return f'{{"crosswarp_messages": 1,\n"messages": [\n{lines}\n]}}\n'

@@ -1,0 +1,28 @@
+"""What `crosswarp why` says of a failure, as a section below it.
+
+PYTEST_DONT_REWRITE
+"""
+
+from typing import Any, Dict
+
+from crosswarp.compat import passing
+
+SECTION = "crosswarp why"
+# Different failures of a run that are asked about: each takes a third of a second.
+MOST = 20
+
+_said: Dict[str, str] = {}
+
+
+def add(report: Any) -> None:
+    """Adds the section to the report of a test that failed, where something is known of it."""
+    if not report.failed:
+        return
+    text = str(report.longrepr).strip()
+    key = "\n".join(line for line in text.splitlines() if line.startswith("E  ")) or text[-500:]
+    if key not in _said:
+        if len(_said) >= MOST:
+            return
+        _said[key] = passing.note(text)
+    if _said[key]:
+        report.sections.append((SECTION, _said[key]))
