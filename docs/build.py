@@ -9,6 +9,7 @@ them that leads nowhere ends the build.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -22,6 +23,8 @@ from crosswarp.matrix.facts import issues, language_table
 from crosswarp.matrix.results.store import Store
 from crosswarp.reports import page
 from crosswarp.reports.findings.view import view
+from crosswarp.reports.page import why_data
+from crosswarp.reports.text import error_pages
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -117,6 +120,21 @@ def stage(folder: Path) -> None:
             shutil.copy(path, there)
     for path, name in ELSEWHERE.items():
         (folder / name).write_text(linked(ROOT / path, folder), encoding="utf-8")
+    errors(folder)
+
+
+def errors(folder: Path) -> None:
+    """A page for each error, and the box to paste into with its data and scripts."""
+    pages = error_pages.pages()
+    (folder / "errors").mkdir()
+    for name, text in pages.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    data = json.dumps(why_data.data(), ensure_ascii=False)
+    names = json.dumps(sorted(Path(name).stem for name in pages))
+    text = f"var whyData = {data};\nvar whyPages = {names};\n"
+    (folder / "errors" / "why_data.js").write_text(text, encoding="utf-8")
+    for name in ("why_engine.js", "why_box.js"):
+        shutil.copy(Path(page.__file__).parent / "assets" / name, folder / "errors")
 
 
 def linked(path: Path, folder: Path) -> str:

@@ -36,6 +36,16 @@ _PAIRS = (
     "2.10 3.6."
 )
 
+WHOLE = (
+    "It is not the whole Triton that was imported: a folder or file named triton shadows it, the installation is "
+    "broken or mixed, or a library put a placeholder in its place (vLLM does so where it finds no driver, or two)."
+)
+PRINT = (
+    "Print triton.__file__ and triton.__path__; rename or leave that folder, or reinstall Triton: "
+    f"pip install --force-reinstall triton. {_PAIRS}"
+)
+SPELLING = "Check the spelling in docs/language.md, or the vendor's build that has it."
+
 
 def entries(lines: Sequence[Line]) -> Iterator[tuple[Entry, int]]:
     """For each name of Triton's that a line misses: what the table says of it, and the line's place."""
@@ -67,17 +77,8 @@ def _of_name(module: str, name: str) -> Entry | None:
         return None
     if have and _every(have):
         title = f"Every release of Triton has {path}: something else was imported"
-        why = (
-            "It is not the whole Triton that was imported: a folder or file named triton shadows it, the installation "
-            "is broken or mixed, or a library put a placeholder in its place (vLLM does so where it finds no driver, "
-            "or two)."
-        )
-        do = (
-            "Print triton.__file__ and triton.__path__; rename or leave that folder, or reinstall Triton: "
-            f"pip install --force-reinstall triton. {_PAIRS}"
-        )
         return Entry(
-            "triton-name", "versions", title[:110], (Cause(why, do),), shared=True, framed=True
+            "triton-name", "versions", title[:110], (Cause(WHOLE, PRINT),), shared=True, framed=True
         )
     if have:
         title = f"{path} is in Triton {_spoken(have)} alone"
@@ -110,7 +111,7 @@ def _of_option(function: str, option: str) -> Entry | None:
         return Entry(
             "triton-option", "versions", f"{path} has no option {option}"[:110],
             (Cause(f"No release from 2.3.1 to 3.9.0 has {option}= for {path}.",
-                   "Check the spelling in docs/language.md, or the vendor's build that has it."),),
+                   SPELLING),),
             shared=True, framed=True,
         )  # fmt: skip
     spoken = _spoken(having)
