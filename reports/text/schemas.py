@@ -326,6 +326,9 @@ class _Found(_Part):
     failure: int = Field(default=0, description="of the text's failures, from 0")
     also_in: list[int] = Field(default=[], description="other failures that say the same")
     ask: str = Field(default="", description="the fact that decides between the causes")
+    source: str = Field(
+        default="", description="which releases' source says it, under which condition, and where"
+    )
     causes: list[_Cause] = Field(default=[], description="of an error, the likeliest first")
 
 
