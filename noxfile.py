@@ -5,7 +5,8 @@ nox -s matrix -- --triton all           every column; everything after -- goes t
 nox -s tests / nox -s lint               the harness's own tests; ruff and mypy
 nox -s docs                              docs/ again, from the records and the commands; -- --check only compares
 nox -s docs-site                         the documentation as a site, in .crosswarp/docs-site; -- --out FOLDER
-nox -s update                            columns for new releases of Triton, to paste; -- --write puts them in
+nox -s update                            columns for new releases of Triton, to paste; -- --write puts them in;
+                                         -- --errors FOLDER: the messages that a new Triton added or dropped
 nox -s ecosystem                         the newest releases of published libraries on every column; -- --help
 nox -s bench                             on a GPU: the kernels against what else computes the same; -- --only 'rms*'
 """

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from crosswarp.matrix.environments import releases
 from crosswarp.matrix.environments.releases import Release
 from crosswarp.matrix.environments.uvtool import Uv
-from crosswarp.matrix.facts import columns
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import columns, errors
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.reports.commands.options import add_files
+from crosswarp.reports.findings import new_messages
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import fill
 
@@ -21,6 +24,7 @@ DESCRIPTION = (
 EXAMPLES = (
     "crosswarp update",
     "crosswarp update --write",
+    "crosswarp update --errors .venv/lib/python3.11/site-packages/triton",
 )
 
 
@@ -30,10 +34,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--format", choices=("table", "github"), default="table",
         help="github: `columns=ID,..` for a job's outputs, nothing after the sign where there is none",
     )  # fmt: skip
+    parser.add_argument(
+        "--errors", type=Path, metavar="FOLDER",
+        help="instead: the error messages that the Triton in this folder (site-packages/triton of a new release) "
+        "added, dropped or reworded",
+    )  # fmt: skip
     add_files(parser, "columns")
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    if options.errors:
+        print(messages(options.errors), end="")
+        return 0
     path = options.columns_file or columns.DEFAULT_FILE
     listed = columns.load(path)
     found = releases.lacking(listed, Uv())
@@ -46,6 +58,25 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     written = escape.terminal(str(path)) if options.write else ""
     print(text(found, listed, written), end="")
     return 0
+
+
+def messages(package: Path) -> str:
+    """What the errors of that Triton are beside those of the index, for a terminal."""
+    if not (package / "language" / "core.py").is_file():
+        raise UsageError(
+            f"--errors {package}: no Triton is there. Name its folder, site-packages/triton."
+        )
+    found = new_messages.changes(package, errors.committed().messages)
+    lines = [
+        f"Against the index: {len(found.added)} messages added, {len(found.dropped)} dropped, "
+        f"{len(found.reworded)} reworded."
+    ]
+    lines += [f"  added     {where}: {one}" for where, one in found.added]
+    lines += [f"  dropped   {where}: {one}" for where, one in found.dropped]
+    lines += [
+        f"  reworded  {where}: {one}\n            now: {now}" for where, one, now in found.reworded
+    ]
+    return "\n".join(escape.terminal(line) for line in lines) + "\n"
 
 
 def text(found: Sequence[Release], table: Sequence[Column], written: str = "") -> str:

@@ -4,8 +4,8 @@
 
 INDEX.jsonl has a line for each message: `text`, `side`, `how`, `exception`, `where`, `first`, `last`. The conditions of
 what Python raises are read from the newest installed release (`DIR/triton-*`) that has the text; what C++ asserts
-prints its own condition. For a new release, `--new` lists the texts that DIR/triton-VERSION has and the index has not,
-and those of its last release that are gone.
+prints its own condition. `crosswarp
+update --errors` lists what a new release says.
 """
 
 from __future__ import annotations
@@ -34,30 +34,12 @@ def _version(folder: Path) -> Version:
     return Version(folder.name.removeprefix("triton-").removesuffix(".lock"))
 
 
-def new(rows: list[dict[str, str]], envs: Path, release: str) -> None:
-    """Prints what that release says that no other did, and what it says no more."""
-    (package,) = (envs / f"triton-{release}").glob("lib/python3*/site-packages/triton")
-    says = {one.text: one.where for one in source.messages(package)}
-    known = {one["text"] for one in rows}
-    last = max((one["last"] for one in rows if one["side"] == "python"), key=Version)
-    for text, where in sorted(says.items(), key=lambda one: one[1]):
-        if text not in known:
-            print(f"new   {where}: {text}")
-    for one in rows:
-        if one["side"] == "python" and one["last"] == last and one["text"] not in says:
-            print(f"gone  {one['where']}: {one['text']}")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("index", type=Path)
     parser.add_argument("--envs", type=Path, default=Path(".crosswarp/envs"))
-    parser.add_argument("--new", metavar="VERSION")
     options = parser.parse_args()
     rows = [json.loads(line) for line in options.index.read_text("utf-8").splitlines()]
-    if options.new:
-        new(rows, options.envs, options.new)
-        return 0
     known = conditions(options.envs)
     extracted = [
         {
