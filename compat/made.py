@@ -30,11 +30,9 @@ def _may_have_objects(names: Dict[str, Any], name: str) -> bool:
     if not {"__dict__", "__weakref__"} <= vars(names[name]).keys():
         return True
     without = {name: type(name, (), {})}
-    places = [without] + [
-        vars(module)
-        for called, module in list(sys.modules.items())
-        if called == "triton" or called.startswith("triton.")
-    ]
+    packages = vars(names[name])["__module__"].split(".")
+    called = [".".join(packages[:count]) for count in range(1, len(packages) + 1)]
+    places = [without, *(vars(sys.modules[one]) for one in called if one in sys.modules)]
     try:
         without_objects = _unknown_references(without, name, places)
         return _unknown_references(names, name, places) > without_objects

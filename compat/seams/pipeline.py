@@ -39,8 +39,11 @@ _kernels_of: "weakref.WeakKeyDictionary[Any, List[Any]]" = weakref.WeakKeyDictio
 def compiled(compile_: Callable[..., Any], src: Any, args: Tuple[Any, ...], kwargs: Any) -> Any:
     """``compile_(src, *args, **kwargs)`` with the fixes that act on the kernel, and without those that fail."""
     if not is_tritons_own(src):
-        with under(Compilation(foreign=True)):
-            return compile_(src, *args, **kwargs)
+        foreign = Compilation(foreign=True)
+        with under(foreign):
+            kernel = compile_(src, *args, **kwargs)
+        _tell(src, kernel, tuple(foreign.acts))
+        return kernel
     failed: Dict[str, Tuple[Patches, Exception]] = {}
     decided: Optional[Decision] = None
     # Each turn knows of one fix more that acts, or that failed.
@@ -72,6 +75,7 @@ def compiled(compile_: Callable[..., Any], src: Any, args: Tuple[Any, ...], kwar
             if instead is None:
                 raise
             return instead[0]
+        acts: Tuple[Act, ...] = ()
         if fixes:
             if now.traced:
                 found = Decision(now.acted | sure, tuple(now.acts))
@@ -85,7 +89,15 @@ def compiled(compile_: Callable[..., Any], src: Any, args: Tuple[Any, ...], kwar
             # Another decision where a fix has failed, which the next process will try again.
             if not failed and now.fixes == fixes:
                 decisions.keep(identity, found)
-            _tell(src, kernel, found.acts or tuple(Act(name) for name in sorted(found.names)))
+            acts = found.acts or tuple(Act(name) for name in sorted(found.names))
+        # Those that need no place in the key too: another ptxas is in Triton's own.
+        known_acts = {act.fix for act in acts}
+        _tell(
+            src,
+            kernel,
+            (*acts, *(act for act in now.acts if act.fix not in known_acts)),
+            bool(fixes),
+        )
         for patches, raised in failed.values():
             note_failed(patches, raised)
         return kernel
@@ -93,12 +105,14 @@ def compiled(compile_: Callable[..., Any], src: Any, args: Tuple[Any, ...], kwar
         return compile_(src, *args, **kwargs)
 
 
-def _tell(src: Any, kernel: Any, acts: Tuple[Act, ...]) -> None:
+def _tell(src: Any, kernel: Any, acts: Tuple[Act, ...], concerned: bool = False) -> None:
+    if not acts and not concerned:
+        return
     for name in {act.fix for act in acts}:
         note_acted(name)
     with contextlib.suppress(TypeError):
         _acts_on[kernel] = acts
-        _kernels_of.setdefault(src.fn, []).append(weakref.ref(kernel))
+        _kernels_of.setdefault(getattr(src, "fn", None), []).append(weakref.ref(kernel))
 
 
 def _by_what_was_kept(

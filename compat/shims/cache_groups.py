@@ -11,7 +11,6 @@ import contextlib
 import functools
 import json
 import os
-import uuid
 from typing import Any, Dict, Optional
 
 from ..record import Patches, Shim
@@ -43,6 +42,8 @@ def apply(patches: Patches) -> None:
         if not self.cache_dir or any(name not in kept for name in group):
             # A manager that writes in its own way.
             return put_group(self, filename, group)
+        import uuid
+
         folder = os.path.join(self.cache_dir, f"{_FOLDER}{uuid.uuid4().hex}")
         os.makedirs(folder)
         for name in group:

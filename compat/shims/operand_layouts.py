@@ -16,14 +16,16 @@ becomes what it was; those with a product are compiled once more, under a key of
 """
 
 import re
-from typing import List, Optional
+from typing import TYPE_CHECKING, List, Optional
 
-from .. import features, origins
-from ..origins import Origin, Origins, bits_of
+from .. import features
 from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Rewrite, Shim
 from ..seams.ir import meant
+
+if TYPE_CHECKING:
+    from ..origins import Origin
 
 _DOTS = lazily(r"\bdot\b")
 # In the IR: %9 = tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<64x32xf16> * tensor<32x16xf16> -> tensor<64x16xf32>
@@ -39,10 +41,15 @@ _EXACT = 1024
 
 def rewritten(ir: str) -> Optional[str]:
     """The IR of a kernel, as text, with such products written otherwise; None if it has none."""
+    if " = tt.dot " not in ir:
+        return None
+    # Here: few kernels of few programs have a product.
+    from .. import origins
+
     lines: List[str] = []
     count = 0
     for function in origins.functions(ir):
-        values = Origins(function)
+        values = origins.Origins(function)
         for number, line in enumerate(function):
             dot = _DOT.match(line.split(" loc(")[0])
             instead: List[str] = []
@@ -54,8 +61,10 @@ def rewritten(ir: str) -> Optional[str]:
     return "\n".join(lines) + "\n" if count else None
 
 
-def _instead(dot: "re.Match[str]", a: Origin, b: Origin, count: int) -> List[str]:
+def _instead(dot: "re.Match[str]", a: "Origin", b: "Origin", count: int) -> List[str]:
     """The lines of this product of `a` and `b`, written otherwise; none if it is right as it is."""
+    from ..origins import bits_of
+
     name, indent = f"%operand_layouts_{count}", dot["indent"]
     if (dot["type"], dot["other"], dot["sum"]) == ("i8", "i8", "i32"):
         return _by_halves(dot, name) if a.product and int(dot["k"]) <= _EXACT else []

@@ -11,13 +11,14 @@ loop that loads under any other mask are compiled once more, under a key of thei
 """
 
 import re
-from typing import Dict, List, Optional
+from typing import TYPE_CHECKING, Dict, List, Optional
 
-from ..alignment import Alignment
-from ..origins import bits_of
 from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Rewrite, Shim
+
+if TYPE_CHECKING:
+    from ..alignment import Alignment
 
 _LOOPS = lazily(r"\b(for|while)\b")
 # What one instruction copies at most, and at least, in bits.
@@ -38,6 +39,8 @@ def rewritten(ir: str) -> Optional[str]:
     """The IR of a kernel with layouts, as text, with such copies of four bytes each; None if it has none."""
     if "triton_gpu.async_copy_global_to_local" not in ir and "insert_slice_async" not in ir:
         return None
+    from ..alignment import Alignment
+
     known = Alignment(ir)
     orders: Dict[str, int] = {name: int(first) for name, first in _ORDER.findall(ir)}
     lines: List[str] = []
@@ -53,7 +56,7 @@ def rewritten(ir: str) -> Optional[str]:
     return "\n".join(lines) + "\n" if count else None
 
 
-def _is_ragged(copy: "re.Match[str]", known: Alignment, orders: Dict[str, int]) -> bool:
+def _is_ragged(copy: "re.Match[str]", known: "Alignment", orders: Dict[str, int]) -> bool:
     rank = copy["shape"].count("x")
     # Of a layout without an order of its own, whichever axis is worst.
     inner = orders.get(copy["layout"])
@@ -63,10 +66,14 @@ def _is_ragged(copy: "re.Match[str]", known: Alignment, orders: Dict[str, int]) 
 
 def _together(kind: str) -> int:
     """How many elements one instruction copies at most."""
+    from ..origins import bits_of
+
     return max(1, _MOST // bits_of(kind))
 
 
 def _told(copy: "re.Match[str]", name: str) -> List[str]:
+    from ..origins import bits_of
+
     rank, indent, pointers = copy["shape"].count("x"), copy["indent"], copy["type"]
     beside = max(1, _LEAST // bits_of(copy["of"]))
     layout = f", {copy['layout']}" if copy["layout"] else ""

@@ -15,8 +15,6 @@ once more, under a key of their own; all others become what they were.
 import re
 from typing import List, Optional
 
-from .. import origins
-from ..origins import UNKNOWN, Origins, bits_of
 from ..patterns import lazily
 from ..reachable import source_says
 from ..record import Concerned, Rewrite, Shim
@@ -33,13 +31,15 @@ def rewritten(ir: str) -> Optional[str]:
     """The IR of a kernel, as text, with such choices written otherwise; None if it has none."""
     if ir.count(" = tt.dot ") < 2:
         return None
+    from .. import origins
+
     lines: List[str] = []
     count = 0
     for function in origins.functions(ir):
-        values = Origins(function)
+        values = origins.Origins(function)
         for number, line in enumerate(function):
             select = _SELECT.match(line.split(" loc(")[0].rstrip())
-            mask = values.of(number, select["mask"]) if select else UNKNOWN
+            mask = values.of(number, select["mask"]) if select else origins.UNKNOWN
             if select and mask.turned and mask.product:
                 lines += _instead(select, f"%selected_operands_{count}")
                 count += 1
@@ -51,6 +51,8 @@ def rewritten(ir: str) -> Optional[str]:
 def _instead(select: "re.Match[str]", name: str) -> List[str]:
     """The lines of this choice, bit by bit."""
     shape, own = select["shape"], select["type"]
+    from ..origins import bits_of
+
     kind, wide = f"tensor<{shape}{own}>", f"tensor<{shape}i{bits_of(own)}>"
     flag = f"tensor<{shape}f32>"
     made = [

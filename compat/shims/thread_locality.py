@@ -15,7 +15,6 @@ import ast
 import functools
 from typing import Any, Iterable, Iterator, Tuple
 
-from .. import loop_sums
 from ..patterns import lazily
 from ..record import Concerned, LeaveOut, Shim
 from ..versions import in_window
@@ -37,6 +36,8 @@ def _adders() -> Iterator[Tuple[Any, str]]:
 
 def _has_broken_sum(ir: str) -> bool:
     import triton
+
+    from .. import loop_sums
 
     # Breakpoint: Triton 3.9 looks who uses a sum, and where (triton-lang/triton#11842, #11269).
     return loop_sums.has_broken_sum(ir, checks_uses=in_window(">=3.9", triton.__version__))

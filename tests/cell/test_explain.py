@@ -6,8 +6,10 @@ import targets
 import torch
 import triton
 import triton.language as tl
+from triton.compiler import ASTSource
 
 from crosswarp import compat
+from crosswarp.compat.acts import note_acted
 from crosswarp.compat.record import Concerned, Rewrite
 from crosswarp.compat.seams import pipeline
 from crosswarp.matrix.cell.standins import virtual_gpu
@@ -77,3 +79,31 @@ def test_a_line_is_one_of_the_kernels(in_fork):
     for line in said.lines:
         file, _, number = line.rpartition(":")
         assert file.endswith("test_explain.py") and first <= int(number) <= first + 4
+
+
+class Foreign:
+    """A kernel in another language."""
+
+    fn = doubled
+
+
+def test_what_acted_without_a_place_in_the_key_is_named(in_fork):
+    """As another ptxas does, on kernels that no rewriting fix concerns, and on Gluon's."""
+
+    def run():
+        class Kernel:
+            pass
+
+        def compile_(src, acting):
+            if acting:
+                note_acted("another ptxas")
+            return Kernel()
+
+        said = []
+        for acting in (False, True):
+            for src in (ASTSource(doubled, {}, {}), Foreign()):
+                kernel = pipeline.compiled(compile_, src, (acting,), {})
+                said.append([one.fix for one in compat.explain(kernel)])
+        return said
+
+    assert in_fork(run) == [[], [], ["another ptxas"], ["another ptxas"]]

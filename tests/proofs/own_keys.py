@@ -1,0 +1,112 @@
+"""Under which key is each kernel of the suite kept with compat? Under Triton's own, where no fix acted. Run by hand.
+
+    COLUMN/bin/python tests/proofs/own_keys.py [KERNEL ...]
+
+Each kernel is compiled for sm_90 in a process without compat and in one with it, where `compat.explain` says what
+acted. Prints a line for each kernel on which a fix
+acted, and the totals; ends with 1 where a kernel without a fix has another key, or one with a fix has Triton's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+
+def launches(names):
+    """The name of each kernel that this Triton can run, and a function that launches its first case."""
+    import torch
+
+    from crosswarp import kernels
+    from crosswarp.matrix.cell.standins import virtual_gpu
+
+    target = virtual_gpu.Target("sm_90", "cuda", 90, "sm_9", 32, 1024, 232448, 65536, 132)
+    virtual_gpu.activate(target, guarded=False)
+    for name in names or kernels.SUITE:
+        try:
+            kernel = kernels.load(name)
+        except Exception:
+            continue
+        case = next((one for one in kernel.cases if not one.requires), None)
+        if case is None or kernel.launch is None:
+            continue
+        given = kernel.inputs(case, torch.device("cpu"), torch.Generator()) if kernel.inputs else {}
+        yield (
+            name,
+            lambda kernel=kernel, given=given, case=case: kernel.launch(**given, **case.options),
+        )
+
+
+def compiled(names, mode):
+    """kernel -> (key, the fixes that acted) of each that was compiled."""
+    from triton.compiler import compiler
+
+    from crosswarp import compat
+
+    if mode == "compat":
+        compat.install()
+    made, own = [], compiler.CompiledKernel.__init__
+
+    def init(self, *given, **more):
+        own(self, *given, **more)
+        paths = [given[-1]] if len(given) == 2 else list(given[1].values())
+        made.append((self, Path(paths[0]).relative_to(os.environ["TRITON_CACHE_DIR"]).parts[0]))
+
+    compiler.CompiledKernel.__init__ = init
+    found = {}
+    for name, launch in launches(names):
+        made.clear()
+        try:
+            launch()
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {error!s:.200}", file=sys.stderr)
+        found[name] = [(key, [one.fix for one in compat.explain(kernel)]) for kernel, key in made]
+    return found
+
+
+def main(names):
+    import triton
+
+    both = {}
+    for mode in ("bare", "compat"):
+        with tempfile.TemporaryDirectory() as cache:
+            told = subprocess.run(
+                [sys.executable, __file__, f"--{mode}", *names],
+                # Triton 2.3.1 puts a set into its keys, in whatever order.
+                env={**os.environ, "TRITON_CACHE_DIR": cache, "PYTHONHASHSEED": "0"},
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            )
+            both[mode] = json.loads(told.stdout.splitlines()[-1])
+    kept = acted = wrong = 0
+    for name, made in both["compat"].items():
+        own_keys = [key for key, _ in both["bare"].get(name, [])]
+        for key, fixes in made:
+            own = key in own_keys
+            kept += own
+            acted += bool(fixes)
+            wrong += own == bool(fixes)
+            if fixes or not own:
+                print(f"{name}: {'own key' if own else 'another key'}, acted: {fixes or 'none'}")
+    total = sum(map(len, both["compat"].values()))
+    print(
+        f"Triton {triton.__version__}: {total} compiled kernels of {len(both['compiled'])}, {kept} under Triton's ",
+        end="",
+    )
+    print(f"own key, a fix acted on {acted}, {wrong} wrong")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    asked = sys.argv[1:]
+    if asked[:1] in (["--bare"], ["--compat"]):
+        print(json.dumps(compiled(asked[1:], asked[0][2:])))
+    else:
+        sys.exit(main(asked))
