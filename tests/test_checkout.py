@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import jsonschema
 import pytest
 
 from crosswarp.matrix.checkout import finding, metadata, settings
+from crosswarp.matrix.checkout.imports import Imports
+from crosswarp.matrix.environments import beside
 from crosswarp.matrix.errors import ConfigError
 from crosswarp.matrix.facts import columns
 
@@ -242,7 +245,10 @@ def test_init_reads_what_a_setup_py_may_ask_for(checkout, command):
     status, out, err = command("init", str(folder))
     assert status == 0, err
     found = settings.load(folder).settings
-    assert found.requires == ("transformers>=4.5",) and "import other:" in out
+    assert (
+        found.requires == ("transformers>=4.5",)
+        and "imported by the tests: other (test/transformers/test_a.py:1)" in out
+    )
     # Which branch is taken is not known, so that the columns are written down.
     assert found.columns[0] == "triton-3.2.0" and "the text of setup.py" in out
 
@@ -267,3 +273,103 @@ def test_what_is_written_is_what_is_read(checkout):
     found = finding.Found({"tests": ['a "b"', "c\\d"], "sample": 3, "requires": []})
     (folder / "crosswarp.toml").write_text(finding.text(found))
     assert settings.load(folder).settings.tests == ('a "b"', "c\\d")
+
+
+# Checkouts without a pyproject.toml
+
+
+KERNEL_TEST = "import torch, helper_of_nobody\ndef test_a(): pass\n"
+
+
+@pytest.mark.parametrize(
+    "script, expected",
+    [
+        ('setup(install_requires=["numpy", "tqdm>=4", "triton>=3.6"])', ("tqdm>=4",)),
+        ('needs = ["tqdm"]\nsetup(install_requires=needs + ["einops"])', ("tqdm", "einops")),
+        ('setup(install_requires=open("requirements.txt").read().splitlines())', ("scipy==1.1",)),
+        ('def read(p):\n    return open(p)\nsetup(install_requires=[l for l in read("requirements.txt")])', ("scipy==1.1",)),
+        # What is changed later, or computed, is not known: what an installer by hand reads is.
+        ('needs = ["tqdm"]\nneeds.append(more())\nsetup(install_requires=needs)', ("scipy==1.1",)),
+        ('setup(install_requires=open("/etc/requirements.txt"))', ("scipy==1.1",)),
+    ],
+)  # fmt: skip
+def test_what_a_setup_py_lists_is_needed(checkout, command, script, expected):
+    files = {"setup.py": script, "requirements.txt": "scipy==1.1  # why\ntriton==3.2.0\n", "tests/test_a.py": "def test_a(): pass\n"}  # fmt: skip
+    folder = checkout(files)
+    status, out, err = command("init", str(folder))
+    assert status == 0, err
+    assert settings.load(folder).settings.requires == expected
+
+
+def test_a_conda_file_is_read(checkout, command):
+    conda = """
+name: x
+channels:
+  - conda-forge
+dependencies:
+  - python=3.10
+  - pytorch>=2.4
+  - cudatoolkit
+  - conda-forge::einops=0.8.0=py_0
+  - pandas
+  - pip:
+    - transformers>=4.5
+"""
+    tests = "import einops, transformers\ndef test_a(): pass\n"
+    folder = checkout({"environment.yml": conda, "tests/test_a.py": tests})
+    assert command("init", str(folder))[0] == 0
+    # Of an environment of everything only what is imported.
+    assert settings.load(folder).settings.requires == ("einops==0.8.0.*", "transformers>=4.5")
+    assert settings.load(folder).settings.columns[0] == "triton-3.0.0"
+
+
+def test_tests_in_odd_places_are_found(checkout, command):
+    files = {"lib/ops/test_softmax.py": KERNEL_TEST, "lib/ops/a/test_b.py": KERNEL_TEST, "third_party/x/test_c.py": KERNEL_TEST,
+             "build/lib/test_d.py": KERNEL_TEST, "lib/__init__.py": ""}  # fmt: skip
+    folder = checkout(files)
+    status, out, _ = command("init", str(folder))
+    assert status == 0 and settings.load(folder).settings.tests == ("lib/ops",)
+    assert "2 test functions in lib/ops" in out and "put on the path as they are" in out
+    assert "imported by the tests: helper_of_nobody (lib/ops/a/test_b.py:1)" in out
+    assert "11 times about 5.6 GB" in out and out.rstrip().endswith("then crosswarp test")
+
+
+def test_pytests_other_settings_name_the_tests(checkout, command):
+    files = {"pytest.ini": "[pytest]\ntestpaths = checks\n", "checks/test_a.py": KERNEL_TEST}
+    assert finding.tests_of(checkout({**files, "tests/b.py": ""})) == ["checks"]
+
+
+@pytest.mark.parametrize("tests", [{}, {"tests/script.py": "print(1)\n"}])
+def test_without_tests_no_test_is_the_next_step(checkout, command, tests):
+    files = {"lib/k.py": "import triton\n@triton.jit\ndef k(): pass\n", "lib/__init__.py": ""}
+    status, out, _ = command("init", str(checkout({**files, **tests})))
+    assert status == 0 and "Next: crosswarp test" not in out
+    assert "crosswarp check lib/k.py" in out and "Next: crosswarp lint" in out
+
+
+def test_what_the_library_imports_for_its_tests_is_followed(checkout):
+    files = {
+        "lib/__init__.py": "from .a import f\n", "lib/a.py": "import needed\ntry:\n    import wanted\nexcept ImportError:\n    pass\n",
+        "lib/other.py": "import never\n", "tests/test_a.py": "import lib, conf\ndef test_a():\n    import late\n", "tests/conf.py": "",
+    }  # fmt: skip
+    folder = checkout(files)
+    found = Imports(folder, finding.files_of(folder, ["tests"]))
+    assert dict(found.of_others) == {"needed": "lib/a.py:1", "late": "tests/test_a.py:3"}
+
+
+def test_what_an_environment_lacks_is_one_line(tmp_path):
+    (tmp_path / "there_is_this.py").write_text("")
+    imports = {"numpy": "a.py:1", "there_is_this": "a.py:2", "nobody_has_this": "a.py:3"}
+    assert beside.missing(Path(sys.executable), [tmp_path], imports) == (
+        "not installed, and imported: nobody_has_this (a.py:3). Name in `requires` what provides it."
+    )
+    assert beside.missing(tmp_path / "no-python", [], imports) == ""
+
+
+@pytest.mark.parametrize("name", ["requirements-dev.txt", "requirements_test.txt", "tests/requirements.txt", "test-requirements.txt"])  # fmt: skip
+def test_requirements_of_developers_are_taken_where_tests_import_them(checkout, command, name):
+    project = '[project]\nname = "lib"\ndependencies = ["einops"]\n'
+    files = {"pyproject.toml": project, name: "parameterized\nblack\n", "tests/test_a.py": "import parameterized\ndef test_a(): pass\n"}  # fmt: skip
+    folder = checkout(files)
+    assert command("init", str(folder))[0] == 0
+    assert settings.load(folder).settings.requires == ("einops", "parameterized")

@@ -8,8 +8,9 @@ import textwrap
 
 import pytest
 
+from crosswarp.matrix.checkout import apart
 from crosswarp.matrix.facts import language_table
-from crosswarp.matrix.linting import apart, lint
+from crosswarp.matrix.linting import lint
 from crosswarp.matrix.running import progress
 from crosswarp.reports.text import lint_text
 

@@ -55,8 +55,17 @@ TEN = {
         "your kernel: its numbers differ",
     ),
     "hang": (
-        "3.9.0", {"outcome": "timeout", "reason": "longer than 120 s", "fingerprint": "timeout"},
+        "3.9.0", {"outcome": "timeout", "reason": "longer than 120 s", "fingerprint": "timeout", "lane": "emulate"},
         "your kernel: it does not end",
+    ),
+    "slow compilation": (
+        "3.9.0", {"outcome": "timeout", "reason": "longer than 120 s", "fingerprint": "timeout"},
+        "your kernel: it takes too long to compile",
+    ),
+    "inline assembly": (
+        "3.9.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
+        "PTXASError: ptxas fatal : Parsing error near 'no': syntax error"},
+        "your kernel: the assembler refuses its inline assembly",
     ),
     "AMD limit": (
         "3.9.0", {"outcome": "limit", "phase": "launch", "reason": "OutOfResources", "target": "gfx942", "fingerprint":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,15 +14,16 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from crosswarp.matrix import reading
-from crosswarp.matrix.checkout import metadata
+from crosswarp.matrix.checkout import apart, metadata, pytests
+from crosswarp.matrix.checkout.imports import Imports
 from crosswarp.matrix.checkout.metadata import OF_A_COLUMN, Declared, Wish
-from crosswarp.matrix.checkout.settings import document
 from crosswarp.matrix.facts.columns import Column
 
 # Installed in every column.
 _THERE = (*OF_A_COLUMN, "pytest", "pytest-xdist", "packaging", "numpy", "setuptools", "pyelftools")
 _TESTING = re.compile(r"(^|[-_])(dev|develop|development|tests?|testing|ci|all)([-_]|$)", re.I)
 _AMD = re.compile(r"rocm|amd|hip", re.I)
+_LEFT_BEHIND = ("build", "dist", "node_modules", "site-packages", "venv", "__pycache__")
 # More test functions than this are sampled.
 MANY = 100
 # What is imported under another name than it is installed by.
@@ -31,10 +32,19 @@ _IMPORTED_AS = {"pyyaml": "yaml", "pillow": "pil", "scikit-learn": "sklearn", "m
 
 @dataclass
 class Found:
-    """Settings to be written, in their order, and what was seen on the way."""
+    """Settings to be written, in their order, and what was seen on the way.
+
+    Attributes:
+        tests: how many test functions there are.
+        columns: how many columns its metadata allows.
+        kernels: where there are none, the files with kernels.
+    """
 
     values: dict[str, Any] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
+    tests: int = 0
+    columns: int = 0
+    kernels: list[str] = field(default_factory=list)
 
 
 def find(folder: Path, table: Sequence[Column]) -> Found:
@@ -43,24 +53,36 @@ def find(folder: Path, table: Sequence[Column]) -> Found:
     Raises:
         ConfigError: its pyproject.toml cannot be read.
     """
-    declared = metadata.declared(folder)
+    declared = metadata.with_mentions(folder)
     found = Found(told=[f"The library {declared.name}, in {folder.resolve()}."])
-    tests = _tests(folder, found)
+    tests = tests_of(folder)
+    found.tests = test_functions(folder, tests)
+    if found.tests:
+        found.values["tests"] = tests
+    else:
+        found.told.append(
+            f"{', '.join(tests)}: no test functions." if tests else "No test functions anywhere."
+        )
     _requires(folder, declared, tests, found)
     amd = [w.extra for w in declared.wishes if w.extra and _AMD.search(w.extra)]
     found.values["targets"] = ["sm_90", "gfx942"] if amd else ["sm_90"]
     if amd:
         found.told.append(f'It has an extra "{amd[0]}": gfx942 is a target as well.')
     _columns(declared, table, found)
-    count = sum(1 for path in _python(folder, tests) for _ in _test_functions(path))
-    found.told.append(f"{count} test functions in {', '.join(tests) or 'no folder of tests'}.")
-    if count > MANY:
+    if found.tests:
+        found.told.append(f"{found.tests} test functions in {', '.join(tests)}.")
+    if found.tests > MANY:
         found.values["sample"] = MANY
         found.told.append(f"A sample of {MANY} tests is set; without `sample` all of them run.")
+    if not any((folder / name).is_file() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
+        found.told.append(
+            "Neither pyproject.toml nor setup.py: its files are put on the path as they are, and nothing is built."
+        )
     stubs = metadata.modules_of_extensions(folder)
     if stubs:
         found.values["stub"] = stubs
         found.told.append(f"setup.py builds {', '.join(stubs)}, which are stubbed.")
+    found.kernels = [] if found.tests else list(_with_kernels(folder))
     return found
 
 
@@ -74,33 +96,50 @@ def text(found: Found) -> str:
 
 
 def tests_of(folder: Path) -> list[str]:
-    """Where pytest's own settings say that the tests are; else `tests` or `test`, where there is one."""
-    project = folder / "pyproject.toml"
-    named: Any = []
-    if project.is_file():
-        tool = document(project).get("tool")
-        for key in ("pytest", "ini_options"):
-            tool = tool.get(key) if isinstance(tool, dict) else None
-        named = tool.get("testpaths", []) if isinstance(tool, dict) else []
-    named = named.split() if isinstance(named, str) else named
-    if not (isinstance(named, list) and all(isinstance(one, str) for one in named)):
-        named = []
-    return [one.rstrip("/") for one in named if (folder / one).exists()] or [
-        name for name in ("tests", "test") if (folder / name).is_dir()
-    ][:1]
+    """Where pytest's settings say that the tests are; else `tests` or `test`; else wherever files of tests are."""
+    named = [one.rstrip("/") for one in pytests.testpaths(folder) if (folder / one).exists()]
+    if named:
+        return named
+    usual = [name for name in ("tests", "test") if (folder / name).is_dir()][:1]
+    if any(True for path in _python(folder, usual) for _ in _test_functions(path)):
+        return usual
+    return _odd_places(folder) or usual
 
 
-def _tests(folder: Path, found: Found) -> list[str]:
-    tests = tests_of(folder)
-    if tests:
-        found.values["tests"] = tests
-    else:
-        found.told.append("No folder of tests was found: name it with `tests`.")
-    return tests
+def _odd_places(folder: Path) -> list[str]:
+    """The outermost folders with files of tests that are nobody else's; files alone at the root."""
+    found: dict[str, None] = {}
+    for path in walked(folder):
+        inside = path.relative_to(folder)
+        if apart.of(inside.as_posix()) is None and any(True for _ in _test_functions(path)):
+            found[inside.parent.as_posix() if len(inside.parts) > 1 else inside.as_posix()] = None
+    return [one for one in sorted(found) if not any(one.startswith(f"{other}/") for other in found)]
+
+
+def walked(folder: Path) -> Iterator[Path]:
+    """The Python files of a checkout, without what tools and builds leave."""
+    for top, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            one for one in folders if not one.startswith(".") and one not in _LEFT_BEHIND
+        )
+        yield from (Path(top, name) for name in sorted(files) if name.endswith(".py"))
+
+
+def _with_kernels(folder: Path) -> Iterator[str]:
+    """The files of a checkout that have kernels, from its root."""
+    for path in walked(folder):
+        try:
+            text = reading.data(path)
+        except OSError:
+            continue
+        inside = path.relative_to(folder).as_posix()
+        if b"triton.jit" in text and apart.of(inside) is None:
+            yield inside
 
 
 def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Found) -> None:
-    imported = set(_imported(folder, tests))
+    imports = Imports(folder, files_of(folder, tests))
+    imported = {name.lower() for name in imports.all}
     taken: dict[str, str] = {}
     passed: list[str] = []
     for wish in declared.wishes:
@@ -117,12 +156,16 @@ def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Fou
     found.values["requires"] = list(taken.values())
     found.told.append(f"It needs {', '.join(taken) or 'nothing'} besides Triton and torch.")
     names = {_module(name) for name in (*taken, *_THERE)}
-    names |= {path.stem.lower() for path in _own(folder, tests)} | {"torch", "triton"}
-    unknown = sorted(imported - names - {name.lower() for name in sys.stdlib_module_names})
-    if unknown:
-        found.told.append(
-            f"The tests also import {', '.join(unknown)}: where that is installed from an index, name it in `requires`."
-        )
+    for who, modules in (("tests", imports.by_tests), ("library", imports.by_library)):
+        unknown = [
+            f"{name} ({place})"
+            for name, place in sorted(modules.items())
+            if name.lower() not in names and name not in imports.beside
+        ]
+        if unknown:
+            found.told.append(
+                f"Not declared, but imported by the {who}: {', '.join(unknown)}. Name in `requires` what provides it."
+            )
     left = [name for name in dict.fromkeys(passed) if name not in taken]
     if left:
         found.told.append(f"Not taken, because no test imports it: {', '.join(left)}.")
@@ -139,17 +182,6 @@ def _module(name: str) -> str:
     return _IMPORTED_AS.get(name, name.replace("-", "_")).lower()
 
 
-def _own(folder: Path, tests: Sequence[str]) -> Iterator[Path]:
-    """Packages and modules of the checkout itself, wherever it keeps them, and helpers beside tests."""
-    for place in (folder, folder / "src", folder / "python"):
-        if place.is_dir():
-            yield from place.iterdir()
-    for name in tests:
-        # A folder of tests may be named for what it tests.
-        yield from (folder / name).glob("*.py")
-        yield from (path.parent for path in (folder / name).glob("*/__init__.py"))
-
-
 def _plain(wish: Wish) -> str:
     extras = f"[{','.join(sorted(wish.requirement.extras))}]" if wish.requirement.extras else ""
     if wish.requirement.url:
@@ -160,6 +192,7 @@ def _plain(wish: Wish) -> str:
 def _columns(declared: Declared, table: Sequence[Column], found: Found) -> None:
     ranges = [told for name in ("triton", "torch") if (told := declared.range_of(name))]
     allowed = [column.id for column in declared.columns(table)]
+    found.columns = len(allowed)
     if not ranges:
         found.told.append(
             "Its metadata says no range of Triton or torch: every published pair is a column. Name fewer with "
@@ -176,14 +209,14 @@ def _columns(declared: Declared, table: Sequence[Column], found: Found) -> None:
         found.values["columns"] = allowed
 
 
-def _imported(folder: Path, tests: Sequence[str]) -> Iterator[str]:
-    """The top-level modules that the tests import, in lower case."""
-    for path in _python(folder, tests):
-        for node in ast.walk(_tree(path)):
-            if isinstance(node, ast.Import):
-                yield from (alias.name.partition(".")[0].lower() for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                yield node.module.partition(".")[0].lower()
+def test_functions(folder: Path, tests: Sequence[str]) -> int:
+    """How many test functions there are in folders of tests."""
+    return sum(1 for path in _python(folder, tests) for _ in _test_functions(path))
+
+
+def files_of(folder: Path, tests: Sequence[str]) -> list[Path]:
+    """The Python files in folders of tests."""
+    return list(_python(folder, tests))
 
 
 def _test_functions(path: Path) -> Iterator[str]:

@@ -20,6 +20,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from crosswarp.matrix import reading, versions
+from crosswarp.matrix.checkout import conda, setup_script
 from crosswarp.matrix.checkout.mentioned import mentioned
 from crosswarp.matrix.checkout.settings import document
 from crosswarp.matrix.facts.columns import Column, published
@@ -120,11 +121,26 @@ def declared(folder: Path) -> Declared:
     wishes += _of_setup_cfg(config)
     script = _tree(folder / "setup.py")
     name = name or _name_in(script)
+    wishes += setup_script.wishes_in(folder, script, _wishes)
     wishes += _in_text(script)
+    wishes += _of_files(folder, alone=not any(wish.sure and not wish.extra for wish in wishes))
     if not wishes:
         installed, wishes = _of_installed(folder)
         name = name or installed
     return Declared(name or folder.resolve().name, tuple(wishes))
+
+
+def with_mentions(folder: Path) -> Declared:
+    """What the checkout in `folder` declares; of Triton and torch, where that says nothing, what its other files name.
+
+    Raises:
+        ConfigError: its pyproject.toml cannot be read.
+    """
+    found = declared(folder)
+    if found.of("triton") or found.of("torch"):
+        return found
+    said = tuple(Wish(one, where, sure=False) for one, where in mentioned(folder))
+    return Declared(found.name, (*found.wishes, *said))
 
 
 def above(path: Path) -> Declared:
@@ -139,11 +155,9 @@ def above(path: Path) -> Declared:
     """
     path = path.absolute()
     for place in (path, *path.parents) if path.is_dir() else path.parents:
-        found = declared(place)
+        found = with_mentions(place)
         if found.of("triton") or found.of("torch"):
             return found
-        if said := mentioned(place):
-            return Declared(found.name, tuple(Wish(one, where, sure=False) for one, where in said))
         if (place / ".git").exists() or (place / "pyproject.toml").exists() or place == Path.home():
             break
     return Declared(path.name)
@@ -237,6 +251,26 @@ def _in_text(script: ast.AST) -> Iterator[Wish]:
             found = requirement(node.value)
             if found is not None and found.specifier:
                 yield Wish(found, "the text of setup.py", sure=False)
+
+
+def _of_files(folder: Path, alone: bool) -> Iterator[Wish]:
+    """Of the files that people install from by hand: of requirements.txt and conda where no metadata says it.
+
+    What they say of Triton and torch is what somebody uses (`mentioned`), and no range.
+    """
+    found: list[tuple[Path, list[str], str]] = []
+    if alone:
+        found += [(path, _lines(path), "") for path in folder.glob("requirements.txt")]
+        for path in sorted((*folder.glob("environment*.yml"), *folder.glob("environment*.yaml"))):
+            found.append((path, conda.requirements(path), "conda-test"))
+    for path in sorted((*folder.glob("*requirements*.txt"), *folder.glob("*/requirements*.txt"))):
+        inside = path.relative_to(folder).as_posix()
+        if inside != "requirements.txt":
+            found.append((path, _lines(path), inside[:-4].replace("/", "-")))
+    for path, texts, extra in found:
+        for wish in _wishes(texts, path.relative_to(folder).as_posix(), extra):
+            if wish.name not in OF_A_COLUMN:
+                yield wish
 
 
 def _setup_cfg(path: Path) -> configparser.RawConfigParser:

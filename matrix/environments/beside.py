@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -53,6 +54,7 @@ class Beside:
         requires: requirements of the library and its tests.
         env: environment variables of the library's build.
         folder: where wheels and folders are kept.
+        imports: the modules that tests and library import, each with a place: what a column lacks of them is said.
 
     Attributes:
         folders: by column, the folders that come before its own packages on the path.
@@ -67,7 +69,9 @@ class Beside:
         folder: Path,
         uv: Uv,
         say: Callable[[str], None] = lambda text: None,
+        imports: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        self._imports = imports
         self.folders: dict[str, tuple[Path, ...]] = {}
         self._prepare = prepare
         self._checkout = checkout
@@ -89,6 +93,8 @@ class Beside:
             if self._checkout is not None:
                 found = [self._library(column, environment, self._checkout.resolve()), *found]
             self.folders[column.id] = tuple(found)
+            if lacking := missing(environment.python, found, self._imports):
+                self._say(f"{column.id}: {lacking}")
         except OSError as error:
             environment.release()
             raise EnvironmentFailed(
@@ -113,10 +119,30 @@ class Beside:
     # The library
 
     def _library(self, column: Column, environment: Environment, checkout: Path) -> Path:
+        if not installs(checkout):
+            return self._as_it_is(checkout)
         wheel = self._wheel(column, environment, checkout)
         home = self._folder / f"library-{_digest(wheel)}"
         if not home.is_dir():
             self._install(column, environment, home, [str(wheel)])
+        return home
+
+    def _as_it_is(self, checkout: Path) -> Path:
+        """A copy of a checkout that says nowhere how it is built, under a name for what it holds."""
+        partial = Path(tempfile.mkdtemp(prefix="partial-", dir=self._folder)) / "files"
+        copy(checkout, partial)
+        told = hashlib.sha256()
+        for path in sorted(one for one in partial.rglob("*") if one.is_file()):
+            told.update(f"{path.relative_to(partial)}\0".encode() + path.read_bytes())
+        home = self._folder / f"library-{told.hexdigest()[:16]}"
+        try:
+            os.replace(partial, home)
+        except OSError:
+            # It was there.
+            if not home.is_dir():
+                raise
+        finally:
+            shutil.rmtree(partial.parent, ignore_errors=True)
         return home
 
     def _wheel(self, column: Column, environment: Environment, checkout: Path) -> Path:
@@ -240,6 +266,48 @@ class Beside:
             shutil.rmtree(partial, ignore_errors=True)
             if not home.is_dir():
                 raise
+
+
+def installs(checkout: Path) -> bool:
+    """Whether a checkout says how it is built."""
+    return any((checkout / name).is_file() for name in ("pyproject.toml", "setup.py", "setup.cfg"))
+
+
+_FOUND = """
+import importlib.util, json, sys
+sys.path[:0] = json.loads(sys.argv[1])
+def there(name):
+    try:
+        return name in sys.modules or importlib.util.find_spec(name) is not None
+    except Exception:
+        return True
+print(json.dumps([name for name in json.loads(sys.argv[2]) if not there(name)]))
+"""
+
+
+def missing(python: Path, folders: Sequence[Path], imports: Mapping[str, str]) -> str:
+    """The modules that an interpreter does not find, in a line that ends with what to do; empty where it finds all.
+
+    Args:
+        folders: come before its own packages on the path.
+        imports: top-level modules, each with a place that imports it.
+    """
+    if not imports:
+        return ""
+    words = [json.dumps(list(map(str, folders))), json.dumps(sorted(imports))]
+    try:
+        done = subprocess.run(
+            [python, "-I", "-c", _FOUND, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60,
+            check=True,
+        )  # fmt: skip
+        lacking = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        # What a run says of it comes later.
+        return ""
+    told = ", ".join(f"{name} ({imports[name]})" for name in lacking)
+    return (
+        f"not installed, and imported: {told}. Name in `requires` what provides it." if told else ""
+    )
 
 
 def copy(checkout: Path, to: Path) -> None:

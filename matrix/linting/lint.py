@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from crosswarp.matrix import versions
+from crosswarp.matrix.checkout import apart
+from crosswarp.matrix.checkout.apart import Apart
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.language_table import Table
-from crosswarp.matrix.linting import apart, gluon, rules, sources
-from crosswarp.matrix.linting.apart import Apart
+from crosswarp.matrix.linting import gluon, rules, sources
 from crosswarp.matrix.linting.api import Api, short
 from crosswarp.matrix.linting.healing import Healing
 from crosswarp.matrix.linting.rules import Where

@@ -22,6 +22,13 @@ _GONE = re.compile(
     r"module '?(triton[\w.]*)'? has no attribute '(\w+)'|(?:has|have) been removed|"
     r"(\w+)\(\) got an unexpected keyword argument '(\w+)'|cannot import name '(\w+)' from '(triton[\w.]*)"
 )
+# What ptxas and LLVM's assembler say of text that they cannot read.
+_ASSEMBLY = re.compile(
+    r"(?s)ptxas.*?(?:Parsing error|Not a name of any known instruction|Unexpected instruction types|"
+    r"Arguments mismatch|Unknown symbol|Illegal modifier)|"
+    r"MLIR error: (?:invalid instruction|invalid operand|unknown token|not a valid operand)|"
+    r"could not allocate (?:output register|input reg) for constraint"
+)
 _UNDEFINED = re.compile(r"(?:NameError\W+|name ')(\w+)'? is not defined")
 
 
@@ -101,6 +108,11 @@ def _unknown(record: Record, text: str) -> Fault:
             "your kernel",
             "its numbers differ from its reference: `crosswarp reproduce` shows where",
         )
+    if record.outcome == "timeout" and record.lane == "compile":
+        return Fault(
+            "your kernel",
+            "it takes too long to compile: smaller blocks, or less to unroll, or raise --time-limit",
+        )
     if record.outcome == "timeout":
         return Fault(
             "your kernel", "it does not end: look for a loop without an end, or raise --time-limit"
@@ -119,6 +131,11 @@ def _unknown(record: Record, text: str) -> Fault:
         return Fault(
             "Triton",
             f"its compiler dies: {_NEW}",
+        )
+    if record.outcome == "compile-error" and _ASSEMBLY.search(text):
+        return Fault(
+            "your kernel",
+            "the assembler refuses its inline assembly; if it has none, hand it to Triton with `crosswarp reproduce`",
         )
     if record.outcome in ("compile-error", "crash") and _COMPILER.search(text):
         return Fault(

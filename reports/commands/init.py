@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosswarp.matrix.checkout import finding, settings
+from crosswarp.matrix.checkout.finding import Found as Finding
 from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import costs
 from crosswarp.reports.commands.options import add_files, column_table
 from crosswarp.reports.commands.own_tests import checkout
 from crosswarp.reports.text import escape
@@ -55,5 +57,20 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         ) from None
     for line in found.told:
         print(escape.terminal(line))
-    print(f"{escape.terminal(str(path))} is written. Next: crosswarp test")
+    print(escape.terminal(f"{path} is written. {_next(found, options)}"))
     return 0
+
+
+def _next(found: Finding, options: argparse.Namespace) -> str:
+    """What can be done with what was found, and what it takes."""
+    if not found.tests:
+        checked = f", crosswarp check {found.kernels[0]}" if found.kernels else ""
+        where = "" if options.path == Path(".") else f" {options.path}"
+        return (
+            f"There are no tests for `crosswarp test` to run. Next: crosswarp lint{where}{checked}"
+        )
+    cost = costs.load().environment.megabytes / 1000
+    return (
+        f"crosswarp test builds an environment for each column: {found.columns} times about {cost:.1f} GB. "
+        "Next: crosswarp test --triton newest, then crosswarp test"
+    )

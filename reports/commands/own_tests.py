@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosswarp.matrix.checkout import metadata, settings
+from crosswarp.matrix.checkout import finding, metadata, settings
+from crosswarp.matrix.checkout.imports import Imports
 from crosswarp.matrix.checkout.metadata import Declared
 from crosswarp.matrix.checkout.settings import Settings
 from crosswarp.matrix.environments.beside import Beside, Prepare
@@ -78,8 +79,21 @@ class Library:
         """What prepares a column with the library installed beside it."""
         return Beside(
             prepare, self.root, self.settings.requires, self.settings.env,
-            work.absolute() / "libraries-beside", uv, say,
+            work.absolute() / "libraries-beside", uv, say, self.imports,
         )  # fmt: skip
+
+    @property
+    def imports(self) -> Mapping[str, str]:
+        """What its tests, and the library for them, import of others, each with a place; not what is stubbed."""
+        paths = library_tests.paths_of(self.root, self.settings)
+        found = Imports(self.root, finding.files_of(self.root, paths)).of_others
+        stubbed = {name.partition(".")[0] for name in self.settings.stub}
+        return {name: place for name, place in found.items() if name not in stubbed}
+
+    @property
+    def functions(self) -> int:
+        """How many test functions there are."""
+        return finding.test_functions(self.root, library_tests.paths_of(self.root, self.settings))
 
 
 def library(path: Path, cases: Sequence[str] = ()) -> Library:
@@ -89,10 +103,15 @@ def library(path: Path, cases: Sequence[str] = ()) -> Library:
         UsageError, ConfigError: there is no such folder, or its settings are none.
     """
     root = checkout(path).resolve()
-    said = settings.load(root).settings
+    loaded = settings.load(root)
+    said = loaded.settings
+    if loaded.path is None:
+        # As `crosswarp init` would write it: what the library needs is not installed otherwise.
+        requires = finding.find(root, ()).values["requires"]
+        said = said.model_copy(update={"requires": tuple(requires)})
     if cases:
         said = said.model_copy(update={"cases": tuple(cases)})
-    return Library(root, said, metadata.declared(root))
+    return Library(root, said, metadata.with_mentions(root))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from crosswarp.matrix.environments.beside import Beside
 from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv
+from crosswarp.matrix.facts import costs
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import plan
 from crosswarp.matrix.running.progress import progress
@@ -32,6 +33,7 @@ from crosswarp.reports.commands.options import (
     known_issues,
     owner,
 )
+from crosswarp.reports.findings import estimate
 from crosswarp.reports.findings.range import measured
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, range_text
@@ -82,6 +84,30 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(time_limit=None)
 
 
+def _announced(planned: plan.Plan, library: own_tests.Library, options: argparse.Namespace) -> str:
+    """What is about to be done, with its disk and time, before any of it."""
+    each = library.functions
+    sample = options.sample or library.settings.sample
+    tests = f"{each} test functions" + (f", a sample of {sample} tests" if sample else "")
+    places = len(planned.targets) * len(planned.lanes) * len(planned.modes)
+    seconds = min(each, sample or each) * sum(
+        getattr(costs.load().lanes, lane).seconds * len(planned.targets) * len(planned.modes)
+        for lane in planned.lanes
+    )
+    told = (
+        f"{library.declared.name}: {tests}, {places} times (targets, lanes, modes) on each of {len(planned.columns)} "
+        f"columns; a column takes about {max(seconds / planned.jobs / 60, 1):.0f} min, or longer: tests have parameters"
+    )
+    if options.here:
+        return f"{told}."
+    built = estimate.environments(options.work, [one.id for one in planned.columns])
+    count = sum(1 for one in planned.columns if not built.get(one.id))
+    gigabytes = count * costs.load().environment.megabytes / 1000
+    return (
+        f"{told}. {count} environments to build, about {gigabytes:.0f} GB." if count else f"{told}."
+    )
+
+
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     wanted = own_tests.asked(options, options.path)
     library = wanted.library
@@ -118,6 +144,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             commit=revision(library.root),
         )
         check_work(options.work)
+        shown.say(_announced(planned, library, options))
         with Store(options.store) as store:
             runner = Runner(
                 planned, store, options.work, prepare, shown, known, argv,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from urllib.parse import quote
 
-from crosswarp.matrix.linting.apart import Apart
+from crosswarp.matrix.checkout.apart import Apart
 from crosswarp.matrix.linting.lint import Finding, Result
 from crosswarp.matrix.linting.rules import RULES
 from crosswarp.reports.text import escape

@@ -160,7 +160,7 @@ def attributes(cls: type, private: bool = True) -> Dict[str, Any]:
 
 def set_on_self(cls: type) -> List[str]:
     """The public attributes that the methods of a class, and of those of Triton that it is made of, set on `self`."""
-    found = set()
+    found: "set[str]" = set()
     for one in cls.__mro__:
         if one.__module__.partition(".")[0] != ROOT:
             continue

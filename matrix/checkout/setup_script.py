@@ -1,0 +1,113 @@
+"""What a setup.py asks for, read from its text: the lists that it hands to `setup()`. Nothing is run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from crosswarp.matrix import reading
+
+_DEEPEST = 4
+_REQUIREMENTS = re.compile(r"[\w./-]*requirements[\w./-]*\.txt$")
+
+
+def wishes_in(
+    folder: Path, script: ast.AST, wishes: Callable[[Any, str, str], Iterator[Any]]
+) -> Iterator[Any]:
+    """What `install_requires` and `extras_require` list, as far as their text says it outright."""
+    words = {
+        word.arg: word.value
+        for node in ast.walk(script)
+        if isinstance(node, ast.Call) and _name(node.func) == "setup"
+        for word in node.keywords
+        if word.arg
+    }
+    lists = _Lists(folder, script)
+    for text in lists.read(words.get("install_requires")) or ():
+        yield from wishes([text], "setup.py, install_requires", "")
+    for text in lists.read(words.get("tests_require")) or ():
+        yield from wishes([text], "setup.py, tests_require", "test")
+    extras = lists.resolved(words.get("extras_require"))
+    if isinstance(extras, ast.Dict):
+        for key, value in zip(extras.keys, extras.values, strict=True):
+            if isinstance(key, ast.Constant) and (texts := lists.read(value)):
+                extra = str(key.value)
+                yield from wishes(texts, f'setup.py, the extra "{extra}"', extra)
+
+
+class _Lists:
+    def __init__(self, folder: Path, script: ast.AST) -> None:
+        self._folder = folder
+        self._set: dict[str, list[ast.expr]] = {}
+        self._changed: set[str] = set()
+        self._functions: dict[str, ast.FunctionDef] = {}
+        for node in ast.walk(script):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        self._set.setdefault(target.id, []).append(node.value)
+            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                self._changed.add(node.target.id)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                if node.func.attr in ("append", "extend", "insert", "remove"):
+                    self._changed.add(_name(node.func.value))
+            elif isinstance(node, ast.FunctionDef):
+                self._functions[node.name] = node
+
+    def resolved(self, node: ast.expr | None, depth: int = 0) -> ast.expr | None:
+        """An expression, through names that are set once and stay what they are."""
+        while isinstance(node, ast.Name) and depth < _DEEPEST:
+            values = self._set.get(node.id, [])
+            node = values[0] if len(values) == 1 and node.id not in self._changed else None
+            depth += 1
+        return node
+
+    def read(self, node: ast.expr | None, depth: int = 0) -> list[str] | None:
+        """The texts of a list; None where the text does not say it outright."""
+        node = self.resolved(node, depth)
+        if depth > _DEEPEST or node is None:
+            return None
+        if isinstance(node, (ast.List, ast.Tuple)):
+            if not all(isinstance(one, ast.Constant) for one in node.elts):
+                return None
+            return [str(one.value) for one in node.elts if isinstance(one, ast.Constant)]
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            parts = [self.read(one, depth + 1) for one in (node.left, node.right)]
+            return None if None in parts else [text for part in parts for text in part or ()]
+        # open("requirements.txt").read().splitlines(), or a function that does so.
+        names = _files_in(node)
+        if isinstance(node, (ast.Call, ast.ListComp)) and not names:
+            called = node.func if isinstance(node, ast.Call) else node
+            function = self._functions.get(_name(called))
+            names = _files_in(function) if function is not None else []
+        if len(names) == 1 and isinstance(node, (ast.Call, ast.ListComp)):
+            return self._lines(names[0])
+        return None
+
+    def _lines(self, name: str) -> list[str] | None:
+        try:
+            text = reading.text(self._folder / name)
+        except (OSError, UnicodeDecodeError, ValueError):
+            return None
+        return [line.partition("#")[0].strip() for line in text.splitlines()]
+
+
+def _files_in(node: ast.AST) -> list[str]:
+    return list(
+        dict.fromkeys(
+            one.value
+            for one in ast.walk(node)
+            if isinstance(one, ast.Constant)
+            and isinstance(one.value, str)
+            and _REQUIREMENTS.match(one.value)
+            and not Path(one.value).is_absolute()
+            and ".." not in Path(one.value).parts
+        )
+    )
+
+
+def _name(node: ast.AST) -> str:
+    return str(getattr(node, "attr", getattr(node, "id", "")))
