@@ -184,3 +184,19 @@ def test_progress_is_said_while_it_takes_long(monkeypatch):
     with progress.counting("files checked", said) as count:
         count(3, 763)
     assert said.getvalue() == "3 of 763 files checked\n"
+
+
+def test_what_is_announced_is_a_note_until_the_library_decides(look):
+    files = {"k.py": kernel("tl.store(x, 1)")}
+    result = look(files, ("3.8.0", "3.9.0"))
+    assert [one.release for one in result.announced] == ["3.10"] and not result.findings
+    assert "Announced for Triton 3.10: Multiplications and additions" in lint_text.text(result)
+    assert json.loads(lint_text.as_json(result))["announced"][0]["release"] == "3.10"
+    assert not look(files, ("3.8.0",)).announced
+    cat = kernel("tl.cat(x, x, can_reorder=True)")
+    assert "tl.cat(can_reorder=True)" in look({"c.py": cat}, ("3.9.0",)).announced[-1].title
+    assert not look({**files, "c.py": "# TRITON_DEFAULT_FP_FUSION=1\n"}, ("3.9.0",)).announced
+
+
+def test_a_library_without_kernels_is_not_concerned(look):
+    assert not look({"a.py": "import triton\n"}, ("3.9.0",)).announced

@@ -29,6 +29,7 @@ _BY_CALL = (
     ("launch-option", "launch.", "unknown_options"),
     ("autotune-key", "", "autotune_key_names"),
     ("plain-global", "annotated global ", "annotated_globals"),
+    ("autotune-restored", "", "autotune_arguments"),
 )
 
 

@@ -14,7 +14,8 @@ from typing import Any
 from crosswarp.matrix import versions
 from crosswarp.matrix.checkout import apart
 from crosswarp.matrix.checkout.apart import Apart
-from crosswarp.matrix.facts import language_table
+from crosswarp.matrix.facts import announced, language_table
+from crosswarp.matrix.facts.announced import Change
 from crosswarp.matrix.facts.language_table import Table
 from crosswarp.matrix.linting import gluon, rules, sources
 from crosswarp.matrix.linting.api import Api, short
@@ -78,6 +79,7 @@ class Result:
     files: int
     releases: tuple[str, ...]
     ignored: int = 0
+    announced: tuple[Change, ...] = ()
 
 
 @dataclass
@@ -224,7 +226,21 @@ def lint(
     ]
     found = [_finding(one, api, healing, set_apart.get(one.source.path)) for one in kept]
     found.sort(key=lambda one: (one.path, one.line, one.column, one.rule, one.subject))
-    return Result(found, unreadable, count, tuple(releases), len(places) - len(kept))
+    told = _announced(project, releases)
+    return Result(found, unreadable, count, tuple(releases), len(places) - len(kept), told)
+
+
+def _announced(project: Project, releases: Sequence[str]) -> tuple[Change, ...]:
+    """What the newest of the releases announces, and a library with kernels has not decided on."""
+    if not any("triton.jit" in one.text or "gluon.jit" in one.text for one in project.files):
+        return ()
+    return tuple(
+        one
+        for one in announced.load()
+        if one.by in releases
+        and not any(project.says(word) for word in one.decided)
+        and (not one.concerns or any(project.says(word) for word in one.concerns))
+    )
 
 
 def _reporter(places: dict[tuple[Any, ...], _Place]) -> rules.Report:

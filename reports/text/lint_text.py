@@ -44,7 +44,11 @@ def text(result: Result) -> str:
                     lines.append(f"    called from {escape.line(', '.join(one.callers), 600)}")
             if len(found) > _SHOWN:
                 lines.append(f"    and in {len(found) - _SHOWN} more places of this file")
-    return "\n".join([*lines, *_apart(result), summary(result)]) + "\n"
+    coming = [
+        escape.line(f"Announced for Triton {one.release}: {one.title}. {one.do}", 600)
+        for one in result.announced
+    ]
+    return "\n".join([*lines, *_apart(result), *coming, summary(result)]) + "\n"
 
 
 def _apart(result: Result) -> list[str]:
@@ -111,6 +115,10 @@ def as_json(result: Result) -> str:
                     "apart": one.apart and {"folder": one.apart.folder, "vendor": one.apart.vendor},
                 }
                 for one in result.findings
+            ],
+            "announced": [
+                {"release": one.release, "title": one.title, "effect": one.effect, "do": one.do}
+                for one in result.announced
             ],
             "unreadable": [
                 {"path": one.path, "line": one.line, "why": one.why} for one in result.unreadable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crosswarp.matrix.facts import announced
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.comparison import HEAVIER, REPORTED
 from crosswarp.matrix.results.vocabulary import COMPARED
@@ -65,7 +66,7 @@ def page(one: Release) -> str:
             *_breaks(one.diff),
             *_fixed(one.diff),
         ]
-    parts += [*_still(one), *_rest(one)]
+    parts += [*_still(one), *_announced(one), *_rest(one)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -127,6 +128,16 @@ def _still(one: Release) -> list[str]:
         for issue in one.still
     ]
     return [title, pipes(["Known issue", "Affected releases", "Shim"], rows)]
+
+
+def _announced(one: Release) -> list[str]:
+    """What this release says that the next one will do otherwise."""
+    changes = [change for change in announced.load() if change.by == one.version]
+    parts = [
+        f"**{change.title}** in Triton {change.release}. {change.effect} {change.do}"
+        for change in changes
+    ]
+    return ["## Announced for the next release", *parts] if parts else []
 
 
 def _rest(one: Release) -> list[str]:
