@@ -57,8 +57,8 @@ def _walk(node: ast.AST, condition: str) -> Iterator[tuple[str, str]]:
         condition = f"{ast.unparse(node.type)} is raised" if node.type else ""
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         condition = ""
-    for part in ast.iter_child_nodes(node):
-        yield from _walk(part, condition)
+    for child in ast.iter_child_nodes(node):
+        yield from _walk(child, condition)
 
 
 def _short(text: str) -> str:
