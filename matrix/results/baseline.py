@@ -197,6 +197,7 @@ class Table:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._versions: Mapping[str, Mapping[str, str]] = document["columns"]
+        self._read: dict[str, Mapping[str, Any]] = {}
         self.entries = [
             Entry(kernel, case, lane, *entry)
             for kernel, cases in document["cells"].items()
@@ -204,6 +205,13 @@ class Table:
             for lane, entries in lanes.items()
             for entry in entries
         ]
+
+    def _fields(self, cell: str | Mapping[str, Any]) -> Mapping[str, Any]:
+        """As `_fields`; cells that say the same share what is made of them."""
+        key = cell if isinstance(cell, str) else json.dumps(cell)
+        if key not in self._read:
+            self._read[key] = _fields(cell)
+        return self._read[key]
 
     def versions(self, column: str) -> Mapping[str, str]:
         """What the column imported; nothing where the file does not say."""
@@ -219,7 +227,7 @@ class Table:
             # Read once: most of the file's cells stand for some ten records each.
             case = {"lane": entry.lane, "kernel": entry.kernel, "case": entry.case}
             cells = [
-                _EMPTY | case | {"mode": mode, "config": config} | _fields(cell)
+                _EMPTY | case | {"mode": mode, "config": config, **self._fields(cell)}
                 for mode, config, cell in _each(entry.found)
             ]
             for column in columns:

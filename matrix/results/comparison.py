@@ -24,10 +24,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Any
 
-from crosswarp.matrix.cell.protocol import DROPPED, LEFT_OUT
+from crosswarp.matrix.cell.protocol import DROPPED, LEFT_OUT, RED
 from crosswarp.matrix.results import compile_time, numbers, traffic
+from crosswarp.matrix.results.figures import MOST_LISTS
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.resources import METRICS, THRESHOLDS, Change, Threshold, grown
 from crosswarp.matrix.results.vocabulary import COMPARED, Compared
@@ -113,6 +115,10 @@ class Comparison:
         )
 
 
+_SAME = Comparison("same")
+_COMPARED: dict[tuple[Any, ...], tuple[Mapping[str, Any], Mapping[str, Any], Comparison]] = {}
+
+
 @dataclass(frozen=True)
 class Pair:
     before: Record | None
@@ -129,6 +135,8 @@ class Pair:
 
 def compare(before: Record | None, after: Record | None, pace: float = 1.0) -> Comparison:
     """The comparison of two results of one cell. `pace`: of the second side's machine, as of `compile_time.pace`."""
+    if before is not None and after is not None and _plainly_passed(before, after):
+        return _of_passes(before, after, pace)
     shown = _shows(before), _shows(after)
     if "not run" in shown:
         return Comparison("unknown")
@@ -145,21 +153,49 @@ def compare(before: Record | None, after: Record | None, pace: float = 1.0) -> C
         return Comparison(outcome, (Change("configs", what, "kept", "left out"),))
     if shown != ("passed", "passed"):
         return Comparison(outcome)
+    return _of_passes(before, after, pace)
+
+
+def _plainly_passed(before: Record, after: Record) -> bool:
+    """Whether both passed and nothing is said beside that, as of most cells."""
+    return before.outcome == "pass" == after.outcome and not (before.reason or after.reason)
+
+
+def _of_passes(before: Record, after: Record, pace: float) -> Comparison:
+    if before.resources is after.resources and "timing" not in before.resources:
+        # As most cells of a baseline: one object stands for all that found the same.
+        return _SAME
+    if "outputs" in before.resources:
+        return _both_passed(before, after, pace)
+    # Without numbers their resources say all, and many cells of a run are couples of the same two.
+    key = (id(before.resources), id(after.resources), after.target, pace)
+    found = _COMPARED.get(key)
+    if found is None:
+        if len(_COMPARED) >= MOST_LISTS:
+            _COMPARED.clear()
+        # With both, so that no others come to have their ids.
+        compared = _both_passed(before, after, pace)
+        found = _COMPARED[key] = (before.resources, after.resources, compared)
+    return found[2]
+
+
+def _both_passed(before: Record, after: Record, pace: float) -> Comparison:
     other_numbers, note = numbers.changed(before, after)
-    judged = _judged(before, after, outcome)
-    judged = replace(judged, note=judged.note or note)
+    judged = _judged(before, after)
+    if note and not judged.note:
+        judged = replace(judged, note=note)
     slow = compile_time.slower(before, after, pace)
     return _with_reported(judged, (*traffic.slower(before, after), *slow, *other_numbers))
 
 
-def _judged(before: Record, after: Record, outcome: Compared) -> Comparison:
+def _judged(before: Record, after: Record) -> Comparison:
     changes = grown(before, after)
     if any(not change.told for change in changes):
         return Comparison("resource-regressed", changes)
     change, note = slower(before, after)
     if change:
         return Comparison("slower", (change, *changes))
-    return Comparison("changed" if changes else outcome, changes, note)
+    return Comparison("changed" if changes else "same", changes, note)
 
 
 def _with_reported(judged: Comparison, changes: tuple[Change, ...]) -> Comparison:
@@ -187,26 +223,61 @@ def pairs(
     knows, and it is `unknown`, neither `gone` nor `new`.
     """
 
-    def key(record: Record) -> tuple[str, ...]:
-        column = "" if across_columns else record.column
-        return (
-            column, record.target, record.lane, record.mode, record.kernel, record.case, record.config,
-        )  # fmt: skip
+    numbers: dict[tuple[str, ...], int] = {}
+    sides = (Cells(records, across_columns, numbers) for records in (before, after))
+    return paired(*sides, unreached=unreached)
 
-    old = {key(record): record for record in before}
-    new = {key(record): record for record in after}
-    pace = compile_time.pace((one, new[cell]) for cell, one in old.items() if cell in new)
 
-    def compared(one: Record | None, other: Record | None) -> Comparison:
-        for twin, record, short in ((one, other, unreached[0]), (other, one, unreached[1])):
-            if twin is None and record and (short if across_columns else record.column in short):
-                return Comparison("unknown", note=UNREACHED)
-        return compare(one, other, pace)
+class Cells:
+    """Records by the number of what makes each the twin of another side's: a number is found faster than seven texts.
 
-    return [
-        Pair(old.get(cell), new.get(cell), compared(old.get(cell), new.get(cell)))
-        for cell in dict.fromkeys([*new, *old])
-    ]
+    A side that is compared several times is made once. `numbers`: shared with the sides that it is compared with.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        across_columns: bool,
+        numbers: dict[tuple[str, ...], int],
+    ) -> None:
+        self.across_columns = across_columns
+        self.records = {
+            numbers.setdefault(_cell(record, across_columns), len(numbers)): record
+            for record in records
+        }
+
+    @cached_property
+    def seconds(self) -> Mapping[int, float]:
+        """CPU seconds of the cells of which all was compiled anew."""
+        totals = ((cell, compile_time.total(record)) for cell, record in self.records.items())
+        return {cell: total for cell, total in totals if total}
+
+
+def paired(
+    before: Cells, after: Cells, unreached: tuple[Collection[str], Collection[str]] = ((), ())
+) -> list[Pair]:
+    """As `pairs`."""
+    old, new = before.records, after.records
+    pace = compile_time.pace(before.seconds, after.seconds)
+    across = before.across_columns
+    found = []
+    for cell in dict.fromkeys([*new, *old]):
+        one, other = old.get(cell), new.get(cell)
+        if one is None or other is None:
+            record, short = (other, unreached[0]) if one is None else (one, unreached[1])
+            assert record is not None
+            if short if across else record.column in short:
+                found.append(Pair(one, other, Comparison("unknown", note=UNREACHED)))
+                continue
+        found.append(Pair(one, other, compare(one, other, pace)))
+    return found
+
+
+def _cell(record: Record, across_columns: bool) -> tuple[str, ...]:
+    column = "" if across_columns else record.column
+    return (
+        column, record.target, record.lane, record.mode, record.kernel, record.case, record.config,
+    )  # fmt: skip
 
 
 def slower(before: Record, after: Record) -> tuple[Change | None, str]:
@@ -239,15 +310,18 @@ def _was_hurried(record: Record) -> bool:
 
 
 def _shows(record: Record | None) -> str:
-    if record is None:
-        return "absent"
-    if record.outcome == "not-run":
+    return "absent" if record is None else _showing(record.outcome, record.reason)
+
+
+@cache
+def _showing(outcome: str, reason: str) -> str:
+    if outcome == "not-run":
         return "not run"
-    if record.red:
+    if outcome in RED:
         return "red"
-    if record.reason in (DROPPED, LEFT_OUT):
+    if reason in (DROPPED, LEFT_OUT):
         return "left out"
-    return "absent" if record.outcome == "unsupported" else "passed"
+    return "absent" if outcome == "unsupported" else "passed"
 
 
 def _timing(record: Record) -> dict[str, Any] | None:

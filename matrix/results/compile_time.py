@@ -9,8 +9,9 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from crosswarp.matrix.results.figures import Figures, is_size, launches
+from crosswarp.matrix.results.figures import Figures, is_size, launches, once_a_list
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.resources import Change
 
@@ -49,13 +50,12 @@ def seconds(before: Record, after: Record) -> dict[str, tuple[Figures, Figures]]
     }
 
 
-def pace(couples: Iterable[tuple[Record, Record]]) -> float:
-    """How many times the CPU seconds of the first a typical compilation of the second takes, between 1 and `SLOWEST`.
+def pace(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
+    """How many times the CPU seconds of `before` a typical compilation of `after` takes, between 1 and `SLOWEST`.
 
-    1 where fewer than `ENOUGH` were compiled on both sides.
+    Both are the `total` of cells, above 0. 1 where fewer than `ENOUGH` were compiled on both sides.
     """
-    totals = ((_total(before), _total(after)) for before, after in couples)
-    ratios = [b / a for a, b in totals if a and b]
+    ratios = [after[cell] / seconds for cell, seconds in before.items() if cell in after]
     if len(ratios) < ENOUGH:
         return 1.0
     return min(max(statistics.median(ratios), 1.0), SLOWEST)
@@ -66,7 +66,7 @@ def slower(before: Record, after: Record, pace: float = 1.0) -> tuple[Change, ..
 
     `pace`: of the second machine, as of `pace`.
     """
-    if (_total(after) or MORE_SECONDS) < MORE_SECONDS:
+    if not _timed(after) or (total(after) or MORE_SECONDS) < MORE_SECONDS:
         # As of most: nothing has to be read more closely.
         return ()
     found = []
@@ -83,10 +83,22 @@ def ratio(change: Change) -> float:
     return change.after / change.before if change.before else float("inf")
 
 
-def _total(record: Record) -> float | None:
+def total(record: Record) -> float | None:
     """CPU seconds of all that the cell launched; None where some of it was not compiled anew."""
-    noted = record.resources.get("launches")
-    if record.outcome != "pass" or not isinstance(noted, list) or not noted:
+    return _seconds(record) if record.outcome == "pass" else None
+
+
+@once_a_list
+def _timed(noted: Any) -> bool:
+    """Whether any launch was compiled anew."""
+    return isinstance(noted, list) and any(
+        isinstance(one, Mapping) and "processor_seconds" in one for one in noted
+    )
+
+
+@once_a_list
+def _seconds(noted: Any) -> float | None:
+    if not isinstance(noted, list) or not noted:
         return None
     total = 0.0
     for one in noted:

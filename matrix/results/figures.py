@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from crosswarp.matrix.results.record import Record
 
 Figures = dict[str, Any]
+Read = TypeVar("Read")
+# Of a run with 37,000 cells, 6,000 differ.
+MOST_LISTS = 50_000
 
 # How much of the tensor cores one instruction drives: tcgen05 those of an SM (or of two), wgmma those of four warps.
 KINDS = {"none": 0, "mma": 1, "mfma": 1, "wmma": 1, "wgmma": 2, "tcgen05": 3}
@@ -32,10 +35,32 @@ _EXCHANGES = ("shared.load", "shared.store", "matrix")
 _SPECIALISED = re.compile(r"_0[cd]{0,2}(?:\d+[cd]{0,2})*$")
 
 
-def launches(record: Record) -> dict[tuple[str, int], list[Figures]]:
-    """Figures of what was launched, by kernel and warps, in order. What a cell wrote that is no figure is left out."""
+def once_a_list(read: Callable[[Any], Read]) -> Callable[[Record], Read]:
+    """A reader of records that gives what `read` makes of their list of launches.
+
+    Many cells of a run share a list, and each is compared with its like on every other column: it is read once. What
+    is returned is shared as well, and nobody may change it.
+    """
+    # With each list, so that no other comes to have its id.
+    kept: dict[int, tuple[Any, Read]] = {}
+
+    def of(record: Record) -> Read:
+        noted = record.resources.get("launches")
+        found = kept.get(id(noted))
+        if found is None:
+            if len(kept) >= MOST_LISTS:
+                kept.clear()
+            found = kept[id(noted)] = (noted, read(noted))
+        return found[1]
+
+    return of
+
+
+@once_a_list
+def launches(noted: Any) -> Mapping[tuple[str, int], list[Figures]]:
+    """Figures of what a record's cell launched, by kernel and warps, in order. What a cell wrote that is no figure is
+    left out."""
     found: dict[tuple[str, int], list[Figures]] = defaultdict(list)
-    noted = record.resources.get("launches")
     for launch in noted if isinstance(noted, list) else []:
         if not isinstance(launch, Mapping) or not is_count(launch.get("num_warps")):
             continue

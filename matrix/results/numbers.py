@@ -40,6 +40,8 @@ class Distance(NamedTuple):
 
 def changed(before: Record, after: Record) -> tuple[tuple[Change, ...], str]:
     """A change for each output with other bits, with both errors against the reference; or why nothing is compared."""
+    if not (before.resources.get("outputs") and after.resources.get("outputs")):
+        return (), ""
     old, new = (_mapping(one.resources.get("outputs")) for one in (before, after))
     if not old or not new or old == new:
         return (), ""

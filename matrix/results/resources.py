@@ -141,17 +141,15 @@ def grown(before: Record, after: Record) -> tuple[Change, ...]:
 def _of_launch(
     what: str, warps: int, was: Figures, now: Figures, target: Target | None
 ) -> Iterator[Change]:
-    local = [name for name in _LOCAL if _passes(name, was, now)]
-    registers = _passes("registers", was, now)
-    trade = _trade(warps, was, now, target, bool(local), registers)
     for threshold in THRESHOLDS:
         name = threshold.metric
         a, b = was.get(name), now.get(name)
-        if a is None or b is None:
+        if a is None or b is None or a == b:
             continue
         told = ""
         if threshold.passed_by(a, b):
-            told = trade if name in (*_LOCAL, "registers") else ""
+            traded = name == "registers" or name in _LOCAL
+            told = _trade(warps, was, now, target) if traded else ""
         elif threshold.appears and a == 0 < b:
             told = f"up to {threshold.above} {threshold.unit} are nothing by themselves"
         elif name == "shared":
@@ -185,15 +183,15 @@ def _passes(metric: str, was: Figures, now: Figures) -> bool:
     return a is not None and b is not None and _BY_METRIC[metric].passed_by(a, b)
 
 
-def _trade(
-    warps: int, was: Figures, now: Figures, target: Target | None, local: bool, registers: bool
-) -> str:
+def _trade(warps: int, was: Figures, now: Figures, target: Target | None) -> str:
     """Why what passed a threshold of registers or of local memory is told and not judged; "" where it is worse.
 
     A register holds four bytes. Registers for memory: at least as many bytes have left it as the registers took.
     Memory for registers: no more bytes have come than registers were given up, and half as many warps again fit.
     """
     a, b = was.get("registers"), now.get("registers")
+    local = any(_passes(name, was, now) for name in _LOCAL)
+    registers = _passes("registers", was, now)
     if a is None or b is None or local == registers:
         return ""
     had, has = (_warps(target, one, warps) for one in (was, now))

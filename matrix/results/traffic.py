@@ -39,6 +39,8 @@ _Launch = Mapping[str, Any]
 
 def slower(before: Record, after: Record) -> tuple[Change, ...]:
     """A change for each launch and unit with `FACTOR` times the work, with the source line that has most of it."""
+    if not (before.resources.get("counters") and after.resources.get("counters")):
+        return ()
     old, new = _launches(before), _launches(after)
     found = []
     for key, now in new.items():

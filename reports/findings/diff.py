@@ -142,7 +142,7 @@ def grouped(
     before: Side,
     after: Side,
     pairs: Sequence[Pair],
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[Verdict] | Explained,
     reproducers: Collection[str],
 ) -> Diff:
     """The differences by root cause. Of kernels in `reproducers` only passing or failing counts, not their resources:
@@ -254,29 +254,54 @@ def _aligned(before: Side, after: Side) -> tuple[Side, Side]:
     return (one, chosen) if before.column else (chosen, one)
 
 
-def groups(pairs: Sequence[Pair], verdicts: Sequence[Verdict], of: str = "") -> list[Group]:
+class Explained:
+    """What verdicts say of failures. Whoever groups several diffs of one verdict makes it once."""
+
+    def __init__(self, verdicts: Sequence[Verdict]) -> None:
+        # It holds them: a record that is looked up by its identity must not go meanwhile.
+        self._verdicts = verdicts
+        self._known = {
+            id(record): issue
+            for verdict in verdicts
+            for record, issue in [*verdict.known, *verdict.shim_failed]
+        }
+        # Of somebody's own kernels: the issue by which one fails, and the shims with which it passes.
+        self._theirs = {
+            name: one for verdict in verdicts for name, one in verdict.explained.items()
+        }
+        self._fixed = {name: shims for verdict in verdicts for name, shims in verdict.fixed.items()}
+        for verdict in verdicts:
+            self._fixed |= {one.bare.id: tuple(one.shims) for one in verdict.healed}
+
+    def issue(self, record: Record) -> Issue | None:
+        """The issue that explains a record."""
+        found = self._known.get(id(record))
+        return self._theirs.get(record.id) if found is None and self._theirs else found
+
+    def fixed(self, record: Record) -> tuple[str, ...] | None:
+        """The shims with which a failure passes; None where it was not seen to pass."""
+        return self._fixed.get(record.id) if record.red else None
+
+
+def groups(
+    pairs: Sequence[Pair], verdicts: Sequence[Verdict] | Explained, of: str = ""
+) -> list[Group]:
     """Each root cause once. `verdicts` judge the very records of the pairs."""
-    explained = {
-        id(record): issue
-        for verdict in verdicts
-        for record, issue in [*verdict.known, *verdict.shim_failed]
-    }
-    # Of somebody's own kernels: the issue by which one fails, and the shims with which it passes.
-    theirs = {name: issue for verdict in verdicts for name, issue in verdict.explained.items()}
-    fixed = {name: shims for verdict in verdicts for name, shims in verdict.fixed.items()}
-    fixed |= {one.bare.id: tuple(one.shims) for verdict in verdicts for one in verdict.healed}
+    explained = verdicts if isinstance(verdicts, Explained) else Explained(verdicts)
     found: dict[tuple[str, RootCause | None], Group] = {}
-    for pair, outcome in [(one, what) for one in pairs for what in one.comparison.outcomes]:
+    different = [pair for pair in pairs if pair.comparison.outcomes != ("same",)]
+    for pair, outcome in [(one, what) for one in different for what in one.comparison.outcomes]:
         if outcome == "same":
             continue
         told = _told(pair)
-        issue = explained.get(id(told)) or theirs.get(told.id)
+        issue = explained.issue(told)
         key: tuple[str, RootCause | None] = (outcome, _cause(pair, told, issue))
         group = found.setdefault(key, Group(outcome, issue, whose=of))
         group.pairs.append(pair)
-        if told.red and told.id in fixed:
+        shims = explained.fixed(told)
+        if shims is not None:
             group.healed += 1
-            group.shims += [shim for shim in fixed[told.id] if shim not in group.shims]
+            group.shims += [shim for shim in shims if shim not in group.shims]
     order: dict[str, int] = {outcome: number for number, outcome in enumerate(comparison.OUTCOMES)}
     return sorted(
         found.values(),

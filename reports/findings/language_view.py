@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -74,20 +75,23 @@ class Failure:
 def sections(table: Table) -> list[Section]:
     """All that is not empty."""
     names = sorted({name for release in table.values() for name in release.names})
+    probed = _probes_by_name(table)
     prefixes = [prefix for prefix, *_ in _SECTIONS]
     found = []
     for prefix, title, told in _SECTIONS:
         longer = tuple(one for one in prefixes if one.startswith(prefix) and one != prefix)
         own = [n for n in names if n.startswith(prefix) and not (longer and n.startswith(longer))]
         if own:
-            rows = tuple(row for name in own for row in rows_of(table, name))
+            rows = tuple(row for name in own for row in rows_of(table, name, probed.get(name, [])))
             found.append(Section(title, told, rows))
     return found
 
 
-def rows_of(table: Table, name: str) -> list[Row]:
-    """The row of a name, and one for each of its options and the values that were probed."""
-    probed = probes_of(table, name)
+def rows_of(table: Table, name: str, probed: Sequence[str] | None = None) -> list[Row]:
+    """The row of a name, and one for each of its options and the values that were probed, which whoever asks for many
+    names gives as `probed`."""
+    if probed is None:
+        probed = probes_of(table, name)
     if name.startswith("launch."):
         # What is probed is a value of the option, which has no row without one.
         probe = probed[0] if probed else name
@@ -118,14 +122,16 @@ def _row(table: Table, label: str, probe: str, option: str = "") -> Row:
 
 def probes_of(table: Table, name: str) -> list[str]:
     """The probes about options of a name, of any release."""
-    return sorted(
-        {
-            probe
-            for release in table.values()
-            for probe in release.probes
-            if language_table.name_of(probe) == name and probe != name
-        }
-    )
+    return _probes_by_name(table).get(name, [])
+
+
+def _probes_by_name(table: Table) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for probe in sorted({probe for release in table.values() for probe in release.probes}):
+        name = language_table.name_of(probe)
+        if probe != name:
+            found[name].append(probe)
+    return found
 
 
 def options(release: Release, name: str) -> dict[str, str]:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.results import comparison
+from crosswarp.matrix.results.comparison import Cells
 from crosswarp.matrix.results.verdict import triton_of
-from crosswarp.reports.findings.diff import Diff, Side, grouped
+from crosswarp.reports.findings.diff import Diff, Explained, Side, grouped
 from crosswarp.reports.findings.missing import unreached
 from crosswarp.reports.findings.view import View
 
@@ -22,23 +23,38 @@ def ran(view: View) -> list[str]:
     return sorted(found, key=lambda column: versions.sort_key(_release(view, column)))
 
 
-def upgrade(view: View, before: str, after: str) -> Diff:
-    """The differences from one column to another, by root cause."""
-    pair = (before, after)
-    short = unreached(view.planned, {one: view.by_column[one] for one in pair})
-    sides = [Side("", view.by_column[one], one, whose=view.run.described.whose) for one in pair]
-    pairs = comparison.pairs(
-        *(side.records for side in sides),
-        across_columns=True,
-        unreached=(short & {before}, short & {after}),
-    )
-    return grouped(sides[0], sides[1], pairs, [view.verdict], view.reproducers)
+class Upgrades:
+    """The upgrades of a view. What each is made of is found once: a page shows every pair of columns."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._short = unreached(view.planned, view.by_column)
+        self._explained = Explained([view.verdict])
+        self._cells: dict[str, Cells] = {}
+        self._numbers: dict[tuple[str, ...], int] = {}
+
+    def upgrade(self, before: str, after: str) -> Diff:
+        """The differences from one column to another, by root cause."""
+        view, short = self._view, self._short
+        sides = [
+            Side("", view.by_column[one], one, whose=view.run.described.whose)
+            for one in (before, after)
+        ]
+        pairs = comparison.paired(
+            self._of(before), self._of(after), (short & {before}, short & {after})
+        )
+        return grouped(sides[0], sides[1], pairs, self._explained, view.reproducers)
+
+    def _of(self, column: str) -> Cells:
+        if column not in self._cells:
+            self._cells[column] = Cells(self._view.by_column[column], True, self._numbers)
+        return self._cells[column]
 
 
 def steps(view: View) -> Sequence[Diff]:
     """From each column that ran to the next newer one."""
-    columns = ran(view)
-    return [upgrade(view, *pair) for pair in zip(columns, columns[1:], strict=False)]
+    columns, found = ran(view), Upgrades(view)
+    return [found.upgrade(*pair) for pair in zip(columns, columns[1:], strict=False)]
 
 
 def _release(view: View, column: str) -> str | None:

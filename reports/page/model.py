@@ -92,8 +92,9 @@ class Model:
             for column in self.columns
             if any(record.outcome != "not-run" for record in self.view.by_column[column.id])
         ]
+        found = upgrades.Upgrades(self.view)
         return {
-            (before, after): upgrades.upgrade(self.view, before, after)
+            (before, after): found.upgrade(before, after)
             for number, after in enumerate(ran)
             for before in ran[:number]
         }
