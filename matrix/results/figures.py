@@ -56,10 +56,8 @@ def once_a_list(read: Callable[[Any], Read]) -> Callable[[Record], Read]:
     return of
 
 
-@once_a_list
-def launches(noted: Any) -> Mapping[tuple[str, int], list[Figures]]:
-    """Figures of what a record's cell launched, by kernel and warps, in order. What a cell wrote that is no figure is
-    left out."""
+def read(noted: Any) -> Mapping[tuple[str, int], list[Figures]]:
+    """Figures of a list of launches, by kernel and warps, in order. What a cell wrote that is no figure is left out."""
     found: dict[tuple[str, int], list[Figures]] = defaultdict(list)
     for launch in noted if isinstance(noted, list) else []:
         if not isinstance(launch, Mapping) or not is_count(launch.get("num_warps")):
@@ -67,6 +65,10 @@ def launches(noted: Any) -> Mapping[tuple[str, int], list[Figures]]:
         kernel = _SPECIALISED.sub("", str(launch.get("kernel", "")))
         found[kernel, launch["num_warps"]].append(_figures(launch))
     return dict(found)
+
+
+# Of what a record's cell launched.
+launches = once_a_list(read)
 
 
 def is_count(value: Any) -> bool:

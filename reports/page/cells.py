@@ -12,7 +12,7 @@ from typing import Any
 
 from crosswarp import compat
 from crosswarp.matrix.results.comparison import OUTCOMES, THRESHOLDS
-from crosswarp.matrix.results.figures import launches
+from crosswarp.matrix.results.figures import once_a_list, read
 from crosswarp.matrix.results.record import MODES, RED, Record
 from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.page.model import Column, Kernel, Model
@@ -26,6 +26,8 @@ METRICS = (*(threshold.metric for threshold in THRESHOLDS), "tensor", "compile")
 FIELDS = (
     "case", "config", "mode", "outcome", "reason", "fingerprint", "message", "seconds", "issue", "shims", "figures",
 )  # fmt: skip
+# Of a mode among the modes, and of an outcome among the outcomes: no name is in both.
+_NUMBERS = {name: number for names in (MODES, WORST) for number, name in enumerate(names)}
 
 Place = tuple[str, str, str, str]
 
@@ -107,9 +109,17 @@ def details(model: Model) -> dict[str, dict[str, Any]]:
 
 def _detail(model: Model, kernel: Kernel, records: Sequence[Record]) -> dict[str, Any]:
     texts: dict[str, int] = {"": 0}
+    # By what a cell wrote, which is most often what another cell of the kernel wrote.
+    lines: dict[str, int] = {}
 
     def text(value: str) -> int:
-        return texts.setdefault(value, len(texts))
+        number = lines.get(value)
+        if number is None:
+            number = lines[value] = texts.setdefault(line(value), len(texts))
+        return number
+
+    def message(value: str) -> int:
+        return texts.setdefault(block(value), len(texts)) if value else 0
 
     number = {column.id: n for n, column in enumerate(model.columns)}
     cells: dict[str, dict[int, dict[str, Any]]] = {}
@@ -119,44 +129,55 @@ def _detail(model: Model, kernel: Kernel, records: Sequence[Record]) -> dict[str
         if place is None:
             command = model.command(kernel.name, record.column, record.lane, [record.target])
             place = places[number[record.column]] = {"command": block(command), "cells": []}
-        healed = model.view.healed.get(record.id)
-        place["cells"].append(_row(model, record, text, healed.shims if healed else ()))
+        place["cells"].append(_row(model, record, text, message))
     return {"slug": kernel.slug, "texts": list(texts), "cells": cells}
 
 
 def _row(
-    model: Model, record: Record, text: Callable[[str], int], healed_by: tuple[str, ...]
+    model: Model, record: Record, text: Callable[[str], int], message: Callable[[str], int]
 ) -> list[Any]:
-    issue = model.view.issue_of.get(record.id)
+    issue, shims = None, record.shims if record.mode != "bare" else ()
+    if record.red:
+        issue = model.view.issue_of.get(record.id)
+        healed = model.view.healed.get(record.id)
+        shims = healed.shims if healed else shims
     return [
-        text(line(record.case)),
-        text(line(record.config)),
-        MODES.index(record.mode),
-        WORST.index(record.outcome),
-        text(line(record.reason)),
-        text(line(record.fingerprint)),
-        text(block(record.message)),
+        text(record.case),
+        text(record.config),
+        _NUMBERS[record.mode],
+        _NUMBERS[record.outcome],
+        text(record.reason),
+        text(record.fingerprint),
+        message(record.message),
         round(record.seconds, 2),
         text(model.issue_slugs[issue.id] if issue else ""),
-        text(line(", ".join(healed_by if record.mode == "bare" else record.shims))),
+        text(", ".join(shims)) if shims else 0,
         _figures(record),
     ]
 
 
 def _figures(record: Record) -> list[float | None] | int:
     """The worst launch's figure of each metric, then the median time in ms; 0 when there is none."""
-    found = [figures for couples in launches(record).values() for figures in couples]
-    worst: list[float | None] = [
+    worst = _worst(record)
+    timing = record.resources.get("timing")
+    median = timing.get("median") if isinstance(timing, dict) else None
+    measured = isinstance(median, float) and record.outcome == "pass"
+    if not measured and worst is None:
+        return 0
+    return [*(worst or [None] * len(METRICS)), median if measured else None]
+
+
+@once_a_list
+def _worst(noted: Any) -> list[float | None] | None:
+    """The worst launch's figure of each metric; None where there is none of any."""
+    found = [figures for couples in read(noted).values() for figures in couples]
+    worst = [
         (min if metric in LEAST else max)(
             (figures[metric] for figures in found if metric in figures), default=None
         )
         for metric in METRICS
     ]
-    timing = record.resources.get("timing")
-    median = timing.get("median") if isinstance(timing, dict) else None
-    measured = isinstance(median, float) and record.outcome == "pass"
-    worst.append(median if measured else None)
-    return worst if any(figure is not None for figure in worst) else 0
+    return worst if any(figure is not None for figure in worst) else None
 
 
 def _changes(model: Model) -> dict[Place, list[int]]:

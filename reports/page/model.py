@@ -73,6 +73,10 @@ class Model:
         return sorted(found, key=lambda kernel: (kernel.shows_issue, kernel.name))
 
     @cached_property
+    def kernel_slugs(self) -> Mapping[str, str]:
+        return {kernel.name: kernel.slug for kernel in self.kernels}
+
+    @cached_property
     def grids(self) -> list[tuple[str, str]]:
         """Lane and target, in the order of the plan."""
         planned = list(self.view.run.described.targets)

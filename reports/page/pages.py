@@ -172,7 +172,7 @@ def _upgrade(model: Model, before: Column, after: Column, diff: Diff) -> dict[st
 
 
 def _group(model: Model, group: Group) -> dict[str, Any]:
-    slugs = {kernel.name: kernel.slug for kernel in model.kernels}
+    slugs = model.kernel_slugs
     return {
         "outcome": group.outcome,
         "issue": group.issue,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,11 @@ class _Renderer:
             "shim_names": {shim.name for shim in compat.all_shims()},
             "counted": pages.counted,
         }
+        # Made once for each two outcomes: the pages of kernels have ten thousand of them.
+        parts = self._environment.get_template("parts.html").make_module(
+            {"root": "", "signs": SIGNS}
+        )
+        self._environment.globals["pair"] = cache(parts.pair)  # type: ignore[attr-defined]
 
     def __call__(self, template: str, root: str, section: str, **context: Any) -> str:
         found: Mapping[str, Any] = {"root": root, "section": section, **context}

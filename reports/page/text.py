@@ -20,16 +20,18 @@ from crosswarp.reports.text import escape
 MAX_LINE = 300
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9._+-]+")
 MAX_SLUG = 60
+# A run of 37,000 cells has some ten thousand texts that differ, and says most of them again and again.
+_DIFFERENT = 1 << 16
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_DIFFERENT)
 def block(text: str) -> str:
     """Lines, as a message has them."""
     text = clean_text(text)
     return text if text.isascii() and text.isprintable() else escape.terminal(text)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_DIFFERENT)
 def line(text: str) -> str:
     text = escape.line(clean_text(text))
     if len(text) <= MAX_LINE:
