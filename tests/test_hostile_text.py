@@ -448,7 +448,7 @@ def _texts(shown):
 
 def _twice(shown, path):
     with Store(path) as store:
-        worst = worst_of(store.records(shown.run.id))
+        worst = worst_of(store.counts(shown.run.id))
     return [Past(shown.run, worst, {"bare": 1}), Past(shown.run, worst, {}, 1, 2)]
 
 

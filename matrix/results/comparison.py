@@ -90,7 +90,7 @@ SLOWER_BY_MS = 0.005
 SAME_BANDWIDTH = 0.10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Comparison:
     outcome: Compared
     changes: tuple[Change, ...] = ()
@@ -119,7 +119,7 @@ _SAME = Comparison("same")
 _COMPARED: dict[tuple[Any, ...], tuple[Mapping[str, Any], Mapping[str, Any], Comparison]] = {}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Pair:
     before: Record | None
     after: Record | None

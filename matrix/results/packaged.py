@@ -101,6 +101,12 @@ class _Baseline(Store):
     def kernels(self, run: int) -> list[str]:
         return self._each(lambda entry: (entry.kernel,))
 
+    def counts(self, run: int) -> Counter[tuple[str, str, str, str, str, str]]:
+        return Counter(
+            (one.column, one.target, one.lane, one.mode, one.kernel, one.outcome)
+            for one in self.records(run)
+        )
+
     def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
         return {
             (column, entry.lane): dict(self._table.versions(column))

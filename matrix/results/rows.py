@@ -35,7 +35,7 @@ class WrongRow(ValueError):
     """A field holds another thing than what is written there."""
 
 
-def text(row: sqlite3.Row, name: str, known: Collection[str] = ()) -> str:
+def text(row: sqlite3.Row | Mapping[str, Any], name: str, known: Collection[str] = ()) -> str:
     value = row[name]
     if not isinstance(value, str) or (known and value not in known):
         raise _wrong(row, name, "one of " + ", ".join(known) if known else "text")
@@ -149,7 +149,7 @@ def _all_text(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def _wrong(row: sqlite3.Row, name: str, wanted: str) -> WrongRow:
+def _wrong(row: sqlite3.Row | Mapping[str, Any], name: str, wanted: str) -> WrongRow:
     return WrongRow(
         f"{name} is no {wanted.removeprefix('a ').removeprefix('an ')}: {row[name]!r:.60}"
     )

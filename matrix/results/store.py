@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.parse
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from typing import Any
 from crosswarp.matrix.errors import StoreError, UsageError
 from crosswarp.matrix.results import journal, rows
 from crosswarp.matrix.results.described import Described
-from crosswarp.matrix.results.record import LANES, Record, clean
+from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record, clean
 
 # Where runs are kept when nobody names another place.
 DEFAULT = Path(".crosswarp/store.db")
@@ -423,6 +424,23 @@ class Store:
                 "SELECT DISTINCT kernel FROM cells WHERE run = ?", (run,)
             ).fetchall()
             return [rows.text(row, "kernel") for row in found]
+
+    def counts(self, run: int) -> Counter[tuple[str, str, str, str, str, str]]:
+        """How many cells ended how, by column, target, lane, mode, kernel and outcome."""
+        names = ("column", "target", "lane", "mode", "kernel", "outcome")
+        known = {"lane": LANES, "mode": MODES, "outcome": OUTCOMES}
+        with self._plain_errors():
+            chosen = ", ".join(f'"{name}"' for name in names)
+            # Counted here, and not by SQLite, which would sort all cells by six texts before.
+            found = self._db.execute(
+                f"SELECT {chosen} FROM cells WHERE run = ? ORDER BY rowid", (run,)
+            )
+            found.row_factory = None
+            counted = Counter(found)
+            for cell in counted:
+                for name, value in zip(names, cell, strict=True):
+                    rows.text({name: value}, name, known.get(name, ()))
+            return counted
 
     def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
         """The versions that each column's suite imported, by column and lane."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from crosswarp.matrix.results.record import MODES, RED, Record
+from crosswarp.matrix.results.record import MODES, RED
 from crosswarp.matrix.results.store import Run, Store
 from crosswarp.matrix.results.vocabulary import WORST
 
 # More make a page heavy, and nobody looks so far back.
 MOST = 20
+# The numbers of what is red.
+_RED = {number for number, outcome in enumerate(WORST) if outcome in RED}
 # lane, target, kernel, column
 Place = tuple[str, str, str, str]
 
@@ -39,10 +42,15 @@ def history(store: Store, run: Run, most: int = MOST) -> list[Past]:
     if len(same) < 2:
         return []
     found: list[Past] = []
+    # Runs have the same places: each is kept once, and not for every run.
+    same_places: dict[Any, Any] = {}
     for one in same[-most:]:
-        records = store.records(one.id)
-        worst = worst_of(records)
-        red = Counter(record.mode for record in records if record.red)
+        counts = store.counts(one.id)
+        worst = worst_of(counts, same_places)
+        red: Counter[str] = Counter()
+        for (_, _, _, mode, _, outcome), cells in counts.items():
+            if outcome in RED:
+                red[mode] += cells
         newly, healed = _changed(found[-1].worst, worst) if found else (None, None)
         found.append(Past(one, worst, red, newly, healed, max(len(same) - most, 0)))
     return found[::-1]
@@ -52,21 +60,27 @@ def _suite(run: Run) -> tuple[str, str]:
     return run.described.suite, str(run.described.library.get("name") or "")
 
 
-def worst_of(records: Iterable[Record]) -> dict[Place, tuple[int | None, int | None]]:
+def worst_of(
+    counts: Iterable[tuple[str, str, str, str, str, str]],
+    kept: dict[Any, Any] | None = None,
+) -> dict[Place, tuple[int | None, int | None]]:
+    """The worst outcome of each place, of what `Store.counts` counts. `kept`: what is shared with other runs."""
+    shared = ({} if kept is None else kept).setdefault
     found: dict[Place, list[int | None]] = defaultdict(lambda: [None, None])
-    for record in records:
-        sides = found[record.lane, record.target, record.kernel, record.column]
-        mode, rank = MODES.index(record.mode), WORST.index(record.outcome)
+    for column, target, lane, name, kernel, outcome in counts:
+        sides = found[lane, target, kernel, column]
+        mode, rank = MODES.index(name), WORST.index(outcome)
         before = sides[mode]
         sides[mode] = rank if before is None else min(before, rank)
-    return {place: (bare, shimmed) for place, (bare, shimmed) in found.items()}
+    sides_of = {place: tuple(sides) for place, sides in found.items()}
+    return {shared(place, place): shared(sides, sides) for place, sides in sides_of.items()}
 
 
 def _changed(before: Mapping, after: Mapping) -> tuple[int, int]:
     """How many squares turned red and how many ceased to be, of those that both runs have."""
-    both = before.keys() & after.keys()
-    red = [
-        tuple(any(rank is not None and WORST[rank] in RED for rank in side[place]) for side in (before, after))
-        for place in both
-    ]  # fmt: skip
-    return sum(one == (False, True) for one in red), sum(one == (True, False) for one in red)
+    was, now = _red(before), _red(after)
+    return len((now - was) & before.keys()), len((was - now) & after.keys())
+
+
+def _red(worst: Mapping[Place, tuple[int | None, int | None]]) -> set[Place]:
+    return {place for place, (bare, shimmed) in worst.items() if bare in _RED or shimmed in _RED}
