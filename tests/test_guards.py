@@ -74,6 +74,15 @@ def found(folder, releases=("3.2.0", "3.9.0")):
         ("if x > 3 and name == 'hip_hop': pass", []),
         ("import torch\nif torch.cuda.is_available() and x.is_cuda: pass", []),
         ("if is_npu_available(): pass", []),
+        # By its spelling counts what is imported, and no variable of a function.
+        ("def f(cuda_ref):\n    return 1 if cuda_ref else 2", []),
+        ("def f():\n    cuda_out = g()\n    if cuda_out: pass", []),
+        ("from other import cuda_ref, hip_kernel\nif cuda_ref or hip_kernel: pass", []),
+        ("def f(is_hip):\n    if is_hip: pass", []),
+        ("import torch\ndef f():\n    hip = torch.version.hip is not None\n    if hip: pass", [("hardware",)]),
+        ("import torch\nclass A:\n    def __init__(self):\n        self.new = torch.cuda.get_device_capability() > (8, 0)\n"
+         "    def f(self):\n        if self.new: pass", [("hardware",)]),
+        ("from other import AMD_GPU, is_sm90, HIP\nx = [AMD_GPU and 1 if is_sm90 else 2 if HIP else 3]", [("hardware",), ("hardware",)]),
         ("x = f'{1 if is_hip() else 2}'", []),
     ],
 )  # fmt: skip
@@ -394,3 +403,11 @@ def test_command(tmp_path, library, command):
     ):  # fmt: skip
         status, _, err = command("guards", *wrong)
         assert status == 2 and said in err
+
+
+def test_builds_tests_benchmarks_and_other_vendors_are_left_out(library):
+    guard = "import torch\nif torch.version.hip: pass\n"
+    names = ("setup.py", "tests/a.py", "lib/tests/b.py", "benchmarks/c.py", "benchmark/d.py", "lib/test_e.py",
+             "examples/f.py", "conftest.py", "lib/_ascend/g.py", "third_party/x/h.py", "lib/bench_i.py")  # fmt: skip
+    told = guards.find(library(dict.fromkeys((*names, "lib/own.py"), guard)), ALL, table=TABLE)
+    assert [one.path for one in told.guards] == ["lib/own.py"] and told.left >= len(names)

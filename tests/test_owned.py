@@ -58,6 +58,16 @@ TEN = {
         "3.9.0", {"outcome": "timeout", "reason": "longer than 120 s", "fingerprint": "timeout", "lane": "emulate"},
         "your kernel: it does not end",
     ),
+    "plain global": (
+        "3.9.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
+        "CompilationError: NameError(\"Cannot access global variable LOG2_E from within @jit'ed function"},
+        "your kernel: a kernel reads no plain global: LOG2_E = tl.constexpr(...), or pass it to the kernel",
+    ),
+    "out of bounds": (
+        "3.9.0", {"outcome": "crash", "phase": "execute", "lane": "emulate", "fingerprint":
+        "fault: out-of-bounds access in lengths"},
+        "your kernel: it reads or writes out of its memory",
+    ),
     "slow compilation": (
         "3.9.0", {"outcome": "timeout", "reason": "longer than 120 s", "fingerprint": "timeout"},
         "your kernel: it takes too long to compile",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosswarp.matrix.checkout import apart
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.language_table import Table
 from crosswarp.matrix.linting import sources
@@ -29,9 +30,21 @@ _ASKS_HARDWARE = (
     "gcnArchName", "version.hip",
 )  # fmt: skip
 # Where nothing in the library says what a name is: by how people call these.
+_WORDS = (
+    r"(?:hip|rocm|amd|cuda|nvidia|hopper|blackwell|ampere|cdna\d?|rdna\d?|sm_?\d+[a-z]?|gfx\d+\w*)"
+)
 _HARDWARE = re.compile(
-    r"(?:^|_)(?:is|on|has|supports?|target|arch)?_?(?:hip|rocm|amd|cuda|nvidia|hopper|blackwell|ampere|cdna\d?|rdna\d?|"
-    r"sm_?\d+[a-z]?|gfx\d+\w*)(?:_|$)",
+    # is_hip, IS_NVIDIA_HOPPER, has_cuda_gpu; hip_available, AMD_GPU, SM_90; not cuda_ref, and no plain `cuda`.
+    rf"_?(?:is|on|has|have|use|using|supports?|target|arch|running_on)_?(?:[a-z]+_)??{_WORDS}(?:_[a-z0-9]+)?|"
+    rf"_?{_WORDS}_(?:{_WORDS}|available|gpu|backend|device|platform|arch|like|enabled|or_\w+)|"
+    r"_?(?:sm_?\d+[a-z]?|gfx\d+\w*)(?:_?plus|_or_\w+)?",
+    re.I,
+)
+_SHOUTED = re.compile(r"_?(?:HIP|ROCM|AMD|CUDA|NVIDIA|HOPPER|BLACKWELL|AMPERE|CDNA\d?|RDNA\d?)")
+# Nothing that users of a library run: its build, tests, benchmarks, examples.
+_NOT_SHIPPED = re.compile(
+    r"(?:^|/)(?:setup|conftest|noxfile|test_[^/]*|[^/]*_test|bench[^/]*|[^/]*_bench(?:mark)?)\.py$|"
+    r"(?:^|/)(?:tests?|testing|bench|benchmarks?|benchmarking|examples?|docs?|scripts?|tools|ci|\.[^/]*)/",
     re.I,
 )
 _VERSION = re.compile(r"(?:^|_)triton_?(?:version|above|below|ge|lt|newer|older|\d)", re.I)
@@ -74,6 +87,8 @@ class Found:
     guards: list[Guard]
     unreadable: list[Unreadable]
     files: int
+    # Of them not looked at: builds, tests, benchmarks, examples, other vendors' folders, vendored copies.
+    left: int = 0
 
 
 @dataclass
@@ -107,7 +122,11 @@ def find(
     project = Project(Api(table if table is not None else language_table.load()), files)
     definitions = _Definitions(files)
     guards: list[Guard] = []
+    left = 0
     for source in files:
+        if _NOT_SHIPPED.search(source.path) or apart.of(source.path) is not None:
+            left += 1
+            continue
         tests = [(leaf, code, definitions.trace(leaf, source)) for leaf, code in _tests(source)]
         tests = [one for one in tests if one[2].kinds]
         if not tests:
@@ -125,7 +144,7 @@ def find(
                 )
             )  # fmt: skip
     unreadable += [one.broken for one in files if one.broken is not None]
-    return Found(guards, unreadable, len(files) + len(unreadable))
+    return Found(guards, unreadable, len(files) + len(unreadable), left)
 
 
 def _tests(source: Source) -> Iterator[tuple[ast.expr, str]]:
@@ -196,6 +215,7 @@ class _Definitions:
         self._by_module = {one.module: one for one in files}
         self._known: dict[str, tuple[dict[str, list[ast.AST]], dict[str, tuple[str, str]]]] = {}
         self._letters: dict[str, set[tuple[str, int, int]]] = {}
+        self._locals: dict[str, dict[str, list[ast.AST]]] = {}
 
     def trace(self, test: ast.expr, source: Source) -> _Trace:
         found = _Trace()
@@ -243,12 +263,17 @@ class _Definitions:
             return
         seen.add((source.path, dotted))
         where = self._defined(dotted, source)
+        if where is None and first not in imports and not _shouted(first):
+            # A variable of a function is what it is set to, and of an argument nothing is known.
+            values = self._inside(source).get(dotted, [])
+            where = (source, values)
         if where is None:
             last = dotted.rpartition(".")[2]
             # Of torch's own `x.is_cuda` and of another library's functions nothing more is known.
             if not dotted.startswith("torch.cuda.is_") and last != "is_cuda":
                 found.kinds |= {VERSION} if _VERSION.search(last) else set()
-                found.kinds |= {HARDWARE} if _HARDWARE.search(last) else set()
+                hardware = _HARDWARE.fullmatch(last) or _SHOUTED.fullmatch(last)
+                found.kinds |= {HARDWARE} if hardware else set()
             return
         other, values = where
         for value in values:
@@ -284,6 +309,23 @@ class _Definitions:
                 return None
         return None
 
+    def _inside(self, source: Source) -> dict[str, list[ast.AST]]:
+        """What the variables of a file's functions, and attributes of objects, are set to."""
+        if source.path not in self._locals:
+            found: dict[str, list[ast.AST]] = {}
+            for node in ast.walk(source.tree):
+                if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                        if isinstance(target, (ast.Name, ast.Attribute)):
+                            found.setdefault(_dotted(target), []).append(node.value)
+                elif isinstance(node, ast.FunctionDef) and (
+                    sum(isinstance(one, ast.stmt) for one in ast.walk(node)) <= _LONGEST
+                ):
+                    found.setdefault(node.name, []).append(node)
+                    found.setdefault(f"self.{node.name}", []).append(node)
+            self._locals[source.path] = found
+        return self._locals[source.path]
+
     def _imports(self, source: Source) -> dict[str, tuple[str, str]]:
         return self._of(source)[1]
 
@@ -310,6 +352,11 @@ class _Definitions:
                         imports[one.asname or one.name] = (module, one.name)
             self._known[source.path] = values, imports
         return self._known[source.path]
+
+
+def _shouted(name: str) -> bool:
+    """Whether a name is spelled as a flag of a module is; where it came from by `*`, nothing else says so."""
+    return name.isupper()
 
 
 def _module_level(tree: ast.Module) -> Iterator[ast.stmt]:

@@ -145,7 +145,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     )  # fmt: skip
     report = guards_text.Report(
         asked.name, told, found.unreadable,
-        found.files, releases, options.lane if running else "", len(trials), {one.id: one for one in known},
+        found.files - found.left, releases, options.lane if running else "", len(trials),
+        {one.id: one for one in known},
     )  # fmt: skip
     _write(report, options)
     return EXIT_EXPECTED
