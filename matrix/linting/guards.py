@@ -310,20 +310,27 @@ class _Definitions:
         return None
 
     def _inside(self, source: Source) -> dict[str, list[ast.AST]]:
-        """What the variables of a file's functions, and attributes of objects, are set to."""
+        """The questions that variables of a file's functions, and attributes of objects, are set to."""
         if source.path not in self._locals:
             found: dict[str, list[ast.AST]] = {}
             for node in ast.walk(source.tree):
-                if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-                    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                        if isinstance(target, (ast.Name, ast.Attribute)):
-                            found.setdefault(_dotted(target), []).append(node.value)
-                elif isinstance(node, ast.FunctionDef) and (
-                    sum(isinstance(one, ast.stmt) for one in ast.walk(node)) <= _LONGEST
+                if isinstance(node, (ast.Assign, ast.AnnAssign)) and (
+                    asked := _question(node.value)
                 ):
-                    found.setdefault(node.name, []).append(node)
-                    found.setdefault(f"self.{node.name}", []).append(node)
-            self._locals[source.path] = found
+                    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                        several = isinstance(target, ast.Tuple)
+                        if several and not _dotted(asked).endswith(_ASKS_HARDWARE):
+                            # One of several things that a function returns says little of what it asked.
+                            continue
+                        for one in target.elts if isinstance(target, ast.Tuple) else [target]:
+                            if isinstance(one, (ast.Name, ast.Attribute)):
+                                found.setdefault(_dotted(one), []).append(asked)
+            # A name that several functions use for several things says nothing.
+            self._locals[source.path] = {
+                name: values
+                for name, values in found.items()
+                if len({ast.dump(one) for one in values}) == 1
+            }
         return self._locals[source.path]
 
     def _imports(self, source: Source) -> dict[str, tuple[str, str]]:
@@ -352,6 +359,19 @@ class _Definitions:
                         imports[one.asname or one.name] = (module, one.name)
             self._known[source.path] = values, imports
         return self._known[source.path]
+
+
+def _question(value: ast.expr | None) -> ast.AST | None:
+    """What a value asks, where it is an answer itself: a comparison, an attribute, or a call for what it calls."""
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    if isinstance(value, ast.Call):
+        constants = [one.value for one in value.args if isinstance(one, ast.Constant)]
+        return value if "triton" in constants else value.func
+    asks = isinstance(value, (ast.Compare, ast.BoolOp, ast.Attribute)) or (
+        isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
+    )
+    return value if asks else None
 
 
 def _shouted(name: str) -> bool:
