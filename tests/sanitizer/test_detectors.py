@@ -377,3 +377,42 @@ def test_the_texts_name_no_folder():
         assert "/" not in "".join(
             line for line in launches.text_of(name).split("\n") if line.startswith(".file")
         )
+
+
+class TestDependent:
+    """As Triton 3.7.1 compiles triton#11905: the wait in line 18, what it guards in line 19."""
+
+    READ = "mad.wide.u32 %d8, %r0, 4, %d0;\n.loc 1 {} 20\nld.global.u32 %r4, [%d8];\n"
+    WAIT = ".loc 1 18 8\ngriddepcontrol.wait;\n"
+    KIND = "read ahead of griddepcontrol.wait"
+
+    @pytest.mark.parametrize(
+        "body, line",
+        [
+            (READ.format(19) + WAIT, 19),
+            # Of the weights, ahead of the wait in the source as well.
+            (READ.format(17) + WAIT, None),
+            (WAIT + READ.format(19), None),
+            # The next iteration's, behind the first wait.
+            (WAIT + READ.format(19) + WAIT, None),
+            (READ.format(19), None),
+            (READ.format(19).replace("ld.global.u32 %r4, [%d8]", "cvta.to.global.u64 %d9, %d8") + WAIT, None),
+        ],
+    )  # fmt: skip
+    def test_a_read_behind_the_wait_in_the_source_alone(self, body, line):
+        found = [
+            one
+            for one in run(small(body, target="sm_90"), [ints(), ints()])
+            if one.kind == self.KIND
+        ]
+        assert [one.line for one in found] == ([("small.py", line)] if line else [])
+        if line:
+            assert "the source waits in small.py:18" in found[0].what
+
+    def test_a_copy_into_shared_memory_reads(self):
+        copy = (
+            "shl.b32 %r4, %r0, 4; mov.u32 %r5, room; add.u32 %r5, %r5, %r4; mad.wide.u32 %d8, %r0, 16, %d0;\n"
+            ".loc 1 19 20\ncp.async.cg.shared.global [%r5], [%d8], 16;\ncp.async.wait_all;\n"
+        )
+        found = run(small(copy + self.WAIT, shared=1024, target="sm_90"), [ints(), ints()])
+        assert kinds(found) == [self.KIND]

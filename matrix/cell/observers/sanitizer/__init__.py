@@ -7,7 +7,7 @@
         print(finding)
 
 One file a detector: bounds, uninitialised, global_races, shared_races, shared_uninitialised, waits, accumulators,
-divergence, order. AMD's code has detectors of its own in `amd` and
+dependent, divergence, order. AMD's code has detectors of its own in `amd` and
 `amd_lds`. What each of them proves, and what it cannot see, stands in docs/sanitizer.md.
 """
 

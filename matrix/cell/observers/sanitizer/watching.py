@@ -4,7 +4,7 @@ from typing import Any, List, Optional, Sequence, Union
 
 from crosswarp.matrix.cell.machines import ptx
 
-from . import accumulators, order
+from . import accumulators, dependent, order
 from .bounds import Bounds
 from .divergence import Divergence
 from .findings import Finding, Findings, shortened
@@ -47,6 +47,7 @@ class Watching(ptx.Watch):
             [Waits(self.found), SharedUninitialised(self.found), SharedRaces(self.found, benign)],
         )
         accumulators.check(self.found, kernel)
+        dependent.check(self.found, kernel)
 
     @property
     def findings(self) -> List[Finding]:

@@ -1,0 +1,50 @@
+"""Detector: a read of what an earlier kernel writes comes ahead of the griddepcontrol.wait that guards it.
+
+Nothing is executed. A kernel that is launched beside its predecessor waits for it with `tl.extra.cuda.gdc_wait()`, and
+reads what that wrote behind the wait. Triton's pipeliner fetches a loop's first iterations ahead of the loop, reads
+behind a wait in its body too (triton#11905). A read stands behind the wait where its line of the source does; in the
+PTX it comes ahead of the first wait.
+"""
+
+from typing import Any
+
+from .findings import Findings, where
+
+KIND = "read ahead of griddepcontrol.wait"
+
+
+def check(findings: Findings, kernel: Any) -> None:
+    """Look at a whole kernel."""
+    waits = [
+        one.index
+        for one in kernel.instructions
+        if one.name == "griddepcontrol" and "wait" in one.modifiers
+    ]
+    if not waits:
+        return
+    wait = findings.line(waits[0])
+    for at in range(waits[0]):
+        line = findings.line(at)
+        if line is None or wait is None or line[0] != wait[0] or line[1] <= wait[1]:
+            continue
+        if _reads_global(kernel.instructions[at]):
+            findings.add(
+                KIND,
+                f"it may read what the kernel before has not written yet: the source waits in {where(wait)}, the "
+                "compiled code only after this",
+                at,
+            )
+
+
+def _reads_global(one: Any) -> bool:
+    if one.name == "ld":
+        return "global" in one.modifiers
+    if one.name != "cp":
+        return False
+    spaces = [
+        name
+        for name in one.modifiers
+        if name in ("shared", "shared::cta", "shared::cluster", "global")
+    ]
+    # cp.async.cg.shared.global: into shared memory first, from global second.
+    return "async" in one.modifiers and spaces[-1:] == ["global"]
