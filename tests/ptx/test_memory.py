@@ -340,3 +340,19 @@ class TestFaults:
         body = "setp.eq.u32 %p0, %r0, 99; mov.u64 %d2, 0;\n"
         body += "@%p0 st.global.b32 [%d2], %r0;\n@%p0 ld.global.b32 %r5, [%d2];"
         execute(kernel(body), (1,), [np.zeros(1, np.uint32)] * 2)
+
+
+def test_a_parameter_is_read_through_a_register():
+    """Also at a place that each thread computes."""
+    body = (
+        "mov.u64 %d2, p0; ld.param.u64 %d3, [%d2]; ld.param.u64 %d4, [%d2+8];\n"
+        "and.b32 %r4, %r0, 1; mad.wide.u32 %d5, %r4, 8, %d2; ld.param.u64 %d6, [%d5];\n"
+        "sub.s64 %d7, %d3, %d0; sub.s64 %d8, %d4, %d1;\n"
+        "mad.wide.u32 %d9, %r0, 24, %d1;\n"
+        "st.global.b64 [%d9], %d7; st.global.b64 [%d9+8], %d8; st.global.b64 [%d9+16], %d6;"
+    )
+    x, y = np.zeros(1, np.uint64), np.ones((32, 3), np.uint64)
+    execute(kernel(body), (1,), [x, y])
+    assert not y[:, :2].any()
+    # The addresses of both, one thread after the other.
+    assert len(set(y[::2, 2])) == len(set(y[1::2, 2])) == 1 and y[0, 2] != y[1, 2]

@@ -71,7 +71,8 @@ def ld(low, instruction):
     destinations = low.registers(instruction.operands[0])
     bare = f"{kind if kind == 's' else 'b'}{bits}"
     view = f".view(i{bits // 8})" if kind == "s" else ""
-    if space == "param":
+    held = space == "param" and instruction.operands[1].strip()[1:].lstrip().startswith("%")
+    if space == "param" and not held:
         base, offset = _parameter(low, instruction)
         for place, destination in enumerate(destinations):
             at = offset + place * bits // 8
@@ -79,6 +80,9 @@ def ld(low, instruction):
             low.write(destination, value, bare)
         return
     address = low.address(instruction.operands[1], 32 if space in ("shared", "local") else 64)
+    if held:
+        # A register has the place among the parameters, as `mov` of a parameter's name gives it.
+        address, space = low.temporary(f"S.parameter_address({address})"), "global"
     _stays(low, instruction, "load", space, address, count * bits // 8)
     if _polls(instruction):
         low.emit("S.polled = True")
