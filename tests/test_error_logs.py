@@ -133,6 +133,34 @@ def test_the_first_cause_of_a_log_comes_first(name):
     assert not later or found.index(later[0]) > 0
 
 
+def test_the_source_that_pytest_shows_says_nothing():
+    log = """\
+    def wrapper(*args, **kwargs):
+        if "_semantic" not in kwargs:
+            raise ValueError("Did you forget to add @triton.jit ? "
+                             "(`_semantic` argument must be provided outside of JIT functions.)")
+>       return fn(*args, **kwargs)
+
+/x/triton/language/core.py:43:
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
+
+    def make_ir(self, target):
+>       return ast_to_ttir(self.fn)
+E       triton.compiler.errors.CompilationError: at 2:8:
+E           i = tl.arange(0, N)
+E               ^
+E       arange's range must be a power of 2
+"""
+    for front in ("", "2026-11-22T10:11:12.1234567Z "):
+        text = "\n".join(behind(front, log.splitlines()))
+        found = answers(text, ISSUES, SHIMS)
+        assert found[0].id == "arange-power-of-two"
+        assert "arange-jit" not in {one.id for one in found}
+    # A traceback shows the line that raised alone.
+    said = 'raise ValueError("Did you forget to add @triton.jit ?")'
+    assert answers(f"  File x, line 3\n    {said}", ISSUES, SHIMS)[0].id == "arange-jit"
+
+
 def test_two_failures_of_a_log_are_two_and_one_line_installs_what_fixes_them():
     found = answers("\n".join(PYTEST), ISSUES, SHIMS)
     assert len({one.failure for one in found}) == 3

@@ -36,6 +36,10 @@ _FRONT = re.compile(
     r"|\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:ERROR|FATAL|WARNING|INFO|FAILED|stderr|stdout)\b[:|]?(?= )|\|)\s*"
 )
 _HEADER = re.compile(r"^(?:_{3,} .+ _{3,}|={3,} (?:FAILURES|ERRORS) ={3,}|\[\d+/\d+\] )")
+# pytest shows the source of each frame above the line that failed: messages that stand there were not said.
+_SAID_BY_PYTEST = re.compile(r"^(?:\S+Z )?E   ")
+_FAILED_LINE = re.compile(r"^(?:\S+Z )?> ")
+_SOURCE_LINE = re.compile(r"^(?:\S+Z )?(?:    .*|\s*)$")
 _TRACEBACK = "Traceback (most recent call last)"
 _CHAINED = (
     "the above exception was the direct cause",
@@ -184,7 +188,7 @@ def _lines(text: str) -> Iterator[Line]:
     streams: dict[str, int] = {}
     failures, before = -1, ""
     seen: set[tuple[str, str]] = set()
-    for number, raw in _numbered(text):
+    for number, raw in _without_source(list(_numbered(text))):
         found = _STREAM.match(raw)
         stream = found[1] if found else ""
         line = _stripped(raw)
@@ -202,6 +206,20 @@ def _lines(text: str) -> Iterator[Line]:
             streams[stream] = failures
         before = line
         yield Line(number, line, streams[stream])
+
+
+def _without_source(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Without the source that pytest shows above a line that failed."""
+    if not any(_SAID_BY_PYTEST.match(raw) for _, raw in lines):
+        return lines
+    source = set()
+    for place, (_, raw) in enumerate(lines):
+        if _FAILED_LINE.match(raw):
+            above = place - 1
+            while above >= 0 and _SOURCE_LINE.match(lines[above][1]):
+                source.add(above)
+                above -= 1
+    return [line for place, line in enumerate(lines) if place not in source]
 
 
 def _stripped(raw: str) -> str:

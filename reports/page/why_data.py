@@ -52,7 +52,8 @@ def data() -> dict[str, Any]:
 
 _RULES = {
     "ansi": printable._ANSI, "command": printable._COMMAND, "stream": error_text._STREAM, "front": error_text._FRONT,
-    "header": error_text._HEADER, "frame": error_text._FRAME, "generated": error_text._GENERATED,
+    "header": error_text._HEADER, "byPytest": error_text._SAID_BY_PYTEST, "failedLine": error_text._FAILED_LINE,
+    "sourceLine": error_text._SOURCE_LINE, "frame": error_text._FRAME, "generated": error_text._GENERATED,
     "triton": error_text._TRITON, "torch": error_text._TORCH, "sm": error_text._SM, "pythons": answers._PYTHONS,
     "whyFront": why._FRONT, "word": why._WORD, "assertion": fingerprint._ASSERTION,
     "unreachable": fingerprint._UNREACHABLE, "llvmError": fingerprint._LLVM_ERROR, "ptxas": fingerprint._PTXAS,

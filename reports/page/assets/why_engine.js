@@ -370,7 +370,7 @@
       text = text.replace(/\r\n/g, "\n").replace(/\r/g, "\n");
       const long = text.length > limits.whole, streams = new Map(), seen = new Set();
       let failures = -1, before = "";
-      for (const [number, raw] of this.numbered(text, long)) {
+      for (const [number, raw] of this.withoutSource(this.numbered(text, long))) {
         const found = rules.stream.exec(raw), stream = found ? found[1] : "", line = this.stripped(raw);
         if (!line) continue;
         if (long) {
@@ -385,6 +385,16 @@
         before = line;
         yield { number, text: line, failure: streams.get(stream) };
       }
+    }
+
+    withoutSource(lines) {
+      const { byPytest, failedLine, sourceLine } = this.why.rules;
+      if (!lines.some(([, raw]) => byPytest.test(raw))) return lines;
+      const source = new Set();
+      lines.forEach(([, raw], place) => {
+        if (failedLine.test(raw)) for (let above = place - 1; above >= 0 && sourceLine.test(lines[above][1]); above--) source.add(above);
+      });
+      return lines.filter((line, place) => !source.has(place));
     }
 
     stripped(raw) {
