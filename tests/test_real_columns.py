@@ -278,17 +278,17 @@ def test_figures_come_from_the_binaries(founding):
     assert all(launch["registers"] for launch in launches)
 
 
-def test_every_kernel_of_the_suite_compiles(tmp_path):
+def test_every_other_kernel_of_the_suite_compiles(tmp_path):
     # Some cases of each: with all of them it takes four times as long.
+    suite = set(SUITE) - set(FOUNDING)
     cases = "fp32-*,fp16-64x64x128,fp16-k64-*,fp16-t64-*,e4m3-*,int32-*,old*,as-*,two-*"
     done, cells = run(
         tmp_path, "--columns", "triton-3.2.0", "--targets", "sm_90", "--modes", "bare", "--lanes", "compile",
-        "--kernels", ",".join(SUITE), "--cases", cases,
+        "--kernels", ",".join(suite), "--cases", cases,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     passed = {cell["kernel"] for cell in cells if cell["outcome"] == "pass"}
     unsupported = {cell["kernel"] for cell in cells if cell["outcome"] == "unsupported"}
-    suite = set(SUITE)
     # Needs what came after 3.2.
     newer = {
         "descriptor_matmul",
@@ -306,12 +306,11 @@ def test_every_kernel_of_the_suite_compiles(tmp_path):
 def test_a_stack_that_grew_by_half_is_named_with_both_figures(tmp_path):
     """Of a matrix product whose operand is dequantized, with the compilers of 3.2.0 and 3.9.0."""
     columns = ("triton-3.2.0", NEWEST)
-    kernel = "dequantize_matmul"
+    case = "fp32-int8-3x33x96-whole"
     _, cells = run(
         tmp_path, "--columns", ",".join(columns), "--targets", "sm_90", "--modes", "bare", "--lanes", "compile",
-        "--kernels", kernel,
+        "--kernels", "dequantize_matmul", "--cases", case,
     )  # fmt: skip
-    case = "fp32-int8-3x33x96-whole"
     (before,), (after,) = (
         [launch["stack"] for launch in cell["resources"]["launches"]]
         for column in columns
