@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,40 @@ def test_a_run_that_is_not_there_is_said_to_be_none(command):
     assert status == 2 and "has no run 7" in err
     status, _, err = command("diff", "3.8.0", "3.8.9")
     assert status == 2 and "it holds triton-3.8.0, " in err
+
+
+def test_what_is_read_in_part_is_what_the_whole_has():
+    store = packaged.as_store()
+    whole = store.records(1)
+    column = "triton-3.8.0"
+    assert store.records(1, column) == [one for one in whole if one.column == column]
+    assert store.columns(1) == list(dict.fromkeys(one.column for one in whole))
+    assert set(store.kernels(1)) == {one.kernel for one in whole}
+    assert store.run().cells == len(whole)
+    of_column = [one for one in whole if one.column == column]
+    brief = store.records(1, column, brief=True)
+    assert brief == [replace(one, resources={}) for one in of_column]
+    items = {(one.lane, one.item) for one in of_column if one.case != "*"}
+    assert {lane: count for (name, lane), count in store.planned(1).items() if name == column} == {
+        lane: sum(one == lane for one, _ in items) for lane in {one for one, _ in items}
+    }
+
+
+def test_a_store_gives_parts_and_counts_as_the_baseline_does(tmp_path):
+    """The same records, written into a store: both answer alike."""
+    shipped = packaged.as_store()
+    records = [one for one in shipped.records(1, "triton-3.9.0") if one.kernel == "softmax"]
+    with Store(tmp_path / "store.db") as store:
+        run = store.begin(["run"], {})
+        store.cells(run, [replace(one, message="long") for one in records])
+        assert store.columns(run) == ["triton-3.9.0"] and store.kernels(run) == ["softmax"]
+        brief = store.records(run, brief=True)
+        assert {one.message for one in brief} == {""}
+        assert not any(one.resources for one in brief)
+        assert [one.outcome for one in brief] == [one.outcome for one in records]
+        expected = {
+            k: n
+            for k, n in shipped.counts(1).items()
+            if k[0] == "triton-3.9.0" and k[4] == "softmax"
+        }
+        assert store.counts(run) == expected

@@ -41,6 +41,7 @@ Kind = Literal["none", "mma", "mfma", "wmma", "wgmma", "tcgen05"]
 _LEAST = 4
 _TIMES = ("median", "low", "high", "bytes", "of_copy")
 _NO_VERSIONS: Mapping[str, str] = {}
+_RESOURCES = ("launches", "timing")
 # The fields of a record of which a baseline says nothing.
 _EMPTY: Mapping[str, Any] = vars(Record("", "", "", "", "", ""))
 _AGAIN = "Take the committed file again, or write it anew: crosswarp baseline write --run RUN FILE."
@@ -206,8 +207,10 @@ class Table:
             for entry in entries
         ]
 
-    def _fields(self, cell: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    def _fields(self, cell: str | Mapping[str, Any], brief: bool) -> Mapping[str, Any]:
         """As `_fields`; cells that say the same share what is made of them."""
+        if brief and not isinstance(cell, str):
+            return _fields({name: cell[name] for name in cell if name not in _RESOURCES})
         key = cell if isinstance(cell, str) else json.dumps(cell)
         if key not in self._read:
             self._read[key] = _fields(cell)
@@ -217,8 +220,8 @@ class Table:
         """What the column imported; nothing where the file does not say."""
         return self._versions.get(column, _NO_VERSIONS)
 
-    def records(self, only: str | None = None) -> list[Record]:
-        """All records, or those of the column `only`."""
+    def records(self, only: str | None = None, brief: bool = False) -> list[Record]:
+        """All records, or those of the column `only`; `brief`: without their resources."""
         made = []
         for entry in self.entries:
             columns = [one for one in entry.columns if only in (None, one)]
@@ -227,7 +230,7 @@ class Table:
             # Read once: most of the file's cells stand for some ten records each.
             case = {"lane": entry.lane, "kernel": entry.kernel, "case": entry.case}
             cells = [
-                _EMPTY | case | {"mode": mode, "config": config, **self._fields(cell)}
+                {**_EMPTY, **case, "mode": mode, "config": config, **self._fields(cell, brief)}
                 for mode, config, cell in _each(entry.found)
             ]
             for column in columns:

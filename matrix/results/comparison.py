@@ -224,8 +224,8 @@ def pairs(
     """
 
     numbers: dict[tuple[str, ...], int] = {}
-    sides = (Cells(records, across_columns, numbers) for records in (before, after))
-    return paired(*sides, unreached=unreached)
+    old, new = (Cells(records, across_columns, numbers) for records in (before, after))
+    return paired(old, new, unreached)
 
 
 class Cells:

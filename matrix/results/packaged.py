@@ -88,9 +88,9 @@ class _Baseline(Store):
             raise UsageError(f"{NAME} has no run {run}: it is one run. Leave out --run.")
         return self._run
 
-    def records(self, run: int, column: str | None = None) -> list[Record]:
-        if column is not None:
-            return self._table.records(column)
+    def records(self, run: int, column: str | None = None, brief: bool = False) -> list[Record]:
+        if column is not None or (brief and self._all is None):
+            return self._table.records(column, brief)
         if self._all is None:
             self._all = self._table.records()
         return list(self._all)

@@ -86,6 +86,7 @@ OF_A_RUN = ("environments", "sessions", "cells", "targets", "notes", "keys", "ta
 _READABLE = 3
 
 _NAMES = ", ".join(f'"{name}"' for name in rows.CELL)
+_BRIEF = _NAMES.replace('"resources"', "'{}' AS resources").replace('"message"', "'' AS message")
 _INSERT_CELL = (
     f"INSERT INTO cells (run, {_NAMES}) VALUES (?{', ?' * len(rows.CELL)}) ON CONFLICT DO NOTHING"
 )
@@ -398,13 +399,17 @@ class Store:
             raise UsageError(f"{self.path} has no run {run}. `crosswarp runs` lists what it holds.")
         raise StoreError(f"{self.path} holds no run yet. Run `crosswarp run` first.")
 
-    def records(self, run: int, column: str | None = None) -> list[Record]:
-        """The cells of a run, or of one column of it, in the order in which they were stored."""
+    def records(self, run: int, column: str | None = None, brief: bool = False) -> list[Record]:
+        """The cells of a run, or of one column of it, in the order in which they were stored.
+
+        `brief`: without their resources and messages, which are most of a store, for whoever asks what fails where.
+        """
         sessions = self.sessions(run)
         chosen, values = ('AND "column" = ?', (run, column)) if column is not None else ("", (run,))
         with self._plain_errors():
             found = self._db.execute(
-                f"SELECT {_NAMES} FROM cells WHERE run = ? {chosen} ORDER BY rowid", values
+                f"SELECT {_BRIEF if brief else _NAMES} FROM cells WHERE run = ? {chosen} ORDER BY rowid",
+                values,
             )
             return rows.records(found, sessions)
 

@@ -61,7 +61,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     else:
         by_kernel = ByKernel(known)
         with opened_store(options) as store:
-            shown = view(store, by_kernel, options.run)
+            shown = view(store, by_kernel, options.run, brief=not options.new)
         name, records = shown.run.name, list(shown.records)
         found = of_verdict(records, shown.verdict, by_kernel)
         if options.new:

@@ -55,7 +55,7 @@ def measured(
     """
     with packaged.opened(path) as store:
         one = store.run(run)
-        records, planned = store.records(one.id), store.planned(one.id)
+        records, planned = store.records(one.id, brief=True), store.planned(one.id)
     if not records:
         raise UsageError(f"run {one.id} holds no cell. `crosswarp runs` lists others: --run ID.")
     short = supported.short(records, planned)

@@ -164,10 +164,13 @@ def day(moment: str) -> date | None:
         return None
 
 
-def view(store: Store, issues: Sequence[Issue] | ByKernel, run: int | None = None) -> View:
+def view(
+    store: Store, issues: Sequence[Issue] | ByKernel, run: int | None = None, brief: bool = False
+) -> View:
+    """A run (the latest, without a number) and the verdict on it; `brief` as of `Store.records`."""
     one = store.run(run)
     issues = ByKernel.of(issues)
-    records = store.records(one.id)
+    records = store.records(one.id, brief=brief)
     verdict = owned.judge(records, issues, one.plan)
     return View(
         run=one,
