@@ -1,11 +1,13 @@
 """Whatever a function of a fix does, a launch gives what Triton gives by itself, with one warning.
 
-The functions are found in the records and at the seams, so that those of a new fix are among them.
+The functions are found in the records and at the seams, so that those of a new fix are among them. Each raises, and
+returns nonsense; one of each kind hangs for two seconds first, and with CROSSWARP_FAULTS=all each does.
 """
 
 import importlib
 import os
 import sys
+import time
 import warnings
 
 import targets
@@ -57,6 +59,25 @@ class Faults:
     def no_ir(*args, **kwargs):
         return "no IR, and no PTX"
 
+    @staticmethod
+    def hangs(*args, **kwargs):
+        slept.append(time.sleep(2))
+        raise TimeoutError("of the test")
+
+
+# One entry for each time that a function hung.
+slept = []
+_hung = set()
+
+
+def kinds_of(function):
+    """kind -> fault for a function of this name; to hang takes long, so that of each name one does."""
+    kinds = {"raises": Faults.raises, "nonsense": Faults.nonsense}
+    if os.environ.get("CROSSWARP_FAULTS") == "all" or function not in _hung:
+        kinds["hangs"] = Faults.hangs
+    _hung.add(function)
+    return kinds
+
 
 def yes(*args, **kwargs):
     return True
@@ -64,17 +85,16 @@ def yes(*args, **kwargs):
 
 def faulty(shim):
     """(what fails, the fix with that) for each function of its record."""
-    kinds = {"raises": Faults.raises, "nonsense": Faults.nonsense}
-    for kind, fault in kinds.items():
+    for kind, fault in kinds_of("kernels").items():
         yield f"kernels {kind}", shim._replace(concerns=shim.concerns._replace(kernels=fault))
     concerns = shim.concerns._replace(kernels=yes)
     if concerns.acts is not None:
-        for kind, fault in kinds.items():
+        for kind, fault in kinds_of("acts").items():
             yield f"acts {kind}", shim._replace(concerns=concerns._replace(acts=fault))
     for at, change in enumerate(shim.changes):
         for name in functions_of(change):
             more = {"no IR": Faults.no_ir} if name == "text" else {}
-            for kind, fault in {**kinds, **more}.items():
+            for kind, fault in {**kinds_of(name), **more}.items():
                 other = change._replace(**{name: fault})
                 if isinstance(change, LeaveOut) and name == "instead":
                     other = other._replace(wrong=yes)
@@ -157,9 +177,9 @@ def compared(monkeypatch, folder):
             through = getattr(module, seam, None)
             if through is None:
                 continue
-            for kind in ("raises", "nonsense"):
+            for kind in kinds_of(seam):
                 check(f"{seam} {kind}", *injected(shim, module, seam, through, kind), asked=False)
-    return count, wrong
+    return count, wrong, len(slept)
 
 
 def injected(shim, module, seam, through, kind):
@@ -173,6 +193,8 @@ def injected(shim, module, seam, through, kind):
 
 
 def test_a_launch_gives_what_triton_gives_whatever_a_fix_does(in_fork, monkeypatch, tmp_path):
-    count, wrong = in_fork(lambda: compared(monkeypatch, tmp_path))
+    count, wrong, hung = in_fork(lambda: compared(monkeypatch, tmp_path))
     assert count > 10
+    # Of functions of fixes and of handlers at seams.
+    assert hung > 3
     assert not wrong, "\n".join(map(str, wrong))
