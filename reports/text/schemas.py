@@ -231,6 +231,13 @@ class _Unreadable(_Part):
     why: str
 
 
+class _Announced(_Part):
+    release: str
+    title: str
+    effect: str
+    do: str
+
+
 class Linted(_Part):
     """`crosswarp lint`"""
 
@@ -240,6 +247,10 @@ class Linted(_Part):
     files: int
     ignored: int
     findings: list[_Finding]
+    announced: list[_Announced] = Field(
+        default=[],
+        description="what the newest of the releases says that the next one will do otherwise",
+    )
     unreadable: list[_Unreadable]
 
 
