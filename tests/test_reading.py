@@ -28,6 +28,7 @@ OWN = {
     "matrix/work/library_ops.py", "matrix/work/suite_keys.py", "matrix/work/target_probe.py",
     "reports/vendoring/copies.py", "reports/vendoring/needs.py", "reports/reproducing/reproducer.py",
     "reports/reproducing/edited.py", "reports/findings/language_answers.py",
+    "reports/page/why_data.py", "reports/text/error_pages.py",
 }  # fmt: skip
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from crosswarp.matrix import reading
+
 # A longer condition says less than the file does.
 _LONGEST = 140
 
@@ -26,8 +28,8 @@ def messages(package: Path) -> Iterator[Said]:
     for path in sorted(package.rglob("*.py")):
         where = path.relative_to(package).as_posix()
         try:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-        except (SyntaxError, UnicodeDecodeError):
+            tree = ast.parse(reading.text(path))
+        except (OSError, SyntaxError, UnicodeDecodeError, RecursionError):
             continue
         for text, condition in _walk(tree, ""):
             yield Said(" ".join(text.split()), where, condition)
