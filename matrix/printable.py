@@ -9,14 +9,14 @@ import re
 import unicodedata
 
 # Colours and cursor moves, window titles and the like, and two-character escapes, in that order.
-_ANSI = re.compile(
+ANSI = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?|\x9b[0-?]*[ -/]*[@-~]",
     re.S,
 )
 # What a runner obeys when it reads it in a log: GitHub at the beginning of a line (https://docs.github.com/actions,
 # "Workflow commands") and after `##[`, Azure and TeamCity after theirs. Anywhere in a line, because a long one is
 # folded, and any fold may be a beginning.
-_COMMAND = re.compile(
+COMMAND = re.compile(
     r"::(?=(?:add-mask|add-matcher|add-path|debug|echo|endgroup|error|group|internal-set-repo-path|notice"
     r"|remove-matcher|save-state|set-env|set-output|stop-commands|warning)(?:[ ]|::))"
     r"|##(?=\[|vso\[|teamcity\[)",
@@ -28,10 +28,10 @@ def printable(text: str) -> str:
     """Lines and tabs are kept, every other control or invisible direction mark is dropped, a command to the runner of
     a CI job is broken."""
     if not text.isprintable():
-        text = _ANSI.sub("", text).replace("\t", "    ")
+        text = ANSI.sub("", text).replace("\t", "    ")
         text = "".join(char for char in text if char == "\n" or not _hidden(char))
     if "::" in text or "##" in text:
-        text = _COMMAND.sub(lambda found: " ".join(found[0]), text)
+        text = COMMAND.sub(lambda found: " ".join(found[0]), text)
     return text
 
 

@@ -20,19 +20,19 @@ from crosswarp.reports.findings.error_text import Facts, Log
 from crosswarp.reports.findings.why import Match, why
 
 # Of the message of the source that nobody wrote more of; a shorter one is in too many texts.
-_LONG = 22
+LONG = 22
 # Kinds whose texts are Triton's own words; of others another program may say the same.
-_OWN = ("author", "hardware")
+OWN = ("author", "hardware")
 # Further on than any text goes.
-_BEHIND = 1_000_000_000
+BEHIND = 1_000_000_000
 # How often one wording is looked for: a log repeats itself.
-_MOST = 200
+MOST = 200
 # Words of a known issue's fingerprint: fewer stand in too many texts.
-_FEW = 3
+FEW = 3
 # A known issue whose words are alike, and nothing more.
-_ALIKE = 0.9
+ALIKE = 0.9
 # Python's own errors: anybody's code raises them. Without the exception's name it is a question.
-_PYTHONS = re.compile(
+PYTHONS = re.compile(
     r"\w+Error[:(]\W*(?:name \W?\w+\W? is not defined|(?:too many|not enough) values to unpack|unhashable type"
     r"|\W?(?:NoneType|int|float|str|bool|list|dict|tuple)\W? object "
     r"(?:is not|has no attribute \W*(?!\W|create_|to_tensor))"
@@ -135,7 +135,7 @@ def _hits(log: Log, index: errors.Index) -> list[_Hit]:
                 continue
             for number, (start, end) in enumerate(one.find(log.tidy)):
                 found.append(_Hit(one, start, end, of_source))
-                if number > _MOST:
+                if number > MOST:
                     break
     return _exact(found, index)
 
@@ -145,7 +145,7 @@ def _says_enough(log: Log, message: Message, wording: Wording) -> bool:
     if message.thin:
         where = message.where.lower()
         return f"triton/{where}" in log.tidy or f"/{where}:" in log.tidy
-    return wording.weight >= _LONG or log.framed
+    return wording.weight >= LONG or log.framed
 
 
 def _exact(hits: list[_Hit], index: errors.Index) -> list[_Hit]:
@@ -198,10 +198,10 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
             entry.consequence,
             not possible or outside,
             # An answer for any exception comes after an answer for this one.
-            hit.start + (_BEHIND if entry.kind == "general" else 0),
+            hit.start + (BEHIND if entry.kind == "general" else 0),
             -hit.wording.weight,
         )
-        doubtful = not (log.framed or entry.foreign or entry.kind in _OWN)
+        doubtful = not (log.framed or entry.foreign or entry.kind in OWN)
         yield Answer(
             line.text, line.number, line.failure, certain and not outside and not doubtful, entry,
             causes, message=None if hit.source is None else index.messages[hit.source],
@@ -308,19 +308,19 @@ def _known(
     short = len(errors.words(log.tidy)) <= 14
     for order, match in enumerate(matches):
         line = places.get(match.line) or log.lines[-1]
-        if not log.framed and _PYTHONS.search(match.line):
+        if not log.framed and PYTHONS.search(match.line):
             continue
         targets = tuple(match.issue.targets)
         elsewhere = bool(facts.target) and targets != ("*",) and not _is_one(facts.target, targets)
         # Of a text of several lines nobody says which one it was.
         beside = line.number in shared if match.line in places else bool(shared)
-        alike = not match.exact and (line.number in told or not (short or match.share >= _ALIKE))
-        if not match.exact and match.share < _ALIKE and not short and told:
+        alike = not match.exact and (line.number in told or not (short or match.share >= ALIKE))
+        if not match.exact and match.share < ALIKE and not short and told:
             continue
         # Of what the interpreter alone shows the text has to speak.
         interpreted = tuple(match.issue.lanes) == ("interpret",) and not log.interpreted
         certain = match.exact and match.inside is True
-        thin = len(errors.words(errors.tidy(match.issue.fingerprint))) < _FEW
+        thin = len(errors.words(errors.tidy(match.issue.fingerprint))) < FEW
         alike = (
             alike
             or thin and line.failure in mentioned
@@ -331,7 +331,7 @@ def _known(
         worse = match.inside is False or elsewhere or beside or alike or interpreted
         # Others may say the same: the release that is named makes it certain.
         certain = certain and not worse
-        rank = (False, worse, worse, -1 if not worse else _BEHIND, order)
+        rank = (False, worse, worse, -1 if not worse else BEHIND, order)
         yield Answer(
             line.text, line.number, line.failure, certain, known=match, fits=not worse, rank=rank
         )

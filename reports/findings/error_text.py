@@ -13,35 +13,35 @@ from crosswarp.matrix.facts import errors
 from crosswarp.matrix.printable import printable
 
 # A longer text is read around the places that speak of a failure.
-_WHOLE = 200_000
+WHOLE = 200_000
 # Lines: of all, and around each mark.
-_MOST = 8000
+MOST = 8000
 # Characters: of all lines that are read of a longer text, and of one failure that evidence is looked for in.
-_MOST_TEXT, _OF_FAILURE = 400_000, 100_000
-_BEFORE, _AFTER = 40, 15
-_MARK = re.compile(
+MOST_TEXT, OF_FAILURE = 400_000, 100_000
+BEFORE, AFTER = 40, 15
+MARK = re.compile(
     rb"[Ee]rror|ERROR|ssert|xception|raceback|[Ff]atal|[Ff]ailed|annot|egmentation|dumped|UNREACHABLE|llegal|isaligned"
     rb"|not support|nsupported|out of resource|No module|Killed"
 )
 _DIGITS = b"0123456789"
-_LONGEST_LINE = 4000
+LONGEST_LINE = 4000
 # Who speaks, in a log of several processes.
-_STREAM = re.compile(
+STREAM = re.compile(
     r"^\s*(?:\x1b\[[\d;]*m)*(\[(?:rank|Rank |gw)\d+\]|\[\d+\]:"
     r"|\((?:\w*(?:Worker|Core|Engine|rank|pid)\w*)[^)\n]{0,60}\))"
 )
 # What a CI, a launcher or pytest puts in front of a line.
-_FRONT = re.compile(
+FRONT = re.compile(
     r"^(?:\s+|E {2,}|>+ |\[[^\]\n]{1,40}\]:?|\(\w[^)\n]{0,60}\)(?= )|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?"
     r"|\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:ERROR|FATAL|WARNING|INFO|FAILED|stderr|stdout)\b[:|]?(?= )|\|)\s*"
 )
-_HEADER = re.compile(r"^(?:_{3,} .+ _{3,}|={3,} (?:FAILURES|ERRORS) ={3,}|\[\d+/\d+\] )")
+HEADER = re.compile(r"^(?:_{3,} .+ _{3,}|={3,} (?:FAILURES|ERRORS) ={3,}|\[\d+/\d+\] )")
 # pytest shows the source of each frame above the line that failed: messages that stand there were not said.
-_SAID_BY_PYTEST = re.compile(r"^(?:\S+Z )?E   ")
-_FAILED_LINE = re.compile(r"^(?:\S+Z )?> ")
-_SOURCE_LINE = re.compile(r"^(?:\S+Z )?(?:    .*|\s*)$")
-_TRACEBACK = "Traceback (most recent call last)"
-_CHAINED = (
+SAID_BY_PYTEST = re.compile(r"^(?:\S+Z )?E   ")
+FAILED_LINE = re.compile(r"^(?:\S+Z )?> ")
+SOURCE_LINE = re.compile(r"^(?:\S+Z )?(?:    .*|\s*)$")
+TRACEBACK = "Traceback (most recent call last)"
+CHAINED = (
     "the above exception was the direct cause",
     "during handling of the above exception",
     "was raised",
@@ -75,7 +75,7 @@ class Log:
         pieces, self._starts, at = [], [], 0
         for line in self.lines:
             self._starts.append(at)
-            pieces.append(errors.tidy(line.text[:_LONGEST_LINE]))
+            pieces.append(errors.tidy(line.text[:LONGEST_LINE]))
             at += len(pieces[-1]) + 1
         # Every line in one spelling, one behind the other: a message may be folded.
         self.tidy = " ".join(pieces)
@@ -102,12 +102,12 @@ class Log:
         found: dict[int, list[str]] = {}
         for line in self.lines:
             found.setdefault(line.failure, []).append(line.text)
-        return {number: _ends("\n".join(texts), _OF_FAILURE) for number, texts in found.items()}
+        return {number: _ends("\n".join(texts), OF_FAILURE) for number, texts in found.items()}
 
     @cached_property
     def framed(self) -> bool:
         """Whether Triton, inductor or a library that is known for Triton's errors stands in it."""
-        return bool(_FRAME.search(self.plain))
+        return bool(FRAME.search(self.plain))
 
     @cached_property
     def interpreted(self) -> bool:
@@ -117,17 +117,17 @@ class Log:
     @cached_property
     def generated(self) -> bool:
         """Whether inductor wrote a kernel of it."""
-        return bool(_GENERATED.search(self.plain))
+        return bool(GENERATED.search(self.plain))
 
     @cached_property
     def facts(self) -> Facts:
         """The releases and the GPU that it names, each where it names one alone."""
         return Facts(
-            _one(_TRITON.findall(self.plain)), _one(_TORCH.findall(self.plain)), _gpu(self.plain)
+            _one(TRITON.findall(self.plain)), _one(TORCH.findall(self.plain)), _gpu(self.plain)
         )
 
 
-_FRAME = re.compile(
+FRAME = re.compile(
     r"triton(?![-_ ]?(?:server|client|inference))|\btl\.\w|\.triton/|torchinductor|_inductor|restore_value"
     r"|reset_to_zero|CompilationError"
     r"|TritonGPU|\bttir\b|\bttgir\b|\bptxas\b"
@@ -141,22 +141,22 @@ _FRAME = re.compile(
     r"|liger_kernel|\bvllm/|sageattention|\bmamba_ssm|\bhelion\b|flex_attention|torch\.compile",
     re.I,
 )
-_GENERATED = re.compile(
+GENERATED = re.compile(
     r"torchinductor|torch[/\\.]_inductor|\btriton_(?:poi|red|per|tem)_|InductorError"
 )
-_TRITON = re.compile(
+TRITON = re.compile(
     r"\b(?:pytorch[-_])?triton(?:[-_](?:windows|rocm|nightly|xpu))?[ \t]*(?:version)?[ \t]*(?:==|[-_@:=]|is)?[ \t]*v?"
     r"(\d\.\d+(?:\.\d+)?)\b(?!\.\d+\.\d)",
     re.I,
 )
-_TORCH = re.compile(
+TORCH = re.compile(
     r"\b(?:py)?torch(?: version)?[ \t]*(?:==|[-:=]|is)?[ \t]*v?(\d\.\d+(?:\.\d+)?)\b", re.I
 )
-_SM = re.compile(
+SM = re.compile(
     r"\bsm_?(\d{2,3})a?\b|compute capability[ :=]+\(?(\d+)[.,] ?(\d)|\b(gfx\d+[a-f]?\w?)\b", re.I
 )
 # The GPU's name is what people write.
-_GPUS = (
+GPUS = (
     ("sm_70", r"V100|Titan V\b"), ("sm_75", r"\bT4\b|RTX ?20\d0|GTX ?16\d0|Turing|Quadro RTX|2080"),
     ("sm_80", r"A100|A800|A30\b"), ("sm_86", r"RTX ?30\d0|\bA10G?\b|A40\b|A6000|RTX A\d000|3090"),
     ("sm_89", r"RTX ?40\d0|\bL40S?\b|\bL4\b|4090|Ada\b"), ("sm_90", r"H100|H200|H800|H20\b|GH200|Hopper"),
@@ -173,13 +173,13 @@ def _one(found: Sequence[str]) -> str:
 
 
 def _gpu(text: str) -> str:
-    text = text[:_WHOLE]
-    named = {target for target, names in _GPUS if re.search(names, text)}
+    text = text[:WHOLE]
+    named = {target for target, names in GPUS if re.search(names, text)}
     if len(named) == 1:
         return named.pop()
     asked = {
         sm and f"sm_{sm}" or major and f"sm_{major}{minor}" or gfx.lower()
-        for sm, major, minor, gfx in _SM.findall(text)
+        for sm, major, minor, gfx in SM.findall(text)
     }
     return asked.pop() if len(asked) == 1 and not named else ""
 
@@ -189,19 +189,19 @@ def _lines(text: str) -> Iterator[Line]:
     failures, before = -1, ""
     seen: set[tuple[str, str]] = set()
     for number, raw in _without_source(list(_numbered(text))):
-        found = _STREAM.match(raw)
+        found = STREAM.match(raw)
         stream = found[1] if found else ""
         line = _stripped(raw)
         if not line:
             continue
-        if len(text) > _WHOLE:
+        if len(text) > WHOLE:
             # A log says the same again and again.
-            if (stream, line) in seen and _TRACEBACK not in line:
+            if (stream, line) in seen and TRACEBACK not in line:
                 continue
             seen.add((stream, line))
-        begins = _TRACEBACK in line and not any(one in before.lower() for one in _CHAINED)
-        if stream not in streams or begins or _HEADER.match(line):
-            if not (stream in streams and _HEADER.match(before)):
+        begins = TRACEBACK in line and not any(one in before.lower() for one in CHAINED)
+        if stream not in streams or begins or HEADER.match(line):
+            if not (stream in streams and HEADER.match(before)):
                 failures += 1
             streams[stream] = failures
         before = line
@@ -210,13 +210,13 @@ def _lines(text: str) -> Iterator[Line]:
 
 def _without_source(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """Without the source that pytest shows above a line that failed."""
-    if not any(_SAID_BY_PYTEST.match(raw) for _, raw in lines):
+    if not any(SAID_BY_PYTEST.match(raw) for _, raw in lines):
         return lines
     source = set()
     for place, (_, raw) in enumerate(lines):
-        if _FAILED_LINE.match(raw):
+        if FAILED_LINE.match(raw):
             above = place - 1
-            while above >= 0 and _SOURCE_LINE.match(lines[above][1]):
+            while above >= 0 and SOURCE_LINE.match(lines[above][1]):
                 source.add(above)
                 above -= 1
     return [line for place, line in enumerate(lines) if place not in source]
@@ -224,10 +224,10 @@ def _without_source(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
 
 def _stripped(raw: str) -> str:
     line, before = printable(raw), None
-    if _HEADER.match(line):
+    if HEADER.match(line):
         return line.rstrip()
     while before != line:
-        before, line = line, _FRONT.sub("", line, count=1)
+        before, line = line, FRONT.sub("", line, count=1)
     return line.rstrip()
 
 
@@ -241,16 +241,16 @@ def _numbered(text: str) -> Iterator[tuple[int, str]]:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     lines = text.split("\n")
-    if len(text) <= _WHOLE:
+    if len(text) <= WHOLE:
         yield from enumerate(lines, 1)
         return
     read = [
-        (number, raw[:_LONGEST_LINE])
+        (number, raw[:LONGEST_LINE])
         for start, end in _read(text, lines)
         for number, raw in enumerate(lines[start:end], start + 1)
     ]
-    first = _within(read, _MOST_TEXT // 2)
-    last = _within(reversed(read[len(first) :]), _MOST_TEXT // 2)
+    first = _within(read, MOST_TEXT // 2)
+    last = _within(reversed(read[len(first) :]), MOST_TEXT // 2)
     yield from (*first, *reversed(last))
 
 
@@ -272,13 +272,11 @@ def _read(text: str, lines: Sequence[str]) -> list[tuple[int, int]]:
     """
     shapes = text.encode("utf-8", "surrogatepass").translate(None, _DIGITS).split(b"\n")
     first = dict(zip(reversed(shapes), range(len(shapes) - 1, -1, -1), strict=True))
-    places = sorted(
-        place for shape, place in first.items() if _MARK.search(shape, 0, _LONGEST_LINE)
-    )
+    places = sorted(place for shape, place in first.items() if MARK.search(shape, 0, LONGEST_LINE))
     places.append(len(lines) - 1)
     spans: list[tuple[int, int]] = []
     for place in places:
-        start, end = max(0, place - _BEFORE), min(len(lines), place + _AFTER)
+        start, end = max(0, place - BEFORE), min(len(lines), place + AFTER)
         if spans and start <= spans[-1][1]:
             spans[-1] = (spans[-1][0], end)
         else:
@@ -288,17 +286,17 @@ def _read(text: str, lines: Sequence[str]) -> list[tuple[int, int]]:
 
 def _bounded(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The beginning and the end of what is too much: a first cause stands early, and what ended it all last."""
-    if sum(end - start for start, end in spans) <= _MOST:
+    if sum(end - start for start, end in spans) <= MOST:
         return spans
     first: list[tuple[int, int]] = []
-    left = _MOST // 2
+    left = MOST // 2
     for start, end in spans:
         if left <= 0:
             break
         first.append((start, min(end, start + left)))
         left -= end - start
     last: list[tuple[int, int]] = []
-    left = _MOST // 2
+    left = MOST // 2
     for start, end in reversed(spans):
         start = max(start, first[-1][1], end - left)
         if left <= 0 or start >= end:

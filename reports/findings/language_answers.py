@@ -19,19 +19,19 @@ from crosswarp.reports.findings.error_text import Line
 _FILE = Path(facts.__file__).with_name("language.json")
 _Q = r"[`'\"\\]*"
 _NAME = r"([A-Za-z_]\w*)"
-_WANTED = (
+WANTED = (
     re.compile(rf"module {_Q}(triton[\w.]*){_Q} has no attribute {_Q}{_NAME}"),
     re.compile(rf"(?s)cannot import name {_Q}{_NAME}{_Q} from {_Q}(triton[\w.]*)"),
     re.compile(rf"No module named {_Q}(triton(?:\.\w+)*)\.{_NAME}"),
 )
-_KEYWORD = re.compile(rf"\b{_NAME}\(\) got an unexpected keyword argument {_Q}{_NAME}")
+KEYWORD = re.compile(rf"\b{_NAME}\(\) got an unexpected keyword argument {_Q}{_NAME}")
 # Under which of the table's names a module's are.
-_SHORT = (
+SHORT = (
     ("triton.language.extra.libdevice.", "libdevice."), ("triton.language.extra.cuda.", "tl.extra.cuda."),
     ("triton.language.core.", "tl."), ("triton.language.standard.", "tl."), ("triton.language.", "tl."),
 )  # fmt: skip
-_ORDER = ("2.3", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9")
-_PAIRS = (
+ORDER = ("2.3", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9")
+PAIRS = (
     "torch pins its own Triton (pip show torch): 2.3 wants 2.3, 2.4 3.0, 2.5 3.1, 2.6 3.2, 2.7 3.3, 2.8 3.4, 2.9 3.5, "
     "2.10 3.6."
 )
@@ -42,7 +42,7 @@ WHOLE = (
 )
 PRINT = (
     "Print triton.__file__ and triton.__path__; rename or leave that folder, or reinstall Triton: "
-    f"pip install --force-reinstall triton. {_PAIRS}"
+    f"pip install --force-reinstall triton. {PAIRS}"
 )
 SPELLING = "Check the spelling in docs/language.md, or the vendor's build that has it."
 
@@ -52,7 +52,7 @@ def entries(lines: Sequence[Line]) -> Iterator[tuple[Entry, int]]:
     for place, line in enumerate(lines):
         text = line.text
         if "triton" in text:
-            for pattern in _WANTED:
+            for pattern in WANTED:
                 found = pattern.search(text)
                 if found:
                     module, name = found.groups()
@@ -63,7 +63,7 @@ def entries(lines: Sequence[Line]) -> Iterator[tuple[Entry, int]]:
                         yield made, place
                     break
         if "unexpected keyword" in text:
-            found = _KEYWORD.search(text)
+            found = KEYWORD.search(text)
             made = _of_option(*found.groups()) if found else None
             if made:
                 yield made, place
@@ -91,7 +91,7 @@ def _of_name(module: str, name: str) -> Entry | None:
     if have:
         do += f"Install one of {_spoken(have)}, or the release of torch or the library that fits yours. "
     return Entry(
-        "triton-name", "versions", title[:110], (Cause(why, do + _PAIRS),), meaning="",
+        "triton-name", "versions", title[:110], (Cause(why, do + PAIRS),), meaning="",
         links=(), shared=not have,
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ def _of_option(function: str, option: str) -> Entry | None:
     """An option of a function of triton.language that some releases have."""
     having: list[str] = []
     known = False
-    for runs, kind, signature in _names().get(f"tl.{function}", ()):
+    for runs, kind, signature in table_names().get(f"tl.{function}", ()):
         known = known or kind == "function"
         if re.search(rf"[(\s*]{re.escape(option)}\b", signature):
             having += runs.split()
@@ -118,27 +118,27 @@ def _of_option(function: str, option: str) -> Entry | None:
     return Entry(
         "triton-option", "versions", f"{path} takes {option}= in Triton {spoken} alone"[:110],
         (Cause(f"The Triton that runs is none of them: {path} takes {option}= in {spoken}.",
-               f"Leave {option}= out on other releases, or install one of {spoken}. {_PAIRS}"),),
+               f"Leave {option}= out on other releases, or install one of {spoken}. {PAIRS}"),),
         framed=True,
     )  # fmt: skip
 
 
 @lru_cache(maxsize=1)
-def _names() -> Mapping[str, Sequence[tuple[str, str, str]]]:
+def table_names() -> Mapping[str, Sequence[tuple[str, str, str]]]:
     return json.loads(_FILE.read_text(encoding="utf-8"))["names"]  # type: ignore[no-any-return]
 
 
 def _keys(path: str) -> Iterator[str]:
     yield path
-    for long, short in _SHORT:
+    for long, short in SHORT:
         if path.startswith(long):
             yield short + path[len(long) :]
 
 
 def _releases(path: str) -> list[str]:
     for key in _keys(path):
-        if key in _names():
-            return [run for runs, _, _ in _names()[key] for run in runs.split()]
+        if key in table_names():
+            return [run for runs, _, _ in table_names()[key] for run in runs.split()]
     return []
 
 
@@ -146,14 +146,14 @@ def _elsewhere(name: str) -> Iterator[tuple[str, list[str]]]:
     """Where else a name of this spelling is, of names long enough to be the same thing."""
     if len(name) < 5:
         return
-    for key, found in _names().items():
+    for key, found in table_names().items():
         if key.rpartition(".")[2] == name and not key.startswith(("tensor.", "launch.")):
             yield key, [run for runs, _, _ in found for run in runs.split()]
 
 
 def _every(runs: Sequence[str]) -> bool:
     """Whether they are all the releases of the table."""
-    return _spoken(runs) == f"{_ORDER[0]} to {_ORDER[-1]}"
+    return _spoken(runs) == f"{ORDER[0]} to {ORDER[-1]}"
 
 
 def _spoken(runs: Sequence[str]) -> str:
@@ -174,4 +174,4 @@ def _spoken(runs: Sequence[str]) -> str:
 
 def _next(minor: str) -> str:
     """The minor release after one, of those in the table."""
-    return _ORDER[_ORDER.index(minor) + 1] if minor in _ORDER[:-1] else ""
+    return ORDER[ORDER.index(minor) + 1] if minor in ORDER[:-1] else ""

@@ -21,19 +21,19 @@ from crosswarp.matrix.printable import printable
 # Of a log the end is looked at: what failed stands there.
 LONGEST = 20_000_000
 # What a CI, a launcher or pytest puts in front of a line.
-_FRONT = re.compile(
+FRONT = re.compile(
     r"^(?:\s+|E {2,}|>+ |\[[^\]\n]{1,40}\]:?|\(\w[^)\n]{0,40}\)|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?"
     r"|\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:ERROR|FATAL|WARNING|INFO|FAILED|stderr|stdout)\b[:|]?|\|)\s*"
 )
-_CUT = re.compile(rf"\w{ANYTHING}")
-_OPEN = re.compile(rf"\w*{ANYTHING}\w*")
+CUT = re.compile(rf"\w{ANYTHING}")
+OPEN = re.compile(rf"\w*{ANYTHING}\w*")
 _MODULE = re.compile(r"\btl\.")
 # In every failure, or in every sentence.
-_IDLE = frozenset(
+IDLE = frozenset(
     "a an and are assertionerror at by error errors exception failed for from in is it of on or raised that the to was "
     "with".split()
 )
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
 # A message is folded at the width of somebody's terminal.
 _FOLDED = 3
 # The share of a text's words, by weight, that must be there; and of a short question's words, that an issue has.
@@ -44,7 +44,7 @@ _SHORT = 14
 _LONGEST_LINE = 4000
 _REGEX_LINE = 20_000
 # Words of crosswarp's own for what a kernel of its suite showed: elsewhere they mean another kernel's failure.
-_OURS = re.compile(r"mismatch:|\^?SIG[A-Z]+")
+OURS = re.compile(r"mismatch:|\^?SIG[A-Z]+")
 
 
 @dataclass(frozen=True)
@@ -109,15 +109,15 @@ def _lines(text: str) -> list[str]:
     for line in text.split("\n"):
         before = None
         while before != line:
-            before, line = line, _FRONT.sub("", line, count=1)
+            before, line = line, FRONT.sub("", line, count=1)
         if line.strip():
             made.append(line.rstrip())
     return made
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     text = _MODULE.sub("triton.language.", text)
-    return [word for found in _WORD.findall(text) if (word := found.lower()) not in _IDLE]
+    return [word for found in WORD.findall(text) if (word := found.lower()) not in IDLE]
 
 
 @lru_cache(maxsize=None)
@@ -126,16 +126,16 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=4)
-def _finder(issues: tuple[Known, ...], shims: tuple[Fix, ...]) -> _Finder:
-    return _Finder(issues, shims)
+def _finder(issues: tuple[Known, ...], shims: tuple[Fix, ...]) -> Finder:
+    return Finder(issues, shims)
 
 
-class _Finder:
+class Finder:
     def __init__(self, issues: Sequence[Known], shims: Sequence[Fix]) -> None:
         self.issues = issues
         listed = [
             # A word of which a part may be anything is none.
-            (number, _words(_OPEN.sub(" ", text)), not _CUT.search(text))
+            (number, words_of(OPEN.sub(" ", text)), not CUT.search(text))
             for number, issue in enumerate(issues)
             for text in (*texts(issue, shims), issue.title)
         ]
@@ -188,7 +188,7 @@ class _Finder:
     def _split(self, line: str) -> list[str]:
         """Its words; a log says the same again and again."""
         if line not in self._words:
-            self._words[line] = _words(line[:_LONGEST_LINE])
+            self._words[line] = words_of(line[:_LONGEST_LINE])
         return self._words[line]
 
     def _weight(self, words: Iterable[str]) -> float:
@@ -216,12 +216,12 @@ class _Finder:
                     # More of the issue's words in that line is the better match of two.
                     mine = (one for one in self.texts if one.issue == number)
                     shares = [self._weight(one.words & words) / one.weight for one in mine]
-                    weight = self._weight(set(_words(hit[0])))
+                    weight = self._weight(set(words_of(hit[0])))
                     yield number, (True, max(shares, default=1.0), weight, line)
 
     def _may_say(self, issue: Known, words: set[str]) -> bool:
         """What crosswarp says of its own kernels is evidence where such a kernel is named."""
-        if not _OURS.match(issue.fingerprint):
+        if not OURS.match(issue.fingerprint):
             return True
         return any(kernel.lower() in words for kernel in issue.kernels)
 

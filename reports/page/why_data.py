@@ -20,7 +20,7 @@ def data() -> dict[str, Any]:
     """All of it, as JSON takes it."""
     index = errors.committed()
     issues, shims = known_texts.packed()
-    finder = why._Finder(issues, shims)
+    finder = why.Finder(issues, shims)
     said = json.loads(errors.MESSAGES.read_text(encoding="utf-8"))["messages"]
     fields = (*errors.Message._fields, "plain", "anchors")
     return {
@@ -30,42 +30,42 @@ def data() -> dict[str, Any]:
         "issues": [_issue(one) for one in issues],
         "shims": [{"name": one.name, "issue": one.issue} for one in shims],
         "listed": [
-            [number, why._words(why._OPEN.sub(" ", text)), not why._CUT.search(text)]
+            [number, why.words_of(why.OPEN.sub(" ", text)), not why.CUT.search(text)]
             for number, issue in enumerate(issues)
             for text in (*known_texts.texts(issue, shims), issue.title)
         ],
         "unread": sorted(finder.unread),
         "names": finder.names,
-        "idle": sorted(why._IDLE),
+        "idle": sorted(why.IDLE),
         "language": _language(),
         "rules": {name: _rule(one) for name, one in _RULES.items()},
-        "gpus": [list(one) for one in error_text._GPUS],
-        "noise": [[*_rule(pattern), to] for pattern, to in fingerprint._NOISE],
-        "pipeline": fingerprint._PIPELINE,
-        "traceback": error_text._TRACEBACK,
-        "chained": list(error_text._CHAINED),
-        "own": list(answers._OWN),
-        "ours": why._OURS.pattern,
+        "gpus": [list(one) for one in error_text.GPUS],
+        "noise": [[*_rule(pattern), to] for pattern, to in fingerprint.NOISE],
+        "pipeline": fingerprint.PIPELINE,
+        "traceback": error_text.TRACEBACK,
+        "chained": list(error_text.CHAINED),
+        "own": list(answers.OWN),
+        "ours": why.OURS.pattern,
         "limits": _LIMITS,
     }
 
 
 _RULES = {
-    "ansi": printable._ANSI, "command": printable._COMMAND, "stream": error_text._STREAM, "front": error_text._FRONT,
-    "header": error_text._HEADER, "byPytest": error_text._SAID_BY_PYTEST, "failedLine": error_text._FAILED_LINE,
-    "sourceLine": error_text._SOURCE_LINE, "frame": error_text._FRAME, "generated": error_text._GENERATED,
-    "triton": error_text._TRITON, "torch": error_text._TORCH, "sm": error_text._SM, "pythons": answers._PYTHONS,
-    "whyFront": why._FRONT, "word": why._WORD, "assertion": fingerprint._ASSERTION,
-    "unreachable": fingerprint._UNREACHABLE, "llvmError": fingerprint._LLVM_ERROR, "ptxas": fingerprint._PTXAS,
-    "mlirError": fingerprint._MLIR_ERROR, "pass": fingerprint._PASS, "keyword": language_answers._KEYWORD,
-    "mark": re.compile(error_text._MARK.pattern.decode()),
-    **{f"missing{n}": one for n, one in enumerate(language_answers._WANTED)},
+    "ansi": printable.ANSI, "command": printable.COMMAND, "stream": error_text.STREAM, "front": error_text.FRONT,
+    "header": error_text.HEADER, "byPytest": error_text.SAID_BY_PYTEST, "failedLine": error_text.FAILED_LINE,
+    "sourceLine": error_text.SOURCE_LINE, "frame": error_text.FRAME, "generated": error_text.GENERATED,
+    "triton": error_text.TRITON, "torch": error_text.TORCH, "sm": error_text.SM, "pythons": answers.PYTHONS,
+    "whyFront": why.FRONT, "word": why.WORD, "assertion": fingerprint.ASSERTION,
+    "unreachable": fingerprint.UNREACHABLE_TEXT, "llvmError": fingerprint.LLVM_ERROR, "ptxas": fingerprint.PTXAS,
+    "mlirError": fingerprint.MLIR_ERROR, "pass": fingerprint.PASS, "keyword": language_answers.KEYWORD,
+    "mark": re.compile(error_text.MARK.pattern.decode()),
+    **{f"missing{n}": one for n, one in enumerate(language_answers.WANTED)},
 }  # fmt: skip
 _LIMITS = {
-    "whole": error_text._WHOLE, "lines": error_text._MOST, "text": error_text._MOST_TEXT,
-    "failure": error_text._OF_FAILURE, "before": error_text._BEFORE, "after": error_text._AFTER,
-    "line": error_text._LONGEST_LINE, "long": answers._LONG, "behind": answers._BEHIND, "most": answers._MOST,
-    "few": answers._FEW, "alike": answers._ALIKE,
+    "whole": error_text.WHOLE, "lines": error_text.MOST, "text": error_text.MOST_TEXT,
+    "failure": error_text.OF_FAILURE, "before": error_text.BEFORE, "after": error_text.AFTER,
+    "line": error_text.LONGEST_LINE, "long": answers.LONG, "behind": answers.BEHIND, "most": answers.MOST,
+    "few": answers.FEW, "alike": answers.ALIKE,
 }  # fmt: skip
 
 
@@ -85,11 +85,11 @@ def _issue(one: known_texts.Known) -> dict[str, Any]:
 
 def _language() -> dict[str, Any]:
     return {
-        "table": language_answers._names(),
-        "short": [list(one) for one in language_answers._SHORT],
-        "order": list(language_answers._ORDER),
+        "table": language_answers.table_names(),
+        "short": [list(one) for one in language_answers.SHORT],
+        "order": list(language_answers.ORDER),
         "words": {
-            "pairs": language_answers._PAIRS,
+            "pairs": language_answers.PAIRS,
             "whole": language_answers.WHOLE,
             "print": language_answers.PRINT,
             "spelling": language_answers.SPELLING,

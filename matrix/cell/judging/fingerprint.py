@@ -11,16 +11,16 @@ LONGEST = 240
 _LOOKED_AT = 4000
 
 # glibc's assert: "python: /src/LinearLayout.cpp:562: A B::f(C): Assertion `x == y' failed."
-_ASSERTION = re.compile(
+ASSERTION = re.compile(
     r"(?P<file>[^\s:]+\.(?:cpp|cc|c|h|hpp)):\d+:\s*(?P<where>.*?):?\s*Assertion\s+[`'](?P<what>.*?)['`]\s+failed",
     re.S,
 )
-_UNREACHABLE = re.compile(
+UNREACHABLE_TEXT = re.compile(
     r"(?:(?P<what>[^\n]*)\n)?UNREACHABLE executed(?: at (?P<file>[^\s:!]+)(?::\d+)?)?"
 )
-_LLVM_ERROR = re.compile(r"LLVM ERROR: (?P<what>[^\n]*)")
+LLVM_ERROR = re.compile(r"LLVM ERROR: (?P<what>[^\n]*)")
 # Each thing that it finds wrong has a line of its own, above what it says of itself; its remarks may come first.
-_PTXAS = re.compile(
+PTXAS = re.compile(
     r"^.{0,40}?\bptxas(?:-\w+)?\s+(?:\S+,\s*line \d+;\s*)?(?P<what>(?:fatal|error)\s*:[^\n]{0,400})",
     re.M,
 )
@@ -28,16 +28,16 @@ _MOST_CAUSES = 3
 _PTXAS_GAVE_UP = "Ptx assembly aborted"
 # "kernel.py:31:20: error: 'ttg.local_alloc' op …", up to Triton 3.2 'loc("kernel.py":31:20): error: …': the first one
 # is the cause.
-_MLIR_ERROR = re.compile(
+MLIR_ERROR = re.compile(
     r"^(?:[^\n]*?:\d+:\d+|loc\([^\n]*?\)): error: (?P<what>[^\n]*)|^error: (?P<other>[^\n]*)", re.M
 )
 # What every pass manager says of every failure; from 3.4 a note below it names the pass.
-_PIPELINE = "Failures have been detected while processing an MLIR pass pipeline"
-_PASS = re.compile(r"Pipeline failed while executing (?:\[`|`)?(?P<name>\w+)")
+PIPELINE = "Failures have been detected while processing an MLIR pass pipeline"
+PASS = re.compile(r"Pipeline failed while executing (?:\[`|`)?(?P<name>\w+)")
 # torch's, of which the last line is advice; "AcceleratorError" as RuntimeError before torch 2.8.
 _DEVICE_ERROR = re.compile(r"\b(?:CUDA|HIP) error: [^\n]{1,200}")
 _RAISED = re.compile(r"^(?:[A-Z]\w*(?:Error|Failure)): (?=.)")
-_NOISE = (
+NOISE = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
     (re.compile(r"(?:/[\w.+@-]+)+/(?P<name>[\w.+@-]+)"), r"\g<name>"),
     (re.compile(r"\b(?P<file>[\w.-]+\.(?:py|cpp|cc|h|ptx)):\d+(?::\d+)?"), r"\g<file>"),
@@ -54,7 +54,7 @@ _NOISE = (
 def of_text(text: str) -> str:
     """One normalised line of at most `LONGEST` characters."""
     text = text[:_LOOKED_AT]
-    for pattern, replacement in _NOISE:
+    for pattern, replacement in NOISE:
         text = pattern.sub(replacement, text)
     return text.strip()[:LONGEST]
 
@@ -77,30 +77,30 @@ def of_exception(type_name: str, text: str, output: str = "") -> str:
 
 def of_output(text: str) -> str:
     """Of what a dying compiler printed: its assertion, `LLVM ERROR`, `UNREACHABLE` or ptxas message; else empty."""
-    found = _ASSERTION.search(_around(text, "Assertion"))
+    found = ASSERTION.search(_around(text, "Assertion"))
     if found:
         place = ": ".join(
             filter(None, (os.path.basename(found["file"]), _function(found["where"])))
         )
         return of_text(f"{place}: Assertion `{found['what']}' failed")
-    found = _LLVM_ERROR.search(_around(text, "LLVM ERROR"))
+    found = LLVM_ERROR.search(_around(text, "LLVM ERROR"))
     if found:
         return of_text(f"LLVM ERROR: {found['what']}")
-    found = _UNREACHABLE.search(_around(text, "UNREACHABLE"))
+    found = UNREACHABLE_TEXT.search(_around(text, "UNREACHABLE"))
     if found:
         return of_text(
             f"UNREACHABLE in {os.path.basename(found['file'] or '?')}: {found['what'] or ''}"
         )
     if "ptxas" in text:
         # One line may be the same for two causes that differ in the next.
-        said = dict.fromkeys(of_text(found["what"]) for found in _PTXAS.finditer(text))
+        said = dict.fromkeys(of_text(found["what"]) for found in PTXAS.finditer(text))
         causes = [one for one in said if _PTXAS_GAVE_UP not in one] or list(said)
         if causes:
             return of_text(f"ptxas {'; '.join(causes[:_MOST_CAUSES])}")
-    found = _MLIR_ERROR.search(_around(text, "error: "))
+    found = MLIR_ERROR.search(_around(text, "error: "))
     what = (found["what"] or found["other"] or "") if found else ""
-    if what.startswith(_PIPELINE) or not what:
-        failed = _PASS.search(_around(text, "Pipeline failed while executing"))
+    if what.startswith(PIPELINE) or not what:
+        failed = PASS.search(_around(text, "Pipeline failed while executing"))
         if failed:
             return of_text(f"MLIR error: the pass {failed['name']} failed")
     return of_text(f"MLIR error: {what}") if what else ""
