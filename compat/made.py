@@ -26,7 +26,7 @@ def configurations_and_launched() -> Tuple[List[Any], List[Any]]:
 
 
 def _may_have_objects(names: Dict[str, Any], name: str) -> bool:
-    """Whether somebody refers to the class `name` whom we do not know: each of its objects does. In doubt True."""
+    """Whether the class `name` may have objects: it has more references than the known ones. In doubt True."""
     if not {"__dict__", "__weakref__"} <= vars(names[name]).keys():
         return True
     without = {name: type(name, (), {})}

@@ -11,7 +11,7 @@ import threading
 import traceback
 from typing import Any, List, Optional
 
-# What a note begins with: an exception gets one.
+# The beginning of a note: an exception gets one note only.
 MARK = "crosswarp why: "
 # Characters of the traceback, its end; and seconds that a dying program waits.
 _LONGEST = 200_000
@@ -20,7 +20,7 @@ _COMMAND = ("-P", "-m", "crosswarp.reports.cli", "why", "--format", "note", "-")
 
 
 def note(text: str) -> str:
-    """What ``crosswarp why`` says of `text`, in a few lines; "" where it knows nothing, or cannot be asked."""
+    """The answer of ``crosswarp why`` to `text`, in a few lines; "" where it knows nothing, or cannot be asked."""
     name = os.path.basename(sys.executable or "")
     # An interpreter that is embedded names its host there.
     if sys.version_info < (3, 11) or not name.startswith("python"):

@@ -33,7 +33,7 @@ FOUNDING = (
     *("chunk_gated_delta_rule", "fused_linear_cross_entropy", "layer_norm"),
     *("matmul", "rms_norm", "softmax"),
 )
-# What the tests below look at, and one or two of each kernel: with all of them it takes twice as long.
+# The cases that the tests below look at, and one or two of each other kernel: all of them take twice as long.
 CASES = (
     *("bf16-k256-t130", "bf16-k256-t70-8warps", "fp32-k64-t1-4warps"),
     *("fp16-v5003", "fp32-v3-t1"),

@@ -1,4 +1,4 @@
-"""What a conda environment's file asks for, as requirements of a package index."""
+"""The packages that a conda environment file lists, as requirements of a package index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a library's tests import, by themselves and through the library's own modules: read, nothing is run."""
+"""The imports of a library's tests, direct and through the library's own modules: read, nothing is run."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _SECTIONS = {
 
 
 def testpaths(folder: Path) -> list[str]:
-    """What `testpaths` names; empty where nothing is named.
+    """The paths that `testpaths` names; empty where nothing is named.
 
     Raises:
         ConfigError: pyproject.toml cannot be read.

@@ -1,4 +1,4 @@
-"""What a setup.py asks for, read from its text: the lists that it hands to `setup()`. Nothing is run."""
+"""The requirements of a setup.py, read from its text: the lists that it hands to `setup()`. Nothing is run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REQUIREMENTS = re.compile(r"[\w./-]*requirements[\w./-]*\.txt$")
 def wishes_in(
     folder: Path, script: ast.AST, wishes: Callable[[Any, str, str], Iterator[Any]]
 ) -> Iterator[Any]:
-    """What `install_requires` and `extras_require` list, as far as their text says it outright."""
+    """The requirements in `install_requires` and `extras_require`, where the text has them as plain strings."""
     words = {
         word.arg: word.value
         for node in ast.walk(script)

@@ -1,4 +1,4 @@
-"""What a release of Triton announces for the next one, from announced.toml."""
+"""The changes that a release of Triton announces for the next one, from announced.toml."""
 
 from __future__ import annotations
 

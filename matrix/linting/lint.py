@@ -231,7 +231,7 @@ def lint(
 
 
 def _announced(project: Project, releases: Sequence[str]) -> tuple[Change, ...]:
-    """What the newest of the releases announces, and a library with kernels has not decided on."""
+    """The changes that the newest of the releases announces, for a library with kernels that has not set them."""
     if not any("triton.jit" in one.text or "gluon.jit" in one.text for one in project.files):
         return ()
     return tuple(

@@ -47,7 +47,7 @@ def read(walk: Any, node: ast.Name) -> None:
 
 
 class _Globals:
-    """What a module's names are set to, as far as its text says."""
+    """The values of a module's names, where its text gives them."""
 
     def __init__(self, project: Any) -> None:
         self._project = project

@@ -62,7 +62,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def _next(found: Finding, options: argparse.Namespace) -> str:
-    """What can be done with what was found, and what it takes."""
+    """The next steps with the findings, and what each needs."""
     if not found.tests:
         checked = f", crosswarp check {found.kernels[0]}" if found.kernels else ""
         where = "" if options.path == Path(".") else f" {options.path}"

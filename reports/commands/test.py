@@ -85,7 +85,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _announced(planned: plan.Plan, library: own_tests.Library, options: argparse.Namespace) -> str:
-    """What is about to be done, with its disk and time, before any of it."""
+    """The plan, with its disk and time, before any of it runs."""
     each = library.functions
     sample = options.sample or library.settings.sample
     tests = f"{each} test functions" + (f", a sample of {sample} tests" if sample else "")

@@ -61,7 +61,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def messages(package: Path) -> str:
-    """What the errors of that Triton are beside those of the index, for a terminal."""
+    """The messages of that Triton compared with those of the index, for a terminal."""
     if not (package / "language" / "core.py").is_file():
         raise UsageError(
             f"--errors {package}: no Triton is there. Name its folder, site-packages/triton."

@@ -1,4 +1,4 @@
-"""What a release of Triton says that the error index has not, what it says no more, and what it words anew."""
+"""The messages that a release of Triton adds to the error index, drops from it, or words anew."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Changes(NamedTuple):
 
 
 def changes(package: Path, known: Sequence[Message]) -> Changes:
-    """What the Triton in `package` (its folder) says, against the newest release of the index."""
+    """The messages of the Triton in the folder `package`, compared with the newest release of the index."""
     python = [one for one in known if one.where.endswith(".py")]
     newest = max((_key(one.last) for one in python), default=())
     # The index has a text once, whichever files say it.

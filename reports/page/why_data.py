@@ -1,4 +1,4 @@
-"""What the page's box for an error needs: the error index, the known issues, the language table, and the rules.
+"""The data of the page's box for an error: the error index, the known issues, the language table, and the rules.
 
 The rules are the expressions and limits of reports/findings as they stand there, so that a page knows what the command
 knows; assets/why_engine.js has the steps, and a test compares its answers with the command's.

@@ -131,7 +131,7 @@ def _still(one: Release) -> list[str]:
 
 
 def _announced(one: Release) -> list[str]:
-    """What this release says that the next one will do otherwise."""
+    """The changes that this release announces for the next one."""
     changes = [change for change in announced.load() if change.by == one.version]
     parts = [
         f"**{change.title}** in Triton {change.release}. {change.effect} {change.do}"

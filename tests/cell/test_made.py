@@ -1,4 +1,4 @@
-"""What a process had made before it installed is found, and nothing is looked for where nothing was made."""
+"""Objects that a process made before it installed are found; where there are none, the heap is not walked."""
 
 import subprocess
 import sys

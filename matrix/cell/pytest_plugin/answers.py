@@ -1,4 +1,4 @@
-"""What `crosswarp why` says of a failure, as a section below it.
+"""The answer of `crosswarp why` to a failure, as a section below it.
 
 PYTEST_DONT_REWRITE
 """

@@ -24,7 +24,7 @@ class Said(NamedTuple):
 
 
 def messages(package: Path) -> Iterator[Said]:
-    """What the package raises, asserts and warns of, in the order of its files."""
+    """The messages that the package raises, asserts and warns with, in the order of its files."""
     for path in sorted(package.rglob("*.py")):
         where = path.relative_to(package).as_posix()
         try:
