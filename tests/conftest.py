@@ -366,14 +366,14 @@ def make_buildable():
 
 @pytest.fixture
 def make_wheel():
-    """Writes a wheel that holds one module and what its metadata says."""
+    """Writes a wheel that holds one module, or other `files` of that name, and what its metadata says."""
 
-    def make(folder: Path, name: str, version: str, requires=()) -> Path:
+    def make(folder: Path, name: str, version: str, requires=(), held=None) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{name}-{version}-py3-none-any.whl"
         info = f"{name}-{version}.dist-info"
         files = {
-            f"{name}.py": f'__version__ = "{version}"\n',
+            **(held or {f"{name}.py": f'__version__ = "{version}"\n'}),
             f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
             + "".join(f"Requires-Dist: {one}\n" for one in requires),
             f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.environments import releases
 from crosswarp.matrix.environments.uvtool import Answer
 from crosswarp.matrix.errors import EnvironmentFailed
@@ -174,3 +175,43 @@ def test_a_table_that_begins_nowhere(update, path):
     path.write_text(TABLE[TABLE.index("# What is newest.") :])
     status, _, err = update()
     assert status == 2 and "no published pair" in err
+
+
+# The error messages of a new release
+
+
+def test_what_a_new_release_says_in_its_errors(index, update, make_wheel):
+    wheel = make_wheel(index.wheels, "triton", "3.10.0")
+    # The package is read and not run, nor is what it needs fetched.
+    held = {
+        "triton/__init__.py": 'raise SystemExit("run")\n',
+        "triton/language/core.py": 'raise ValueError("a message of another planet")\n',
+        "triton/language/semantic.py": "raise ValueError("
+        """"arange's end argument must be larger than the start argument")\n""",
+    }
+    make_wheel(index.wheels, "triton", "3.10.0", ["never-published"], held)
+    status, out, _ = update()
+    assert status == 0 and wheel.exists()
+    head = next(line for line in out.splitlines() if line.startswith("Error messages of"))
+    assert head.startswith("Error messages of Triton 3.10.0. Against the index (3.9.0): ")
+    assert "  added     language/core.py: a message of another planet\n" in out
+    assert (
+        "  reworded  language/semantic.py: arange's end argument must be greater than the start argument\n"
+        "            now: arange's end argument must be larger than the start argument\n" in out
+    )
+    assert "  dropped   language/semantic.py: cannot add pointers together\n" in out
+
+
+def test_releases_whose_messages_are_not_read(index, update, monkeypatch):
+    found = [releases.Release(versions.exact(one)) for one in ("3.8.1", "3.10.0")]
+    monkeypatch.setattr(releases, "lacking", lambda *given: found)
+    # The index has those of 3.8; this wheel of 3.10.0 holds a module of that name.
+    status, out, _ = update()
+    assert status == 0 and out.count("Error messages") == 1
+    assert "Not read: the wheel of triton 3.10.0 holds no" in " ".join(out.split())
+    # What a job reads is one line.
+    assert update("--format", "github")[1] == "columns=\n"
+    monkeypatch.setattr(module, "Uv", lambda: lambda *given: Answer(2, "", "no space left"))
+    status, out, _ = update()
+    assert status == 0 and "no column yet" in out
+    assert "triton 3.10.0 was not fetched: no space left" in " ".join(out.split())

@@ -66,6 +66,24 @@ def lacking(table: Sequence[Column], uv: Uv) -> list[Release]:
     return releases
 
 
+def unpacked(release: Release, uv: Uv, folder: Path) -> Path:
+    """The release's package, put into `folder` without running anything of it. Raises EnvironmentFailed."""
+    oldest = re.match(r">=(3\.\d+)", release.python)
+    python = oldest[1] if oldest else f"3.{sys.version_info.minor}"
+    answer = uv([
+        "pip", "install", "--python", sys.executable, "--python-version", python, "--target", str(folder), "--no-deps",
+        "--only-binary", ":all:", f"triton=={release.triton}",
+    ])  # fmt: skip
+    if not answer.ok:
+        raise EnvironmentFailed(f"triton {release.triton} was not fetched:\n{answer.why}")
+    package = folder / "triton"
+    if not (package / "language" / "core.py").is_file():
+        raise EnvironmentFailed(
+            f"the wheel of triton {release.triton} holds no package of Triton's."
+        )
+    return package
+
+
 def toml(release: Release, table: Sequence[Column]) -> str:
     """The column that it would be, with what the release before it needs."""
     pairs = published(table)

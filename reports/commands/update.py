@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from crosswarp.matrix.environments import releases
 from crosswarp.matrix.environments.releases import Release
 from crosswarp.matrix.environments.uvtool import Uv
-from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.errors import CrosswarpError, UsageError
 from crosswarp.matrix.facts import columns, errors
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.reports.commands.options import add_files
@@ -19,7 +20,8 @@ from crosswarp.reports.text.layout import fill
 
 DESCRIPTION = (
     "Ask the package index (as uv and pip are set up) which releases of Triton the table of columns "
-    "lacks and which torch pins them, and print each as a column to paste."
+    "lacks and which torch pins them, and print each as a column to paste, with the error messages that it added, "
+    "dropped or reworded. A release's wheel is fetched for them, and not run."
 )
 EXAMPLES = (
     "crosswarp update",
@@ -44,11 +46,16 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if options.errors:
+        if not (options.errors / "language" / "core.py").is_file():
+            raise UsageError(
+                f"--errors {options.errors}: no Triton is there. Name its folder, site-packages/triton."
+            )
         print(messages(options.errors), end="")
         return 0
     path = options.columns_file or columns.DEFAULT_FILE
     listed = columns.load(path)
-    found = releases.lacking(listed, Uv())
+    uv = Uv()
+    found = releases.lacking(listed, uv)
     made = proposed(found)
     if options.write and made:
         releases.write(path, made, listed)
@@ -57,19 +64,31 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         return 0
     written = escape.terminal(str(path)) if options.write else ""
     print(text(found, listed, written), end="")
+    for release in found:
+        if not release.older_than and release.triton > new_messages.newest(
+            errors.committed().messages
+        ):
+            print("\n" + of_release(release, uv), end="")
     return 0
+
+
+def of_release(release: Release, uv: Uv) -> str:
+    """What became of the error messages in a release, for a terminal; why not, where it was not read."""
+    head = f"Error messages of Triton {release.triton}. "
+    with tempfile.TemporaryDirectory(prefix="crosswarp-update-") as folder:
+        try:
+            return head + messages(releases.unpacked(release, uv, Path(folder)))
+        except CrosswarpError as error:
+            return fill("", escape.terminal(f"{head}Not read: {error}")) + "\n"
 
 
 def messages(package: Path) -> str:
     """The messages of that Triton compared with those of the index, for a terminal."""
-    if not (package / "language" / "core.py").is_file():
-        raise UsageError(
-            f"--errors {package}: no Triton is there. Name its folder, site-packages/triton."
-        )
-    found = new_messages.changes(package, errors.committed().messages)
+    known = errors.committed().messages
+    found = new_messages.changes(package, known)
     lines = [
-        f"Against the index: {len(found.added)} messages added, {len(found.dropped)} dropped, "
-        f"{len(found.reworded)} reworded."
+        f"Against the index ({new_messages.newest(known)}): {len(found.added)} messages added, "
+        f"{len(found.dropped)} dropped, {len(found.reworded)} reworded."
     ]
     lines += [f"  added     {where}: {one}" for where, one in found.added]
     lines += [f"  dropped   {where}: {one}" for where, one in found.dropped]

@@ -7,7 +7,9 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import NamedTuple
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.facts.errors import Message, source
+from crosswarp.matrix.versions import Version
 
 # How alike two texts of one file are that are one message, reworded.
 _ALIKE = 0.6
@@ -25,27 +27,33 @@ class Changes(NamedTuple):
 def changes(package: Path, known: Sequence[Message]) -> Changes:
     """The messages of the Triton in the folder `package`, compared with the newest release of the index."""
     python = [one for one in known if one.where.endswith(".py")]
-    newest = max((_key(one.last) for one in python), default=())
+    last = newest(python)
     # The index has a text once, whichever files say it.
-    before = {one.text: one.where for one in python if _key(one.last) == newest}
+    before = {one.text: one.where for one in python if versions.exact(one.last) == last}
     now = {one.text: one.where for one in source.messages(package) if one.text.strip("{}")}
     ever = {one.text for one in python}
     added = {text: where for text, where in now.items() if text not in ever}
     dropped = {text: where for text, where in before.items() if text not in now}
+    pairs = [
+        (SequenceMatcher(None, old, new).ratio(), old, new)
+        for new, place in added.items()
+        for old, where in dropped.items()
+        if where == place
+    ]
     reworded = []
-    for text, where in list(dropped.items()):
-        near = [one for one, place in added.items() if place == where]
-        ratios = [(SequenceMatcher(None, text, one).ratio(), one) for one in near]
-        share, best = max(ratios, default=(0.0, ""))
-        if share >= _ALIKE:
-            reworded.append((where, text, best))
-            del added[best], dropped[text]
-    return Changes(_sorted(added), _sorted(dropped), tuple(reworded))
+    # Those most alike first: a text has many that resemble it.
+    for share, old, new in sorted(pairs, reverse=True):
+        if share >= _ALIKE and old in dropped and new in added:
+            reworded.append((dropped.pop(old), old, new))
+            del added[new]
+    return Changes(_sorted(added), _sorted(dropped), tuple(sorted(reworded)))
+
+
+def newest(known: Sequence[Message]) -> Version:
+    """The newest release whose Python is among the messages."""
+    lasts = {one.last for one in known if one.where.endswith(".py")}
+    return max(map(versions.exact, lasts), default=versions.exact(None))
 
 
 def _sorted(texts: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((where, text) for text, where in texts.items()))
-
-
-def _key(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
