@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Set, Tuple
 from . import features
 from .acts import acted, note_acted
 from .copies import COMMON
-from .errors import CompilerCrashed, say_once
+from .errors import CompilerCrashed, say_once, say_without_raising
 from .record import Patches
 from .seams.attribute import around
 from .seams.launches import around_compile
@@ -338,9 +338,12 @@ def _compile_in_child(
         _say_unguarded(error)
         return compile_(src, *args, **kwargs)
     if outcome.kind == "returned":
-        shims, processor = outcome.value
+        shims, said, processor = outcome.value
         for shim in set(shims) - set(acted()):
             note_acted(shim)
+        # Its own warnings went to a pipe that nobody reads.
+        for text in said:
+            say_without_raising(text)
         # The cache has it now.
         compiled = compile_(src, *args, **kwargs)
         _note_seconds(compiled, outcome.seconds, processor)

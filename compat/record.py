@@ -232,6 +232,19 @@ class RewritePtx(NamedTuple):
     may_act: Callable[[str], bool]
 
 
+class OtherAssembler(NamedTuple):
+    """A ptxas that Triton has besides its own assembles a kernel.
+
+    Attributes:
+        tool: that ptxas, as Triton has it, by the PTX that the other one gets wrong; None where Triton's own is right.
+            For which GPU it is asked, `seams.ir.meant` says.
+        may_act: whether it may, of TTIR or TTGIR.
+    """
+
+    tool: Callable[[str], Any]
+    may_act: Callable[[str], bool]
+
+
 class LeaveOut(NamedTuple):
     """A pass is left out, or added otherwise, for the kernels that it gets wrong.
 
@@ -255,7 +268,9 @@ class OtherOptions(NamedTuple):
     backends: Tuple[str, ...] = ("nvidia",)
 
 
-Change = Union[Rewrite, RewritePtx, LeaveOut, OtherOptions]
+Change = Union[Rewrite, RewritePtx, OtherAssembler, LeaveOut, OtherOptions]
+# Up to PTX a kernel is as Triton makes it.
+BEHIND_TTGIR = (RewritePtx, OtherAssembler)
 
 
 def _nothing(patches: Patches) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from . import features
 from .acts import acted
+from .copies import COMMON
 from .isolate import Child, Outcome, fork
 
 # The parent offers no more work to a child that was idle for so long; the child leaves a little later. Then it waits,
@@ -41,16 +42,16 @@ class Worker:
         work_read, self._work_fd = os.pipe()
         work_write = self._work_fd
 
-        def run(send) -> Iterator[Tuple[List[str], float]]:
+        def run(send) -> Iterator[Tuple[List[str], List[str], float]]:
             os.close(work_write)
             began = processor_seconds()
             first()
             # The kernel is in Triton's cache; the object cannot be sent. What its compilation went through can.
-            yield acted(), processor_seconds() - began
+            yield acted(), sorted(COMMON.said), processor_seconds() - began
             while (work := next_work(work_read, _LEAVES_AFTER)) is not None:
                 began = processor_seconds()
                 serve(work)
-                yield acted(), processor_seconds() - began
+                yield acted(), sorted(COMMON.said), processor_seconds() - began
 
         try:
             self._child: Child = fork(run)
@@ -163,7 +164,8 @@ def compile_in_child(
     time_limit: float,
     memory_limit_mb: Optional[int],
 ) -> Outcome:
-    """Run ``compile_(src, *args, **kwargs)`` in a child, and say what came of it: the shims that have acted in it.
+    """Run ``compile_(src, *args, **kwargs)`` in a child, and say what came of it: the shims that have acted in it, and
+    what was warned of.
 
     Args:
         variant: names the way to compile; `compile_` is the same for the same name.

@@ -6,13 +6,24 @@ is left out and the kernel compiled as it is.
 
 import functools
 import os
+import sys
 import tempfile
 import threading
 from typing import Any, Callable, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from .. import features
 from ..acts import note_acted
-from ..record import Change, LeaveOut, OtherOptions, Patches, Rewrite, RewritePtx, Shim
+from ..record import (
+    BEHIND_TTGIR,
+    Change,
+    LeaveOut,
+    OtherAssembler,
+    OtherOptions,
+    Patches,
+    Rewrite,
+    RewritePtx,
+    Shim,
+)
 from .attribute import around
 from .compilation import Act, Fix, ask, asked, failed, note, now
 from .lines import changed_lines
@@ -42,6 +53,8 @@ class _State(threading.local):
     meant = _UNKNOWN
     # Names of the fixes whose passes are left out now, or added otherwise.
     without: FrozenSet[str] = frozenset()
+    # The ptxas that assembles now; None where it is Triton's own.
+    assembler: Any = None
 
 
 _state = _State()
@@ -58,6 +71,11 @@ def open_for(shim: Shim, patches: Patches) -> None:
         if isinstance(change, RewritePtx):
             for _, backend in backends(("nvidia",)):
                 around(patches, backend, "make_ptx", _make_ptx)
+            continue
+        if isinstance(change, OtherAssembler):
+            for _, backend in backends(("nvidia",)):
+                around(patches, backend, "make_cubin", _make_cubin)
+                around(patches, sys.modules[backend.__module__], "get_ptxas", _get_ptxas)
             continue
         for name, backend in backends(change.backends):
             around(patches, backend, "make_ttgir", _of_backend(name))
@@ -93,7 +111,7 @@ def _make_ttgir(backend: str, own: Callable[..., Any], mod: Any, *args: Any, **k
         (fix, change)
         for fix in asked()
         for change in fix.shim.changes
-        if not isinstance(change, RewritePtx)
+        if not isinstance(change, BEHIND_TTGIR)
         and (not change.backends or backend in change.backends)
     ]
     if not work:
@@ -209,13 +227,40 @@ def _make_ptx(own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return ptx
 
 
+def _make_cubin(own: Callable[..., Any], backend: Any, ptx: Any, *args: Any, **kwargs: Any) -> Any:
+    before = _state.meant, _state.assembler
+    _state.meant = _of_arguments(*args, **kwargs)
+    try:
+        for fix in asked():
+            for change in fix.shim.changes:
+                if isinstance(change, OtherAssembler) and fix in asked():
+                    tool = ask(fix, change.tool, _tools(), ptx)
+                    if tool is not None:
+                        _note(fix)
+                        _state.assembler = tool
+        _check_key()
+        return own(backend, ptx, *args, **kwargs)
+    finally:
+        _state.meant, _state.assembler = before
+
+
+def _get_ptxas(own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return own(*args, **kwargs) if _state.assembler is None else _state.assembler
+
+
+def _tools() -> Tuple[type, ...]:
+    from triton.knobs import NvidiaTool
+
+    return (NvidiaTool, type(None))
+
+
 def changed_behind_ttgir(ir: str) -> bool:
     """Whether a fix may change what is made of this TTGIR, which is then not what Triton makes of it by itself."""
     return any(
         bool(ask(fix, change.may_act, bool, ir))
         for fix in asked()
         for change in fix.shim.changes
-        if isinstance(change, RewritePtx)
+        if isinstance(change, BEHIND_TTGIR)
     )
 
 
@@ -236,6 +281,8 @@ def would_act(fix: Fix, asm: Any, meaning: Meant) -> Optional[bool]:
             told.append((stage, change.text, (str, type(None))))
         elif isinstance(change, RewritePtx):
             told.append(("ptx", change.text, (str, type(None))))
+        elif isinstance(change, OtherAssembler):
+            told.append(("ptx", change.tool, _tools()))
         elif isinstance(change, LeaveOut):
             told.append(("ttir", change.wrong, bool))
     if not told:

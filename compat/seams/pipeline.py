@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
 
 from ..acts import note_acted
 from ..features import backend_and_arch
-from ..record import Patches, RewritePtx, Shim
+from ..record import BEHIND_TTGIR, Patches, Shim
 from . import decisions, ir, key, trace
 from .compilation import (
     Act,
@@ -179,14 +179,14 @@ def _without(
     now: Compilation,
     error: Exception,
 ) -> Optional[Tuple[Any]]:
-    """The kernel without the fixes of PTX that acted on it, if it compiles without them; they have failed then.
+    """The kernel without the fixes behind TTGIR that acted on it, if it compiles without them; they have failed then.
 
     Of these alone: up to PTX the kernel is as Triton made it. Other fixes may stand between a process and its end.
     """
     acting = [
         fix
         for fix in now.fixes
-        if fix.name in now.acted and any(isinstance(one, RewritePtx) for one in fix.shim.changes)
+        if fix.name in now.acted and any(isinstance(one, BEHIND_TTGIR) for one in fix.shim.changes)
     ]
     if not acting:
         return None

@@ -1,53 +1,74 @@
 """Triton 3.6 to 3.8 assemble for Hopper with a ptxas whose optimiser gets some kernels wrong, without a word.
 
-It is 12.8 in 3.6 and 3.7, which gets products wrong, and 12.9 in 3.8, which adds nothing where two packed additions of
-16 bits add the same constant. Their wheels hold a second ptxas, `ptxas-blackwell` (12.9 in 3.6, 13.1 in 3.7, 13.3 in
-3.8), that Triton uses for newer GPUs only and that knows Hopper as well: with it the same PTX gives right numbers.
-Triton 3.9 does so by itself. Triton asks its ptxas for the version and has that in the key of its cache, so what the
-old one made is not taken from there.
+It is 12.8 in 3.6 and 3.7. Where it adds constants with different upper words to one 64-bit register, it reads a
+register that nothing has written. These are descriptors of one address of shared memory under two layouts, so matmuls
+are wrong. It is 12.9 in 3.8, which adds nothing where two packed additions of 16 bits add the same constant. Their
+wheels hold a second ptxas, `ptxas-blackwell` (12.9 in 3.6, 13.1 in 3.7, 13.3 in 3.8), that Triton uses for newer GPUs
+only and that knows Hopper as well: with it the same PTX gives right numbers. Triton 3.9 does so by itself.
+
+It assembles the kernels alone whose PTX has that: of others it may make slower code, with more stack.
 """
 
 import ctypes
 import functools
 import os
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Iterable, Optional, Tuple
 
-from ..acts import note_acted
 from ..errors import say_once
-from ..record import Patches, Shim
-from ..versions import numbers
+from ..patterns import lazily
+from ..reachable import source_says
+from ..record import Concerned, OtherAssembler, Shim
+from ..seams.ir import meant
+from ..versions import in_window, numbers, triton_version
 
 HOPPER = 90
 WRONG = ((12, 8), (12, 9))
 
+_DOTS = source_says(lazily(r"\bdot"))
+# In the PTX: add.s64 %rd20, %rd36, -9223371899415822272;
+_ADDED = lazily(r"add\.s64\s+%\w+, (%\w+), (-?\d+);")
+_PACKED = lazily(r"\badd\.[su]16x2\b")
 
-def apply(patches: Patches) -> None:
-    try:
-        from triton.backends.nvidia import compiler
-    except ImportError:  # a build for AMD alone
-        return
-    # Symptom: wrong numbers without an error: products of a masked, rounded product with 16 or 32 columns, four warps.
-    # On 3.8: sums of small integers without a constant, and bytes of another tile in a transposed fp8 store.
-    # Window: Triton 3.6 to 3.8, sm_90. Links: fla-org/flash-linear-attention#640 led to it; triton-lang/triton#11581
-    # and #11111 of 3.8.
-    # Breakpoint: Triton 3.9 assembles for Hopper with the newer one; delete with the last column before it.
-    get_ptxas = compiler.get_ptxas
 
-    @functools.wraps(get_ptxas)
-    def ptxas_that_is_right(arch: int) -> Any:
-        tool = get_ptxas(arch)
-        # Who has chosen a ptxas gets that one.
-        if arch != HOPPER or _version(tool) not in WRONG or os.environ.get("TRITON_PTXAS_PATH"):
-            return tool
-        newer = _newer(tool)
-        if newer is None:
-            return tool
-        note_acted(SHIM.name)
-        return newer
+def concerned(reached: Iterable[Any]) -> bool:
+    """Whether a kernel may have what its Triton's ptxas gets wrong: of 3.8's any may, for all add integers."""
+    return _DOTS(reached) or not _has_12_8()
 
-    patches.set(compiler, "get_ptxas", ptxas_that_is_right)
-    _forget_versions(compiler)
-    patches.on_undo(functools.partial(_forget_versions, compiler))
+
+def newer_ptxas(ptx: str) -> Optional[Any]:
+    """The other ptxas of the wheel where Triton's own gets this PTX wrong; None where it does not, or cannot be."""
+    from triton import knobs
+
+    # Who has chosen a ptxas gets that one.
+    if meant().capability != HOPPER or os.environ.get("TRITON_PTXAS_PATH"):
+        return None
+    tool = knobs.nvidia.ptxas
+    return _newer(tool) if gets_wrong(_version(tool), ptx) else None
+
+
+def gets_wrong(version: Tuple[int, ...], ptx: str) -> bool:
+    """Whether the optimiser of ptxas `version` may get this PTX wrong."""
+    if version == WRONG[0]:
+        return "wgmma" in ptx and _in_two_layouts(ptx)
+    return version == WRONG[1] and len(_PACKED.findall(ptx)) > 1
+
+
+def _in_two_layouts(ptx: str) -> bool:
+    upper: Dict[str, int] = {}
+    for register, constant in _ADDED.findall(ptx):
+        word = int(constant) >> 32 & 0xFFFFFFFF
+        # The others are distances.
+        if word not in (0, 0xFFFFFFFF) and upper.setdefault(register, word) != word:
+            return True
+    return False
+
+
+def _may_act(ir: str) -> bool:
+    return "dot" in ir or not _has_12_8()
+
+
+def _has_12_8() -> bool:
+    return in_window("<3.8", triton_version())
 
 
 def _newer(old: Any) -> Optional[Any]:
@@ -94,12 +115,10 @@ def _driver_version() -> Optional[Tuple[int, int]]:
     return version.value // 1000, version.value % 1000 // 10
 
 
-def _forget_versions(compiler: Any) -> None:
-    """Have Triton ask its ptxas again: the answer is part of the cache's key, and remembered."""
-    compiler.get_ptxas_version.cache_clear()
-    compiler.CUDABackend.hash.cache_clear()
-
-
+# Symptom: wrong numbers without an error: matmuls of a masked, rounded matmul with 16 or 32 columns, four warps.
+# On 3.8: sums of small integers without a constant.
+# Window: Triton 3.6 to 3.8, sm_90. Links: fla-org/flash-linear-attention#640 led to it; triton-lang/triton#11581.
+# Breakpoint: Triton 3.9 assembles for Hopper with the newer one; delete with the last column before it.
 SHIM = Shim(
     name="hopper_ptxas",
     issue="masked-product",
@@ -108,5 +127,7 @@ SHIM = Shim(
     symptom="wrong numbers on Hopper from a product of a masked, rounded product with 16 or 32 columns and four warps",
     link="https://github.com/fla-org/flash-linear-attention/issues/640",
     delete_when="no column before Triton 3.9 is left",
-    apply=apply,
+    revision=1,
+    concerns=Concerned(concerned),
+    changes=(OtherAssembler(newer_ptxas, _may_act),),
 )

@@ -7,8 +7,8 @@ depends on (its text with its locations, options, target, Triton's files, the se
 the shims leave with the same TTGIR takes it over.
 
 It is never the reverse: bare Triton takes nothing that was compiled with shims. Shims act on the front end and on
-passes that make TTGIR; `hopper_ptxas` chooses another assembler, which is in the back end's hash, and a shim that acts
-on what comes behind says of which kernels (`RewritePtx`), which are compiled again.
+passes that make TTGIR, and one that acts on what comes behind says on which kernels (`RewritePtx`, `OtherAssembler`),
+which are compiled again.
 """
 
 import base64
