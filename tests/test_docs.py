@@ -41,6 +41,14 @@ def test_every_shim_is_found_by_the_text_of_its_error(made):
             assert escape.code(line.strip()) in made["shims.md"]
 
 
+def test_every_shim_is_described_by_its_own_module(made):
+    for shim in compat.all_shims():
+        described = made["shims.md"].partition(f"## `{shim.name}`\n\n")[2]
+        module = sys.modules[f"{compat.__name__}.shims.{shim.name}"]
+        first = module.__doc__.split()[0].strip("`")
+        assert described.lstrip("`").startswith(escape.code(first).strip("`")), shim.name
+
+
 def test_every_issue_without_a_shim_is_told_with_what_to_do(made):
     names = {shim.name for shim in compat.all_shims()}
     for issue in issues.load():

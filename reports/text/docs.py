@@ -152,7 +152,9 @@ def _error_texts(shim: Shim, healed: Sequence[Issue]) -> str:
 
 def _told(shim: Shim) -> tuple[str, str]:
     """What the shim's module says of it, and the paragraph of that which begins with "Cost:"."""
-    module = sys.modules.get(shim.apply.__module__)
+    # Most fixes of what a kernel is compiled to replace nothing by themselves, and share an `apply`.
+    own = f"{compat.__name__}.shims.{shim.name}"
+    module = sys.modules.get(own) or sys.modules.get(shim.apply.__module__)
     paragraphs = re.split(
         r"\n\s*\n", cleandoc(getattr(module, "__doc__", None) or "No description.")
     )
