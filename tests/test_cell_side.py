@@ -1,6 +1,6 @@
 """tests/cell inside of the environments of real columns, at both ends and between: Triton 2.3.1, 3.2.0 and 3.9.0.
 
-Between the ends, what is marked both_ends is left out: it is about processes, pytest or torch.
+Between the ends, what is marked both_ends is left out: it takes long, or is about processes, pytest or torch.
 
 A file of its own, so that another worker runs it than tests/test_real_columns.py: CI has 30 minutes, and both are long.
 """

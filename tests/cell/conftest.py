@@ -13,6 +13,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 from crosswarp.compat.isolate import run_isolated  # noqa: E402
 from crosswarp.compat.versions import in_window, triton_version  # noqa: E402
+from crosswarp.matrix.cell.starting.warm import warm  # noqa: E402
 
 
 def pytest_configure(config):
@@ -22,7 +23,7 @@ def pytest_configure(config):
     )
     config.addinivalue_line(
         "markers",
-        "both_ends: the test is about processes, pytest or torch, so CI leaves it out between the ends",
+        "both_ends: the test takes long, or is about processes, pytest or torch, so CI leaves it out between the ends",
     )
 
 
@@ -39,8 +40,14 @@ def pytest_collection_modifyitems(config, items):
         items[:] = chosen
 
 
+@pytest.fixture(scope="session")
+def warmed():
+    """What each child would work out again, such as the digest of Triton's own files: 0.7 s of CPU with 3.9.0."""
+    warm()
+
+
 @pytest.fixture
-def in_fork(tmp_path, monkeypatch):
+def in_fork(warmed, tmp_path, monkeypatch):
     """Call a function in a forked child with caches of its own; returns what it returned."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     monkeypatch.setenv("CROSSWARP_CACHE_DIR", str(tmp_path / "crosswarp"))

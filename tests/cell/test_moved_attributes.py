@@ -8,12 +8,15 @@ import sys
 import warnings
 from pathlib import Path
 
+import pytest
 import triton
 
 from crosswarp import compat
 from crosswarp.compat.install import wanted_shims
 from crosswarp.compat.record import Patches
 
+# Two minutes: hundreds of attributes, each taken away once.
+pytestmark = pytest.mark.both_ends
 FOLDER = Path(compat.__file__).parent
 # The words of the seams' files, among them the names of Triton's that they look at.
 SEAMS = frozenset(
