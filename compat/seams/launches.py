@@ -1,8 +1,8 @@
-"""Where a launch, or torch, calls Triton's compiler; and how a launch is bound."""
+"""Where a launch, or torch, calls Triton's compiler."""
 
 import functools
 import threading
-from typing import Any, Callable, FrozenSet, List, Tuple
+from typing import Any, Callable, List, Tuple
 
 from ..features import has_binder
 from ..record import Patches
@@ -116,78 +116,3 @@ def _guarded(
             raise TypeError(f"a kernel that no compiler made: {kernel!r:.80}")
 
     return call.attempt(patches, as_seen, fits, (src, *args), kwargs)
-
-
-def around_run(patches: Patches, names: FrozenSet[str], handler: Callable[..., Any]) -> None:
-    """Call ``handler(run, kernel, args, kwargs)`` for the launches of kernels that declare a parameter in `names`.
-
-    The others pay for one look at their parameters, and not for a call that passes all arguments on.
-    """
-    from triton.runtime.jit import JITFunction
-
-    entry = (patches, names, handler)
-    with _lock:
-        if not _runs.handlers:
-            _runs.own = vars(JITFunction)["run"]
-            _runs.patches = Patches()
-            _runs.patches.set(JITFunction, "run", _runs)
-        _runs.use([*_runs.handlers, entry])
-    patches.on_undo(functools.partial(_forget_run, entry))
-
-
-def _forget_run(entry: Any) -> None:
-    with _lock:
-        _runs.use([one for one in _runs.handlers if one is not entry])
-        if not _runs.handlers:
-            _runs.patches.undo()
-
-
-# In a kernel: the names of which it declares none.
-_NOT_CONCERNED = "_crosswarp_not_concerned"
-
-
-class _Runs:
-    """``JITFunction.run`` as a descriptor: which function it is depends on the kernel."""
-
-    def __init__(self) -> None:
-        self.own: Any = None
-        self.patches = Patches()
-        self.use([])
-
-    def use(self, handlers: List[Any]) -> None:
-        self.handlers = handlers
-        self._names: FrozenSet[str] = frozenset().union(*(names for _, names, _ in handlers))
-
-    def __get__(self, kernel: Any, owner: Any = None) -> Any:
-        if kernel is None:
-            # For somebody who wraps it as a function of the class.
-            return functools.wraps(self.own)(
-                lambda kernel, *args, **kwargs: self.__get__(kernel)(*args, **kwargs)
-            )
-        run = self.own.__get__(kernel, owner)
-        # Every launch comes by, and to look at the parameters takes microseconds.
-        if kernel.__dict__.get(_NOT_CONCERNED) is self._names:
-            return run
-        if self._names.isdisjoint(kernel.arg_names):
-            kernel.__dict__[_NOT_CONCERNED] = self._names
-            return run
-        for patches, names, handler in self.handlers:
-            if not names.isdisjoint(kernel.arg_names):
-                run = functools.partial(_run, patches, handler, kernel, run)
-        return run
-
-
-_runs = _Runs()
-
-
-def _run(patches: Patches, handler: Any, kernel: Any, own: Any, *args: Any, **kwargs: Any) -> Any:
-    call = Call(own)
-
-    def launch(run: Any, *args: Any, **kwargs: Any) -> Any:
-        return handler(run, kernel, args, kwargs)
-
-    def fits(made: Any) -> None:
-        if not any(made is one for one in call.made):
-            raise TypeError(f"{made!r:.80} in place of what a launch returns")
-
-    return call.attempt(patches, launch, fits, args, kwargs)

@@ -7,7 +7,7 @@ kernel never gets what the caller passed.
 from ..acts import note_acted
 from ..launch import by_position
 from ..record import Patches, Shim
-from ..seams.launches import around_run
+from ..seams.runs import around_run
 
 
 def apply(patches: Patches) -> None:

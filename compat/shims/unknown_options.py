@@ -14,7 +14,8 @@ from ..errors import say_once
 from ..launch import by_position
 from ..record import Patches, Shim
 from ..seams.attribute import around_call
-from ..seams.launches import around_compile, around_run
+from ..seams.launches import around_compile
+from ..seams.runs import around_run
 
 # Fields of CUDAOptions and HIPOptions in the published wheels 2.3.1 to 3.9.0, of triton-xpu's XPUOptions, and arguments
 # of triton.Config: who knows the name.
