@@ -209,7 +209,7 @@ torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
 def test_a_log_is_taken_apart_and_the_first_cause_stands_before_what_follows():
     got = found(LOG)
     ids = [one.id for one in got]
-    assert ids.index("arange-constexpr") < ids.index("compilation-error")
+    assert "arange-constexpr" in ids and "compilation-error" not in ids
     assert ids[-1] == "rank-killed" or ids.index("rank-killed") > ids.index("arange-constexpr")
     by_id = {one.id: one for one in got}
     assert by_id["arange-constexpr"].number == 4 and by_id["arange-constexpr"].also

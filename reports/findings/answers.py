@@ -195,13 +195,17 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
         )
         rank = (
             bool(entry.foreign),
-            entry.consequence,
+            2 if entry.wrapper else int(entry.consequence),
             not possible or outside,
             # An answer for any exception comes after an answer for this one.
             hit.start + (BEHIND if entry.kind == "general" else 0),
             -hit.wording.weight,
         )
-        doubtful = not (log.framed or entry.foreign or entry.kind in OWN)
+        # What Triton's source says in so many words is Triton's without a frame as well.
+        own = (
+            entry.own or entry.kind in OWN or hit.source is not None and hit.wording.weight >= LONG
+        )
+        doubtful = not (log.framed or entry.foreign or own)
         yield Answer(
             line.text, line.number, line.failure, certain and not outside and not doubtful, entry,
             causes, message=None if hit.source is None else index.messages[hit.source],
@@ -262,7 +266,13 @@ def _messages(
 
 def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answer]:
     """Names and options that some releases have: what the language table says of them."""
-    taken = {one.number: one for one in found if one.entry and not one.entry.consequence}
+    taken: dict[int, Answer] = {}
+    for one in found:
+        if one.entry and not one.entry.consequence:
+            # Of several of a line the one that nothing of the table comes before.
+            before = taken.get(one.number)
+            if not (before and before.entry and (not before.entry.table or before.certain)):
+                taken[one.number] = one
     for entry, position in language_answers.entries(log.lines):
         line = log.lines[position]
         other = taken.get(line.number)
@@ -293,6 +303,7 @@ def _known(
     # What is said of any exception takes nothing from a known issue.
     found = [one for one in found if one.entry and one.entry.kind != "general"]
     shared = {one.number for one in found if one.entry and one.entry.shared and not one.entry.table}
+    named = {one.failure for one in found if one.entry and not one.entry.wrapper}
     told = {one.number for one in found if one.entry and not one.entry.consequence}
     explained = {one.failure for one in found if one.entry and not one.entry.consequence}
     mentioned = {one.failure for one in found}
@@ -317,6 +328,11 @@ def _known(
         alike = not match.exact and (line.number in told or not (short or match.share >= ALIKE))
         if not match.exact and match.share < ALIKE and not short and told:
             continue
+        # Words that are alike say nothing beside an entry of the same failure.
+        if not match.exact and (
+            line.number in told or line.failure in named and not (short and match.share >= ALIKE)
+        ):
+            continue
         # Of what the interpreter alone shows the text has to speak.
         interpreted = tuple(match.issue.lanes) == ("interpret",) and not log.interpreted
         certain = match.exact and match.inside is True
@@ -339,9 +355,20 @@ def _known(
 
 def _told(found: Sequence[Answer]) -> Iterator[Answer]:
     """Without what is said of any exception, in a failure of which an entry says more."""
-    more = {one.failure for one in found if one.entry and one.entry.kind != "general"}
+    more = {
+        one.failure
+        for one in found
+        if one.entry and one.entry.kind != "general" and not one.entry.wrapper
+    }
+    most = {
+        one.failure
+        for one in found
+        if one.entry and one.entry.kind != "general" and not one.entry.wrapper and not one.doubtful
+    }
     for one in found:
-        if not (one.entry and one.entry.kind == "general" and one.failure in more):
+        general = one.entry and one.entry.kind == "general" and one.failure in more
+        wrapper = one.entry and one.entry.wrapper and one.failure in most
+        if not (general or wrapper):
             yield one
 
 

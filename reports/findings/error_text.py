@@ -138,6 +138,8 @@ FRAME = re.compile(
     r"\b[XYZR]\d?_?BLOCK\b|\bdynamic_func\b|\bInterpreted\w+|\bbest_config\b|\bnvvm\b|\bhsaco\b|\bmlir\b|LLVM ERROR"
     r"|\berror: \W?(?:arith|scf|cf|tensor|amdgpu)\.\w|UNREACHABLE executed at|Pipeline failed while executing"
     r"|\b_dynamo\b|\[grid\]|\bhipModule\w+|\bcuModule\w+|\bload_binary\b|\bcuda_utils\b|\bcode_generator\.py|\binductor\b"
+    r"|[/\\\\]tmp\w{8}[/\\\\](?:main|cuda_utils|hip_utils|__triton_launcher)\.c\b|/lib/(?:Dialect|Conversion|Analysis)/[\w/]+\.(?:cpp|h):\d"
+    r"|cache_results|\bautotune\(\) got"
     r"|liger_kernel|\bvllm/|sageattention|\bmamba_ssm|\bhelion\b|flex_attention|torch\.compile",
     re.I,
 )

@@ -247,9 +247,10 @@ def _of_entry(answer: Answer, entry: Entry) -> Iterator[str]:
         yield from _of_cause(one, "" if alone else f"{place}) ")
     if not alone and entry.ask:
         yield _fact("decide", entry.ask)
-    if entry.bad and entry.good:
-        yield _fact("not", entry.bad.splitlines()[0])
-        yield _fact("but", entry.good.splitlines()[0])
+    bad, good = entry.bad.splitlines(), entry.good.splitlines()
+    if differ := [(one, other) for one, other in zip(bad, good) if one != other]:
+        yield _fact("not", differ[0][0])
+        yield _fact("but", differ[0][1])
     if entry.links:
         yield _fact("see", " ".join(entry.links))
 
@@ -285,7 +286,8 @@ def _of_issue(answer: Answer, match: Match, triton: str | None) -> Iterator[str]
     elif match.exact:
         sure = "others say the same"
     else:
-        sure = f"like it by {match.share:.0%}"
+        # A share of words is no measured certainty.
+        sure = "some of its words stand here"
     yield _fact("because", f"{sure}: {escape.line(answer.line, _LINE)}")
     if issue.workaround:
         yield _fact("do", issue.workaround)

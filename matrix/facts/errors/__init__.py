@@ -70,10 +70,14 @@ class Entry:
     framed: bool = False
     # Something else failed before it.
     consequence: bool = False
+    # It says no more than that something failed: what says more of the same failure takes its place.
+    wrapper: bool = False
     # Whose it is, where it is not Triton's.
     foreign: str = ""
     # Known issues and others say the same: never certain.
     shared: bool = False
+    # Nobody but Triton says so: no frame is asked for.
+    own: bool = False
     # Its one cause was right wherever somebody posted the text.
     sure: bool = False
     # The language table says more where it knows the name.

@@ -118,10 +118,12 @@ class _Error(_Strict):
     links: list[Annotated[str, AfterValidator(_link)]] = []
     framed: bool = False
     consequence: bool = False
+    wrapper: bool = False
     foreign: str = ""
     shared: bool = False
     table: bool = False
     sure: bool = False
+    own: bool = False
     bad: str = ""
     good: str = ""
     # Statements of a whole file rather than of a kernel.

@@ -198,10 +198,11 @@
         if (!certain && decided.length === 1 && decided[0].cause.decides) certain = true;
         const outside = Boolean(facts.triton && hit.wording.triton) && !inWindow(facts.triton, hit.wording.triton);
         const rank = [
-          entry.foreign ? 1 : 0, entry.consequence ? 1 : 0, !possible.length || outside ? 1 : 0,
+          entry.foreign ? 1 : 0, entry.wrapper ? 2 : entry.consequence ? 1 : 0, !possible.length || outside ? 1 : 0,
           hit.start + (entry.kind === "general" ? this.limits.behind : 0), -hit.wording.weight,
         ];
-        const doubtful = !(log.framed || entry.foreign || this.data.own.includes(entry.kind));
+        const own = entry.own || this.data.own.includes(entry.kind) || (hit.source !== null && hit.wording.weight >= this.limits.long);
+        const doubtful = !(log.framed || entry.foreign || own);
         return {
           id: entry.id, entry, line: line.text, number: line.number, failure: line.failure, certain: certain && !outside && !doubtful, causes,
           message: hit.source === null ? null : this.messages[hit.source], doubtful, rank, known: null, fits: false,
@@ -236,7 +237,10 @@
 
     computed(log, facts, found) {
       const taken = new Map();
-      for (const one of found) if (one.entry && !one.entry.consequence) taken.set(one.number, one);
+      for (const one of found) {
+        const before = taken.get(one.number);
+        if (one.entry && !one.entry.consequence && !(before && (!before.entry.table || before.certain))) taken.set(one.number, one);
+      }
       const made = [];
       for (const [entry, place] of new Language(this).entries(log.lines)) {
         const line = log.lines[place], other = taken.get(line.number);
@@ -256,6 +260,7 @@
       const found = all.filter((one) => one.entry && one.entry.kind !== "general");
       const of = (name, some) => new Set(some.map((one) => one[name]));
       const shared = of("number", found.filter((one) => one.entry.shared && !one.entry.table));
+      const named = of("failure", found.filter((one) => !one.entry.wrapper));
       const told = of("number", found.filter((one) => !one.entry.consequence));
       const explained = of("failure", found.filter((one) => !one.entry.consequence));
       const mentioned = of("failure", found);
@@ -270,6 +275,7 @@
         const beside = places.has(match.line) ? shared.has(line.number) : shared.size > 0;
         const alike = this.limits.alike;
         if (!match.exact && match.share < alike && !short && told.size) return;
+        if (!match.exact && (told.has(line.number) || (named.has(line.failure) && !(short && match.share >= alike)))) return;
         let weak = !match.exact && (told.has(line.number) || !(short || match.share >= alike));
         const interpreted = issue.lanes.join() === "interpret" && !log.interpreted;
         let certain = match.exact && match.inside === true;
@@ -287,8 +293,9 @@
     }
 
     told(found) {
-      const more = new Set(found.filter((one) => one.entry && one.entry.kind !== "general").map((one) => one.failure));
-      return found.filter((one) => !(one.entry && one.entry.kind === "general" && more.has(one.failure)));
+      const more = new Set(found.filter((one) => one.entry && one.entry.kind !== "general" && !one.entry.wrapper).map((one) => one.failure));
+      const most = new Set(found.filter((one) => one.entry && one.entry.kind !== "general" && !one.entry.wrapper && !one.doubtful).map((one) => one.failure));
+      return found.filter((one) => !(one.entry && ((one.entry.kind === "general" && more.has(one.failure)) || (one.entry.wrapper && most.has(one.failure)))));
     }
 
     ordered(found) {
