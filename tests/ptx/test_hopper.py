@@ -56,20 +56,32 @@ def _tile(matrix, span):
     return room
 
 
-def _descriptor(mode, stride):
-    """The upper words of a descriptor: leading offset 1 (16 bytes, unused), stride between groups of 8 rows."""
-    return mode << 62 | (stride >> 4) << 32 | 1 << 16
+def _cores(matrix):
+    """A matrix (rows, 32 bytes) as it lies in shared memory without a swizzle: pieces of 8 rows of 16 bytes."""
+    raw = np.ascontiguousarray(matrix).view(np.uint8).reshape(-1, 8, 2, 16)
+    return np.ascontiguousarray(raw.transpose(0, 2, 1, 3)).reshape(-1)
 
 
-def _wgmma(count, kind, span, scale=1, in_registers=False):
+def _descriptor(mode, stride, leading=16):
+    """The upper words of a descriptor: leading offset (unused with a swizzle), stride between groups of 8 rows."""
+    return mode << 62 | (stride >> 4) << 32 | (leading >> 4) << 16
+
+
+def _wgmma(count, kind, span, scale=1, in_registers=False, base=0, start=0):
+    """A kernel of one wgmma.
+
+    Args:
+        span: bytes of the swizzle, and of a row; 0: no swizzle, and rows of 32 bytes.
+        base: the descriptors' base offset; start: bytes before A.
+    """
     depth = _KINDS[kind][1]
     out = "s32" if kind == "s8" else "f32"
     registers = count // 2
     accumulators = ", ".join(f"%f{i}" for i in range(registers))
-    d_stride = 8 * span
-    descriptor = _descriptor(_MODES[span], d_stride)
+    pitch = span or 32
+    descriptor = _descriptor(_MODES.get(span, 0), 8 * pitch, 16 if span else 128) | base << 49
     # Everything comes as one block: A, then B; each thread copies its share.
-    total = (64 + count) * span
+    total = start + (64 + count) * pitch
     lines = [
         f".reg .b32 %f<{registers}>;", "ld.param.u64 %d0, [p0]; ld.param.u64 %d1, [p1]; ld.param.u64 %d2, [p2];",
         "mov.u32 %r3, %r0;", "fill:", "mad.wide.u32 %d3, %r3, 4, %d0; ld.global.b32 %r4, [%d3];",
@@ -79,8 +91,9 @@ def _wgmma(count, kind, span, scale=1, in_registers=False):
     ]  # fmt: skip
     lines += [f"ld.global.b32 %f{i}, [%d4+{4 * i}];" for i in range(registers)]
     lines += [
-        "shr.u32 %r6, %r2, 4; and.b32 %r6, %r6, 16383; cvt.u64.u32 %d6, %r6;", f"mov.b64 %d7, {descriptor:#x};",
-        f"or.b64 %d8, %d6, %d7; add.u32 %r7, %r2, {64 * span}; shr.u32 %r7, %r7, 4; and.b32 %r7, %r7, 16383;",
+        f"add.u32 %r6, %r2, {start}; shr.u32 %r6, %r6, 4; and.b32 %r6, %r6, 16383; cvt.u64.u32 %d6, %r6;",
+        f"mov.b64 %d7, {descriptor:#x};",
+        f"or.b64 %d8, %d6, %d7; add.u32 %r7, %r2, {start + 64 * pitch}; shr.u32 %r7, %r7, 4; and.b32 %r7, %r7, 16383;",
         "cvt.u64.u32 %d9, %r7; or.b64 %d9, %d9, %d7;",
     ]  # fmt: skip
     left = "%d8"
@@ -142,6 +155,31 @@ def test_wgmma_in_every_width(count):
     source = np.concatenate([_tile(a, 128), _tile(b, 128)])
     got = np.zeros((128, count // 2), c.dtype)
     execute(_wgmma(count, "f16", 128), (1,), [source, _accumulators(c), got], shared=len(source))
+    assert np.array_equal(got, _accumulators(product + c))
+
+
+@pytest.mark.parametrize("base", [1, 3, 7])
+@pytest.mark.parametrize("span", [32, 64, 128])
+def test_wgmma_of_a_pattern_that_starts_between_boundaries(span, base):
+    """PTX ISA, "Matrix Descriptor Format": base offset = (pattern start addr >> 7) & 7."""
+    count, start = 16, 128 * base
+    a, b, c, product = _case("f16", count)
+    source = np.concatenate([np.full(start, 0x55, np.uint8), _tile(a, span), _tile(b, span)])
+    got = np.zeros((128, count // 2), c.dtype)
+    text = _wgmma(count, "f16", span, base=base, start=start)
+    execute(text, (1,), [source, _accumulators(c), got], shared=len(source))
+    assert np.array_equal(got, _accumulators(product + c))
+
+
+@pytest.mark.parametrize("base", [0, 5])
+def test_wgmma_without_a_swizzle_whatever_the_base_offset(base):
+    """Triton writes these bits for 8 columns, where nothing is swizzled; the ISA gives them no meaning there."""
+    a, b, c, product = _case("f16", 8)
+    source = np.concatenate([_cores(a), _cores(b)])
+    got = np.zeros((128, 4), c.dtype)
+    execute(
+        _wgmma(8, "f16", 0, base=base), (1,), [source, _accumulators(c), got], shared=len(source)
+    )
     assert np.array_equal(got, _accumulators(product + c))
 
 

@@ -38,8 +38,12 @@ def offsets(rows, depth, size, transposed, leading, stride, span):
     return offset.astype(i8)
 
 
-def swizzled(address, span):
-    """The addresses with the swizzle applied: it goes by the address itself, not by the offset."""
+def swizzled(address, span, base=0):
+    """The addresses with the swizzle applied: it goes by the address itself, not by the offset.
+
+    Args:
+        base: the descriptor's base offset: at which 128 bytes of 1,024 the repeating pattern starts.
+    """
     if not span:
         return address
-    return address ^ (((address >> 7) & SWIZZLE_BITS[span]) << 4)
+    return address ^ ((((address >> 7) - base) & SWIZZLE_BITS[span]) << 4)

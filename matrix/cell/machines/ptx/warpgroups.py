@@ -32,14 +32,14 @@ class Warpgroups:
         if ((words >> u8(16)) != u8(form)).any():
             raise Unsupported("wgmma with descriptors of different layouts")
         leading, stride, mode = (form & 0x3FFF) << 4, (form >> 16 & 0x3FFF) << 4, form >> 46 & 3
-        if form >> 33 & 7:
-            raise Unsupported("wgmma with a base offset")
+        # Without a swizzle it means nothing, and Triton leaves bits there (PTX ISA, "Matrix Descriptor Format").
+        base = form >> 33 & 7
         start = ((words & u8(0x3FFF)) << u8(4)).astype(i8)
         span = _SPAN[mode]
         address = start[:, :, None, None] + offsets(
             rows, depth, size, bool(transposed), leading, stride, span
         )
-        address = swizzled(address, span)
+        address = swizzled(address, span, base)
         who = None if active is None else active[:, :, None, None]
         machine.shared.check(at, "wgmma", address.astype(u4), who, size, (0, 0))
         index = (machine.shared.base[:, :, None, None] + address) // size
