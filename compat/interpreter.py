@@ -8,7 +8,7 @@ import functools
 import sys
 from typing import Any, Callable
 
-from .after_import import after_execution
+from .after_import import after_execution, found_by_others, has_run
 from .copies import COMMON
 from .record import Patches
 
@@ -47,8 +47,7 @@ def waits(patches: Patches, apply: Callable[[Patches, Any], None]) -> bool:
 
 def imported() -> bool:
     """Whether Triton's interpreter has been imported, to its end."""
-    module = sys.modules.get(NAME)
-    return module is not None and not getattr(module.__spec__, "_initializing", False)
+    return has_run(NAME)
 
 
 def _forget(entry: Any) -> None:
@@ -66,15 +65,7 @@ class _AfterInterpreter:
     def find_spec(self, name, path=None, target=None):
         if name != NAME:
             return None
-        # A finder of before Python 3.4 has no find_spec.
-        others = [
-            finder
-            for finder in sys.meta_path
-            if finder is not self and hasattr(finder, "find_spec")
-        ]
-        specs = (finder.find_spec(name, path, target) for finder in others)
-        spec = next((spec for spec in specs if spec is not None), None)
-        return after_execution(spec, _apply_all)
+        return after_execution(found_by_others(self, name, path, target), _apply_all)
 
 
 def _apply_all(module: Any) -> None:
