@@ -29,7 +29,7 @@ def apply(gluon: Gluon) -> None:
         _one_block(gluon, getattr(language, name, None))
     # Symptom: NVMMASharedLayout.get_default_for() got an unexpected keyword argument 'cta_split_num'.
     # Window: Triton 3.6 and later; of cga_layout, 3.5. Breakpoint: none, delete with the last column of 3.5.
-    default = getattr(getattr(language, "NVMMASharedLayout", None), "get_default_for", None)
+    default: Any = getattr(getattr(language, "NVMMASharedLayout", None), "get_default_for", None)
     if hasattr(default, "fn"):
         gluon.translate(
             default, "fn", functools.partial(_without_blocks, parameters(default.fn)), object

@@ -167,7 +167,8 @@ def _registers(gluon: Gluon, blackwell: Any) -> None:
         if instr_variant != "32x32b":
             msg = f"Triton 3.5 has no layout of registers for {instr_variant}: upgrade to 3.6, or use 32x32b"
             raise NotImplementedError(msg)
-        return _blocked(language, *kind.layout.block, kind.shape, num_warps)
+        rows, columns = kind.layout.block
+        return _blocked(language, rows, columns, kind.shape, num_warps)
 
     gluon.add_builtin(blackwell, get_tmem_reg_layout)
     if hasattr(descriptor, "get_reg_layout"):

@@ -22,8 +22,8 @@ FEATURES = (
     "argmax", "atomic", "autotune", "bf16", "bool-sum", "descriptor-atomic", "dot", "dot-3d", "dot-scaled",
     "float-argument", "fp16-atomic", "fp8", "gather", "gluon", "gluon-async-load", "gluon-column-stride",
     "gluon-mma-v2", "gluon-of-3.6", "gluon-pairs", "gluon-tile-depth", "histogram", "inline-asm", "libdevice",
-    "math-method", "nan", "reserved-option", "reverse-scan", "scan-of-tuple", "tensor-descriptor", "tl-range", "tl-range-flatten",
-    "tuple-argument",
+    "math-method", "nan", "reserved-option", "reverse-scan", "scan-of-tuple", "tensor-descriptor", "tl-range",
+    "tl-range-flatten", "tuple-argument",
 )  # fmt: skip
 
 
