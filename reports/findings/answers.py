@@ -31,6 +31,16 @@ MOST = 200
 FEW = 3
 # A known issue whose words are alike, and nothing more.
 ALIKE = 0.9
+# Names of code that inductor writes: no author's.
+WRITTEN = re.compile(
+    r"\btriton_(?:poi|red|per)_|\btmp\d+ = |\bks\d+\b|\bxindex\b|\bR0_BLOCK\b|\brindex\b|_HEAD_DIM_ROUNDED\b"
+)
+INDUCTORS = Cause(
+    "torch.compile (inductor) wrote this kernel: the mistake is one of this torch, mostly with dynamic shapes.",
+    "Upgrade torch; torch.compile(dynamic=False) or mark the dimension static (torch._dynamo.mark_static); leave that "
+    "part out with torch.compiler.disable, or TORCHDYNAMO_DISABLE=1.",
+    "model = torch.compile(model, dynamic=False)",
+)
 # Python's own errors: anybody's code raises them. Without the exception's name it is a question.
 PYTHONS = re.compile(
     r"\w+Error[:(]\W*(?:name \W?\w+\W? is not defined|(?:too many|not enough) values to unpack|unhashable type"
@@ -131,13 +141,20 @@ def _hits(log: Log, index: errors.Index) -> list[_Hit]:
             if of_source:
                 if not _says_enough(log, index.messages[one.number], one):
                     continue
-            elif index.entries[one.number].framed and not log.framed:
+            elif not _may_stand(log, index.entries[one.number]):
                 continue
             for number, (start, end) in enumerate(one.find(log.tidy)):
                 found.append(_Hit(one, start, end, of_source))
                 if number > MOST:
                     break
     return _exact(found, index)
+
+
+def _may_stand(log: Log, entry: Entry) -> bool:
+    """Whether an entry can be meant: some need a frame, and what is said of any exception one of Triton's own."""
+    if entry.kind == "general":
+        return log.own and not log.others
+    return log.framed or not entry.framed
 
 
 def _says_enough(log: Log, message: Message, wording: Wording) -> bool:
@@ -182,6 +199,8 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
         line = log.lines[log.at(hit.start)]
         around = log.by_failure[line.failure]
         causes = _causes(entry, around, facts)
+        if entry.kind == "author" and (written := WRITTEN.search(around)):
+            causes = _written(causes, written[0])
         possible = [one for one in causes if one.share > -1]
         decided = [one for one in possible if one.share > 0]
         certain = entry.sure and not entry.shared and len(entry.causes) == 1
@@ -205,7 +224,7 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
         own = (
             entry.own or entry.kind in OWN or hit.source is not None and hit.wording.weight >= LONG
         )
-        doubtful = not (log.framed or entry.foreign or own)
+        doubtful = not entry.foreign and (log.others or not (log.framed or own))
         yield Answer(
             line.text, line.number, line.failure, certain and not outside and not doubtful, entry,
             causes, message=None if hit.source is None else index.messages[hit.source],
@@ -230,6 +249,12 @@ def _causes(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
         ranked.append(Ranked(cause, share, because))
     # Sorted is stable: without evidence they stay as they are written, the likeliest first.
     return tuple(sorted(ranked, key=lambda one: -one.share))
+
+
+def _written(causes: tuple[Ranked, ...], because: str) -> tuple[Ranked, ...]:
+    """With torch as the author of a kernel that inductor wrote: behind a cause that the text names, else first."""
+    place = sum(one.share >= 2 for one in causes)
+    return (*causes[:place], Ranked(INDUCTORS, 2.0, because), *causes[place:])
 
 
 def _within(version: str, window: str) -> bool:

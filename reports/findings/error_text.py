@@ -105,9 +105,24 @@ class Log:
         return {number: _ends("\n".join(texts), OF_FAILURE) for number, texts in found.items()}
 
     @cached_property
+    def _spoken(self) -> str:
+        """The lines without what names Triton in passing."""
+        return PASSING.sub(" ", self.plain)
+
+    @cached_property
+    def own(self) -> bool:
+        """Whether Triton or inductor stands in it, and not in passing alone."""
+        return bool(FRAME.search(self._spoken))
+
+    @cached_property
     def framed(self) -> bool:
         """Whether Triton, inductor or a library that is known for Triton's errors stands in it."""
-        return bool(FRAME.search(self.plain))
+        return self.own or bool(LIBRARY.search(self._spoken))
+
+    @cached_property
+    def others(self) -> bool:
+        """Whether another compiler or library of kernels speaks in it, and no file of Triton's stands there."""
+        return bool(OTHERS.search(self.plain)) and not PLACE.search(self._spoken)
 
     @cached_property
     def interpreted(self) -> bool:
@@ -134,14 +149,39 @@ FRAME = re.compile(
     r"|\btt[gn]?\.\w+|constexpr"
     r"|\b(?:Cuda|HIP|CUDA)(?:Driver|Utils)\b|CompiledKernel|JITFunction|\bAutotuner\b|\bHeuristics\b|KernelMetadata"
     r"|\bnum_(?:warps|stages|ctas)\b|TRITON_|\bat \d+:\d+:|OutOfResources|InterpreterError"
-    r"|\bunsloth\b|bitsandbytes|flash_attn|\bfla/|"
+    r"|"
     r"\b[XYZR]\d?_?BLOCK\b|\bdynamic_func\b|\bInterpreted\w+|\bbest_config\b|\bnvvm\b|\bhsaco\b|\bmlir\b|LLVM ERROR"
     r"|\berror: \W?(?:arith|scf|cf|tensor|amdgpu)\.\w|UNREACHABLE executed at|Pipeline failed while executing"
     r"|\b_dynamo\b|\[grid\]|\bhipModule\w+|\bcuModule\w+|\bload_binary\b|\bcuda_utils\b|\bcode_generator\.py|\binductor\b"
     r"|[/\\\\]tmp\w{8}[/\\\\](?:main|cuda_utils|hip_utils|__triton_launcher)\.c\b|/lib/(?:Dialect|Conversion|Analysis)/[\w/]+\.(?:cpp|h):\d"
     r"|cache_results|\bautotune\(\) got"
-    r"|liger_kernel|\bvllm/|sageattention|\bmamba_ssm|\bhelion\b|flex_attention|torch\.compile",
+    r"|\bhelion\b|flex_attention|torch\.compile",
     re.I,
+)
+LIBRARY = re.compile(
+    r"\bunsloth\b|bitsandbytes[/\\]+(?:triton|nn[/\\]+triton)|flash_attn[/\\.]+(?:ops|layers|losses)|\bfla/|liger_kernel|\bvllm/"
+    r"|sageattention|\bmamba_ssm",
+    re.I,
+)
+# Lists of packages, lines of vLLM's start, advice of pip: they name Triton whatever failed.
+PASSING = re.compile(
+    r"\b(?:pytorch[-_])?triton(?:[-_](?:windows|rocm|nightly|xpu|kernels))?[ \t]*(?:version)?"
+    r"[ \t]*(?:==|[-@:=]|is)?[ \t]*v?\d+\.\d+[\w.+]*(?:[ \t]+installed)?|\btriton is installed\b"
+    r"|\b(?:using|use) (?:the )?triton\b[^\n]{0,60}backend[^\n]{0,20}"
+    r"|triton (?:module )?has been replaced[^\n]*|pip3? install [^\n]{0,80}triton\S*|triton-\d[\w.+]*(?:dist-info|whl)"
+    r"|xla triton|triton gemm|triton_autotuner|\w+_triton_gemm\w*",
+    re.I,
+)
+OTHERS = re.compile(
+    r"\bnumba\b|\bcupy\b|\bnvcc\b|\bclang(?:\+\+)?: error|\brustc\b|exllama|torchvision[/\\]"
+    r"|XlaRuntimeError|\bxla/|tensorflow[/.]|tritonserver|model_lifecycle\.cc|backend_model\.cc|_Z\d+\w+|\.cu:\d+"
+    r"|main\.cu\b|Failed building wheel for (?!triton)"
+    r"|torch[/\\]utils[/\\]cpp_extension|Error building extension"
+)
+# A file of Triton's or inductor's, in a traceback.
+PLACE = re.compile(
+    r"[/\\]triton[/\\](?:compiler|runtime|language|backends|common|ops|_C|testing|__init__)|[/\\]_inductor[/\\]|torchinductor_"
+    r"|\.triton[/\\]|triton\.(?:compiler|runtime)\."
 )
 GENERATED = re.compile(
     r"torchinductor|torch[/\\.]_inductor|\btriton_(?:poi|red|per|tem)_|InductorError"

@@ -45,6 +45,7 @@ def data() -> dict[str, Any]:
         "traceback": error_text.TRACEBACK,
         "chained": list(error_text.CHAINED),
         "own": list(answers.OWN),
+        "inductors": {name: getattr(answers.INDUCTORS, name) for name in ("why", "do", "code")},
         "ours": why.OURS.pattern,
         "limits": _LIMITS,
     }
@@ -53,8 +54,11 @@ def data() -> dict[str, Any]:
 _RULES = {
     "ansi": printable.ANSI, "command": printable.COMMAND, "stream": error_text.STREAM, "front": error_text.FRONT,
     "header": error_text.HEADER, "byPytest": error_text.SAID_BY_PYTEST, "failedLine": error_text.FAILED_LINE,
-    "sourceLine": error_text.SOURCE_LINE, "frame": error_text.FRAME, "generated": error_text.GENERATED,
+    "sourceLine": error_text.SOURCE_LINE, "frame": error_text.FRAME, "library": error_text.LIBRARY,
+    "passing": error_text.PASSING, "others": error_text.OTHERS, "place": error_text.PLACE,
+    "generated": error_text.GENERATED,
     "triton": error_text.TRITON, "torch": error_text.TORCH, "sm": error_text.SM, "pythons": answers.PYTHONS,
+    "written": answers.WRITTEN,
     "whyFront": why.FRONT, "word": why.WORD, "assertion": fingerprint.ASSERTION,
     "unreachable": fingerprint.UNREACHABLE_TEXT, "llvmError": fingerprint.LLVM_ERROR, "ptxas": fingerprint.PTXAS,
     "mlirError": fingerprint.MLIR_ERROR, "pass": fingerprint.PASS, "keyword": language_answers.KEYWORD,

@@ -157,11 +157,16 @@
       for (const word of log.words) {
         for (const one of this.byWord.get(word) || []) {
           if (!one.anchors.every((other) => log.words.has(other))) continue;
-          if (one.ofSource ? !this.enough(log, this.messages[one.number], one) : this.data.errors[one.number].framed && !log.framed) continue;
+          if (one.ofSource ? !this.enough(log, this.messages[one.number], one) : !this.mayStand(log, this.data.errors[one.number])) continue;
           one.find(log.tidy).slice(0, this.limits.most + 2).forEach(([start, end]) => found.push({ wording: one, start, end, ofSource: one.ofSource, source: null }));
         }
       }
       return this.exact(found);
+    }
+
+    mayStand(log, entry) {
+      if (entry.kind === "general") return log.own && !log.others;
+      return log.framed || !entry.framed;
     }
 
     enough(log, message, wording) {
@@ -191,7 +196,12 @@
       return hits.filter((hit) => !hit.ofSource).map((hit) => {
         const entry = this.data.errors[hit.wording.number];
         const line = log.lines[log.at(hit.start)];
-        const causes = this.causes(entry, log.byFailure.get(line.failure), facts);
+        let causes = this.causes(entry, log.byFailure.get(line.failure), facts);
+        const written = entry.kind === "author" && this.rules.written.exec(log.byFailure.get(line.failure));
+        if (written) {
+          const place = causes.filter((one) => one.share >= 2).length;
+          causes = [...causes.slice(0, place), { cause: this.data.inductors, share: 2, because: written[0] }, ...causes.slice(place)];
+        }
         const possible = causes.filter((one) => one.share > -1), decided = possible.filter((one) => one.share > 0);
         let certain = Boolean(entry.sure && !entry.shared && entry.causes.length === 1);
         if (entry.kind === "author" && (log.generated || log.interpreted)) certain = false;
@@ -202,7 +212,7 @@
           hit.start + (entry.kind === "general" ? this.limits.behind : 0), -hit.wording.weight,
         ];
         const own = entry.own || this.data.own.includes(entry.kind) || (hit.source !== null && hit.wording.weight >= this.limits.long);
-        const doubtful = !(log.framed || entry.foreign || own);
+        const doubtful = !entry.foreign && (log.others || !(log.framed || own));
         return {
           id: entry.id, entry, line: line.text, number: line.number, failure: line.failure, certain: certain && !outside && !doubtful, causes,
           message: hit.source === null ? null : this.messages[hit.source], doubtful, rank, known: null, fits: false,
@@ -351,7 +361,10 @@
         const whole = texts.join("\n");
         this.byFailure.set(number, whole.length <= most ? whole : whole.slice(0, most / 2) + "\n" + whole.slice(-most / 2));
       }
-      this.framed = why.rules.frame.test(this.plain);
+      const spoken = this.plain.replace(why.regex(why.data.rules.passing, "g"), " ");
+      this.own = why.rules.frame.test(spoken);
+      this.framed = this.own || why.rules.library.test(spoken);
+      this.others = why.rules.others.test(this.plain) && !why.rules.place.test(spoken);
       this.interpreted = this.tidy.includes("interpret");
       this.generated = why.rules.generated.test(this.plain);
       const one = (name) => { const found = new Set(why.all(name, this.plain).map((match) => match[1])); return found.size === 1 ? [...found][0] : ""; };
