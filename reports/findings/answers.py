@@ -159,7 +159,8 @@ def _may_stand(log: Log, entry: Entry) -> bool:
 
 def _says_enough(log: Log, message: Message, wording: Wording) -> bool:
     """Whether a text can be that message: a short one with a frame of Triton's, a thin one with its file."""
-    if message.thin:
+    # A single word is in too many texts.
+    if message.thin or " " not in wording.text:
         where = message.where.lower()
         return f"triton/{where}" in log.tidy or f"/{where}:" in log.tidy
     return wording.weight >= LONG or log.framed

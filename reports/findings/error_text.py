@@ -154,7 +154,7 @@ FRAME = re.compile(
     r"|\berror: \W?(?:arith|scf|cf|tensor|amdgpu)\.\w|UNREACHABLE executed at|Pipeline failed while executing"
     r"|\b_dynamo\b|\[grid\]|\bhipModule\w+|\bcuModule\w+|\bload_binary\b|\bcuda_utils\b|\bcode_generator\.py|\binductor\b"
     r"|[/\\\\]tmp\w{8}[/\\\\](?:main|cuda_utils|hip_utils|__triton_launcher)\.c\b|/lib/(?:Dialect|Conversion|Analysis)/[\w/]+\.(?:cpp|h):\d"
-    r"|cache_results|\bautotune\(\) got"
+    r"|cache_results|index out of bounds: 0 <= tmp\d|\bautotune\(\) got"
     r"|\bhelion\b|flex_attention|torch\.compile",
     re.I,
 )

@@ -44,6 +44,15 @@ PRINT = (
     "Print triton.__file__ and triton.__path__; rename or leave that folder, or reinstall Triton: "
     f"pip install --force-reinstall triton. {PAIRS}"
 )
+# A release that the table does not have.
+OLD = Cause(
+    "The installed Triton is older than 2.3 (2.0 to 2.2, of torch 2.0 to 2.2) and does not have the name yet.",
+    f"Upgrade Triton with the torch that pins it. {PAIRS}",
+    log=r"(?i)triton[\"' =:v-]{0,12}(?:1\.\d|2\.[0-2])(?!\d)"
+    r"|torch[\"' =:v-]{0,12}(?:1\.\d|2\.[0-2])(?!\d)|triton\.\w+. is not a package",
+    triton="<2.3",
+)
+ASK = 'What does `python -c "import triton; print(triton.__version__, triton.__file__)"` print?'
 SPELLING = "Check the spelling in docs/language.md, or the vendor's build that has it."
 
 
@@ -78,7 +87,13 @@ def _of_name(module: str, name: str) -> Entry | None:
     if have and _every(have):
         title = f"Every release of Triton has {path}: something else was imported"
         return Entry(
-            "triton-name", "versions", title[:110], (Cause(WHOLE, PRINT),), shared=True, framed=True
+            "triton-name",
+            "versions",
+            title[:110],
+            (Cause(WHOLE, PRINT), OLD),
+            ask=ASK,
+            shared=True,
+            framed=True,
         )
     if have:
         title = f"{path} is in Triton {_spoken(have)} alone"

@@ -95,6 +95,10 @@ def _language() -> dict[str, Any]:
         "words": {
             "pairs": language_answers.PAIRS,
             "whole": language_answers.WHOLE,
+            "ask": language_answers.ASK,
+            "old": {
+                name: getattr(language_answers.OLD, name) for name in ("why", "do", "log", "triton")
+            },
             "print": language_answers.PRINT,
             "spelling": language_answers.SPELLING,
         },

@@ -170,7 +170,7 @@
     }
 
     enough(log, message, wording) {
-      if (message.thin) {
+      if (message.thin || !wording.text.includes(" ")) {
         const where = message.where.toLowerCase();
         return log.tidy.includes("triton/" + where) || log.tidy.includes("/" + where + ":");
       }
@@ -669,14 +669,14 @@
       return merged.map(([a, b]) => (a === b ? a : `${a} to ${b}`)).join(", ");
     }
 
-    entry(id, title, why, todo, more) { return { id, kind: "versions", title: title.slice(0, 110), causes: [{ why, do: todo }], ask: "", meaning: "", ...more }; }
+    entry(id, title, why, todo, { others = [], ...more }) { return { id, kind: "versions", title: title.slice(0, 110), causes: [{ why, do: todo }, ...others], ask: "", meaning: "", ...more }; }
 
     ofName(module, name) {
       const path = `${module}.${name}`, have = this.releases(path), others = this.elsewhere(name, path), { order, words: say } = this.data;
       if (!have.length && !others.length) return null;
       const spoken = this.spoken(have), ends = `${order[0]} to ${order[order.length - 1]}`;
       if (have.length && spoken === ends) {
-        return this.entry("triton-name", `Every release of Triton has ${path}: something else was imported`, say.whole, say.print, { shared: true, framed: true });
+        return this.entry("triton-name", `Every release of Triton has ${path}: something else was imported`, say.whole, say.print, { shared: true, framed: true, ask: say.ask, others: [{ ...say.old }] });
       }
       const title = have.length ? `${path} is in Triton ${spoken} alone` : `No release of Triton has ${path}`;
       const why = have.length ? `The Triton that runs is none of them: ${path} is in ${spoken}.` : `No release from 2.3.1 to 3.9.0 has ${path}.`;
