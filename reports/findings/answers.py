@@ -330,6 +330,7 @@ def _known(
     found = [one for one in found if one.entry and one.entry.kind != "general"]
     shared = {one.number for one in found if one.entry and one.entry.shared and not one.entry.table}
     named = {one.failure for one in found if one.entry and not one.entry.wrapper}
+    foreign = {one.number for one in found if one.entry and one.entry.foreign}
     told = {one.number for one in found if one.entry and not one.entry.consequence}
     explained = {one.failure for one in found if one.entry and not one.entry.consequence}
     mentioned = {one.failure for one in found}
@@ -353,6 +354,9 @@ def _known(
         beside = line.number in shared if match.line in places else bool(shared)
         alike = not match.exact and (line.number in told or not (short or match.share >= ALIKE))
         if not match.exact and match.share < ALIKE and not short and told:
+            continue
+        # What another program says is an issue of Triton's where the interpreter is spoken of alone.
+        if line.number in foreign and not log.interpreted:
             continue
         # Words that are alike say nothing beside an entry of the same failure.
         if not match.exact and (

@@ -270,6 +270,7 @@
       const found = all.filter((one) => one.entry && one.entry.kind !== "general");
       const of = (name, some) => new Set(some.map((one) => one[name]));
       const shared = of("number", found.filter((one) => one.entry.shared && !one.entry.table));
+      const foreign = of("number", found.filter((one) => one.entry.foreign));
       const named = of("failure", found.filter((one) => !one.entry.wrapper));
       const told = of("number", found.filter((one) => !one.entry.consequence));
       const explained = of("failure", found.filter((one) => !one.entry.consequence));
@@ -285,6 +286,7 @@
         const beside = places.has(match.line) ? shared.has(line.number) : shared.size > 0;
         const alike = this.limits.alike;
         if (!match.exact && match.share < alike && !short && told.size) return;
+        if (foreign.has(line.number) && !log.interpreted) return;
         if (!match.exact && (told.has(line.number) || (named.has(line.failure) && !(short && match.share >= alike)))) return;
         let weak = !match.exact && (told.has(line.number) || !(short || match.share >= alike));
         const interpreted = issue.lanes.join() === "interpret" && !log.interpreted;
