@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from . import choice, facts, pairs, probe
+from . import choice, facts, pairs, probe, vendors
 from .acts import acted
 from .install import active, wanted_shims
 from .shims import all_shims
@@ -83,6 +83,8 @@ def as_json(report: Dict[str, Any]) -> str:
 def _triton(asked: Dict[str, Any]) -> Optional[Dict[str, Any]]:
     distributions = facts.tritons()
     folder = Path(asked["file"]).parent if asked.get("file") else facts.folder_of("triton")
+    if folder is None and (build := vendors.installed()) is not None:
+        folder = facts.folder_of(build.package)
     if asked.get("missing") == "triton" or (not distributions and folder is None):
         return None
     version = asked.get("version") or (distributions[0]["version"] if distributions else None)
@@ -220,6 +222,10 @@ def _about_distributions(triton: Dict[str, Any], say: Any) -> None:
         names = ", ".join(f"{one['name']} {one['version']}" for one in listed)
         say("problem", "triton", f"Several distributions put their files into one folder: {names}.",
             "Uninstall all of them, then install one.")  # fmt: skip
+    elif listed and listed[0]["name"] in vendors.PACKAGES:
+        say("note", "triton", f"{listed[0]['name']} {listed[0]['version']} is a vendor's build of Triton: it has "
+            "changes of its own, which no known issue describes.",
+            "crosswarp run --here PYTHON shows where it differs from the nearest release.")  # fmt: skip
     elif listed and triton["version"] and listed[0]["version"] != triton["version"]:
         say("note", "triton", f"import triton gives {triton['version']} from {triton['path']}; installed is "
             f"{listed[0]['name']} {listed[0]['version']}.",

@@ -19,7 +19,7 @@ from typing import Any, Dict, Iterator, List, Optional
 from packaging.markers import UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 
-from . import crash_memory
+from . import crash_memory, vendors
 from .versions import DISTRIBUTIONS
 
 # How long a cache folder is counted; a folder of millions of files is said to hold "at least" what was seen.
@@ -77,7 +77,9 @@ def folder_of(module: str) -> Optional[Path]:
 
 def tritons() -> List[Dict[str, Any]]:
     """Every distribution of Triton that is installed, whatever its name; more than one overwrite each other."""
-    return [_distribution(name) for name in DISTRIBUTIONS if version_of(name) is not None]
+    build = vendors.installed()
+    names = (*DISTRIBUTIONS, *([build.distribution] if build is not None else []))
+    return [_distribution(name) for name in dict.fromkeys(names) if version_of(name) is not None]
 
 
 def _distribution(name: str) -> Dict[str, Any]:
@@ -86,7 +88,7 @@ def _distribution(name: str) -> Dict[str, Any]:
     origin = _direct_url(found)
     archive = origin.get("archive_info") or {}
     library = next(
-        (f for f in found.files or () if re.fullmatch(r"triton/_C/libtriton[^/]*\.so", str(f))),
+        (f for f in found.files or () if re.fullmatch(r"\w*triton/_C/libtriton[^/]*\.so", str(f))),
         None,
     )
     listed = library.hash if library is not None else None

@@ -10,6 +10,8 @@ import sys
 import tempfile
 from typing import Any, Dict, List
 
+from . import vendors
+
 # The child sees the same modules as this process, whatever was done to sys.path.
 _CHILD = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
@@ -90,6 +92,7 @@ def answer(guard: str) -> None:
     """In the child: every stage in turn, on what was stdout; what libraries print goes to stderr."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    vendors.serve()
     for name, stage in STAGES.items():
         try:
             found = stage(guard)

@@ -21,6 +21,8 @@ DISTRIBUTIONS = (
     "triton-rocm",
     "triton-windows",
     "triton-nightly",
+    # A vendor's, with changes of its own (`vendors`).
+    "fbtriton",
 )
 
 
@@ -208,7 +210,10 @@ def triton_text() -> Optional[str]:
             return importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return None
+    from . import vendors
+
+    build = vendors.installed()
+    return build.version if build is not None else None
 
 
 def triton_version() -> Optional[str]:

@@ -12,11 +12,14 @@ from collections.abc import Iterator
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version as Version
 
+from crosswarp.compat.vendors import PACKAGES
 from crosswarp.compat.versions import as_planned as as_planned
 from crosswarp.compat.versions import base_version, in_window
 
 # What a column may have in place of its Triton's own, in the order of an id.
 SWAPPED = ("torch", "numpy", "python")
+# How the column of an interpreter at hand begins.
+_HERE = "here-"
 _IN_COLUMN = re.compile(r"triton-([^+]+)")
 _PART = re.compile(rf"\+({'|'.join(SWAPPED)})-")
 
@@ -105,6 +108,13 @@ def of_column(column: str) -> str | None:
     """The Triton version that a column id names; None for `main`."""
     match = _IN_COLUMN.search(column)
     return match.group(1) if match else None
+
+
+def vendor_of(column: str) -> str:
+    """The vendor's build that a column is of, such as ``tokenspeed-triton-3.9.10``; "" where it is Triton's own."""
+    return next(
+        (column[len(_HERE) :] for name in PACKAGES if column.startswith(f"{_HERE}{name}-")), ""
+    )
 
 
 def split_id(column: str) -> tuple[str, list[tuple[str, str]]]:

@@ -30,6 +30,10 @@ import json, sys
 found = {"python": ".".join(map(str, sys.version_info[:3]))}
 try:
     import crosswarp.matrix
+    from crosswarp.compat import vendors
+    build = vendors.serve()
+    if build is not None:
+        found["vendor"] = str(build)
 except ImportError as error:
     found["crosswarp"] = str(error)
 import platform, sysconfig
@@ -104,7 +108,8 @@ class Here:
     @property
     def column(self) -> Column:
         # No pins: what is there is what runs.
-        identifier = f"here-triton-{self.found['triton']}".lower()
+        of_vendor = self.found.get("vendor")
+        identifier = f"here-{of_vendor or 'triton-' + self.found['triton']}".lower()
         return Column.model_construct(
             id="".join(c if c.isalnum() or c in "._+-" else "-" for c in identifier)
         )
@@ -134,21 +139,36 @@ def look(python: Path) -> Here:
     """What an interpreter has for a suite, by importing it."""
     python = absolute(python)
     found = _asked(python, _ASK)
-    for name in ("triton", "torch"):
-        if name not in found:
-            raise EnvironmentFailed(
-                f"{python}: {name} cannot be imported ({found.get(name + '-error')}). Install it there, or run "
-                "`crosswarp run` without --here, which builds its own environments."
-            )
-    if found["missing"] or "crosswarp" in found:
-        need = " ".join(SUITE_REQUIREMENTS)
-        raise EnvironmentFailed(
-            f"{python}: the suite needs crosswarp, numpy, {', '.join(SUITE_REQUIREMENTS)} there "
-            f"(missing: {', '.join(found['missing']) or 'crosswarp'}). Install them: pip install crosswarp numpy {need}"
-        )
+    _complain(python, found)
     asked = Interpreter(**found.pop("asked"))
     told = {name: str(value) for name, value in found.items() if name != "missing"}
     return Here(python, told, asked=asked)
+
+
+def _complain(python: Path, found: Mapping[str, Any]) -> None:
+    """Say everything that an interpreter lacks, at once.
+
+    Raises:
+        EnvironmentFailed: something is missing.
+    """
+    broken = [
+        f"{name} cannot be imported ({found.get(name + '-error')})"
+        for name in ("triton", "torch")
+        if name not in found
+    ]
+    installs = {"xdist": "pytest-xdist"}
+    absent = [installs.get(name, name) for name in found["missing"]]
+    absent += ["crosswarp"] if "crosswarp" in found else []
+    if not broken and not absent:
+        return
+    need = " ".join(("crosswarp", "numpy", *SUITE_REQUIREMENTS))
+    parts = [*broken, *([f"missing there: {', '.join(absent)}"] if absent else [])]
+    steps = ["Make `import torch, triton` work there"] if broken else []
+    steps += [f"pip install {need}"] if absent else []
+    raise EnvironmentFailed(
+        f"{python}: {'; '.join(parts)}. {', and '.join(steps)}; or run `crosswarp run` without --here, which builds "
+        "its own environments."
+    )
 
 
 def glance(python: Path) -> Here:

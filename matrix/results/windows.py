@@ -90,10 +90,15 @@ def edge(window: str, version: Version) -> Edge:
 def wrong(
     records: Sequence[Record], verdict: Verdict, issues: Sequence[Issue] | ByKernel
 ) -> list[Wrong]:
-    """What the cells that nobody expected say about the windows of issues, in the order of the issues."""
+    """What the cells that nobody expected say about the windows of issues, in the order of the issues.
+
+    Those of a vendor's build say nothing of them: it has changes of its own.
+    """
     red: dict[str, list[tuple[tuple[str, ...], Record]]] = defaultdict(list)
     by_kernel = ByKernel.of(issues)
     for record in verdict.unexpected_red:
+        if versions.vendor_of(record.column):
+            continue
         left_out = [
             (axes, issue.id)
             for issue in by_kernel.describing(record)
@@ -104,7 +109,8 @@ def wrong(
             red[nearest].append((axes, record))
     green: dict[str, list[Record]] = defaultdict(list)
     for one in verdict.unexpectedly_green:
-        green[one.issue.id].append(one.record)
+        if not versions.vendor_of(one.record.column):
+            green[one.issue.id].append(one.record)
     known: dict[str, list[Record]] = defaultdict(list)
     for record, issue in [*verdict.known, *verdict.shim_failed]:
         if record.mode == "bare":

@@ -15,7 +15,7 @@ from crosswarp.matrix.results.vocabulary import COMPAT, OUTCOMES, WORST
 from crosswarp.matrix.running import progress
 from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.view import View
-from crosswarp.reports.text import escape
+from crosswarp.reports.text import escape, vendors
 from crosswarp.reports.text.again import command
 from crosswarp.reports.text.known import known
 from crosswarp.reports.text.layout import LONGEST, WIDTH, column_id, fill, row, tight, wrapped
@@ -152,11 +152,15 @@ def _missing(view: View) -> list[str]:
 
 def _unexpected(view: View) -> list[str]:
     verdict = view.verdict
-    parts = _theirs(view) if verdict.theirs else []
-    if verdict.unexpected_red and not verdict.theirs:
+    parts = _theirs(view) if verdict.theirs else vendors.differences(view, _cells)
+    red = [record for record in verdict.unexpected_red if not versions.vendor_of(record.column)]
+    unexpectedly_green = [
+        one for one in verdict.unexpectedly_green if not versions.vendor_of(one.record.column)
+    ]
+    if red and not verdict.theirs:
         parts.append(
-            f"FAILS UNEXPECTEDLY ({len(verdict.unexpected_red)} cells): no known issue explains these.\n"
-            + _cells((record, "") for record in verdict.unexpected_red)
+            f"FAILS UNEXPECTEDLY ({len(red)} cells): no known issue explains these.\n"
+            + _cells((record, "") for record in red)
             + "\n"
             + _advice(view)
         )
@@ -170,15 +174,15 @@ def _unexpected(view: View) -> list[str]:
                 else "\n  Mend the shim, or narrow what issues.toml promises of it."
             )
         )
-    if verdict.unexpectedly_green:
-        issues = {green.issue.id: green.issue for green in verdict.unexpectedly_green}
+    if unexpectedly_green:
+        issues = {green.issue.id: green.issue for green in unexpectedly_green}
         parts.append(
-            f"PASSES UNEXPECTEDLY ({len(verdict.unexpectedly_green)} cells), good news: these no longer reproduce.\n"
+            f"PASSES UNEXPECTEDLY ({len(unexpectedly_green)} cells), good news: these no longer reproduce.\n"
             + "\n".join(
                 fill("  ", f"{one.id}: {escape.line(one.title)}") for one in issues.values()
             )
             + "\n"
-            + _cells((green.record, green.issue.id) for green in verdict.unexpectedly_green)
+            + _cells((green.record, green.issue.id) for green in unexpectedly_green)
             + "\n  Close the affected releases of the issue in issues.toml, and see whether its shim can go."
         )
     if view.wrong_windows:

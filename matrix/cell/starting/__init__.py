@@ -1,1 +1,6 @@
 """What the process of every kind does first: read its specification, compare versions, import, and take its turn."""
+
+from crosswarp.compat import vendors
+
+# Before anything imports Triton: a vendor's build may have another name.
+vendors.serve()

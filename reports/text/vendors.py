@@ -1,0 +1,57 @@
+"""How a vendor's build differs from the release that it is nearest to: the vendor's changes, and what is coming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.facts import columns
+from crosswarp.matrix.results.record import Record
+from crosswarp.reports.findings.view import View
+from crosswarp.reports.text.layout import fill
+
+Cells = Callable[[Iterable[tuple[Record, str]]], str]
+
+
+def differences(view: View, cells: Cells) -> list[str]:
+    """A part for each vendor's build of a run that differs from its nearest release, as the known issues have that.
+
+    Args:
+        cells: returns the lines of cells, each with the id of its issue or "".
+    """
+    verdict = view.verdict
+    parts = []
+    for build in dict.fromkeys(filter(None, map(versions.vendor_of, view.columns))):
+        fails = [
+            (record, "")
+            for record in verdict.unexpected_red
+            if versions.vendor_of(record.column) == build
+        ]
+        passes = [
+            (one.record, one.issue.id)
+            for one in verdict.unexpectedly_green
+            if versions.vendor_of(one.record.column) == build
+        ]
+        if not fails and not passes:
+            continue
+        release = nearest_release(build)
+        text = (
+            f"DIFFERS FROM TRITON {release} ({len(fails) + len(passes)} cells): {build} is a vendor's build. These "
+            "changes are the vendor's, or are coming with a later release."
+        )
+        lines = [fill("", text)]
+        if fails:
+            lines += [f"  Fails here ({len(fails)} cells), and no known issue explains it:"]
+            lines += [cells(fails)]
+        if passes:
+            lines += [f"  Passes here ({len(passes)} cells), and is a known issue of {release}:"]
+            lines += [cells(passes)]
+        parts.append("\n".join(lines))
+    return parts
+
+
+def nearest_release(build: str) -> str:
+    """The release that a vendor's build, such as ``fbtriton-3.7.4``, is nearest to: the last one that is not newer."""
+    own = versions.exact(build.rpartition("-")[2])
+    releases = [versions.exact(column.triton) for column in columns.published(columns.load())]
+    return str(max((one for one in releases if one <= own), default=own))

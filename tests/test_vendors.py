@@ -1,0 +1,141 @@
+"""Vendors' builds of Triton: found by their distribution, served as `triton`, and compared with the nearest release."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crosswarp.matrix import versions
+from crosswarp.matrix.environments import here
+from crosswarp.matrix.errors import EnvironmentFailed
+from crosswarp.matrix.facts import issues
+from crosswarp.matrix.results import windows
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.verdict import judge
+from crosswarp.reports.text import vendors
+
+ROOT = Path(__file__).parent.parent
+ASK = """
+import json, sys
+from crosswarp.compat import vendors, versions
+build = vendors.serve()
+vendors.serve()
+import triton
+import triton.language.core
+import tokenspeed_triton.language.core as own
+try:
+    import triton.nothing
+except ImportError as error:
+    missing = str(error)
+print(json.dumps([str(build), triton.__version__, triton.language.core is own, missing, own.__spec__.name]))
+finders = sum(hasattr(one, "serves") for one in sys.meta_path)
+print(json.dumps([versions.triton_text(), finders, "triton.knobs" in sys.modules]))
+"""
+
+
+def site(folder: Path, distribution: str, version: str, package: str) -> Path:
+    """A folder in which a distribution with a package is installed."""
+    (folder / package / "language").mkdir(parents=True)
+    (folder / package / "__init__.py").write_text(
+        f"from . import knobs\n__version__ = '{version}'\ndef jit(f): return f\n"
+    )
+    (folder / package / "knobs.py").write_text("")
+    (folder / package / "language" / "__init__.py").write_text("")
+    (folder / package / "language" / "core.py").write_text("")
+    info = folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
+    )
+    return folder
+
+
+def run(code: str, *paths: Path) -> list[list[object]]:
+    links = paths[0] / "links" / "crosswarp"
+    links.mkdir(parents=True)
+    (links / "compat").symlink_to(ROOT / "compat")
+    path = ":".join(map(str, (links.parent, *paths)))
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": path}
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_build_of_another_name_is_served_as_triton(tmp_path):
+    found, counted = run(
+        ASK, site(tmp_path, "tokenspeed-triton", "3.9.10.post20261028", "tokenspeed_triton")
+    )
+    assert found[:3] == ["tokenspeed-triton-3.9.10", "3.9.10.post20261028", True]
+    assert found[3] == "No module named 'triton.nothing'"
+    assert found[4] == "tokenspeed_triton.language.core"
+    assert counted == ["3.9.10.post20261028", 1, True]
+
+
+def test_tritons_own_is_not_replaced(tmp_path):
+    place = site(tmp_path, "tokenspeed-triton", "3.9.10", "tokenspeed_triton")
+    site(tmp_path / "own", "triton", "3.9.0", "triton")
+    code = (
+        "import json\nfrom crosswarp.compat import vendors\nbuild = vendors.serve()\n"
+        "import triton\nprint(json.dumps([build, triton.__version__]))"
+    )
+    assert run(code, place, tmp_path / "own") == [[None, "3.9.0"]]
+
+
+def test_a_build_that_imports_as_triton_is_known_by_its_distribution(tmp_path):
+    code = "import json\nfrom crosswarp.compat import vendors\nprint(json.dumps([str(vendors.serve())]))"
+    assert run(code, site(tmp_path, "fbtriton", "3.7.4", "triton")) == [["fbtriton-3.7.4"]]
+
+
+def test_the_column_names_the_build():
+    own = here.Here(Path("python"), {"triton": "3.9.0", "torch": "2.15.0"})
+    build = here.Here(Path("python"), {"triton": "3.9.10", "vendor": "tokenspeed-triton-3.9.10"})
+    assert own.column.id == "here-triton-3.9.0" and versions.vendor_of(own.column.id) == ""
+    assert build.column.id == "here-tokenspeed-triton-3.9.10"
+    assert versions.vendor_of(build.column.id) == "tokenspeed-triton-3.9.10"
+    assert versions.vendor_of("triton-3.9.0") == ""
+
+
+@pytest.mark.parametrize(
+    ("build", "release"),
+    [("tokenspeed-triton-3.9.10", "3.9.0"), ("fbtriton-3.7.4", "3.7.1"), ("fbtriton-3.8.0", "3.8.0")],
+)  # fmt: skip
+def test_the_nearest_release(build, release):
+    assert vendors.nearest_release(build) == release
+
+
+def cell(column: str, outcome: str, **more: object) -> Record:
+    known = next(one for one in issues.load() if one.id == "gluon-thread-barrier")
+    fingerprint = "AttributeError: has no attribute 'thread_barrier'" if outcome != "pass" else ""
+    return Record(
+        column=column, target="sm_90", lane="compile", mode="bare", kernel=known.case[0].kernel,
+        case="thread-barrier", outcome=outcome, fingerprint=fingerprint, versions={"triton": "3.9.10"}, **more,
+    )  # fmt: skip
+
+
+def test_what_passes_in_a_build_says_nothing_of_the_affected_releases():
+    for column, wrong in (("here-tokenspeed-triton-3.9.10", 0), ("here-triton-3.9.10", 1)):
+        records = [cell(column, "pass")]
+        verdict = judge(records, issues.load())
+        assert len(verdict.unexpectedly_green) == 1
+        assert len(windows.wrong(records, verdict, issues.load())) == wrong
+
+
+def test_all_that_an_interpreter_lacks_is_said_at_once(monkeypatch):
+    told = {
+        "triton-error": "ImportError: no triton",
+        "torch": "2.15.0",
+        "missing": ["pytest", "xdist"],
+        "crosswarp": "no module",
+    }
+    monkeypatch.setattr(here, "_asked", lambda python, question: dict(told))
+    with pytest.raises(EnvironmentFailed) as raised:
+        here.look(Path("/somewhere/python"))
+    text = str(raised.value)
+    assert "triton cannot be imported (ImportError: no triton)" in text
+    assert "missing there: pytest, pytest-xdist, crosswarp" in text
+    assert "pip install crosswarp numpy" in text and "import torch, triton" in text
