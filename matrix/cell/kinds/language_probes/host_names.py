@@ -5,6 +5,7 @@ attributes of the classes that libraries reach into. Nothing here is compiled.
 """
 
 import ast
+import contextvars
 import importlib
 import inspect
 import os
@@ -119,7 +120,8 @@ def _of_triton(thing: Any, path: str, name: str) -> bool:
         return not name.startswith("_") or home == path or path == "triton.language"
     if isinstance(thing, type) or inspect.isroutine(thing) or isinstance(home, str):
         return False
-    return not name.startswith("_")
+    # Libraries set the allocator's, which was an object of a class of Triton's before.
+    return not name.startswith("_") or isinstance(thing, contextvars.ContextVar)
 
 
 def _told(thing: Any, signature: "Callable[[Any], str]") -> Dict[str, str]:
