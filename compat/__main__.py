@@ -26,6 +26,8 @@ instead, or put the two lines into the script:
   torchrun --nproc-per-node 8 -m crosswarp.compat run train.py
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from typing import Callable, List, Optional, Tuple

@@ -1,5 +1,7 @@
 """Which shims have changed something in this process. They say so themselves: one may be installed and never be met."""
 
+from __future__ import annotations
+
 from typing import List
 
 from .copies import COMMON

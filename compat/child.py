@@ -1,5 +1,7 @@
 """The child's side of crash isolation: it runs a function, sends what comes of it, and leaves."""
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import faulthandler

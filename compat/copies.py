@@ -5,6 +5,8 @@ Each copy has modules of its own and knows what was asked of it. What there must
 what was said. Every copy reads it, also one that is older or newer, so names are added to it and never changed.
 """
 
+from __future__ import annotations
+
 import re
 import sys
 import threading

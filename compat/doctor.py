@@ -4,6 +4,8 @@
 side, which `crosswarp doctor` adds.
 """
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional

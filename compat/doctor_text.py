@@ -1,5 +1,7 @@
 """The doctor's report for people: plain text within 80 columns."""
 
+from __future__ import annotations
+
 import textwrap
 import unicodedata
 from pathlib import Path

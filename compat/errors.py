@@ -1,5 +1,7 @@
 """What compat raises and how it speaks: once for each thing, as a warning and to the logger ``crosswarp.compat``."""
 
+from __future__ import annotations
+
 import sys
 import warnings
 from typing import Any, Optional, Tuple

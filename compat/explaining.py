@@ -2,7 +2,6 @@
 
 from typing import Any, List, NamedTuple, Tuple
 
-from .seams import pipeline
 from .shims import all_shims
 
 
@@ -33,6 +32,9 @@ def explain(kernel: Any, diff: bool = False) -> List[Explanation]:
             compiled of it.
         diff: with the change to the IR.
     """
+    # Here, for whoever installs imports this module.
+    from .seams import pipeline
+
     compiled = [kernel]
     function = kernel
     while function is not None and not hasattr(function, "cache_key"):

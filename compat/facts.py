@@ -1,5 +1,7 @@
 """What lies in this environment, read from its files and metadata: nothing here imports Triton or torch."""
 
+from __future__ import annotations
+
 import base64
 import getpass
 import hashlib

@@ -4,6 +4,8 @@ A fact is looked at when it is asked for, because a shim may bring what an old T
 matters and not its look, ask here; which releases a shim is for is its window, and compared in `versions`.
 """
 
+from __future__ import annotations
+
 import sys
 from typing import Any, Dict, Optional, Tuple
 

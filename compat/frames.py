@@ -3,6 +3,8 @@
 A frame is a mark, a letter for its kind, a length, and JSON in which what JSON lacks (tuples, bytes, sets) is tagged.
 """
 
+from __future__ import annotations
+
 import json
 import struct
 from typing import Any, Iterator, Tuple

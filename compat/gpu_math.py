@@ -4,6 +4,8 @@ Computed in float64 and rounded once by the caller, so a function is at least as
 ones included. What is not here (directed rounding, the Bessel functions Y) is refused by name rather than guessed.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 import re

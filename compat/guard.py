@@ -6,6 +6,8 @@ is remembered on disk (``crash_memory``), keyed by kernel source, options, targe
 process walks into it again. The matrix and the library use this same guard.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import os

@@ -15,6 +15,7 @@ import sys
 import threading
 from typing import (
     Any,
+    Callable,
     Collection,
     Dict,
     Iterable,
@@ -97,13 +98,20 @@ def _put_in_place(chosen: AnyShim, patches: Patches) -> None:
     if isinstance(chosen, Listed) and chosen.tier == "interpreter":
         if interpreter.waits(patches, functools.partial(_with_interpreter, chosen.name)):
             return
+    if isinstance(chosen, Listed) and chosen.waits:
+        _when_compiled(patches, functools.partial(load, chosen.name))
+        return
     shim = _HERE.record(chosen)
     shim.apply(patches)
     if shim.concerns is not None:
-        # Here, for it is of use to whoever compiles alone.
-        from .seams import pipeline
+        _when_compiled(patches, lambda: shim)
 
-        pipeline.open_for(shim, patches)
+
+def _when_compiled(patches: Patches, find: Callable[[], Shim]) -> None:
+    # Here, for a process that installs nothing of the kind needs no seams.
+    from .seams.launches import before_first_compilation
+
+    before_first_compilation(patches, find)
 
 
 def _with_interpreter(name: str, patches: Patches, module: Any) -> None:

@@ -4,6 +4,8 @@ A value in the interpreter is a `TensorHandle`: a numpy array and a Triton eleme
 the 8-bit floats as uint8, as bit patterns.
 """
 
+from __future__ import annotations
+
 import functools
 import sys
 from typing import Any, Callable

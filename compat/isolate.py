@@ -9,6 +9,8 @@ The parent trusts nothing of the child: what it sends is data (`frames`), every 
 that both need are kept apart from what a test may replace (`system`).
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import selectors

@@ -1,5 +1,7 @@
 """How the arguments of a launch are bound, and how many warps it should have."""
 
+from __future__ import annotations
+
 import fnmatch
 import gc
 import inspect

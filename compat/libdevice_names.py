@@ -4,6 +4,8 @@ On NVIDIA, and in the interpreter, the function is Triton's binding of libdevice
 has one, else one built here from Triton's operations.
 """
 
+from __future__ import annotations
+
 import functools
 import importlib
 import inspect

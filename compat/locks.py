@@ -4,6 +4,8 @@ The lock is flock's: it goes with the process that holds it, however that ends. 
 so that they do not pile up; two kernels that share one wait for each other, which costs time and never a result.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import time

@@ -1,5 +1,7 @@
 """Objects that Triton's user had made before a fix came: configurations, and kernels that may have been launched."""
 
+from __future__ import annotations
+
 import sys
 from typing import Any, Dict, List, Tuple
 

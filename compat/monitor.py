@@ -6,6 +6,8 @@ of its end on a pipe of ours. That costs a second fork, so it is done only where
 and where a status was gone before.
 """
 
+from __future__ import annotations
+
 import os
 import select
 import signal

@@ -4,6 +4,8 @@ The answer is that of ``crosswarp why``, which a process of its own gives: this 
 rules. Where crosswarp is not installed whole, or Python is older than 3.11, there is no note.
 """
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys

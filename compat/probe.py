@@ -3,6 +3,8 @@
 Stages are told one by one, each as a JSON line, so that what was learnt before a death is kept.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess

@@ -1,5 +1,7 @@
 """All that a kernel reaches: what it may call, and what it reads, by the names in its source."""
 
+from __future__ import annotations
+
 import re
 from types import CodeType, ModuleType
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple

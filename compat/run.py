@@ -5,6 +5,8 @@ tracebacks, which start at the script. Different: sys.orig_argv names crosswarp,
 a script cannot come from stdin.
 """
 
+from __future__ import annotations
+
 import importlib.machinery
 import os
 import pkgutil

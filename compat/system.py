@@ -4,6 +4,8 @@ A test may replace ``os._exit`` or ``os.waitpid`` in the process that it runs in
 back from the fork as if it were its parent.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import time

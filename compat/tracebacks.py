@@ -1,5 +1,7 @@
 """An exception as text, whatever it is made of: it may hold itself, or name a pipe as the file it was raised in."""
 
+from __future__ import annotations
+
 import linecache
 import os
 import stat

@@ -8,6 +8,8 @@ forked, so it is kept only for the same kernel in the same environment, and for 
 Each thread has its own: Linux kills such a child when the thread ends that forked it, not when the process does.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import pickle

@@ -13,7 +13,7 @@ from crosswarp import compat
 from crosswarp.compat import shims
 from crosswarp.compat.install import wanted_shims
 from crosswarp.compat.launch import by_position, warps_within
-from crosswarp.compat.record import Patches
+from crosswarp.compat.record import Patches, Shim
 from crosswarp.compat.shims import Listed, listed
 from crosswarp.compat.versions import _in_plain_window, base_version, in_window, read
 
@@ -57,7 +57,10 @@ def test_the_text_of_a_record_says_what_the_record_does():
     chosen = listed()
     assert all(isinstance(one, Listed) for one in chosen)
     assert chosen == tuple(
-        Listed(one.name, one.window, one.tier, one.order, bool(one.changes))
+        Listed(
+            *(one.name, one.window, one.tier, one.order, bool(one.changes)),
+            waits=one.concerns is not None and one.apply is Shim._field_defaults["apply"],
+        )
         for one in compat.all_shims()
     )
 

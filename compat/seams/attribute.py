@@ -1,5 +1,7 @@
 """One attribute of Triton, replaced once for all who need it, by what has its name and its parameters."""
 
+from __future__ import annotations
+
 import functools
 import threading
 from typing import Any, Callable, Dict, List, Tuple

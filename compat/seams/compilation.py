@@ -94,28 +94,51 @@ class _Here(threading.local):
 
 _here = _Here()
 # Every fix with `concerns` that is in place, in the order in which they act.
-placed: Tuple[Fix, ...] = ()
+_placed: Tuple[Fix, ...] = ()
+# What puts the others in place, which wait for the first compilation.
+_waiting: List[Tuple[Patches, Callable[[], None]]] = []
 _lock = threading.RLock()
 
 
 def place(shim: Shim, patches: Patches) -> None:
     """Have the fix asked of every kernel from now on, as long as `patches` are in place."""
-    global placed
+    global _placed
     fix = Fix(shim, patches)
 
     def remove() -> None:
-        global placed
+        global _placed
         with _lock:
-            placed = tuple(one for one in placed if one is not fix)
+            _placed = tuple(one for one in _placed if one is not fix)
 
     with _lock:
-        placed = (*placed, fix)
+        # As they are installed: some are placed by the first compilation.
+        _placed = tuple(sorted((*_placed, fix), key=lambda one: (one.shim.order, one.name)))
     patches.on_undo(remove)
+
+
+def wait(patches: Patches, open_: Callable[[], None]) -> None:
+    """Call `open_`, which places a fix, before the first compilation; never after `patches` were undone."""
+    entry = (patches, open_)
+    with _lock:
+        _waiting.append(entry)
+
+    def forget() -> None:
+        with _lock:
+            _waiting[:] = [one for one in _waiting if one is not entry]
+
+    patches.on_undo(forget)
 
 
 def placed_fixes() -> Tuple[Fix, ...]:
     """Every fix that may change what a kernel is compiled to and is in place."""
-    return placed
+    if _waiting:
+        with _lock:
+            for entry in list(_waiting):
+                patches, open_ = entry
+                patches.attempt(open_)
+                # Not before: another thread that finds none waiting goes on.
+                _waiting[:] = [one for one in _waiting if one is not entry]
+    return _placed
 
 
 def now() -> Optional[Compilation]:
@@ -135,7 +158,7 @@ def under(compilation: Compilation) -> Iterator[None]:
 
 def asked() -> Tuple[Fix, ...]:
     """The fixes to ask of the kernel that this thread compiles. Of one that came by no seam, all."""
-    return placed if _here.now is None else _here.now.fixes
+    return placed_fixes() if _here.now is None else _here.now.fixes
 
 
 def concerns_now(name: str) -> bool:
@@ -147,7 +170,7 @@ def concerns_now(name: str) -> bool:
         return False
     if name in compilation.names:
         return True
-    return all(fix.name != name for fix in placed) and (
+    return all(fix.name != name for fix in placed_fixes()) and (
         compilation.kernel is None or in_scope(name, compilation.kernel)
     )
 

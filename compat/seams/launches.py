@@ -1,14 +1,17 @@
 """Where a launch, or torch, calls Triton's compiler."""
 
+from __future__ import annotations
+
 import functools
 import threading
 from typing import Any, Callable, List, Tuple
 
 from ..features import has_binder
-from ..record import Patches
+from ..record import Patches, Shim
 from ..scopes import in_scope
+from . import key
 from .attribute import Call, around
-from .pipeline import compiled
+from .compilation import wait
 
 # around(compile, src, args, kwargs) -> the compiled kernel, in place of compile(src, *args, **kwargs).
 Around = Callable[[Callable[..., Any], Any, Tuple[Any, ...], Any], Any]
@@ -31,6 +34,19 @@ def around_compile(patches: Patches, handler: Around) -> None:
 def _forget(entry: Tuple[Patches, Around]) -> None:
     with _lock:
         _launches.handlers = [one for one in _launches.handlers if one is not entry]
+
+
+def before_first_compilation(patches: Patches, find: Callable[[], Shim]) -> None:
+    """Have the fix that `find` gives asked of every kernel that it concerns, as long as `patches` are in place."""
+    key.open_for(patches)
+    open_for(patches)
+
+    def place() -> None:
+        from . import pipeline
+
+        pipeline.open_for(find(), patches)
+
+    wait(patches, place)
 
 
 def open_for(patches: Patches) -> None:
@@ -88,6 +104,9 @@ _launches = _Launches()
 
 
 def _directly(own: Callable[..., Any], src: Any, *args: Any, **kwargs: Any) -> Any:
+    # Here and above: a process that installs may never compile.
+    from .pipeline import compiled
+
     return compiled(own, src, args, kwargs)
 
 

@@ -1,5 +1,7 @@
 """Which lines of a kernel's source a change to its IR is about, by the places that MLIR notes."""
 
+from __future__ import annotations
+
 import re
 from typing import Dict, List, Set, Tuple
 

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
 from ..acts import note_acted
 from ..features import backend_and_arch
 from ..record import BEHIND_TTGIR, Patches, Shim
-from . import decisions, ir, key, trace
+from . import decisions, ir, key, launches, trace
 from .compilation import (
     Act,
     Again,
@@ -208,12 +208,9 @@ def _without(
 
 def open_for(shim: Shim, patches: Patches) -> None:
     """Have the fix asked of every kernel that it concerns, as long as `patches` are in place."""
-    # Here, for they ask this module.
-    from . import launches
-
     key.open_for(patches)
-    trace.open_for(patches)
     launches.open_for(patches)
+    trace.open_for(patches)
     ir.open_for(shim, patches)
     place(shim, patches)
 

@@ -5,6 +5,8 @@ of every kernel. Kernels that were made before are looked for at the first launc
 then a function of ours stands there.
 """
 
+from __future__ import annotations
+
 import functools
 import threading
 import weakref

@@ -1,5 +1,7 @@
 """How a kernel is traced: Triton's code generator, and what is made ready before it is needed."""
 
+from __future__ import annotations
+
 import threading
 from typing import Any, Callable, List, Tuple
 

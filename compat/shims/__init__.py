@@ -7,10 +7,13 @@ import functools
 import importlib
 import os
 import pkgutil
-from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple, Union
+import re
+from typing import Any, Iterable, NamedTuple, Optional, Tuple, Union
 
 from ..record import Shim
 from ..versions import bounded
+
+_FIELD = re.compile(r"^    (window|tier|order|changes|concerns|apply)=(.*?),?\s*$", re.MULTILINE)
 
 
 class Listed(NamedTuple):
@@ -19,6 +22,7 @@ class Listed(NamedTuple):
     Attributes:
         name, window, tier, order: as in `Shim`.
         changes: whether the record has any.
+        waits: it replaces nothing by itself, and is asked of kernels that are compiled.
     """
 
     name: str
@@ -26,6 +30,7 @@ class Listed(NamedTuple):
     tier: str
     order: int
     changes: bool
+    waits: bool
 
 
 @functools.lru_cache(maxsize=None)
@@ -62,19 +67,17 @@ def _read(name: str) -> Optional[Listed]:
     """A shim's fields from the text of its record; None where the text is not there, or has them in another form."""
     loader: Any = __spec__.loader
     try:
-        text = loader.get_data(os.path.join(os.path.dirname(__file__), f"{name}.py")).decode()
+        source = loader.get_data(os.path.join(os.path.dirname(__file__), f"{name}.py"))
+        text = source[source.rfind(b"\nSHIM = Shim(") :].decode()
     except (AttributeError, OSError, ValueError):
         return None
-    fields: Dict[str, str] = {}
-    for line in text[text.rfind("\nSHIM = Shim(") :].splitlines():
-        field, found, value = line.partition("=")
-        if found and field[:4] == "    " and field[4:5] != " ":
-            fields.setdefault(field[4:], value.rstrip().rstrip(","))
+    fields = dict(reversed(_FIELD.findall(text)))
     window, tier = _unquoted(fields.get("window", "")), _unquoted(fields.get("tier", ""))
     order = fields.get("order", "0")
     if not window or not tier or not order.lstrip("-").isdigit():
         return None
-    return Listed(name, bounded(window), tier, int(order), "changes" in fields)
+    waits = "concerns" in fields and "apply" not in fields
+    return Listed(name, bounded(window), tier, int(order), "changes" in fields, waits)
 
 
 def _unquoted(value: str) -> str:

@@ -14,6 +14,8 @@ Every other kernel becomes what it was; those with an atomic operation are compi
 Not healed: `tl.atomic_cas`, which takes no mask, and programs in clusters.
 """
 
+from __future__ import annotations
+
 import functools
 from typing import Any, Callable, List
 

@@ -5,6 +5,8 @@ That holds for ``triton.autotune`` and for its class, ``Autotuner``, from which 
 by name, as from 3.2 on, and still by number, as before. What only saves time is dropped.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import inspect

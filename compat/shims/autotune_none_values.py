@@ -3,6 +3,8 @@
 An optional pointer in `reset_to_zero` or `restore_value` is None where it is not wanted; there is nothing to zero.
 """
 
+from __future__ import annotations
+
 import functools
 from typing import Any, Callable, Dict, List
 

@@ -8,6 +8,8 @@ Cost: a kernel with such a product is not pipelined. Every other kernel becomes 
 kind are compiled once more, under a key of their own.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from typing import Any, Callable
 

@@ -5,6 +5,8 @@ anything that was compiled without this shim, because without it there is nothin
 is kept under a key that has the revision of the rebuilt block pointers in it.
 """
 
+from __future__ import annotations
+
 import functools
 from typing import Any, Iterable
 

@@ -8,6 +8,8 @@ Cost: all atomics of such a kernel are global ones. Every other kernel becomes w
 tl.atomic_xchg are compiled once more, under a key of their own.
 """
 
+from __future__ import annotations
+
 from typing import Any, Iterator, Tuple
 
 from ..patterns import lazily

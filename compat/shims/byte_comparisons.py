@@ -8,6 +8,8 @@ become what they were; those with such a parameter, or whose source names such a
 key of their own.
 """
 
+from __future__ import annotations
+
 from typing import Any, Iterable, List, Optional
 
 from ..patterns import lazily

@@ -7,6 +7,8 @@ files in a folder of its own, and the list, written last, names one folder's. Li
 and bare Triton reads these. Where it can, the folder holds links, so the cache does not grow.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import json

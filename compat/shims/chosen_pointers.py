@@ -9,6 +9,8 @@ Cost: such a kernel loads and stores without instructions of a buffer. Every oth
 with a choice or a loop in their source are asked, for AMD alone.
 """
 
+from __future__ import annotations
+
 import re
 from typing import Optional
 

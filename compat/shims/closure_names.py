@@ -5,6 +5,8 @@ shim what such a kernel takes from around it is found ahead of the globals, as P
 other kernels, those that are made later as well. constant_keys keeps apart what two values of a constexpr compile to.
 """
 
+from __future__ import annotations
+
 import threading
 from collections import ChainMap
 from typing import Any, Dict, Iterator, Mapping

@@ -7,6 +7,8 @@ backend tells its own version, a target is a `GPUTarget`, and a launcher knows a
 Beside a later torch nothing is replaced: who looks whether there is a `triton.common` finds what is true.
 """
 
+from __future__ import annotations
+
 import sys
 from typing import Any, Callable
 

@@ -7,6 +7,8 @@ What it has compiled it hands back pickled, from torch 2.7 on with the kernel's 
 know the lock that Triton 3.5 gave that: it is left out, and made anew.
 """
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys

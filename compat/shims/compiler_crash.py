@@ -15,6 +15,8 @@ num_warps, or num_stages, that compiles. The kernel that a launch got is kept by
 for, so none of this costs a launch anything after the first.
 """
 
+from __future__ import annotations
+
 import threading
 from typing import Any, Iterator, Tuple
 

@@ -5,6 +5,8 @@ word; so does a kernel of the same text in another module, or one that a functio
 shim the values of the constants that a kernel and what it calls read are part of its key, as they are from 3.5 on.
 """
 
+from __future__ import annotations
+
 import hashlib
 from typing import Any, List, Tuple
 

@@ -6,6 +6,8 @@ the stream of the launch, so that it is reused in the order of that stream and m
 allocator that was set is used as before.
 """
 
+from __future__ import annotations
+
 import functools
 from contextvars import ContextVar
 from typing import Any, Optional

@@ -9,6 +9,8 @@ Cost: such a kernel may move its elements between threads ahead of it. Every oth
 has such an operation is compiled once more, under a key of its own.
 """
 
+from __future__ import annotations
+
 import re
 from typing import Optional
 

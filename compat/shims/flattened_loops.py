@@ -8,6 +8,8 @@ Cost: one comparison before a loop, none where both bounds are known when the ke
 what they were. What was compiled without the shim may be wrong and is not taken from Triton's cache.
 """
 
+from __future__ import annotations
+
 from typing import Any, Callable
 
 from ..acts import note_acted

@@ -9,6 +9,8 @@ only and that knows Hopper as well: with it the same PTX gives right numbers. Tr
 It assembles the kernels alone whose PTX has that: of others it may make slower code, with more stack.
 """
 
+from __future__ import annotations
+
 import ctypes
 import functools
 import os

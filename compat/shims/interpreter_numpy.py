@@ -1,5 +1,7 @@
 """A numpy that is too new for the interpreter: wrong memory or a strange error. Refused, with what to install."""
 
+from __future__ import annotations
+
 from typing import Any, Optional, Tuple
 
 from ..acts import note_acted

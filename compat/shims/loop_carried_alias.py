@@ -11,6 +11,8 @@ compiled once more. Which of them really needs it, only the tracing of a kernel 
 Install before the first launch: what this process has launched it keeps.
 """
 
+from __future__ import annotations
+
 import ast
 import functools
 from typing import Any, Dict, Iterable, List, Set

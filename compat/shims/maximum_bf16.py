@@ -6,6 +6,8 @@ as float32 and the result is made bfloat16 again: it is one of the two, so nothi
 Cost: two conversions and one back, where Triton compiles nothing without the shim.
 """
 
+from __future__ import annotations
+
 import functools
 from typing import Any, Callable
 

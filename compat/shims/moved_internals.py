@@ -9,6 +9,8 @@ Left out: what a name alone cannot bring. `AttrsDescriptor` and `specialize_impl
 that are gone, `triton.ops` is kernels, and `JITFunction.cache_hook` is there to be set, which a class cannot hear of.
 """
 
+from __future__ import annotations
+
 import importlib
 from typing import Any, Callable, Dict
 

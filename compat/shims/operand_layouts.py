@@ -15,6 +15,8 @@ Cost: a conversion and back for that operand, and for the product of eight bits 
 becomes what it was; those with a product are compiled once more, under a key of their own.
 """
 
+from __future__ import annotations
+
 import re
 from typing import TYPE_CHECKING, List, Optional
 

@@ -12,6 +12,8 @@ Cost: none. Kernels with an atomic operation or an integer that is made a pointe
 their own. Not healed: pointers that are loaded with an ``other`` that is not constant.
 """
 
+from __future__ import annotations
+
 from typing import Dict, List, Optional
 
 from ..patterns import lazily

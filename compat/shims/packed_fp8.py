@@ -11,6 +11,8 @@ instructions. Triton 3.7 writes other PTX.
 Cost: none. Kernels that make fp8 of something wider are compiled once more, under a key of their own.
 """
 
+from __future__ import annotations
+
 import re
 from typing import Optional
 

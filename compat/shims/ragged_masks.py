@@ -10,6 +10,8 @@ axis, or a length that divides by 16, as arguments do that Triton specializes) b
 loop that loads under any other mask are compiled once more, under a key of their own.
 """
 
+from __future__ import annotations
+
 import re
 from typing import TYPE_CHECKING, Dict, List, Optional
 

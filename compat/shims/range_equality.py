@@ -8,6 +8,8 @@ Cost: one or two instructions for such a comparison. Kernels without one become 
 those whose source has ``==`` or ``!=`` are compiled once more, under a key of their own.
 """
 
+from __future__ import annotations
+
 from typing import List, Optional, Set
 
 from ..patterns import lazily

@@ -9,6 +9,8 @@ a load in a loop is compiled once more, under a key of its own. Not healed: a lo
 below it.
 """
 
+from __future__ import annotations
+
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Set, Tuple
 
 from ..patterns import lazily

@@ -9,6 +9,8 @@ Cost: a conversion of layout, of one dimension, ahead of such a histogram. Every
 a histogram are compiled once more, under a key of their own.
 """
 
+from __future__ import annotations
+
 import re
 from typing import Dict, List, Optional, Set
 

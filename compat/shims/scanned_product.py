@@ -9,6 +9,8 @@ Cost: such a kernel keeps conversions through shared memory that others lose; ba
 other kernel becomes what it was; those with a scan are compiled once more, under a key of their own.
 """
 
+from __future__ import annotations
+
 import re
 from typing import Any, Iterator, Tuple
 

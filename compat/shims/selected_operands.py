@@ -12,6 +12,8 @@ Cost: four operations an element, in such a kernel. Those with two products, a c
 once more, under a key of their own; all others become what they were.
 """
 
+from __future__ import annotations
+
 import re
 from typing import List, Optional
 

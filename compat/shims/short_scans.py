@@ -12,6 +12,8 @@ Cost: a few conversions of fewer than 32 elements (64 on AMD's GPUs with wavefro
 Every other scan becomes what it was; kernels with a scan are compiled once more, under a key of their own.
 """
 
+from __future__ import annotations
+
 import functools
 import re
 from typing import Any, Callable, List

@@ -12,6 +12,8 @@ before the other block has met it, as products do on 3.8 and 3.9; and a product 
 A compilation for several goes through the guard. Cost: none for a launch without `num_ctas`.
 """
 
+from __future__ import annotations
+
 import re
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 

@@ -10,6 +10,8 @@ Cost: none, but for fewer conversions. Kernels with such a parameter, or whose s
 once more, under a key of their own; every other keeps the key of bare Triton.
 """
 
+from __future__ import annotations
+
 import functools
 from typing import Any, Callable, Iterable
 

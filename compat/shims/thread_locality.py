@@ -11,6 +11,8 @@ a loop and a reduction have a key of their own, and are compiled once more. Inst
 process has launched it keeps.
 """
 
+from __future__ import annotations
+
 import ast
 import functools
 from typing import Any, Iterable, Iterator, Tuple

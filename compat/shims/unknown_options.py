@@ -4,6 +4,8 @@ What only tunes is dropped, and said once. What changes the meaning of a kernel 
 nothing (``launch_cooperative_grid=False``); a name that no Triton knows still raises Triton's own error.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import inspect
 from typing import Any, Container, Dict, List, Set

@@ -7,6 +7,8 @@ Cost: two conversions of layout for such a scan. Every other becomes what it was
 more, under a key of their own.
 """
 
+from __future__ import annotations
+
 import re
 from typing import Dict, List, Optional, Sequence, Tuple
 

@@ -2,6 +2,10 @@
 
 import importlib
 import inspect
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
 
 import pytest
 import triton  # noqa: F401
@@ -80,3 +84,25 @@ def test_an_attribute_is_replaced_once_however_many_fixes_need_it(in_fork):
 
     several = in_fork(run)
     assert several == []
+
+
+def test_what_is_asked_of_compiled_kernels_is_imported_when_one_is_compiled():
+    """Its modules and the pipeline are a third of what installing would cost."""
+    code = """
+        import sys, torch, triton
+        from crosswarp import compat
+        from crosswarp.matrix.cell.standins import virtual_gpu
+        import small_kernels, targets
+
+        compat.install()
+        names = [f"crosswarp.compat.{name}" for name in ("seams.pipeline", "shims.thread_locality")]
+        before = [name in sys.modules for name in names]
+        virtual_gpu.activate(targets.SM_80, guarded=False)
+        small_kernels.scaled[(1,)](torch.ones(100), torch.zeros(100), 100, BLOCK=64)
+        print(before, [name in sys.modules for name in names], compat.left_out())
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    ran = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True, cwd=Path(__file__).parent
+    )
+    assert ran.stdout.splitlines()[-1] == "[False, False] [True, True] {}"

@@ -9,6 +9,7 @@ a kernel without a fix has another key, or one with a fix has Triton's own.
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 import subprocess
@@ -40,6 +41,9 @@ def first_that_compiles(kernel):
 
     error = None
     for case in kernel.cases:
+        # LLVM ends the process where a target lacks an instruction.
+        if not any(fnmatch.fnmatchcase("sm_90", target) for target in case.targets or ("*",)):
+            continue
         try:
             given = (
                 kernel.inputs(case, torch.device("cpu"), torch.Generator()) if kernel.inputs else {}
@@ -47,7 +51,9 @@ def first_that_compiles(kernel):
             return kernel.launch(**given, **case.options)
         except Exception as one:
             error = one
-    raise error
+    if error is not None:
+        raise error
+    return None
 
 
 def compiled(names, mode):
