@@ -39,6 +39,8 @@ class Case:
     targets: Tuple[str, ...] = ("*",)
     # passed to launch as keywords, beside the inputs
     options: Mapping[str, object] = field(default_factory=dict)
+    # what `crosswarp run --sample` has in place of these of its shape: sizes at which the kernel is used
+    real: Mapping[str, int] = field(default_factory=dict)
     # of FEATURES and the kernel's probes, what this case uses beyond what its kernel always does
     requires: Tuple[str, ...] = ()
 

@@ -533,7 +533,7 @@ def test_the_jobs_of_a_librarys_tests(library, command, monkeypatch, tmp_path):
     [
         (["--library", "nowhere"], "there is no such folder"),
         (["--library", ".", "--kernels", "softmax", "--sanitize"], "Leave out --kernels, --sanitize"),
-        (["--sample", "3"], "Name its checkout with --library"),
+        (["--sample", "3", "--sanitize"], "Leave out one of them"),
     ],
 )  # fmt: skip
 def test_jobs_that_there_are_not(command, arguments, said):

@@ -36,6 +36,7 @@ class Asked:
         cache: Triton's.
         targets: rows of targets.toml, by name.
         emulated: the targets that the lane emulate covers; None: all.
+        sample: how many programs of each launch the lane emulate executes, with no look at the numbers; None: all.
         shard: which share of the cases, and of how many.
         jobs: processes at a time; and how many cores columns that run side by side have together.
         turns: where those take turns; empty: they need not.
@@ -58,6 +59,7 @@ class Asked:
     cases: Sequence[str] = ("*",)
     emulated: Optional[Sequence[str]] = None
     sanitize: bool = False
+    sample: Optional[int] = None
     shard: Optional[Sequence[int]] = None
     jobs: int = 1
     cores: int = 0

@@ -15,8 +15,8 @@ lacks it, says so by declaration, and that is no verdict on the kernel. "left ou
 or a shim passed over: nothing is red, but one survivor less is left to choose from. Red twice is `same` when outcome
 and fingerprint are the same. (*) What passed twice can be `resource-regressed` (see `resources`), `slower` (see
 `slower`), or `changed`, which is told and judged neither way; what became leaner or faster is `same`. Beside that it
-can be what is reported and no failure (`REPORTED`): `predicted-slower` (see `traffic`), `slower-to-compile` (see
-`compile_time`) and `numbers-changed` (see `numbers`).
+can be what is reported and no failure (`REPORTED`): `predicted-slower` and `predicted-faster` (see `predicted`),
+`slower-to-compile` (see `compile_time`) and `numbers-changed` (see `numbers`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from crosswarp.matrix.cell.protocol import DROPPED, LEFT_OUT, RED
-from crosswarp.matrix.results import compile_time, numbers, traffic
+from crosswarp.matrix.results import compile_time, numbers, predicted
 from crosswarp.matrix.results.figures import MOST_LISTS
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.resources import METRICS, THRESHOLDS, Change, Threshold, grown
@@ -54,7 +54,8 @@ HEAVIER = ("resource-regressed", "slower")
 WORSE = ("regressed", *HEAVIER)
 # Reported and no failure, each with the metric of its changes. A pair may be several of them, beside what it is.
 REPORTED: Mapping[Compared, str] = {
-    "predicted-slower": traffic.METRIC,
+    "predicted-slower": predicted.SLOWER,
+    "predicted-faster": predicted.FASTER,
     "slower-to-compile": compile_time.METRIC,
     "numbers-changed": numbers.METRIC,
 }
@@ -98,6 +99,8 @@ class Comparison:
     note: str = ""
     # Reported beside the outcome.
     also: tuple[Compared, ...] = ()
+    # How many times as long it is predicted to take on its GPU, however near to 1; None where nothing is.
+    predicted: float | None = None
 
     @property
     def outcomes(self) -> tuple[Compared, ...]:
@@ -185,7 +188,12 @@ def _both_passed(before: Record, after: Record, pace: float) -> Comparison:
     if note and not judged.note:
         judged = replace(judged, note=note)
     slow = compile_time.slower(before, after, pace)
-    return _with_reported(judged, (*traffic.slower(before, after), *slow, *other_numbers))
+    prediction = predicted.prediction(before, after)
+    if prediction is None:
+        return _with_reported(judged, (*slow, *other_numbers))
+    change = prediction.change()
+    judged = replace(judged, predicted=round(prediction.ratio, 4))
+    return _with_reported(judged, (*((change,) if change else ()), *slow, *other_numbers))
 
 
 def _judged(before: Record, after: Record) -> Comparison:
@@ -207,7 +215,7 @@ def _with_reported(judged: Comparison, changes: tuple[Change, ...]) -> Compariso
     everything = (*judged.changes, *changes)
     if judged.outcome in HEAVIER:
         return replace(judged, changes=everything, also=tuple(found))
-    return Comparison(found[0], everything, judged.note, tuple(found[1:]))
+    return replace(judged, outcome=found[0], changes=everything, also=tuple(found[1:]))
 
 
 def pairs(

@@ -10,7 +10,7 @@ from typing import Any
 # say it. Runs with the same selection may be merged, and what one of them found of a kernel that is as it was need not
 # run again.
 SELECTION: Mapping[str, Any] = {
-    "targets": None, "lanes": None, "emulated": None, "sanitize": False, "modes": None, "kernels": None,
+    "targets": None, "lanes": None, "emulated": None, "sanitize": False, "sample": None, "modes": None, "kernels": None,
     "cases": ["*"], "suite": None, "library": None, "check": None, "inductor": None, "requires": None,
 }  # fmt: skip
 

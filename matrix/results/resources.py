@@ -99,7 +99,10 @@ _WARPS = 1.5
 SHARED_GROWS = 16_384
 
 # Of a change, in the order in which a reader wants them.
-METRICS = (*_BY_METRIC, "tensor", "barriers", "configs", "time", "traffic", "processor", "numbers")
+METRICS = (
+    *_BY_METRIC, "tensor", "barriers", "configs", "time", "predicted-slower", "predicted-faster", "processor",
+    "numbers",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

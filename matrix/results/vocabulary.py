@@ -102,8 +102,8 @@ RELEASES: Mapping[Release, Word] = {
 
 # Of two results of one cell, in the order in which a reader wants them.
 Compared = Literal[
-    "regressed", "changed-failure", "fixed", "resource-regressed", "slower", "predicted-slower", "slower-to-compile",
-    "numbers-changed", "changed", "new", "gone", "unknown", "same",
+    "regressed", "changed-failure", "fixed", "resource-regressed", "slower", "predicted-slower", "predicted-faster",
+    "slower-to-compile", "numbers-changed", "changed", "new", "gone", "unknown", "same",
 ]  # fmt: skip
 COMPARED: Mapping[Compared, Word] = {
     "regressed": Word("regressed", "it passed, and fails"),
@@ -114,7 +114,11 @@ COMPARED: Mapping[Compared, Word] = {
     ),
     "slower": Word("slower", "it passes, and takes longer on a GPU"),
     "predicted-slower": Word(
-        "predicted slower", "it passes, and memory has to do at least twice the work; no failure"
+        "predicted slower",
+        "it passes, and is predicted to take at least 5 % longer on its GPU; no failure",
+    ),
+    "predicted-faster": Word(
+        "predicted faster", "it passes, and is predicted to take at least 5 % less; no failure"
     ),
     "slower-to-compile": Word(
         "slower to compile",

@@ -102,6 +102,8 @@ class Plan:
     emulated: tuple[str, ...] | None = None
     # Whether the sanitizer looks on in the lane emulate.
     sanitize: bool = False
+    # How many programs of each launch the lane emulate executes, with no look at the numbers; None: all.
+    sample: int | None = None
     modes: tuple[str, ...] = MODES
     kernels: tuple[str, ...] = ("*",)
     # Globs of the cases of these kernels.
@@ -153,6 +155,7 @@ class Plan:
             cases=list(self.cases),
             emulated=None if self.emulated is None else list(self.emulated),
             sanitize=self.sanitize,
+            sample=self.sample,
             shard=list(self.shard) if self.shard else None,
             jobs=self._jobs_for(sum(map(len, again.values()))) if again else self.jobs,
             cores=self.jobs,
@@ -189,6 +192,7 @@ class Plan:
             **({"shard": list(self.shard)} if self.shard else {}),
             **({} if self.emulated is None else {"emulated": list(self.emulated)}),
             **({"sanitize": True} if self.sanitize else {}),
+            **({"sample": self.sample} if self.sample else {}),
             **({"commit": self.commit} if self.commit else {}),
             **self.work.about(),
         }

@@ -54,7 +54,7 @@ def keys(
                     one = Coordinate(target, lane, mode, kernel)
                     said = [
                         one, column, text, judges[lane], installed, environment.versions, row,
-                        shims if mode == "shimmed" else "", plan.sanitize, str(suite),
+                        shims if mode == "shimmed" else "", plan.sanitize, plan.sample, str(suite),
                         plan.time_limit, plan.memory_limit_mb,
                     ]  # fmt: skip
                     found[one] = hashlib.sha256(

@@ -30,6 +30,8 @@ class Asked:
     cases: tuple[str, ...]
     suite: Path | None
     sanitize: bool = False
+    # How many programs of each launch the lane emulate executes; None: all.
+    sample: int | None = None
 
 
 def asked(options: argparse.Namespace) -> Asked:
@@ -41,13 +43,18 @@ def asked(options: argparse.Namespace) -> Asked:
     lanes, emulated = plan.default_lanes(on)
     if options.lanes:
         lanes, emulated = plan.check_lanes(selection.split(options.lanes)), None
-    if options.sanitize:
+    looking = "--sanitize" if options.sanitize else "--sample" if options.sample else ""
+    if options.sanitize and options.sample:
+        raise UsageError(
+            "--sample leaves programs out, which the sanitizer has to see. Leave out one of them."
+        )
+    if looking:
         if not options.lanes:
             # Targets that were named are all looked at.
             lanes, emulated = ("emulate",), None if options.targets else emulated
         elif "emulate" not in lanes:
             raise UsageError(
-                "--sanitize looks on while the lane emulate executes. Add it to --lanes, or leave --lanes out."
+                f"{looking} is of the lane emulate. Add it to --lanes, or leave --lanes out."
             )
     return Asked(
         on,
@@ -59,6 +66,7 @@ def asked(options: argparse.Namespace) -> Asked:
         tuple(selection.split(options.cases or ["*"])),
         suite,
         options.sanitize,
+        options.sample,
     )
 
 
@@ -98,7 +106,7 @@ def words(options: argparse.Namespace) -> list[str]:
     found = asked(options)
     chosen = {
         "targets": (options.targets, found.targets),
-        "lanes": (options.lanes or found.sanitize, found.lanes),
+        "lanes": (options.lanes or found.sanitize or found.sample, found.lanes),
         "modes": (options.modes, found.modes),
         # All of a suite stay "*": the list would be long, and is the same.
         "kernels": (found.kernels != ("*",), found.kernels),
@@ -110,6 +118,7 @@ def words(options: argparse.Namespace) -> list[str]:
         if getattr(options, name):
             told[name.replace("_", "-")] = str(getattr(options, name))
     flags = ["--sanitize"] if found.sanitize else []
+    flags += ["--sample", str(found.sample)] if found.sample else []
     # What her settings say is in the other machine's checkout.
     flags += [word for glob in getattr(options, "xfail", ()) for word in ("--xfail", glob)]
     for name in ("baseline", "fail_on"):

@@ -59,6 +59,14 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "unless --lanes names it",
     )
     group.add_argument(
+        "--sample",
+        type=positive,
+        metavar="N",
+        help="execute N programs of each launch in the lane emulate, at the real sizes of a case that names them, and "
+        "compare no numbers: what it would take is predicted (docs/predicted.md); no other lane runs unless --lanes "
+        "names it",
+    )
+    group.add_argument(
         "--suite",
         type=Path,
         metavar="DIR",

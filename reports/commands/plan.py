@@ -24,9 +24,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     what = add_selection(parser)
     own_tests.add_library(
         what,
-        "the checkout of a library (.): jobs of `crosswarp test`, which runs its own tests; its settings say the rest",
+        "the checkout of a library (.): jobs of `crosswarp test`, which runs its own tests; its settings say the rest, "
+        "and --sample how many of its tests",
     )
-    own_tests.add_sample(what)
     add_files(parser, "columns", "targets", "issues")
     parser.add_argument(
         "--shards", type=positive, default=1, metavar="N", help="jobs for each column (1)"
@@ -37,8 +37,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if options.library is not None:
         return _of_library(options)
-    if options.sample:
-        raise UsageError("--sample is of a library's tests. Name its checkout with --library.")
     _, columns = asked.chosen_columns(options)
     planned = jobs.jobs([column.id for column in columns], options.shards, asked.words(options))
     if options.format == "github":

@@ -163,6 +163,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             lanes=lanes,
             emulated=wanted.emulated,
             sanitize=wanted.sanitize,
+            sample=wanted.sample,
             modes=wanted.modes,
             kernels=wanted.kernels,
             cases=wanted.cases,

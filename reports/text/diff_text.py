@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from tabulate import tabulate
 
-from crosswarp.matrix.results import compile_time
+from crosswarp.matrix.results import compile_time, predicted
 from crosswarp.matrix.results.comparison import HEAVIER, METRICS, REPORTED, WORSE, Change, Pair
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.vocabulary import COMPARED, COMPAT
@@ -25,7 +25,7 @@ _NAMES = 44
 _HEADINGS = {
     "regressed": "Breaks", "resource-regressed": "Heavier", "slower-to-compile": "Slower to compile",
     "numbers-changed": "Other numbers",
-    "predicted-slower": "Predicted slower",
+    "predicted-slower": "Predicted slower", "predicted-faster": "Predicted faster",
 }  # fmt: skip
 
 
@@ -271,6 +271,9 @@ def changes(group: Group) -> list[tuple[str, str]]:
             text = f"{_number(change.before)} → {_number(change.after)} {change.unit}".strip()
             if metric == compile_time.METRIC:
                 text = f"{compile_time.ratio(change):.2g} times as long, {text}"
+            elif metric in (predicted.SLOWER, predicted.FASTER):
+                # The cycles of a model say nothing by themselves.
+                text = f"{compile_time.ratio(change):.2f} times as long"
             told = f"; {change.told}" if change.told else ""
             rows.append((metric if number == 0 else "", f"{text}: {change.what} ({at}){told}"))
         if len(worst) > MAX_CHANGES:
@@ -368,6 +371,7 @@ def _pair(pair: Pair) -> dict[str, object]:
         "comparison": pair.comparison.outcome,
         "also": list(pair.comparison.also),
         "changes": [asdict(change) for change in pair.comparison.changes],
+        "predicted": pair.comparison.predicted,
     }
 
 

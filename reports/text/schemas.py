@@ -54,6 +54,10 @@ class _Pair(_Part):
         default=[], description="what is reported beside it: slower-to-compile, …"
     )
     changes: list[dict[str, Any]]
+    predicted: float | None = Field(
+        default=None,
+        description="how many times as long it is predicted to take on its GPU, however near to 1",
+    )
 
 
 class _Group(_Part):

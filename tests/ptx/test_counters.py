@@ -89,3 +89,12 @@ def test_all_programs_count_and_a_block_counts_as_often_as_a_warp_ran_it():
 )  # fmt: skip
 def test_classes(opcode, kind):
     assert class_of(opcode) == kind
+
+
+@pytest.mark.parametrize(("sample", "ctas"), [(None, 9), (4, 4), (9, 9), (100, 9), (1, 1)])
+def test_a_sample_of_the_programs(sample, ctas):
+    text = kernel("bar.sync 0;", threads=64)
+    program = ptx.load(text)
+    watch = Counters(program)
+    result = execute(text, (9,), [aligned(64), aligned(64)], watch=watch, sample=sample)
+    assert result.ctas == ctas and watch.found()["barriers"] == 2 * ctas

@@ -6,9 +6,10 @@ code stays out of sight.
 """
 
 from .configurations import EveryConfiguration
+from .estimating import Estimates
 from .machine import Machine
 from .orders import in_other_orders
 from .recall import Recall
 from .writers import told
 
-__all__ = ["EveryConfiguration", "Machine", "Recall", "in_other_orders", "told"]
+__all__ = ["Estimates", "EveryConfiguration", "Machine", "Recall", "in_other_orders", "told"]

@@ -10,15 +10,15 @@ from crosswarp.matrix.cell.machines import amdgcn, ptx
 from crosswarp.matrix.cell.observers import counters, sanitizer
 from crosswarp.matrix.cell.standins.virtual_gpu.launching import Handed
 
-from . import arguments, forms, memory
+from . import arguments, estimating, forms, memory
 from .recall import Recall
 from .writers import Writers
 
 PHASE = "execute"
 # Of the case's time limit: what is left is for its reference, and to tell what happened before the process is killed.
 _SHARE = 0.85
-# Launches of one case whose counters are kept.
-MOST_COUNTED = 16
+# Launches of one case whose counters are kept; beyond them none is, for a part says nothing of the whole.
+MOST_COUNTED = 32
 
 
 class NotExecuted(RuntimeError):
@@ -40,6 +40,9 @@ class Machine:
         seconds: the time limit of the case, of which the launches together may take the larger part.
         sanitize: let the detectors of `crosswarp.matrix.cell.observers.sanitizer` look on.
         recall: launches that need not be executed again.
+        estimates: say how long each launch would take.
+        sample: how many programs of each launch are executed; None: all. What a launch of fewer leaves behind is no
+            result of its kernel.
 
     Attributes:
         failed: what the first launch that went wrong said, since the last `begin`.
@@ -51,13 +54,21 @@ class Machine:
         handed_out: a kernel took tickets or slots from an atomic: `orders` has to look at the case as a whole.
     """
 
-    def __init__(self, seconds: float, sanitize: bool = False, recall: Optional[Recall] = None):
+    def __init__(
+        self,
+        seconds: float,
+        sanitize: bool = False,
+        recall: Optional[Recall] = None,
+        estimates: Optional[estimating.Estimates] = None,
+        sample: Optional[int] = None,
+    ):
         self._seconds, self.sanitize = seconds, sanitize
+        self._estimates, self.sample = estimates, sample
         self.order: Any = "forward"
         self.handed_out = False
         self._ends = time.monotonic() + seconds * _SHARE
         # What a detector has not seen it cannot judge.
-        self._recall = None if sanitize else recall
+        self._recall = None if sanitize or sample is not None else recall
         self.recalled = 0
         self._paused = False
         self.failed: Optional[Verdict] = None
@@ -99,7 +110,7 @@ class Machine:
                 "seconds": round(self._spent, 3),
                 **({"recalled": self.recalled} if self.recalled else {}),
             },
-            **({"counters": self._counted} if self._counted else {}),
+            **({"counters": self._counted} if 0 < len(self._counted) <= MOST_COUNTED else {}),
         }
 
     def __call__(self, handed: Handed) -> None:
@@ -130,7 +141,10 @@ class Machine:
         if self._recall is not None and call is not None and self._recall.again(call):
             self.writers.launching(_name(handed), call.windows)
             self.recalled += 1
-            self._count(handed, self._recall.counted(call))
+            counted = self._recall.counted(call)
+            if counted and not estimating.is_of(counted, handed):
+                del counted["estimate"]
+            self._count(handed, counted)
             return
         program = form.emulator.load(handed.function.text)
         left = len(program.parameters) - len(handed_over)
@@ -158,6 +172,8 @@ class Machine:
         room = form.emulator.Memory()
         for window in windows:
             room.add(window.address, window.size, window.name)
+        if self.sample is not None and form.name == "ptx":
+            options["sample"] = self.sample
         result = form.emulator.run(
             program, (x, y, z), values, memory=room, order=self.order, **options
         )
@@ -166,18 +182,23 @@ class Machine:
             self._recall.keep(call)
         if counts is not None:
             counted = counts.found()
+            if self._estimates is not None and result.ctas:
+                counted.update(self._estimates.of(handed, counts, result.ctas, windows))
             if self._recall is not None and call is not None:
                 self._recall.keep_counted(call, counted)
             self._count(handed, counted)
 
     def _count(self, handed: Handed, counted: Any) -> None:
-        """Keep what was counted of a launch, the same launches once."""
-        if not counted or len(self._counted) >= MOST_COUNTED:
+        """Keep what was counted of a launch; of several that are the same, one with its `times`."""
+        if not counted:
             return
         one = {"kernel": _name(handed), "num_warps": handed.metadata["num_warps"], **counted}
         one["grid"] = list(handed.grid)
-        if one not in self._counted:
-            self._counted.append(one)
+        for kept in self._counted:
+            if {**one, "times": kept["times"]} == kept:
+                kept["times"] += 1
+                return
+        self._counted.append({**one, "times": 1})
 
     def _sanitized(self, handed, program, grid, handed_over, values, options) -> None:
         results: List[Any] = []

@@ -134,6 +134,29 @@ class Counters(ptx.Watch):
         self._pending.clear()
         self._rows = 0
 
+    def by_instruction(self) -> Dict[str, Any]:
+        """What the estimate of its time takes, of all executed warps.
+
+        Returns:
+            `blocks`: first and end instruction, and how many warps ran it; `instructions`: opcode and source line;
+            `memory`: what, space, line, requests, and sectors of global or wavefronts of shared memory.
+        """
+        self._look()
+        warps = self._warps.tolist()
+        lines = [None if one.loc is None else one.loc[1] for one in self._kernel.instructions]
+        return {
+            "blocks": [
+                (first, end, count) for (first, end), count in zip(self._kernel.blocks, warps)
+            ],
+            "instructions": [
+                (one.opcode, line) for one, line in zip(self._kernel.instructions, lines)
+            ],
+            "memory": [
+                (what, space, lines[at], int(kept[0]), int(kept[2]))
+                for (at, what, space), kept in self._accesses.items()
+            ],
+        }
+
     def found(self) -> Dict[str, Any]:
         """Plain data: a warp's `instructions` by class, `bytes` by space, `barriers`, and `memory` by source line."""
         self._look()

@@ -130,7 +130,9 @@ def _watched(item: Item, spec: Asked, started: Any, finished: Any) -> Optional[C
             if spec.records
             else None
         )
-        machine = emulate.Machine(spec.time_limit, spec.sanitize, recall)
+        machine = emulate.Machine(
+            spec.time_limit, spec.sanitize, recall, emulate.Estimates(), spec.sample
+        )
         launching.run_with(machine)
         log: ConfigLog = emulate.EveryConfiguration(machine, started, finished)
     else:
@@ -182,6 +184,8 @@ def _emulated(item: Item, kernel: Any, case: Any, machine: Any) -> Verdict:
 
     compared: List[Any] = []
     machine.begin()
+    if machine.sample is not None:
+        return _sampled(item, kernel, case, machine)
 
     def again() -> Tuple[Verdict, Any]:
         machine.begin()
@@ -212,6 +216,30 @@ def _emulated(item: Item, kernel: Any, case: Any, machine: Any) -> Verdict:
     return verdict
 
 
+def _sampled(item: Item, kernel: Any, case: Any, machine: Any) -> Verdict:
+    """A go of which some programs are executed: what it leaves behind is no result, and is not compared."""
+    if case.real:
+        case = replace(case, shape={**case.shape, **case.real})
+    try:
+        inputs = _inputs(kernel, case, "cpu", SEED)
+    except BaseException as error:
+        return of_error(error, phase="inputs")
+    try:
+        kernel.launch(**inputs, **case.options)
+        verdict = Verdict("pass", phase="execute") if launching.asked else _launched_nothing()
+    except BaseException as error:
+        verdict = _with_stage(of_error(error, phase="bind"), error)
+    verdict = machine.failed or verdict
+    verdict.resources.update(machine.resources(), sampled=machine.sample)
+    return verdict
+
+
+def _launched_nothing() -> Verdict:
+    # Green without having compiled anything would be the worst of lies.
+    nothing = "the launcher returned without launching a kernel"
+    return Verdict("api-error", "launched nothing", "launched nothing", nothing, "bind")
+
+
 def _once(
     item: Item,
     kernel: Any,
@@ -237,9 +265,7 @@ def _once(
     except BaseException as error:
         return _with_stage(of_error(error, phase="bind"), error)
     if item.lane in ("compile", "emulate") and launching.asked == 0:
-        # Green without having compiled anything would be the worst of lies.
-        nothing = "the launcher returned without launching a kernel"
-        return Verdict("api-error", "launched nothing", "launched nothing", nothing, "bind")
+        return _launched_nothing()
     if item.lane == "compile":
         return Verdict("pass")
     try:

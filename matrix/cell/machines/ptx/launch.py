@@ -36,11 +36,13 @@ class Result:
     Attributes:
         instructions: executed thread-instructions.
         seconds: wall time.
+        ctas: executed.
         notes: what a reader should know, in words.
     """
 
     instructions: int
     seconds: float
+    ctas: int = 0
     notes: List[str] = field(default_factory=list)
 
 
@@ -171,6 +173,7 @@ def run(
     threads: Optional[int] = None,
     cluster: Optional[Sequence[int]] = None,
     lanes: int = LANES,
+    sample: Optional[int] = None,
 ) -> Result:
     """Execute a kernel on the CPU.
 
@@ -185,6 +188,7 @@ def run(
         threads: threads of a CTA where the PTX does not say.
         cluster: CTAs of a cluster where the PTX does not say.
         lanes: how many threads are computed together.
+        sample: execute so many CTAs, at equal distances in the grid, and no others; None for all.
 
     Raises:
         Unsupported, Fault, Deadlock, OutOfTime: see `errors`.
@@ -193,13 +197,13 @@ def run(
     if not isinstance(program, Program):
         program = load(program)
     entry = program.entry(kernel)
-    launch = _Launch(entry, grid, arguments, shared, memory, order, watch, threads, cluster)
+    launch = _Launch(entry, grid, arguments, shared, memory, order, watch, threads, cluster, sample)
     clock = Clock(limits)
     if launch.count == 0:
         return Result(0, clock.seconds())
     with np.errstate(all="ignore"):
         total = _run_chunks(launch, clock, max(1, lanes))
-    return Result(total, clock.seconds(), launch.notes)
+    return Result(total, clock.seconds(), len(launch.numbers()), launch.notes)
 
 
 def _run_chunks(launch: "_Launch", clock: Clock, lanes: int) -> int:
@@ -249,7 +253,9 @@ def _finish(launch: "_Launch", clock: Clock, chunk: Chunk) -> None:
 class _Launch:
     """What all chunks of a launch share."""
 
-    def __init__(self, entry, grid, arguments, shared, memory, order, watch, threads, cluster):
+    def __init__(
+        self, entry, grid, arguments, shared, memory, order, watch, threads, cluster, sample
+    ):
         kernel = entry.kernel
         self.program, self.watch = entry, watch
         self.grid = tuple(int(size) for size in (*grid, 1, 1)[:3])
@@ -271,6 +277,7 @@ class _Launch:
         self.memory = memory if memory is not None else Memory()
         self.backwards = order == "reversed"
         self._order = order
+        self._sample = sample
         self.notes: List[str] = []
         self.count = max(0, min(self.grid)) and self.grid[0] * self.grid[1] * self.grid[2]
         self._packed = pack(kernel, arguments)
@@ -290,6 +297,10 @@ class _Launch:
             places = list(range(len(clusters)))
             random.Random(self._order).shuffle(places)
             clusters = clusters[places]
+        if self._sample is not None and self._sample < self.count:
+            wanted = max(1, self._sample // self.cluster_size)
+            chosen = np.unique(np.linspace(0, len(clusters) - 1, wanted).astype(int))
+            clusters = clusters[chosen]
         return clusters.reshape(-1)
 
     def parameter(self, offset: int, dtype: Any) -> np.ndarray:

@@ -72,6 +72,7 @@ class Function:
     Attributes:
         text: the last form of the kernel that can be read.
         form: its language, "ptx" or "amdgcn"; empty where there is none.
+        image: what Triton loaded, a cubin or an hsaco.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Function:
     text: str = ""
     form: str = ""
     stage_seconds: Optional[Dict[str, float]] = None
+    image: bytes = b""
 
 
 # The kernel whose binary Triton is loading: `load_binary` itself gets no other form of it.
@@ -113,6 +115,7 @@ def _load(name: str, data: bytes) -> Function:
         None if processor is None else round(processor, 3),
         *_text(forms),
         stage_seconds=None if processor is None else stages.seconds_of(metadata) or None,
+        image=data,
     )
 
 

@@ -1,0 +1,82 @@
+"""How long each launch would take, beside its counters: what needs the machine code and not only its PTX."""
+
+import hashlib
+from collections import OrderedDict
+from typing import Any, Dict, List, Sequence, Union
+
+from crosswarp.matrix.cell import estimate
+from crosswarp.matrix.cell.observers.counters import Counters
+from crosswarp.matrix.cell.standins.virtual_gpu import launching
+from crosswarp.matrix.cell.standins.virtual_gpu.launching import Handed
+
+from . import arguments, memory
+
+# Kernels whose machine code is kept, as blocks.
+_MOST = 16
+
+
+class Estimates:
+    """Of the launches of one process."""
+
+    def __init__(self) -> None:
+        self._blocks: "OrderedDict[str, Union[List[Any], str]]" = OrderedDict()
+
+    def of(
+        self, handed: Handed, counters: Counters, executed: int, windows: Sequence[memory.Window]
+    ) -> Dict[str, Any]:
+        """For the record: `estimate`, or `not_estimated` with why.
+
+        Args:
+            counters: of this launch, after it.
+            executed: how many of its programs were.
+        """
+        chip = estimate.chip_of(launching.active_target())
+        if chip is None:
+            return {
+                "not_estimated": f"nothing is known of the speed of {launching.active_target().name}"
+            }
+        blocks = self._code(handed.function.image)
+        if isinstance(blocks, str):
+            return {"not_estimated": blocks}
+        x, y, z = handed.grid
+        binary = handed.function.binary
+        launched = estimate.Launched(
+            programs=x * y * z * arguments.blocks_in_a_cluster(handed),
+            executed=executed,
+            num_warps=int(handed.metadata["num_warps"]),
+            registers=binary.registers or 0,
+            stack=binary.stack or 0,
+            shared=int(handed.metadata.get("shared") or 0),
+            moved=sum(window.size for window in windows),
+        )
+        try:
+            found = estimate.estimated(blocks, counters.by_instruction(), launched, chip)
+        except estimate.NoFlow as error:
+            return {"not_estimated": f"the machine code was not understood: {error}"}
+        found.update(cost_of(handed))
+        if chip.rates.guessed:
+            found["guessed"] = chip.rates.guessed
+        return {"estimate": found}
+
+    def _code(self, cubin: bytes) -> Union[List[Any], str]:
+        """The blocks of a binary; else why there are none."""
+        key = hashlib.sha256(cubin).hexdigest()
+        if key not in self._blocks:
+            try:
+                self._blocks[key] = estimate.blocks_of_cubin(cubin)
+            except estimate.NotDisassembled as error:
+                self._blocks[key] = str(error)
+            if len(self._blocks) > _MOST:
+                self._blocks.popitem(last=False)
+        return self._blocks[key]
+
+
+def cost_of(handed: Handed) -> Dict[str, Any]:
+    """What tells one binary of the same PTX from another: its registers and its stack."""
+    return {"registers": handed.function.binary.registers, "stack": handed.function.binary.stack}
+
+
+def is_of(counted: Any, handed: Handed) -> bool:
+    """Whether what was kept of a launch was estimated from such a binary."""
+    kept = counted.get("estimate") if isinstance(counted, dict) else None
+    return kept is None or all(kept.get(name) == value for name, value in cost_of(handed).items())

@@ -1,0 +1,192 @@
+"""A launch on its chip: what a block of it keeps each unit busy with, how many are resident, what DRAM takes.
+
+Units, in cycles that a block takes of its multiprocessor: issue, one instruction a cycle and scheduler; each pipe by
+its rate; loads and stores one wavefront a cycle; tensor cores; the L2, at most 64 bytes a cycle and multiprocessor.
+The executions of PTX, and so the sectors and wavefronts, are counted; those of what ptxas added (spills) come from the
+flow.
+"""
+
+import math
+from collections import Counter, defaultdict
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from . import flow, warp
+from .chips import Chip
+from .machine_code import Block
+from .opcodes import issue_cycles, kind_of, product_cycles
+
+# Of the longest waits, how many are kept.
+MOST_WAITS = 10
+SCHEDULERS = 4
+# From sm_80 on the system takes 1 KiB of shared memory in each block.
+_RESERVED = 1024
+_SECTOR = 32
+_L2_BYTES_A_CYCLE = 64.0
+# Which accesses of the emulator a machine instruction is one of.
+_ACCESSES = {
+    "LDG": ("global", "load"), "STG": ("global", "store"), "LDS": ("shared", "load"), "STS": ("shared", "store"),
+    "LDSM": ("shared", "ldmatrix"), "STSM": ("shared", "stmatrix"), "LDGSTS": ("shared", "cp.async"),
+}  # fmt: skip
+
+
+class Launched(NamedTuple):
+    """A launch, as far as neither its machine code nor its counters say it.
+
+    Attributes:
+        programs: blocks of the whole grid, those of clusters multiplied in.
+        executed: of them, by the emulator.
+        moved: bytes of all the tensors that it was handed.
+        registers, stack: of a thread; shared: bytes of a block.
+    """
+
+    programs: int
+    executed: int
+    num_warps: int
+    registers: int
+    stack: int
+    shared: int
+    moved: int
+
+
+def estimated(
+    blocks: List[Block],
+    counted: Mapping[str, Any],
+    launched: Launched,
+    chip: Chip,
+    cold: Optional[bool] = None,
+) -> Dict[str, Any]:
+    """The estimate as plain data; all cycles are those of one block on its multiprocessor.
+
+    Args:
+        counted: as of `Counters.by_instruction`.
+        cold: whether the inputs come from DRAM; by default where they are more than the L2 holds.
+
+    Returns:
+        `path`: a warp alone, with its `instructions` and `waits`; `units`; `dram` and `spilled`: what DRAM takes for a
+        block while all multiprocessors ask it; `resident`: blocks that fit, `together`: of them, those there are;
+        `waves`: how often they follow each other; `ghz`.
+
+    Raises:
+        flow.NoFlow: nothing can be said of this code.
+    """
+    rates, warps = chip.rates, launched.num_warps
+    if cold is None:
+        cold = launched.moved > rates.l2_size
+    executions = flow.executions(blocks, counted, launched.executed * warps)
+    wavefronts = _wavefronts(blocks, counted)
+    resident = _resident(launched, chip)
+    per_multiprocessor = math.ceil(launched.programs / chip.multiprocessors)
+    together = min(resident, per_multiprocessor)
+    # Local memory that does not fit the L1 beside the shared memory comes from the L2.
+    frames = launched.stack * 32 * warps * together
+    far = frames > rates.l1_size - (launched.shared + _RESERVED) * together
+    alone = warp.Warp(chip, wavefronts, cold, far)
+    path, waits = warp.alone(alone, blocks, executions)
+    units, local, instructions = _units(blocks, executions, wavefronts, warps, chip)
+    sectors = sum(one[4] for one in counted["memory"] if one[1] == "global") / launched.executed
+    l2 = _SECTOR * sectors + (128 * local if far else 0)
+    a_cycle = rates.l2 / rates.ghz / 1e9 / chip.multiprocessors
+    units["l2"] = l2 / min(_L2_BYTES_A_CYCLE, a_cycle)
+    of_dram = chip.multiprocessors / rates.dram * rates.ghz * 1e9
+    # No more than there is: what several blocks read, the L2 has.
+    least = launched.moved / max(launched.programs, 1)
+    dram = min(_SECTOR * sectors, least) if launched.moved else _SECTOR * sectors
+    found = {
+        "path": path,
+        "instructions": instructions,
+        "waits": _longest(waits),
+        "units": {name: round(float(value), 1) for name, value in units.items() if value},
+        "dram": dram * of_dram if cold else 0.0,
+        # At real sizes they are streamed out: of group_norm on an H100, whose time grows with them.
+        "spilled": 128 * local * of_dram if cold else 0.0,
+        "local": local / warps,
+        "resident": resident,
+        "together": together,
+        "waves": per_multiprocessor / together,
+        "ghz": rates.ghz,
+        "cold": cold,
+    }
+    # numpy's numbers are no plain data.
+    return {
+        name: round(float(one), 3) if isinstance(one, float) else one for name, one in found.items()
+    }
+
+
+def _longest(waits: Mapping[warp.Wait, float]) -> Dict[str, Tuple[float, int]]:
+    """Cycles by what was waited for, and the source line with most of them."""
+    total: Dict[str, float] = defaultdict(float)
+    longest: Dict[str, Tuple[float, int]] = {}
+    for (what, line), cycles in waits.items():
+        total[what] += cycles
+        longest[what] = max(longest.get(what, (0.0, 0)), (cycles, line))
+    ordered = sorted(total.items(), key=lambda one: -one[1])[:MOST_WAITS]
+    return {
+        what: (round(float(cycles), 1), longest[what][1]) for what, cycles in ordered if cycles >= 1
+    }
+
+
+def _wavefronts(blocks: List[Block], counted: Mapping[str, Any]) -> Dict[int, float]:
+    """By `id` of an access: wavefronts of a request, the mean of its class on its line, else of its class."""
+    totals: Dict[Any, np.ndarray] = defaultdict(lambda: np.zeros(2))
+    for what, space, line, requests, work in counted["memory"]:
+        # Four sectors of a line go together.
+        work = work if space == "shared" else work / 4 if space == "global" else 0
+        totals[space, what] += (requests, work)
+        totals[space, what, line] += (requests, work)
+    mean = {key: work / requests for key, (requests, work) in totals.items() if requests}
+    found = {}
+    for block in blocks:
+        for one in block.instructions:
+            access = _ACCESSES.get(one.name)
+            if access is not None:
+                found[id(one)] = max(mean.get((*access, one.line), mean.get(access, 1.0)), 1.0)
+            elif one.name in ("LDL", "STL"):
+                found[id(one)] = 4.0 if "128" in one.op else 2.0 if "64" in one.op else 1.0
+    return found
+
+
+def _resident(launched: Launched, chip: Chip) -> int:
+    """Blocks that fit a multiprocessor, as in crosswarp/matrix/results/occupancy.py; at least one."""
+    step = -(-max(launched.registers, 1) // 8) * 8
+    by_registers = chip.registers // (32 * SCHEDULERS) // step * SCHEDULERS // launched.num_warps
+    found = min(by_registers, chip.warps // launched.num_warps, chip.blocks)
+    return max(min(found, chip.shared // (launched.shared + _RESERVED)), 1)
+
+
+def _units(
+    blocks: List[Block],
+    executions: np.ndarray,
+    wavefronts: Mapping[int, float],
+    warps: int,
+    chip: Chip,
+) -> Tuple[Dict[str, float], float, float]:
+    """Cycles of each unit for a block; loads and stores of local memory of all its warps; instructions of a warp."""
+    rates = chip.rates
+    pipes: Counter = Counter()
+    instructions = local = tensor = tensors = stores = 0.0
+    for block in blocks:
+        times = float(executions[block.number])
+        instructions += times * len(block.instructions)
+        for one in block.instructions:
+            kind = kind_of(one)
+            pipes[kind] += times * issue_cycles(one, kind, rates)
+            if one.name in ("LDL", "STL"):
+                local += times
+            if kind == "mma":
+                tensor += times * product_cycles(one, kind, rates)
+            elif kind == "wgmma":
+                tensors += times * product_cycles(one, kind, rates) / SCHEDULERS
+            elif kind == "lsu":
+                stores += times * wavefronts.get(id(one), 1.0)
+    of_scheduler = warps / SCHEDULERS
+    units = {
+        "issue": instructions * of_scheduler,
+        "fma": max(pipes["imad"], pipes["imad"] / 2 + pipes["fp32"]) * of_scheduler,
+        **{name: pipes[name] * of_scheduler for name in ("int", "half", "mufu", "conv", "fp64")},
+        "mma": tensor * of_scheduler,
+        "wgmma": tensors * warps,
+        "lsu": stores * warps,
+    }
+    return units, local * warps, instructions

@@ -1,0 +1,249 @@
+"""Compares two estimates of one case: how many times as long it is predicted to take on its GPU, and why.
+
+The estimates were made in the cell (crosswarp/matrix/cell/estimate has the model and the source of each constant). Of
+a launch they have what a warp takes alone, what the units and DRAM take for a block, and how many blocks share a
+multiprocessor. That adds up to a time here, which nobody is shown: the time on a GPU differs from it by a factor, and
+the ratio of two of them is right much more often. tests/proofs/performance_against_device.py compares with times that
+were measured; docs/predicted.md has the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from crosswarp.matrix.results.figures import is_count, is_size
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.resources import Change
+from crosswarp.matrix.results.traffic import grown_line
+
+SLOWER, FASTER = "predicted-slower", "predicted-faster"
+# Of 183 pairs that were timed on an H100: see docs/predicted.md.
+FACTOR = 1.05
+MOST_CAUSES = 3
+# Of a launch, in seconds: what events around it take, and what one takes behind another. Read off the smallest cases on
+# an H100.
+_AROUND, _EACH = 3.4e-6, 1.5e-6
+# Up to so many waves the last one counts as a whole.
+_FEW_WAVES = 8
+# Of the difference, what a cause has to make up at least.
+_LEAST_CAUSE = 0.1
+# Larger figures a cell made up.
+_MOST = 1e15
+_UNITS = {
+    "issue": "instructions issued", "fma": "FP32 and integer multiply-adds", "int": "integers and comparisons",
+    "half": "FP16", "mufu": "special functions", "conv": "conversions", "fp64": "FP64", "mma": "tensor cores",
+    "wgmma": "tensor cores", "lsu": "loads and stores", "l2": "L2",
+}  # fmt: skip
+
+_Estimate = Mapping[str, Any]
+
+
+class Prediction(NamedTuple):
+    """`ratio`: how many times as long it takes. `causes`: of the launch that makes up most of it, the largest first."""
+
+    ratio: float
+    before: int
+    after: int
+    kernel: str
+    causes: tuple[str, ...]
+
+    def change(self) -> Change | None:
+        """What is reported of it; None where it is within `FACTOR`."""
+        if 1 / FACTOR < self.ratio < FACTOR:
+            return None
+        metric = SLOWER if self.ratio > 1 else FASTER
+        return Change(
+            metric, self.kernel, self.before, self.after, "cycles", "; ".join(self.causes)
+        )
+
+
+class _Launch(NamedTuple):
+    counted: Mapping[str, Any]
+    estimate: _Estimate
+    times: int
+
+    @property
+    def cycles(self) -> float:
+        """Of the whole launch; without what the host and the driver take for it."""
+        return _wave(self.estimate) * _waves(self.estimate)
+
+    @property
+    def overhead(self) -> float:
+        return _EACH * self.estimate["ghz"] * 1e9
+
+
+def prediction(before: Record, after: Record) -> Prediction | None:
+    """None where one of them was not estimated, or some of its launches were not."""
+    if not (before.resources.get("counters") and after.resources.get("counters")):
+        return None
+    old, new = _launches(before), _launches(after)
+    if not old or not new:
+        return None
+    a, b = _total(old), _total(new)
+    couples = [(old[key], new[key]) for key in new if key in old]
+    if not couples or 1 / FACTOR < b / a < FACTOR:
+        return Prediction(b / a, round(a), round(b), "", ())
+    was, now = max(couples, key=lambda one: _moved(*one, b > a))
+    kernel = f"{now.counted.get('kernel', '')}, {now.counted.get('num_warps')} warps"
+    return Prediction(b / a, round(a), round(b), kernel, tuple(_causes(was, now, b > a)))
+
+
+def _moved(was: _Launch, now: _Launch, slower: bool) -> float:
+    difference = now.cycles * now.times - was.cycles * was.times
+    return difference if slower else -difference
+
+
+def _total(launches: Mapping[Any, _Launch]) -> float:
+    each = sum((one.cycles + one.overhead) * one.times for one in launches.values())
+    return each + _AROUND * max(one.estimate["ghz"] for one in launches.values()) * 1e9
+
+
+def _parts(one: _Estimate) -> tuple[float, float, float]:
+    """What a block waits for: its own warp, the busiest unit, DRAM; cycles of all that share a multiprocessor."""
+    together = one["together"]
+    return (
+        one["path"],
+        together * max(one["units"].values(), default=0.0),
+        together * (one["dram"] + one["spilled"]),
+    )
+
+
+def _wave(one: _Estimate) -> float:
+    # It waits for them partly one behind the other, and partly at the same time.
+    return math.hypot(*_parts(one))
+
+
+def _waves(one: _Estimate) -> float:
+    waves = one["waves"]
+    return math.ceil(waves - 1e-9) if waves < _FEW_WAVES else waves
+
+
+class _Cause(NamedTuple):
+    """`cycles`: of the whole launch, how much more it takes for that."""
+
+    cycles: float
+    text: str
+
+
+def _causes(was: _Launch, now: _Launch, slower: bool) -> Iterator[str]:
+    """The largest differences in the direction of the whole."""
+    sign = 1 if slower else -1
+    whole = sign * (now.cycles - was.cycles)
+    if whole <= 0:
+        return
+    found = sorted(_all_causes(was, now), key=lambda cause: sign * cause.cycles, reverse=True)
+    told = [one for one in found[:MOST_CAUSES] if sign * one.cycles >= _LEAST_CAUSE * whole]
+    yield from (one.text for one in told)
+    for text in (_memory(was, now), _spills(was.estimate, now.estimate)):
+        if text and told:
+            yield text
+    if now.estimate.get("guessed"):
+        yield f"guessed for this target: {now.estimate['guessed']}"
+
+
+def _all_causes(was: _Launch, now: _Launch) -> Iterator[_Cause]:
+    a, b = was.estimate, now.estimate
+    wave = (_wave(a) + _wave(b)) / 2 or 1.0
+    waves = (_waves(a) + _waves(b)) / 2
+    # By how much a wave grows with each of its parts.
+    path, units, dram = (
+        (one + other) / 2 / wave * waves for one, other in zip(_parts(a), _parts(b), strict=True)
+    )
+    others_a, others_b = a["path"], b["path"]
+    for what in dict.fromkeys([*b["waits"], *a["waits"]]):
+        (x, line_before), (y, line) = a["waits"].get(what, (0.0, 0)), b["waits"].get(what, (0.0, 0))
+        others_a, others_b = others_a - x, others_b - y
+        line = line if y >= x else line_before
+        at = f" (line {line})" if line else ""
+        yield _Cause((y - x) * path, f"waits for {what} {_cycles(x, y)}{at}")
+    rest = f"{_count(a['instructions'])} → {_count(b['instructions'])} instructions a warp"
+    yield _Cause((others_b - others_a) * path, rest)
+    busiest = max(
+        {*a["units"], *b["units"]},
+        key=lambda name: max(a["units"].get(name, 0.0), b["units"].get(name, 0.0)),
+        default="",
+    )
+    if busiest:
+        x, y = (one["units"].get(busiest, 0.0) * one["together"] for one in (a, b))
+        yield _Cause((y - x) * units, f"{_UNITS.get(busiest, busiest)} busy {_cycles(x, y)}")
+    for name, words in (("dram", "DRAM"), ("spilled", "spilled registers, in DRAM,")):
+        x, y = (one[name] * one["together"] for one in (a, b))
+        yield _Cause((y - x) * dram, f"{words} {_cycles(x, y)}")
+    fewer = f"{a['resident']} → {b['resident']} blocks at once on a multiprocessor"
+    if a["resident"] != b["resident"]:
+        yield _Cause((_waves(b) - _waves(a)) * wave, fewer)
+
+
+def _memory(was: _Launch, now: _Launch) -> str:
+    """The source line that asks memory for more than it did."""
+    return next(
+        filter(None, (grown_line(was.counted, now.counted, space) for space in ("global", "shared"))), ""
+    )  # fmt: skip
+
+
+def _spills(a: _Estimate, b: _Estimate) -> str:
+    """Loads and stores of local memory, where there are others."""
+    if abs(b["local"] - a["local"]) < 1:
+        return ""
+    said = f"{_count(a['local'])} → {_count(b['local'])} loads and stores of local memory a warp"
+    return f"{said} (registers {a['registers']} → {b['registers']}, stack {a['stack']:,} → {b['stack']:,} bytes)"
+
+
+def _cycles(before: float, after: float) -> str:
+    return f"{_count(before)} → {_count(after)} cycles"
+
+
+def _count(value: float) -> str:
+    return f"{round(value):,}"
+
+
+def _launches(record: Record) -> dict[tuple[str, Any, tuple[int, ...], int], _Launch]:
+    """The launches by kernel, warps and grid, and which of several alike it is; none if one is not estimated."""
+    found: dict[tuple[str, Any, tuple[int, ...], int], _Launch] = {}
+    noted = record.resources.get("counters")
+    for one in noted if isinstance(noted, list) else []:
+        estimate = _read(one.get("estimate")) if isinstance(one, Mapping) else None
+        if estimate is None:
+            return {}
+        grid, times = one.get("grid"), one.get("times", 1)
+        size = tuple(grid) if isinstance(grid, list) and all(map(is_count, grid)) else ()
+        number = 0
+        name, warps = str(one.get("kernel", "")), one.get("num_warps")
+        while (key := (name, warps if is_count(warps) else 0, size, number)) in found:
+            number += 1
+        found[key] = _Launch(one, estimate, times if is_count(times) and times else 1)
+    return found
+
+
+def _is_figure(value: Any) -> bool:
+    return is_size(value) and value < _MOST
+
+
+def _read(noted: Any) -> dict[str, Any] | None:
+    """An estimate that a cell wrote; None for anything else."""
+    if not isinstance(noted, Mapping):
+        return None
+    found: dict[str, Any] = {}
+    for name in (
+        "path", "instructions", "dram", "spilled", "local", "resident", "together", "waves", "ghz",
+    ):  # fmt: skip
+        if not _is_figure(noted.get(name)):
+            return None
+        found[name] = noted[name]
+    if not (found["ghz"] and found["together"] and found["waves"]):
+        return None
+    for name in ("registers", "stack"):
+        found[name] = noted[name] if is_count(noted.get(name)) else 0
+    units, waits, guessed = noted.get("units"), noted.get("waits"), noted.get("guessed")
+    if not isinstance(units, Mapping) or not all(map(_is_figure, units.values())):
+        return None
+    found["units"] = {str(name): value for name, value in units.items()}
+    found["waits"] = {
+        str(what): (float(one[0]), int(one[1]))
+        for what, one in (waits.items() if isinstance(waits, Mapping) else ())
+        if isinstance(one, (list, tuple)) and len(one) == 2 and all(map(_is_figure, one))
+    }
+    found["guessed"] = guessed if isinstance(guessed, str) else ""
+    return found

@@ -1,0 +1,151 @@
+"""Two estimates compared: predicted slower and faster, with causes; and how often that is right on a GPU."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from crosswarp.matrix.results import predicted
+from crosswarp.matrix.results.comparison import compare
+from crosswarp.reports.commands import failing
+from crosswarp.reports.findings import diff as finding
+from crosswarp.reports.findings.diff import Side
+from crosswarp.reports.text import diff_text
+
+sys.path.insert(0, str(Path(__file__).parent / "proofs"))
+import performance_against_device as proof
+
+ESTIMATE = {
+    "path": 20_000.0, "instructions": 3000.0, "waits": {"global loads": [9000.0, 67], "barriers": [500.0, 70]},
+    "units": {"issue": 3000.0, "lsu": 2000.0}, "dram": 0.0, "spilled": 0.0, "local": 0.0, "resident": 4, "together": 1,
+    "waves": 1.0, "ghz": 1.755, "cold": False, "registers": 64, "stack": 0,
+}  # fmt: skip
+ODD = {"kernel": "_kernel", "num_warps": 4, "grid": [4, 1, 1], "times": 1}
+
+
+@pytest.fixture
+def counted(make_record):
+    def make(sectors=1000, line=67, what="load", launch=None, record=None, **estimate):
+        memory = [
+            {"line": line, "what": what, "space": "global", "requests": 100, "sectors": sectors - 10},
+            {"line": 3, "what": "store", "space": "global", "requests": 10, "sectors": 10},
+        ]  # fmt: skip
+        one = {**ODD, "memory": memory, "estimate": {**ESTIMATE, **estimate}, **(launch or {})}
+        return make_record(lane="emulate", resources={"counters": [one]}, **(record or {}))
+
+    return make
+
+
+def test_what_a_warp_waits_for_longer_is_a_cause_with_its_line(counted):
+    slow = counted(path=30_000.0, waits={"global loads": [19_000.0, 67], "barriers": [500.0, 70]})
+    found = compare(counted(), slow)
+    (change,) = found.changes
+    assert found.outcome == "predicted-slower" and found.predicted == pytest.approx(1.36, abs=0.02)
+    assert change.told == "waits for global loads 9,000 → 19,000 cycles (line 67)"
+    assert change.what == "_kernel, 4 warps"
+    back = compare(slow, counted())
+    assert back.outcome == "predicted-faster" and back.predicted == pytest.approx(1 / 1.36, abs=0.02)  # fmt: skip
+
+
+def test_the_line_that_lost_its_coalescing_is_named(counted):
+    slow = counted(3210, what="cp.async", units={"issue": 3000.0, "lsu": 2000.0, "l2": 30_000.0})
+    (change,) = compare(counted(110), slow).changes
+    assert change.told.split("; ") == [
+        "L2 busy 0 → 30,000 cycles", "line 67, load: 32 sectors a request where it was 1",
+    ]  # fmt: skip
+
+
+def test_a_collapse_of_registers(counted):
+    slow = counted(
+        path=70_000.0, waits={"local loads": [50_000.0, 9]}, local=1856.0, registers=32, stack=2600
+    )
+    (change,) = compare(counted(registers=244), slow).changes
+    said = change.told.split("; ")
+    assert said[0] == "waits for local loads 0 → 50,000 cycles (line 9)"
+    assert said[-1] == (
+        "0 → 1,856 loads and stores of local memory a warp (registers 244 → 32, stack 0 → 2,600 bytes)"
+    )
+
+
+def test_fewer_blocks_at_once(counted):
+    slow = counted(resident=1, waves=4.0)
+    (change,) = compare(counted(), slow).changes
+    assert change.told == "4 → 1 blocks at once on a multiprocessor"
+
+
+def test_no_more_than_three_causes_and_none_that_says_little(counted):
+    waits = {name: [1000.0 * number, number] for number, name in enumerate("abcdefg", 1)}
+    many = counted(path=20_000.0 + 28_000, waits={**waits, "global loads": [9000.0, 67]})
+    (change,) = compare(counted(), many).changes
+    assert [text[:11] for text in change.told.split("; ")] == [
+        "waits for g", "waits for f", "waits for e",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [{}, {"path": 20_900.0}, {"path": 19_200.0}, {"sectors": 4000}])
+def test_within_five_percent_nothing_is_reported_and_the_ratio_is_kept(counted, change):
+    found = compare(counted(), counted(**change))
+    assert found.outcome == "same" and 1 / 1.05 < found.predicted < 1.05
+
+
+@pytest.mark.parametrize("change", [{"waits": {}, "units": {}}, {"dram": 1.0}])
+def test_the_same_estimate_is_the_same(counted, change):
+    assert compare(counted(**change), counted(**change)).predicted == 1
+
+
+def test_a_guess_is_said_to_be_one(counted):
+    (change,) = compare(counted(), counted(path=40_000.0, guessed="the L2")).changes
+    assert change.told.endswith("guessed for this target: the L2")
+
+
+def test_half_of_a_case_says_nothing(counted, make_record):
+    other = {**ODD, "kernel": "_other"}
+    one = counted().resources["counters"][0]
+    half = make_record(lane="emulate", resources={"counters": [one, other]})
+    assert compare(half, counted(path=90_000.0)).predicted is None
+
+
+def test_every_launch_counts_as_often_as_it_was(counted):
+    slow = counted(path=40_000.0)
+    once = compare(counted(), slow).predicted
+    often = compare(counted(launch={"times": 9}), counted(path=40_000.0, launch={"times": 9})).predicted  # fmt: skip
+    # What is around a case weighs less.
+    assert often > once > 1.5
+
+
+def test_it_is_a_failure_where_somebody_asks_for_that(counted):
+    diff = finding.diff(Side("a", [counted()], "x"), Side("b", [counted(path=24_000.0)], "y"), ())
+    text = diff_text.terminal(diff)
+    assert not diff.worse and "Predicted slower (1 cell)" in text
+    assert "1.14 times as long" in text
+    cell = json.loads(diff_text.export(diff))["groups"][0]["cells"][0]
+    assert cell["predicted"] == pytest.approx(1.147, abs=0.01)
+    for size, failed in (("10%", 1), ("20%", 0), ("1.1x", 1)):
+        assert failing.failing(diff.pairs, [failing._read(f"predicted-slower:{size}")]) == failed
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None, "x", [None], [{}], [{**ODD, "estimate": 3}], [{**ODD, "estimate": {**ESTIMATE, "path": "9"}}],
+        [{**ODD, "estimate": {**ESTIMATE, "path": 1e300}}], [{**ODD, "estimate": {**ESTIMATE, "path": float("nan")}}],
+        [{**ODD, "estimate": {**ESTIMATE, "ghz": 0}}], [{**ODD, "estimate": {**ESTIMATE, "units": {"lsu": None}}}],
+        [{**ODD, "num_warps": {}, "grid": {}, "times": -1, "memory": [None], "estimate": ESTIMATE}],
+        [{**ODD, "estimate": {**ESTIMATE, "waits": {"x": 1}}}],
+    ],
+)  # fmt: skip
+def test_what_a_cell_made_up_harms_nobody(counted, make_record, odd):
+    other = make_record(lane="emulate", resources={"counters": odd})
+    for one, two in ((counted(), other), (other, counted())):
+        found = compare(one, two)
+        assert found.outcome == "same" and found.predicted in (None, 1)
+
+
+def test_beside_the_times_of_a_gpu():
+    """docs/predicted.md has the same table."""
+    found = proof.counts(list(proof.pairs(proof.kept())))
+    assert found.right >= 29 and found.wrong == 0 and found.false <= 7
+    assert predicted.FACTOR == 1.05
