@@ -19,7 +19,7 @@ from crosswarp.matrix.results.resources import Change
 from crosswarp.matrix.results.traffic import grown_line
 
 SLOWER, FASTER = "predicted-slower", "predicted-faster"
-# Of 183 pairs that were timed on an H100: see docs/predicted.md.
+# Of pairs that were timed on an H100: docs/predicted.md has the table.
 FACTOR = 1.05
 MOST_CAUSES = 3
 # Of a launch, in seconds: what events around it take, and what one takes behind another. Read off the smallest cases on

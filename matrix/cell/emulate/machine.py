@@ -190,7 +190,7 @@ class Machine:
 
     def _count(self, handed: Handed, counted: Any) -> None:
         """Keep what was counted of a launch; of several that are the same, one with its `times`."""
-        if not counted:
+        if not counted or len(self._counted) > MOST_COUNTED:
             return
         one = {"kernel": _name(handed), "num_warps": handed.metadata["num_warps"], **counted}
         one["grid"] = list(handed.grid)

@@ -27,7 +27,8 @@ _ENDS = ("BRA", "EXIT", "RET", "BRX", "CALL", "JMP")
 NONE = 7
 # Where a wheel has it, from the folder of `triton` on: since 3.0, and before.
 _PLACES = ("backends/nvidia/bin/nvdisasm", "third_party/cuda/bin/nvdisasm")
-_SECONDS = 120
+# It takes one; a case has its own limit.
+_SECONDS = 40
 # Beyond that nothing is estimated: larger than any kernel of the suite by ten times.
 MOST_INSTRUCTIONS = 200_000
 
