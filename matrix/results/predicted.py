@@ -85,7 +85,7 @@ def prediction(before: Record, after: Record) -> Prediction | None:
     couples = [(old[key], new[key]) for key in new if key in old]
     if not couples or 1 / FACTOR < b / a < FACTOR:
         return Prediction(b / a, round(a), round(b), "", ())
-    was, now = max(couples, key=lambda one: _moved(*one, b > a))
+    was, now = max(couples, key=lambda one: _moved(one[0], one[1], b > a))
     kernel = f"{now.counted.get('kernel', '')}, {now.counted.get('num_warps')} warps"
     return Prediction(b / a, round(a), round(b), kernel, tuple(_causes(was, now, b > a)))
 

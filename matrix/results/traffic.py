@@ -47,13 +47,17 @@ def _by_line(launch: _Launch, space: str) -> dict[tuple[int, str], tuple[int, in
     for one in memory if isinstance(memory, list) else []:
         if not isinstance(one, Mapping) or one.get("space") != space:
             continue
-        line, work, requests = (one.get(name) for name in ("line", UNITS[space], "requests"))
+        line, work, requests = (_count(one, name) for name in ("line", UNITS[space], "requests"))
         what = one.get("what")
-        if not (is_count(line) and is_count(work) and is_count(requests)):
-            continue
-        if not isinstance(what, str):
+        if line is None or work is None or requests is None or not isinstance(what, str):
             continue
         what = "store" if "store" in what or what == "stmatrix" else "load"
         before = found.get((line, what), (0, 0))
         found[line, what] = (before[0] + work, before[1] + requests)
     return found
+
+
+def _count(counted: Mapping[str, Any], name: str) -> int | None:
+    """A count that a cell wrote; None for anything else."""
+    value = counted.get(name)
+    return value if isinstance(value, int) and is_count(value) else None
