@@ -7,7 +7,7 @@ flow.
 """
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -164,7 +164,7 @@ def _units(
 ) -> Tuple[Dict[str, float], float, float]:
     """Cycles of each unit for a block; loads and stores of local memory of all its warps; instructions of a warp."""
     rates = chip.rates
-    pipes: Counter = Counter()
+    pipes: Dict[str, float] = defaultdict(float)
     instructions = local = tensor = tensors = stores = 0.0
     for block in blocks:
         times = float(executions[block.number])
