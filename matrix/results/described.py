@@ -10,8 +10,9 @@ from typing import Any
 # say it. Runs with the same selection may be merged, and what one of them found of a kernel that is as it was need not
 # run again.
 SELECTION: Mapping[str, Any] = {
-    "targets": None, "lanes": None, "emulated": None, "sanitize": False, "sample": None, "modes": None, "kernels": None,
-    "cases": ["*"], "suite": None, "library": None, "check": None, "inductor": None, "requires": None,
+    "targets": None, "lanes": None, "emulated": None, "sanitize": False, "sample": None, "estimate": False,
+    "modes": None, "kernels": None, "cases": ["*"], "suite": None, "library": None, "check": None,
+    "inductor": None, "requires": None,
 }  # fmt: skip
 
 

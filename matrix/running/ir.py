@@ -72,7 +72,8 @@ def compiled(
     """`plan` says how a cell is limited; `python` is of the column, and `here` leaves its surroundings as they are."""
     alone = replace(
         plan, columns=(column,), lanes=("compile",), modes=("bare",), kernels=(wanted.kernel,), cases=(wanted.case,),
-        targets={wanted.target: plan.targets[wanted.target]}, emulated=None, sanitize=False, sample=None, fresh=False,
+        targets={wanted.target: plan.targets[wanted.target]}, emulated=None, sanitize=False, sample=None,
+        estimate=False, fresh=False,
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="crosswarp-ir-") as folder:
         work = Path(folder)

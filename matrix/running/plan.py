@@ -104,6 +104,8 @@ class Plan:
     sanitize: bool = False
     # How many programs of each launch the lane emulate executes, with no look at the numbers; None: all.
     sample: int | None = None
+    # Whether the lane emulate estimates how long each launch takes; a sample is for nothing else.
+    estimate: bool = False
     modes: tuple[str, ...] = MODES
     kernels: tuple[str, ...] = ("*",)
     # Globs of the cases of these kernels.
@@ -156,6 +158,7 @@ class Plan:
             emulated=None if self.emulated is None else list(self.emulated),
             sanitize=self.sanitize,
             sample=self.sample,
+            estimate=self.estimate,
             shard=list(self.shard) if self.shard else None,
             jobs=self._jobs_for(sum(map(len, again.values()))) if again else self.jobs,
             cores=self.jobs,
@@ -193,6 +196,7 @@ class Plan:
             **({} if self.emulated is None else {"emulated": list(self.emulated)}),
             **({"sanitize": True} if self.sanitize else {}),
             **({"sample": self.sample} if self.sample else {}),
+            **({"estimate": True} if self.estimate else {}),
             **({"commit": self.commit} if self.commit else {}),
             **self.work.about(),
         }

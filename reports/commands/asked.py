@@ -32,6 +32,8 @@ class Asked:
     sanitize: bool = False
     # How many programs of each launch the lane emulate executes; None: all.
     sample: int | None = None
+    # Whether that lane estimates how long each launch takes.
+    estimate: bool = False
 
 
 def asked(options: argparse.Namespace) -> Asked:
@@ -43,7 +45,8 @@ def asked(options: argparse.Namespace) -> Asked:
     lanes, emulated = plan.default_lanes(on)
     if options.lanes:
         lanes, emulated = plan.check_lanes(selection.split(options.lanes)), None
-    looking = "--sanitize" if options.sanitize else "--sample" if options.sample else ""
+    asks = ("sanitize", "sample", "estimate")
+    looking = next((f"--{name}" for name in asks if getattr(options, name)), "")
     if options.sanitize and options.sample:
         raise UsageError(
             "--sample leaves programs out, which the sanitizer has to see. Leave out one of them."
@@ -67,6 +70,7 @@ def asked(options: argparse.Namespace) -> Asked:
         suite,
         options.sanitize,
         options.sample,
+        options.estimate,
     )
 
 
@@ -106,7 +110,7 @@ def words(options: argparse.Namespace) -> list[str]:
     found = asked(options)
     chosen = {
         "targets": (options.targets, found.targets),
-        "lanes": (options.lanes or found.sanitize or found.sample, found.lanes),
+        "lanes": (options.lanes or found.sanitize or found.sample or found.estimate, found.lanes),
         "modes": (options.modes, found.modes),
         # All of a suite stay "*": the list would be long, and is the same.
         "kernels": (found.kernels != ("*",), found.kernels),
@@ -117,7 +121,7 @@ def words(options: argparse.Namespace) -> list[str]:
     for name in ("suite", "main", "nightly_index", "columns_file", "targets_file", "issues_file"):
         if getattr(options, name):
             told[name.replace("_", "-")] = str(getattr(options, name))
-    flags = ["--sanitize"] if found.sanitize else []
+    flags = [f"--{name}" for name in ("sanitize", "estimate") if getattr(found, name)]
     flags += ["--sample", str(found.sample)] if found.sample else []
     # What her settings say is in the other machine's checkout.
     flags += [word for glob in getattr(options, "xfail", ()) for word in ("--xfail", glob)]

@@ -67,6 +67,12 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "names it",
     )
     group.add_argument(
+        "--estimate",
+        action="store_true",
+        help="let the lane emulate estimate how long each launch takes, for `crosswarp diff` to say what is predicted "
+        "slower (docs/predicted.md): about a second for each kernel; no other lane runs unless --lanes names it",
+    )
+    group.add_argument(
         "--suite",
         type=Path,
         metavar="DIR",

@@ -164,6 +164,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             emulated=wanted.emulated,
             sanitize=wanted.sanitize,
             sample=wanted.sample,
+            estimate=wanted.estimate,
             modes=wanted.modes,
             kernels=wanted.kernels,
             cases=wanted.cases,

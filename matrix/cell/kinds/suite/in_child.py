@@ -130,9 +130,8 @@ def _watched(item: Item, spec: Asked, started: Any, finished: Any) -> Optional[C
             if spec.records
             else None
         )
-        machine = emulate.Machine(
-            spec.time_limit, spec.sanitize, recall, emulate.Estimates(), spec.sample
-        )
+        estimates = emulate.Estimates() if spec.estimate or spec.sample is not None else None
+        machine = emulate.Machine(spec.time_limit, spec.sanitize, recall, estimates, spec.sample)
         launching.run_with(machine)
         log: ConfigLog = emulate.EveryConfiguration(machine, started, finished)
     else:
