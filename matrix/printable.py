@@ -29,7 +29,8 @@ def printable(text: str) -> str:
     a CI job is broken."""
     if not text.isprintable():
         text = ANSI.sub("", text).replace("\t", "    ")
-        text = "".join(char for char in text if char == "\n" or not _hidden(char))
+        hidden = {ord(char): None for char in set(text) if char != "\n" and _hidden(char)}
+        text = text.translate(hidden) if hidden else text
     if "::" in text or "##" in text:
         text = COMMAND.sub(lambda found: " ".join(found[0]), text)
     return text

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from crosswarp import compat
-from crosswarp.matrix.facts import errors, known_texts
+from crosswarp.matrix import plain_versions, versions
+from crosswarp.matrix.facts import columns, errors, known_texts
 from crosswarp.reports.commands import why as command
 from crosswarp.reports.findings.answers import answers
 from crosswarp.reports.findings.error_text import Facts
@@ -192,3 +193,37 @@ def test_a_strange_log_is_read_in_bounded_time(line):
     # A loaded machine is slower.
     assert spent < 6
     assert "arange-constexpr" in [one.id for one in got]
+
+
+def test_plain_windows_are_read_as_packaging_reads_them():
+    index = errors.committed()
+    windows = {issue.triton for issue in known_texts.committed()}
+    windows |= {one.triton for one in index.wordings}
+    windows |= {
+        window for one in index.entries for c in one.causes for window in (c.triton, c.torch)
+    }
+    windows |= {"", "~=3.2", ">=3.3", "== 3.2.*", "!=3.3.*,<4", "<=3", ">2.3.1", "<3.10", "==3.*"}
+    releases = [column.triton for column in columns.load() if column.triton]
+    releases += [
+        "3",
+        "3.0",
+        "3.2.1",
+        "3.10.0",
+        "2.0.0.1",
+        "3.4.0+git1",
+        "3.3.0rc1",
+        "3.02.0",
+        "nothing",
+    ]
+    assert len(windows) > 40
+    for window in windows:
+        for release in releases:
+            wanted = versions.within(release, window)
+            assert plain_versions.within(release, window) == wanted, (release, window)
+
+
+def test_a_release_that_is_named_brings_no_package():
+    asked = "from crosswarp.reports import cli; import sys; cli.main(['why', 'tl.rsqrt', '--triton', '3.2.0']); "
+    code = asked + "print([one for one in ('packaging', 'crosswarp.compat') if one in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert said.stdout.splitlines()[-1] == "[]", said.stderr

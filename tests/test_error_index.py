@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from crosswarp import compat
 from crosswarp.matrix.errors import ConfigError
-from crosswarp.matrix.facts import errors, known_texts
+from crosswarp.matrix.facts import columns, errors, known_texts
 from crosswarp.matrix.facts.errors import models
 from crosswarp.reports.findings.answers import answers
 from crosswarp.reports.findings.error_text import Facts, Log
@@ -283,3 +284,26 @@ def test_what_is_proven_are_examples_that_are_there():
         assert {halves["good"].get(column, "passes") for column in says} <= {"passes"}, name
         shown += bool(says)
     assert shown >= 200
+
+
+_EXAMPLES = importlib.util.spec_from_file_location(
+    "error_examples", ROOT / "tests/proofs/error_examples.py"
+)
+assert _EXAMPLES and _EXAMPLES.loader
+error_examples = importlib.util.module_from_spec(_EXAMPLES)
+_EXAMPLES.loader.exec_module(error_examples)
+
+
+def test_messages_of_the_newest_release_are_proven_on_every_release_that_has_them():
+    releases = [Version(one.triton) for one in columns.load() if one.triton]
+    having: dict[str, set[str]] = {}
+    for one in errors.committed().messages:
+        found = {str(release) for release in releases if error_examples.has(one, release)}
+        having.setdefault(one.text, set()).update(found)
+    proven = set()
+    for example in json.loads(errors.PROVEN.read_text("utf-8"))["examples"].values():
+        says = {column for column, said in example["bad"].items() if said.startswith("says")}
+        text = example.get("message", "")
+        if str(releases[-1]) in having.get(text, ()) and having[text] <= says:
+            proven.add(text)
+    assert len(proven) >= 200

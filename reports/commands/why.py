@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from crosswarp.matrix import plain_versions
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import known_texts
 from crosswarp.reports.findings.answers import answers
@@ -81,6 +82,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def _is_version(text: str) -> bool:
+    if plain_versions.numbers(text):
+        return True
     from crosswarp.matrix import versions
 
     return versions.parse(text) is not None

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from crosswarp.matrix import plain_versions
 from crosswarp.matrix.facts import errors
 from crosswarp.matrix.facts.errors import Cause, Entry, Message, Wording
 from crosswarp.matrix.facts.known_texts import Fix, Known
@@ -25,6 +26,8 @@ LONG = 22
 OWN = ("author", "hardware")
 # Further on than any text goes.
 BEHIND = 1_000_000_000
+# What a traceback shows of the source comes behind what was said.
+QUOTED = BEHIND // 2
 # How often one wording is looked for: a log repeats itself.
 MOST = 200
 # Words of a known issue's fingerprint: fewer stand in too many texts.
@@ -41,6 +44,8 @@ INDUCTORS = Cause(
     "part out with torch.compiler.disable, or TORCHDYNAMO_DISABLE=1.",
     "model = torch.compile(model, dynamic=False)",
 )
+# Where somebody left out the name, the words around it are in many texts.
+ELIDED = re.compile(r"\.\.\.|\u2026")
 # Python's own errors: anybody's code raises them. Without the exception's name it is a question.
 PYTHONS = re.compile(
     r"\w+Error[:(]\W*(?:name \W?\w+\W? is not defined|(?:too many|not enough) values to unpack|unhashable type"
@@ -123,7 +128,7 @@ def answers(
     hits = _hits(log, index)
     found = [*_entries(log, index, hits, facts), *_messages(log, index, hits, facts)]
     found += _computed(log, facts, found)
-    known = why(log.plain, issues, shims, facts.triton or None)
+    known = why(log.said_first, issues, shims, facts.triton or None)
     found += _known(log, known, found, facts)
     return _ordered(_told(found))
 
@@ -138,32 +143,37 @@ def _hits(log: Log, index: errors.Index) -> list[_Hit]:
         for one, of_source in index.by_word.get(word, ()):
             if not log.words.issuperset(one.anchors):
                 continue
-            if of_source:
-                if not _says_enough(log, index.messages[one.number], one):
-                    continue
-            elif not _may_stand(log, index.entries[one.number]):
+            framed = _wants_frame(index, one, of_source)
+            if framed and not log.framed or not _may_stand(log, index, one, of_source):
                 continue
             for number, (start, end) in enumerate(one.find(log.tidy)):
-                found.append(_Hit(one, start, end, of_source))
+                if not framed or log.framed_in(log.lines[log.at(start)].failure):
+                    found.append(_Hit(one, start, end, of_source))
                 if number > MOST:
                     break
     return _exact(found, index)
 
 
-def _may_stand(log: Log, entry: Entry) -> bool:
-    """Whether an entry can be meant: some need a frame, and what is said of any exception one of Triton's own."""
-    if entry.kind == "general":
-        return log.own and not log.others
-    return log.framed or not entry.framed
+def _may_stand(log: Log, index: errors.Index, wording: Wording, of_source: bool) -> bool:
+    """Whether a wording can be meant: what is said of any exception with Triton's own alone, and a message that says
+    too little with its file."""
+    if not of_source:
+        return index.entries[wording.number].kind != "general" or log.own and not log.others
+    message = index.messages[wording.number]
+    where = message.where.lower()
+    return not _thin(message, wording) or f"triton/{where}" in log.tidy or f"/{where}:" in log.tidy
 
 
-def _says_enough(log: Log, message: Message, wording: Wording) -> bool:
-    """Whether a text can be that message: a short one with a frame of Triton's, a thin one with its file."""
+def _wants_frame(index: errors.Index, wording: Wording, of_source: bool) -> bool:
+    """Whether a text is that one with a frame of Triton's alone: others say the same, or it is short."""
+    if of_source:
+        return not _thin(index.messages[wording.number], wording) and wording.weight < LONG
+    return index.entries[wording.number].framed
+
+
+def _thin(message: Message, wording: Wording) -> bool:
     # A single word is in too many texts.
-    if message.thin or " " not in wording.text:
-        where = message.where.lower()
-        return f"triton/{where}" in log.tidy or f"/{where}:" in log.tidy
-    return wording.weight >= LONG or log.framed
+    return bool(message.thin) or " " not in wording.text
 
 
 def _exact(hits: list[_Hit], index: errors.Index) -> list[_Hit]:
@@ -210,24 +220,25 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
             certain = False
         if not certain and len(decided) == 1 and decided[0].cause.decides:
             certain = True
+        certain = certain and not line.quoted
         outside = bool(facts.triton and hit.wording.triton) and not _within(
             facts.triton, hit.wording.triton
         )
         rank = (
             bool(entry.foreign),
-            2 if entry.wrapper else int(entry.consequence),
+            # An answer for any exception comes after an answer for this one, of whichever failure.
+            2 if entry.wrapper else int(entry.consequence or entry.kind == "general"),
             not possible or outside,
-            # An answer for any exception comes after an answer for this one.
-            hit.start + (BEHIND if entry.kind == "general" else 0),
+            hit.start + (BEHIND if entry.kind == "general" else QUOTED * line.quoted),
             -hit.wording.weight,
         )
         # What Triton's source says in so many words is Triton's without a frame as well.
         own = (
             entry.own or entry.kind in OWN or hit.source is not None and hit.wording.weight >= LONG
         )
-        doubtful = not entry.foreign and (log.others or not (log.framed or own))
+        doubtful = not entry.foreign and (log.others or not (log.framed_in(line.failure) or own))
         yield Answer(
-            line.text, line.number, line.failure, certain and not outside and not doubtful, entry,
+            line.text, line.number, line.failure, certain and bool(possible) and not outside and not doubtful, entry,
             causes, message=None if hit.source is None else index.messages[hit.source],
             doubtful=doubtful, rank=rank,
         )  # fmt: skip
@@ -244,9 +255,9 @@ def _causes(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
             share, because = (2.0, found[0][:80]) if found else (-0.5, "")
         for mine, window in ((facts.triton, cause.triton), (facts.torch, cause.torch)):
             if mine and window:
-                share = share + 1 if _within(mine, window) else -5
+                share = _raised(share) if _within(mine, window) else -5
         if facts.target and cause.targets:
-            share = share + 1 if _is_one(facts.target, cause.targets) else -5
+            share = _raised(share) if _is_one(facts.target, cause.targets) else -5
         ranked.append(Ranked(cause, share, because))
     # Sorted is stable: without evidence they stay as they are written, the likeliest first.
     return tuple(sorted(ranked, key=lambda one: -one.share))
@@ -258,17 +269,22 @@ def _written(causes: tuple[Ranked, ...], because: str) -> tuple[Ranked, ...]:
     return (*causes[:place], Ranked(INDUCTORS, 2.0, because), *causes[place:])
 
 
-def _within(version: str, window: str) -> bool:
-    # It brings packaging, which takes as long as the rest where no release is named.
-    from crosswarp.matrix import versions
+def _raised(share: float) -> float:
+    """A release or GPU that fits speaks for a cause, and makes up for no evidence that is missing."""
+    return share + 1 if share >= 0 else max(share, -0.25)
 
-    parsed = versions.parse(version)
-    if parsed is None:
-        return True
-    if len(parsed.release) < 3:
+
+def _within(version: str, window: str) -> bool:
+    release = plain_versions.numbers(version)
+    if release and len(release) < 3:
         # `Triton 3.2` is any of its patches.
-        return versions.within(f"{version}.0", window) or versions.within(f"{version}.9", window)
-    return versions.within(version, window)
+        return any(plain_versions.within(f"{version}.{patch}", window) for patch in (0, 9))
+    if release is None:
+        from crosswarp.matrix import versions
+
+        if versions.parse(version) is None:
+            return True
+    return plain_versions.within(version, window)
 
 
 def _is_one(target: str, targets: Sequence[str]) -> bool:
@@ -282,11 +298,13 @@ def _messages(
     log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts
 ) -> Iterator[Answer]:
     for hit in hits:
-        if not hit.of_source:
+        if not hit.of_source or log.others:
             continue
         message = index.messages[hit.wording.number]
         line = log.lines[log.at(hit.start)]
-        rank = (False, True, True, hit.start, -hit.wording.weight)
+        # What Triton said stands before what only follows from it.
+        weak = line.quoted or bool(message.thin)
+        rank = (False, True, weak, hit.start - BEHIND * (not weak), -hit.wording.weight)
         yield Answer(line.text, line.number, line.failure, False, message=message, rank=rank)
 
 
@@ -299,8 +317,10 @@ def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answe
             before = taken.get(one.number)
             if not (before and before.entry and (not before.entry.table or before.certain)):
                 taken[one.number] = one
-    for entry, position in language_answers.entries(log.lines):
+    for entry, position in language_answers.entries(log.lines, facts.triton):
         line = log.lines[position]
+        if entry.framed and not log.framed_in(line.failure):
+            continue
         other = taken.get(line.number)
         if other and other.entry and (not other.entry.table or other.certain):
             continue
@@ -346,7 +366,7 @@ def _known(
     short = len(errors.words(log.tidy)) <= 14
     for order, match in enumerate(matches):
         line = places.get(match.line) or log.lines[-1]
-        if not log.framed and PYTHONS.search(match.line):
+        if not log.framed_in(line.failure) and PYTHONS.search(match.line):
             continue
         targets = tuple(match.issue.targets)
         elsewhere = bool(facts.target) and targets != ("*",) and not _is_one(facts.target, targets)
@@ -369,12 +389,20 @@ def _known(
         thin = len(errors.words(errors.tidy(match.issue.fingerprint))) < FEW
         alike = (
             alike
-            or thin and line.failure in mentioned
-            or not match.exact and line.failure in explained
+            or thin and (line.failure in mentioned or not certain)
+            or not match.exact and (line.failure in explained or bool(ELIDED.search(line.text)))
             or line.number in generated
             or not certain and (line.failure, match.issue.id) in weighed
         )  # fmt: skip
-        worse = match.inside is False or elsewhere or beside or alike or interpreted
+        worse = (
+            match.inside is False
+            or elsewhere
+            or beside
+            or alike
+            or interpreted
+            or line.quoted
+            or log.others
+        )
         # Others may say the same: the release that is named makes it certain.
         certain = certain and not worse
         rank = (False, worse, worse, -1 if not worse else BEHIND, order)

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, chain
 
 from crosswarp.matrix.facts import errors
 from crosswarp.matrix.printable import printable
@@ -19,11 +20,20 @@ MOST = 8000
 # Characters: of all lines that are read of a longer text, and of one failure that evidence is looked for in.
 MOST_TEXT, OF_FAILURE = 400_000, 100_000
 BEFORE, AFTER = 40, 15
-MARK = re.compile(
-    rb"[Ee]rror|ERROR|ssert|xception|raceback|[Ff]atal|[Ff]ailed|annot|egmentation|dumped|UNREACHABLE|llegal|isaligned"
-    rb"|not support|nsupported|out of resource|No module|Killed"
-)
+# What a line of a failure has, in small letters; looking for each takes less than one expression of all.
+MARKS = (
+    "error", "assert", "exception", "traceback", "fatal", "failed", "cannot", "segmentation", "dumped", "unreachable",
+    "illegal", "misaligned", "not support", "unsupported", "out of resource", "no module", "killed", "/triton/",
+    "_inductor/",
+)  # fmt: skip
+# Of those lines, what is Triton's: it is read first where all are too many.
+STRONG = (
+    "/triton/", "_inductor/", "triton.compiler", "triton.runtime", "triton error [", "compilationerror",
+    "inductorerror", "libtriton", "tritongpu", "ttgir", "constexpr", "ptxas", "llvm error", "out of resource",
+    "outofresources",
+)  # fmt: skip
 _DIGITS = b"0123456789"
+_SMALL = bytes.maketrans(bytes(range(65, 91)), bytes(range(97, 123)))
 LONGEST_LINE = 4000
 # Who speaks, in a log of several processes.
 STREAM = re.compile(
@@ -33,13 +43,17 @@ STREAM = re.compile(
 # What a CI, a launcher or pytest puts in front of a line.
 FRONT = re.compile(
     r"^(?:\s+|E {2,}|>+ |\[[^\]\n]{1,40}\]:?|\(\w[^)\n]{0,60}\)(?= )|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?"
-    r"|\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:ERROR|FATAL|WARNING|INFO|FAILED|stderr|stdout)\b[:|]?(?= )|\|)\s*"
+    r"|(?:\d\d-\d\d )?\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:stderr|stdout) [FP](?= )"
+    r"|(?:ERROR|FATAL|WARNING|INFO|FAILED|stderr|stdout)\b[:|]?(?= )|\|)\s*"
 )
 HEADER = re.compile(r"^(?:_{3,} .+ _{3,}|={3,} (?:FAILURES|ERRORS) ={3,}|\[\d+/\d+\] )")
 # pytest shows the source of each frame above the line that failed: messages that stand there were not said.
 SAID_BY_PYTEST = re.compile(r"^(?:\S+Z )?E   ")
 FAILED_LINE = re.compile(r"^(?:\S+Z )?> ")
 SOURCE_LINE = re.compile(r"^(?:\S+Z )?(?:    .*|\s*)$")
+# Python shows the source of a frame below it: what stands there was not said either.
+FRAME_LINE = re.compile(r'^(?:File ".*", line \d+|\S+\.py:\d+: in )')
+SAID_BY_PYTHON = re.compile(r"^[\w.]*(?:Error|Exception|Warning|Exit|Interrupt|Failure)\b")
 TRACEBACK = "Traceback (most recent call last)"
 CHAINED = (
     "the above exception was the direct cause",
@@ -55,6 +69,8 @@ class Line:
     text: str
     # Of which failure it is a part, from 0.
     failure: int
+    # The source that a traceback shows, rather than what was said.
+    quoted: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +88,7 @@ class Log:
 
     def __init__(self, text: str) -> None:
         self.lines = tuple(_lines(text))
+        self._framed: dict[int, bool] = {}
         pieces, self._starts, at = [], [], 0
         for line in self.lines:
             self._starts.append(at)
@@ -98,6 +115,11 @@ class Log:
         return "\n".join(line.text for line in self.lines)
 
     @cached_property
+    def said_first(self) -> str:
+        """The lines that were said, and behind them what a traceback quotes: of two alike the first counts."""
+        return "\n".join(line.text for line in sorted(self.lines, key=lambda line: line.quoted))
+
+    @cached_property
     def by_failure(self) -> dict[int, str]:
         found: dict[int, list[str]] = {}
         for line in self.lines:
@@ -107,7 +129,7 @@ class Log:
     @cached_property
     def _spoken(self) -> str:
         """The lines without what names Triton in passing."""
-        return PASSING.sub(" ", self.plain)
+        return _spoken(self.plain)
 
     @cached_property
     def own(self) -> bool:
@@ -117,7 +139,19 @@ class Log:
     @cached_property
     def framed(self) -> bool:
         """Whether Triton, inductor or a library that is known for Triton's errors stands in it."""
-        return self.own or bool(LIBRARY.search(self._spoken))
+        return _has_frame(self.plain)
+
+    def framed_in(self, failure: int) -> bool:
+        """The same of one failure, where the log has several tracebacks: what stands outside of them counts for all."""
+        if failure not in self._framed:
+            tracebacks = [one for one, text in self.by_failure.items() if TRACEBACK in text]
+            said = [
+                text
+                for one, text in self.by_failure.items()
+                if len(tracebacks) < 2 or one == failure or one not in tracebacks
+            ]
+            self._framed[failure] = self.framed and any(map(_has_frame, said))
+        return self._framed[failure]
 
     @cached_property
     def others(self) -> bool:
@@ -152,7 +186,7 @@ FRAME = re.compile(
     r"|"
     r"\b[XYZR]\d?_?BLOCK\b|\bdynamic_func\b|\bInterpreted\w+|\bbest_config\b|\bnvvm\b|\bhsaco\b|\bmlir\b|LLVM ERROR"
     r"|\berror: \W?(?:arith|scf|cf|tensor|amdgpu)\.\w|UNREACHABLE executed at|Pipeline failed while executing"
-    r"|\b_dynamo\b|\[grid\]|\bhipModule\w+|\bcuModule\w+|\bload_binary\b|\bcuda_utils\b|\bcode_generator\.py|\binductor\b"
+    r"|\b_dynamo\b|\[grid\]|\w\[\([^)\n]{0,60}\)\]\(|\bhipModule\w+|\bcuModule\w+|\bload_binary\b|\bcuda_utils\b|\bcode_generator\.py|\binductor\b"
     r"|[/\\\\]tmp\w{8}[/\\\\](?:main|cuda_utils|hip_utils|__triton_launcher)\.c\b|/lib/(?:Dialect|Conversion|Analysis)/[\w/]+\.(?:cpp|h):\d"
     r"|cache_results|index out of bounds: 0 <= tmp\d|\bautotune\(\) got"
     r"|\bhelion\b|flex_attention|torch\.compile",
@@ -172,7 +206,17 @@ PASSING = re.compile(
     r"|xla triton|triton gemm|triton_autotuner|\w+_triton_gemm\w*",
     re.I,
 )
+# A file of a traceback. Somebody's folder may have the name; the package's parts are Triton's.
+NAMED_FILE = re.compile(r'File "[^"\n]*"')
+PACKAGE = re.compile(
+    r"(?:site|dist)-packages|triton[/\\](?:compiler|runtime|language|backends|testing|ops|tools|_C|experimental|knobs"
+    r"|common|profiler|__init__)|triton_kernels|for-triton"
+)
+FOLDER = re.compile(r'triton(?=[^"\n]*[/\\])')
+# Programs that run ptxas, LLVM or MLIR as well, or have Triton in their name.
 OTHERS = re.compile(
+    r"\bjaxlib\b|xla_extension|nvrtc|\biree\b|optuna|triton[-_ ]?(?:server|client|inference)|triton_python_backend"
+    r"|make(?:\[\d+\])?: \*\*\*|"
     r"\bnumba\b|\bcupy\b|\bnvcc\b|\bclang(?:\+\+)?: error|\brustc\b|exllama|torchvision[/\\]"
     r"|XlaRuntimeError|\bxla/|tensorflow[/.]|tritonserver|model_lifecycle\.cc|backend_model\.cc|_Z\d+\w+|\.cu:\d+"
     r"|main\.cu\b|Failed building wheel for (?!triton)"
@@ -209,6 +253,19 @@ GPUS = (
 )  # fmt: skip
 
 
+def _spoken(text: str) -> str:
+    return NAMED_FILE.sub(_without_triton, PASSING.sub(" ", text))
+
+
+def _has_frame(text: str) -> bool:
+    spoken = _spoken(text)
+    return bool(FRAME.search(spoken) or LIBRARY.search(spoken))
+
+
+def _without_triton(found: re.Match[str]) -> str:
+    return found[0] if PACKAGE.search(found[0]) else FOLDER.sub("", found[0])
+
+
 def _one(found: Sequence[str]) -> str:
     """The one that all name; "" where they differ."""
     return found[0] if len(set(found)) == 1 else ""
@@ -228,9 +285,13 @@ def _gpu(text: str) -> str:
 
 def _lines(text: str) -> Iterator[Line]:
     streams: dict[str, int] = {}
+    # The last line of each.
+    above: dict[str, str] = {}
     failures, before = -1, ""
     seen: set[tuple[str, str]] = set()
-    for number, raw in _without_source(list(_numbered(text))):
+    rows = list(_numbered(text))
+    pytest = any(SAID_BY_PYTEST.match(raw) for _, raw in rows)
+    for number, raw in _without_source(rows) if pytest else rows:
         found = STREAM.match(raw)
         stream = found[1] if found else ""
         line = _stripped(raw)
@@ -246,14 +307,18 @@ def _lines(text: str) -> Iterator[Line]:
             if not (stream in streams and HEADER.match(before)):
                 failures += 1
             streams[stream] = failures
-        before = line
-        yield Line(number, line, streams[stream])
+        quoted = bool(
+            pytest
+            and FAILED_LINE.match(raw)
+            or FRAME_LINE.match(above.get(stream, ""))
+            and not (FRAME_LINE.match(line) or SAID_BY_PYTHON.match(line))
+        )
+        before = above[stream] = line
+        yield Line(number, line, streams[stream], quoted)
 
 
 def _without_source(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """Without the source that pytest shows above a line that failed."""
-    if not any(SAID_BY_PYTEST.match(raw) for _, raw in lines):
-        return lines
     source = set()
     for place, (_, raw) in enumerate(lines):
         if FAILED_LINE.match(raw):
@@ -286,63 +351,63 @@ def _numbered(text: str) -> Iterator[tuple[int, str]]:
     if len(text) <= WHOLE:
         yield from enumerate(lines, 1)
         return
-    read = [
-        (number, raw[:LONGEST_LINE])
-        for start, end in _read(text, lines)
-        for number, raw in enumerate(lines[start:end], start + 1)
-    ]
-    first = _within(read, MOST_TEXT // 2)
-    last = _within(reversed(read[len(first) :]), MOST_TEXT // 2)
-    yield from (*first, *reversed(last))
+    for place in _read(text, lines):
+        yield place + 1, lines[place][:LONGEST_LINE]
 
 
-def _within(lines: Iterable[tuple[int, str]], left: int) -> list[tuple[int, str]]:
-    """The first of them, up to so many characters."""
-    found = []
-    for one in lines:
-        left -= len(one[1])
-        if left < 0:
-            break
-        found.append(one)
-    return found
-
-
-def _read(text: str, lines: Sequence[str]) -> list[tuple[int, int]]:
-    """The parts of a long text that are read: what stands around the marks of a failure.
+def _read(text: str, lines: Sequence[str]) -> list[int]:
+    """The lines of a long text that are read: what stands around the marks of a failure.
 
     Lines that differ in numbers alone are one; of each the first counts, which is where a failure begins.
     """
-    shapes = text.encode("utf-8", "surrogatepass").translate(None, _DIGITS).split(b"\n")
+    shapes = text.encode("utf-8", "surrogatepass").translate(_SMALL, _DIGITS).split(b"\n")
     first = dict(zip(reversed(shapes), range(len(shapes) - 1, -1, -1), strict=True))
-    places = sorted(place for shape, place in first.items() if MARK.search(shape, 0, LONGEST_LINE))
-    places.append(len(lines) - 1)
-    spans: list[tuple[int, int]] = []
-    for place in places:
-        start, end = max(0, place - BEFORE), min(len(lines), place + AFTER)
-        if spans and start <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-    return _bounded(spans)
+    places = sorted(first.values())
+    # The last line is what ended it all.
+    ends = [len(lines) - 1]
+    strong = _having(shapes, places, STRONG)
+    kept: set[int] = set()
+    left = MOST_TEXT
+    for place in chain(ends, _from_both_ends(strong), _marked(shapes, places)):
+        for one in range(max(0, place - BEFORE), min(len(lines), place + AFTER)):
+            if one not in kept:
+                left -= min(len(lines[one]), LONGEST_LINE)
+                if left < 0 or len(kept) >= MOST:
+                    return sorted(kept)
+                kept.add(one)
+    return sorted(kept)
 
 
-def _bounded(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The beginning and the end of what is too much: a first cause stands early, and what ended it all last."""
-    if sum(end - start for start, end in spans) <= MOST:
-        return spans
-    first: list[tuple[int, int]] = []
-    left = MOST // 2
-    for start, end in spans:
-        if left <= 0:
-            break
-        first.append((start, min(end, start + left)))
-        left -= end - start
-    last: list[tuple[int, int]] = []
-    left = MOST // 2
-    for start, end in reversed(spans):
-        start = max(start, first[-1][1], end - left)
-        if left <= 0 or start >= end:
-            break
-        last.append((start, end))
-        left -= end - start
-    return [*first, *reversed(last)]
+def _having(shapes: Sequence[bytes], places: Sequence[int], marks: Sequence[str]) -> list[int]:
+    """The places whose line has one of the marks."""
+    whole = b"\n".join([shapes[place] for place in places])
+    starts = [0, *accumulate(len(shapes[place]) + 1 for place in places)]
+    found: set[int] = set()
+    for mark in marks:
+        wanted, at = mark.encode(), -1
+        while (at := whole.find(wanted, at + 1)) >= 0:
+            number = bisect_right(starts, at) - 1
+            found.add(number)
+            at = starts[number + 1] - 1
+    return [places[number] for number in sorted(found)]
+
+
+def _marked(shapes: Sequence[bytes], places: Sequence[int]) -> Iterator[int]:
+    """Those with a mark of a failure, from both ends: of a long log few are asked for."""
+    marks = [mark.encode() for mark in MARKS]
+
+    def having(some: Iterable[int]) -> Iterator[int]:
+        return (place for place in some if any(mark in shapes[place] for mark in marks))
+
+    for one, other in zip(having(places), having(reversed(places))):
+        if one > other:
+            return
+        yield one
+        yield other
+
+
+def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
+    """The first, the last, the second, …: a first cause stands early, and what followed from it late."""
+    for number in range((len(places) + 1) // 2):
+        yield places[number]
+        yield places[-1 - number]

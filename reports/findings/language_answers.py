@@ -56,8 +56,11 @@ ASK = 'What does `python -c "import triton; print(triton.__version__, triton.__f
 SPELLING = "Check the spelling in docs/language.md, or the vendor's build that has it."
 
 
-def entries(lines: Sequence[Line]) -> Iterator[tuple[Entry, int]]:
-    """For each name of Triton's that a line misses: what the table says of it, and the line's place."""
+def entries(lines: Sequence[Line], triton: str = "") -> Iterator[tuple[Entry, int]]:
+    """For each name of Triton's that a line misses: what the table says of it, and the line's place.
+
+    A release `triton` that has the name cannot be what was imported.
+    """
     for place, line in enumerate(lines):
         text = line.text
         if "triton" in text:
@@ -67,25 +70,27 @@ def entries(lines: Sequence[Line]) -> Iterator[tuple[Entry, int]]:
                     module, name = found.groups()
                     if not module.startswith("triton"):
                         module, name = name, module
-                    made = _of_name(module.rstrip("."), name)
+                    made = _of_name(module.rstrip("."), name, triton)
                     if made:
                         yield made, place
                     break
         if "unexpected keyword" in text:
             found = KEYWORD.search(text)
-            made = _of_option(*found.groups()) if found else None
+            made = _of_option(found[1], found[2], triton) if found else None
             if made:
                 yield made, place
 
 
-def _of_name(module: str, name: str) -> Entry | None:
+def _of_name(module: str, name: str, triton: str) -> Entry | None:
     path = f"{module}.{name}"
     have = _releases(path)
     elsewhere = {other: runs for other, runs in _elsewhere(name) if other != path}
     if not have and not elsewhere:
         return None
-    if have and _every(have):
-        title = f"Every release of Triton has {path}: something else was imported"
+    mine = ".".join(triton.split(".")[:2])
+    if have and (_every(have) or mine in _minors(have)):
+        whose = "Every release of Triton" if _every(have) else f"Triton {mine}"
+        title = f"{whose} has {path}: something else was imported"
         return Entry(
             "triton-name",
             "versions",
@@ -111,7 +116,7 @@ def _of_name(module: str, name: str) -> Entry | None:
     )  # fmt: skip
 
 
-def _of_option(function: str, option: str) -> Entry | None:
+def _of_option(function: str, option: str, triton: str) -> Entry | None:
     """An option of a function of triton.language that some releases have."""
     having: list[str] = []
     known = False
@@ -129,6 +134,9 @@ def _of_option(function: str, option: str) -> Entry | None:
                    SPELLING),),
             shared=True, framed=True,
         )  # fmt: skip
+    if _every(having) or ".".join(triton.split(".")[:2]) in _minors(having):
+        # It is another function of that name.
+        return None
     spoken = _spoken(having)
     return Entry(
         "triton-option", "versions", f"{path} takes {option}= in Triton {spoken} alone"[:110],
@@ -169,6 +177,17 @@ def _elsewhere(name: str) -> Iterator[tuple[str, list[str]]]:
 def _every(runs: Sequence[str]) -> bool:
     """Whether they are all the releases of the table."""
     return _spoken(runs) == f"{ORDER[0]} to {ORDER[-1]}"
+
+
+def _minors(runs: Sequence[str]) -> list[str]:
+    """The minor releases of `3.0.0..3.4.0`."""
+    found: list[str] = []
+    for run in runs:
+        first, last = (
+            ".".join(end.split(".")[:2]) for end in (run.split("..")[0], run.split("..")[-1])
+        )
+        found += ORDER[ORDER.index(first) : ORDER.index(last) + 1]
+    return found
 
 
 def _spoken(runs: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from crosswarp.matrix import plain_versions
 from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.facts.known_texts import ANYTHING, Fix, Known, texts, written_out
 from crosswarp.matrix.printable import printable
@@ -30,9 +31,10 @@ OPEN = re.compile(rf"\w*{ANYTHING}\w*")
 _MODULE = re.compile(r"\btl\.")
 # In every failure, or in every sentence.
 IDLE = frozenset(
-    "a an and are assertionerror at by error errors exception failed for from in is it of on or raised that the to was "
-    "with".split()
+    "a an and are assertionerror at by error errors exception failed for from in is it keyerror of on or raised that "
+    "the to was with".split()
 )
+_LETTERS = re.compile(r"[A-Za-z_]+")
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
 # A message is folded at the width of somebody's terminal.
 _FOLDED = 3
@@ -86,20 +88,13 @@ def why(
     made = []
     for number, (exact, share, weight, line) in best.items():
         issue = issues[number]
-        inside = _within(triton, issue.triton) if triton else None
+        inside = plain_versions.within(triton, issue.triton) if triton else None
         # What the interpreter alone shows is told of it: with nothing said, the compiler is meant.
         elsewhere = tuple(issue.lanes) == ("interpret",) and not interpreted
         match = Match(issue, by_name.get(issue.shim or ""), exact, round(share, 3), line, inside)
         over = issue.status == "no longer reproduces"
         made.append(((inside is False, over, not exact, -share, -weight, elsewhere, number), match))
     return [match for _, match in sorted(made, key=lambda one: one[0])]
-
-
-def _within(version: str, window: str) -> bool | None:
-    # It brings packaging, which takes as long as the rest where no release is named.
-    from crosswarp.matrix import versions
-
-    return versions.within(version, window)
 
 
 def _lines(text: str) -> list[str]:
@@ -118,6 +113,11 @@ def _lines(text: str) -> list[str]:
 def words_of(text: str) -> list[str]:
     text = _MODULE.sub("triton.language.", text)
     return [word for found in WORD.findall(text) if (word := found.lower()) not in IDLE]
+
+
+def _any(parts: Sequence[str], text: str) -> bool:
+    """Whether one of them is in it; of what has none nothing is known."""
+    return not parts or any(part in text for part in parts)
 
 
 @lru_cache(maxsize=None)
@@ -150,6 +150,14 @@ class Finder:
             for number, one in enumerate(issues)
             if one.fingerprint and not written_out(one.fingerprint)
         }
+        # Of each text that a fingerprint stands for the longest word: where it is missing, nothing is compiled.
+        self.parts = [
+            [
+                max(_LETTERS.findall(text), key=len, default="")
+                for text in written_out(one.fingerprint)
+            ]
+            for one in issues
+        ]
         self.weights = {
             word: math.log(1 + len(issues) / len(having)) for word, having in self.having.items()
         }
@@ -202,15 +210,21 @@ class Finder:
         said = fingerprint.of_output("\n".join(lines))
         everything = set().union(*map(self._split, lines))
         heard = [self._may_say(issue, everything) for issue in self.issues]
-        for line in dict.fromkeys((said, *lines)):
+        whole = "\n".join((said, *lines))
+        alive = {
+            number
+            for number, parts in enumerate(self.parts)
+            if heard[number] and self.issues[number].fingerprint and _any(parts, whole)
+        }
+        for line in dict.fromkeys((said, *lines)) if alive else ():
             words = set(self._split(line))
-            wanted = self.unread.union(*(self.having.get(word, ()) for word in words))
-            tidy = fingerprint.of_text(line) if wanted else ""
+            wanted = self.unread.union(*(self.having.get(word, ()) for word in words)) & alive
+            tidy = ""
             for number in sorted(wanted):
-                expression = self.issues[number].fingerprint
-                if not expression or not heard[number]:
+                if not _any(self.parts[number], line):
                     continue
-                pattern = _compiled(expression)
+                tidy = tidy or fingerprint.of_text(line)
+                pattern = _compiled(self.issues[number].fingerprint)
                 hit = pattern.search(line[:_REGEX_LINE]) or pattern.search(tidy)
                 if hit:
                     # More of the issue's words in that line is the better match of two.

@@ -39,6 +39,8 @@ def data() -> dict[str, Any]:
         "idle": sorted(why.IDLE),
         "language": _language(),
         "rules": {name: _rule(one) for name, one in _RULES.items()},
+        "marks": list(error_text.MARKS),
+        "strong": list(error_text.STRONG),
         "gpus": [list(one) for one in error_text.GPUS],
         "noise": [[*_rule(pattern), to] for pattern, to in fingerprint.NOISE],
         "pipeline": fingerprint.PIPELINE,
@@ -54,7 +56,9 @@ def data() -> dict[str, Any]:
 _RULES = {
     "ansi": printable.ANSI, "command": printable.COMMAND, "stream": error_text.STREAM, "front": error_text.FRONT,
     "header": error_text.HEADER, "byPytest": error_text.SAID_BY_PYTEST, "failedLine": error_text.FAILED_LINE,
-    "sourceLine": error_text.SOURCE_LINE, "frame": error_text.FRAME, "library": error_text.LIBRARY,
+    "sourceLine": error_text.SOURCE_LINE, "frameLine": error_text.FRAME_LINE,
+    "saidByPython": error_text.SAID_BY_PYTHON, "namedFile": error_text.NAMED_FILE, "package": error_text.PACKAGE,
+    "folder": error_text.FOLDER, "elided": answers.ELIDED, "frame": error_text.FRAME, "library": error_text.LIBRARY,
     "passing": error_text.PASSING, "others": error_text.OTHERS, "place": error_text.PLACE,
     "generated": error_text.GENERATED,
     "triton": error_text.TRITON, "torch": error_text.TORCH, "sm": error_text.SM, "pythons": answers.PYTHONS,
@@ -62,14 +66,13 @@ _RULES = {
     "whyFront": why.FRONT, "word": why.WORD, "assertion": fingerprint.ASSERTION,
     "unreachable": fingerprint.UNREACHABLE_TEXT, "llvmError": fingerprint.LLVM_ERROR, "ptxas": fingerprint.PTXAS,
     "mlirError": fingerprint.MLIR_ERROR, "pass": fingerprint.PASS, "keyword": language_answers.KEYWORD,
-    "mark": re.compile(error_text.MARK.pattern.decode()),
     **{f"missing{n}": one for n, one in enumerate(language_answers.WANTED)},
 }  # fmt: skip
 _LIMITS = {
     "whole": error_text.WHOLE, "lines": error_text.MOST, "text": error_text.MOST_TEXT,
     "failure": error_text.OF_FAILURE, "before": error_text.BEFORE, "after": error_text.AFTER,
-    "line": error_text.LONGEST_LINE, "long": answers.LONG, "behind": answers.BEHIND, "most": answers.MOST,
-    "few": answers.FEW, "alike": answers.ALIKE,
+    "line": error_text.LONGEST_LINE, "long": answers.LONG, "behind": answers.BEHIND, "quoted": answers.QUOTED,
+    "most": answers.MOST, "few": answers.FEW, "alike": answers.ALIKE,
 }  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def page(entry: Entry, says: Sequence[errors.Wording], proven: dict[str, Any]) -
         title = "Cause" if len(entry.causes) == 1 else f"Cause {number}"
         parts += [f"## {title}", *_cause(cause)]
     if entry.ask:
-        parts += ["## What decides", escape.markdown(entry.ask)]
+        parts += ["## The fact that decides", escape.markdown(entry.ask)]
     if entry.bad and entry.good:
         parts += ["## Example", "It says this:", _code(entry.bad), "Corrected:", _code(entry.good)]
     if proven:

@@ -15,7 +15,7 @@ from crosswarp.reports.text.layout import fill
 FORMAT: Literal[1] = 1
 # Further down nobody looks; the JSON has all.
 _SHOWN = 5
-_CAUSES = 4
+_LEAST_CAUSES, _CAUSES = 3, 4
 _LINE = 200
 # What to do where the source alone says it.
 _OF_SOURCE = (
@@ -236,29 +236,34 @@ def _of_entry(answer: Answer, entry: Entry) -> Iterator[str]:
     sure = "this text is its own" if answer.certain else "several causes share this text"
     if len(entry.causes) == 1:
         sure = "this text is its own" if answer.certain else "like it"
+    if all(one.share <= -1 for one in answer.causes):
+        sure = "its text, but not of the release or GPU that is named"
     yield _fact("because", f"{sure}: {escape.line(answer.line, _LINE)}")
-    if entry.meaning:
-        yield _fact("means", entry.meaning)
-    if answer.message:
-        yield _fact("source", of_source(answer.message))
     shown = shown_causes(answer)
     alone = answer.certain or len(shown) == 1
     for place, one in enumerate(shown, 1):
         yield from _of_cause(one, "" if alone else f"{place}) ")
     if not alone and entry.ask:
         yield _fact("decide", entry.ask)
+    if entry.links:
+        yield _fact("see", " ".join(entry.links))
+    # Who is in a hurry stops reading here.
+    if entry.meaning:
+        yield _fact("means", entry.meaning)
+    if answer.message:
+        yield _fact("source", of_source(answer.message))
     bad, good = entry.bad.splitlines(), entry.good.splitlines()
     if differ := [(one, other) for one, other in zip(bad, good) if one != other]:
         yield _fact("not", differ[0][0])
         yield _fact("but", differ[0][1])
-    if entry.links:
-        yield _fact("see", " ".join(entry.links))
 
 
 def shown_causes(answer: Answer) -> list[Ranked]:
     """The causes that a terminal shows: the one, or the likeliest of those that it can be here."""
     possible = [one for one in answer.causes if one.share > -1] or list(answer.causes)
-    return possible[: 1 if answer.certain else _CAUSES]
+    # Evidence is wanted for the others, and there is none.
+    open_ = sum(one.share >= 0 for one in possible)
+    return possible[: 1 if answer.certain else min(max(open_, _LEAST_CAUSES), _CAUSES)]
 
 
 def _of_cause(one: Ranked, number: str) -> Iterator[str]:

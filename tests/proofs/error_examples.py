@@ -1,10 +1,12 @@
 """Run each example of the error index on the columns, and write matrix/facts/errors/proven.json.
 
-    python tests/proofs/error_examples.py --columns 2.3.1,3.2.0,3.6.0,3.9.0 [--only ID ...] [--envs DIR] [--show]
+    python tests/proofs/error_examples.py --columns 2.3.1,3.0.0,... [--only ID ...] [--envs DIR] [--show] [--kept DIR]
 
 An example is proven on a release when the failing one says a wording of its entry there, and the corrected one
 compiles. The file has, by example and release, `says` (with the wording), `passes` (the release takes it) or `other`
-(it fails in other words), and for the corrected one `passes` or `fails`. It has the date, too, and this command.
+(it fails in other words), for the corrected one `passes` or `fails`, and the `message` of Triton's source that it
+shows on the newest release. It has the date, too, and this command. A column takes three minutes on one core. After a
+change of wordings alone `--kept` takes what was said before.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ import sys
 import tempfile
 import textwrap
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
+
+from packaging.version import Version
 
 from crosswarp.matrix.facts import errors, targets
 from crosswarp.matrix.facts.errors import models
@@ -102,6 +106,43 @@ def run(
     return {one["key"]: one["said"] for one in said}
 
 
+def message(said: str, column: str, index: errors.Index) -> str:
+    """The message of that release's source that the text says; "" where it says none."""
+    tidy = errors.tidy(said)
+    words, release = set(errors.words(tidy)), Version(column)
+    for wording in sorted(index.message_wordings, key=lambda one: -one.weight):
+        one = index.messages[wording.number]
+        if not words.issuperset(wording.anchors) or one.thin and f"triton/{one.where}" not in tidy:
+            continue
+        if has(one, release) and any(True for _ in wording.find(tidy)):
+            return one.text
+    return ""
+
+
+def has(one: errors.Message, release: Version) -> bool:
+    """Whether a release can say it. The index has minors (`3.3`, and `main` for what has no end) for C++."""
+    last = Version("9999" if one.last == "main" else one.last)
+    minor = Version(f"{release.major}.{release.minor}")
+    return Version(one.first) <= release and (minor if len(last.release) < 3 else release) <= last
+
+
+def sayings(
+    kept: Path | None,
+    wanted: list[dict[str, Any]],
+    ask: Callable[[list[dict[str, Any]]], dict[str, str]],
+) -> dict[str, str]:
+    """What each module says: as it was kept, otherwise asked and kept."""
+    have = json.loads(kept.read_text("utf-8")) if kept and kept.exists() else {}
+    left = [one for one in wanted if one["key"] not in have]
+    made = ask(left) if left else {}
+    if kept and made:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps({**have, **made}), encoding="utf-8")
+    return {
+        one["key"]: {**have, **made}[one["key"]] for one in wanted if one["key"] in {*have, *made}
+    }
+
+
 def verdict(said: str, wordings: list[errors.Wording]) -> str:
     """`passes`, `says: WORDING` or `other: ...` for what a failing example said."""
     if not said:
@@ -116,11 +157,14 @@ def verdict(said: str, wordings: list[errors.Wording]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--columns", default="2.3.1,3.2.0,3.6.0,3.9.0")
+    parser.add_argument("--columns", required=True)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--envs", type=Path, default=Path(".crosswarp/envs"))
     parser.add_argument("--halves", default="bad,good", help="bad, good or both")
     parser.add_argument("--seconds", type=float, default=3600, help="of each column")
+    parser.add_argument(
+        "--kept", type=Path, help="a folder of what was said: what it has is not run"
+    )
     parser.add_argument("--show", action="store_true", help="what is not as the entry says")
     options = parser.parse_args()
     index = errors.committed()
@@ -129,6 +173,7 @@ def main() -> int:
     for wording in index.wordings:
         by_entry.setdefault(wording.number, []).append(wording)
     seen: list[tuple[str, str, str, str]] = []
+    messages: dict[str, str] = {}
     halves = options.halves.split(",")
     every = [
         one
@@ -143,19 +188,28 @@ def main() -> int:
             wanted = [one for one in every if one["interpret"] == interpret]
             if not wanted:
                 continue
-            for key, said in run(python, wanted, interpret, options.seconds).items():
+            for key, said in sayings(
+                options.kept and options.kept / f"{column}.json",
+                wanted,
+                lambda left, way=interpret, where=python: run(where, left, way, options.seconds),
+            ).items():
                 name, _, half = key.rpartition("#")
                 result = verdict(said, by_entry[ids[name.split("#")[0]]])
                 if half == "good" and said:
                     result = "fails: " + result.partition(": ")[2]
+                elif half == "bad" and result.startswith("says"):
+                    messages[name] = message(said, column, index) or messages.get(name, "")
                 seen.append((name, half, column, result))
                 if options.show and ((half == "good") == bool(said) or result.startswith("other")):
                     print(column, key, result, flush=True)
     # Another one may have written meanwhile.
     there = json.loads(errors.PROVEN.read_text("utf-8")) if errors.PROVEN.exists() else {}
-    proven: dict[str, dict[str, dict[str, str]]] = there.get("examples", {})
+    proven: dict[str, Any] = there.get("examples", {})
     for name, half, column, result in seen:
         proven.setdefault(name, {"bad": {}, "good": {}})[half][column] = result
+    for name, text in messages.items():
+        if text:
+            proven[name]["message"] = text
     for halves in proven.values():
         for column, said in halves["bad"].items():
             # The release lacks what both need.

@@ -115,8 +115,10 @@ class Wording(NamedTuple):
 
     def _find_open(self, text: str) -> Iterator[tuple[int, int]]:
         """With places: the longest fixed part is looked for, which is quick, and the expression around it alone."""
-        part, before, after = _longest_part(self.text)
-        expression, at, done = _expression(self.text), text.find(part), 0
+        # Anything at its beginning would reach into what was said before.
+        template = self.text[2:] if self.text.startswith("{} ") else self.text
+        part, before, after = _longest_part(template)
+        expression, at, done = _expression(template), text.find(part), 0
         while at >= 0:
             end = at + len(part) + after
             found = expression.search(text, max(done, at - before), end)

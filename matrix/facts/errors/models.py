@@ -112,6 +112,9 @@ class _Error(_Strict):
     why: str = ""
     do: str = ""
     code: str = ""
+    # Where the one cause can be it at all.
+    triton: Releases = ""
+    targets: list[str] = []
     cause: list[_Cause] = []
     ask: str = ""
     meaning: str = ""
@@ -136,6 +139,8 @@ class _Error(_Strict):
     def _whole(self) -> _Error:
         if bool(self.cause) == bool(self.why and self.do):
             raise ValueError("give `why` and `do` of the one cause, or `cause` for each of several")
+        if self.cause and (self.triton or self.targets or self.code):
+            raise ValueError("of several causes each has its own `triton`, `targets` and `code`")
         if self.why:
             _sentence(self.why), _sentence(self.do)
         if len(self.cause) == 1:
@@ -201,7 +206,8 @@ def compiled(files: dict[str, _File]) -> str:
 
 
 def _record(kind: str, error: _Error) -> dict[str, Any]:
-    causes = error.cause or [_Cause(why=error.why, do=error.do, code=error.code)]
+    own = {name: getattr(error, name) for name in ("why", "do", "code", "triton", "targets")}
+    causes = error.cause or [_Cause.model_validate(own)]
     whole = {
         "id": error.id, "kind": kind, "title": error.title,
         "causes": [one.model_dump(exclude_defaults=True) for one in causes],

@@ -24,9 +24,10 @@ addEventListener("DOMContentLoaded", () => {
     const head = answer.entry && whyPages.includes(answer.id) ? made("h3", "", link(title, `${answer.id}/`)) : made("h3", title);
     head.append(` [${answer.id}]`);
     parts.push(head, made("p", `line ${answer.number}: ${answer.line.slice(0, 200)}`));
-    if (answer.entry && answer.message) parts.push(made("p", why.ofSource(answer.message)));
     for (const { cause } of why.shown(answer)) parts.push(made("p", cause.why), made("p", `Do: ${cause.do}`), ...(cause.code ? [made("pre", cause.code)] : []));
-    if (answer.entry && answer.entry.ask && !answer.certain) parts.push(made("p", `What decides: ${answer.entry.ask}`));
+    if (answer.entry && answer.entry.ask && !answer.certain) parts.push(made("p", `The fact that decides: ${answer.entry.ask}`));
+    if (answer.entry) for (const one of answer.entry.links || []) if (/^https:\/\//.test(one)) parts.push(made("p", "", link(one, one)));
+    if (answer.entry && answer.message) parts.push(made("p", why.ofSource(answer.message)));
     if (answer.known) {
       const { issue, shim } = answer.known;
       parts.push(made("p", `Triton ${issue.triton || "(every release)"}${issue.fixed_in ? `; fixed in ${issue.fixed_in}` : ""}`));

@@ -59,9 +59,14 @@
   }
   const isOne = (target, targets) => targets.some((one) => new RegExp("^" + escaped(one).replace(/\\\*/g, ".*").replace(/\\\?/g, ".") + "$").test(target));
 
+  // A release or GPU that fits makes up for no evidence that is missing.
+  const raised = (share) => (share >= 0 ? share + 1 : Math.max(share, -0.25));
+
   class Wording {
     constructor(number, text, triton, anchors, ofSource) {
       Object.assign(this, { number, text, triton, anchors, ofSource });
+      // Anything at its beginning would reach into what was said before.
+      this.template = text.startsWith("{} ") ? text.slice(2) : text;
       this.weight = text.replace(/\{[nw]?\}/g, "").length;
       this.places = text.split("{}").length - 1;
     }
@@ -76,7 +81,7 @@
         }
         return found;
       }
-      const parts = this.text.split(/\{[nw]?\}/);
+      const parts = this.template.split(/\{[nw]?\}/);
       let number = 0;
       parts.forEach((one, i) => { if (one.length > parts[number].length) number = i; });
       const part = parts[number];
@@ -100,8 +105,8 @@
     expression() {
       if (!this.compiled) {
         const places = { "{}": ".{0,200}?", "{n}": "\\d+", "{w}": "[\\w.<>\\[\\]*]+" };
-        const made = this.text.split(/(\{[nw]?\})/).map((one) => places[one] || escaped(one)).join("");
-        const begin = /^[a-z0-9_]/.test(this.text) ? "(?<![a-z0-9_])" : "";
+        const made = this.template.split(/(\{[nw]?\})/).map((one) => places[one] || escaped(one)).join("");
+        const begin = /^[a-z0-9_]/.test(this.template) ? "(?<![a-z0-9_])" : "";
         const end = /[a-z0-9_]$/.test(this.text) ? "(?!\\.?[a-z0-9_])" : "";
         this.compiled = new RegExp(begin + made + end, "g");
       }
@@ -148,7 +153,7 @@
       const hits = this.hits(log);
       const found = [...this.entries(log, hits, facts), ...this.sourced(log, hits)];
       found.push(...this.computed(log, facts, found));
-      found.push(...this.known(log, this.finder.why(log.plain, facts.triton), found, facts));
+      found.push(...this.known(log, this.finder.why(log.saidFirst, facts.triton), found, facts));
       return this.ordered(this.told(found));
     }
 
@@ -157,24 +162,23 @@
       for (const word of log.words) {
         for (const one of this.byWord.get(word) || []) {
           if (!one.anchors.every((other) => log.words.has(other))) continue;
-          if (one.ofSource ? !this.enough(log, this.messages[one.number], one) : !this.mayStand(log, this.data.errors[one.number])) continue;
-          one.find(log.tidy).slice(0, this.limits.most + 2).forEach(([start, end]) => found.push({ wording: one, start, end, ofSource: one.ofSource, source: null }));
+          const message = one.ofSource && this.messages[one.number], thin = message && this.thin(message, one);
+          const framed = one.ofSource ? !thin && one.weight < this.limits.long : this.data.errors[one.number].framed;
+          if ((framed && !log.framed) || !this.mayStand(log, message, one)) continue;
+          one.find(log.tidy).slice(0, this.limits.most + 2).forEach(([start, end]) => {
+            if (!framed || log.framedIn(log.lines[log.at(start)].failure)) found.push({ wording: one, start, end, ofSource: one.ofSource, source: null });
+          });
         }
       }
       return this.exact(found);
     }
 
-    mayStand(log, entry) {
-      if (entry.kind === "general") return log.own && !log.others;
-      return log.framed || !entry.framed;
-    }
+    thin(message, wording) { return Boolean(message.thin) || !wording.text.includes(" "); }
 
-    enough(log, message, wording) {
-      if (message.thin || !wording.text.includes(" ")) {
-        const where = message.where.toLowerCase();
-        return log.tidy.includes("triton/" + where) || log.tidy.includes("/" + where + ":");
-      }
-      return wording.weight >= this.limits.long || log.framed;
+    mayStand(log, message, wording) {
+      if (!message) return this.data.errors[wording.number].kind !== "general" || (log.own && !log.others);
+      const where = message.where.toLowerCase();
+      return !this.thin(message, wording) || log.tidy.includes("triton/" + where) || log.tidy.includes("/" + where + ":");
     }
 
     exact(hits) {
@@ -206,15 +210,16 @@
         let certain = Boolean(entry.sure && !entry.shared && entry.causes.length === 1);
         if (entry.kind === "author" && (log.generated || log.interpreted)) certain = false;
         if (!certain && decided.length === 1 && decided[0].cause.decides) certain = true;
+        certain = certain && !line.quoted;
         const outside = Boolean(facts.triton && hit.wording.triton) && !inWindow(facts.triton, hit.wording.triton);
         const rank = [
-          entry.foreign ? 1 : 0, entry.wrapper ? 2 : entry.consequence ? 1 : 0, !possible.length || outside ? 1 : 0,
-          hit.start + (entry.kind === "general" ? this.limits.behind : 0), -hit.wording.weight,
+          entry.foreign ? 1 : 0, entry.wrapper ? 2 : entry.consequence || entry.kind === "general" ? 1 : 0, !possible.length || outside ? 1 : 0,
+          hit.start + (entry.kind === "general" ? this.limits.behind : line.quoted ? this.limits.quoted : 0), -hit.wording.weight,
         ];
         const own = entry.own || this.data.own.includes(entry.kind) || (hit.source !== null && hit.wording.weight >= this.limits.long);
-        const doubtful = !entry.foreign && (log.others || !(log.framed || own));
+        const doubtful = !entry.foreign && (log.others || !(log.framedIn(line.failure) || own));
         return {
-          id: entry.id, entry, line: line.text, number: line.number, failure: line.failure, certain: certain && !outside && !doubtful, causes,
+          id: entry.id, entry, line: line.text, number: line.number, failure: line.failure, certain: certain && possible.length > 0 && !outside && !doubtful, causes,
           message: hit.source === null ? null : this.messages[hit.source], doubtful, rank, known: null, fits: false,
         };
       });
@@ -228,19 +233,19 @@
           const found = cause.compiled.exec(text);
           [share, because] = found ? [2, found[0].slice(0, 80)] : [-0.5, ""];
         }
-        for (const [mine, window] of [[facts.triton, cause.triton], [facts.torch, cause.torch]]) if (mine && window) share = inWindow(mine, window) ? share + 1 : -5;
-        if (facts.target && cause.targets && cause.targets.length) share = isOne(facts.target, cause.targets) ? share + 1 : -5;
+        for (const [mine, window] of [[facts.triton, cause.triton], [facts.torch, cause.torch]]) if (mine && window) share = inWindow(mine, window) ? raised(share) : -5;
+        if (facts.target && cause.targets && cause.targets.length) share = isOne(facts.target, cause.targets) ? raised(share) : -5;
         return { cause, share, because };
       });
       return ranked.sort((a, b) => b.share - a.share);
     }
 
     sourced(log, hits) {
-      return hits.filter((hit) => hit.ofSource).map((hit) => {
-        const line = log.lines[log.at(hit.start)];
+      return hits.filter((hit) => hit.ofSource && !log.others).map((hit) => {
+        const line = log.lines[log.at(hit.start)], message = this.messages[hit.wording.number], weak = Boolean(line.quoted || message.thin);
         return {
           id: "source", entry: null, line: line.text, number: line.number, failure: line.failure, certain: false, causes: [], known: null,
-          message: this.messages[hit.wording.number], doubtful: false, fits: false, rank: [0, 1, 1, hit.start, -hit.wording.weight],
+          message, doubtful: false, fits: false, rank: [0, 1, weak ? 1 : 0, hit.start - (weak ? 0 : this.limits.behind), -hit.wording.weight],
         };
       });
     }
@@ -252,8 +257,10 @@
         if (one.entry && !one.entry.consequence && !(before && (!before.entry.table || before.certain))) taken.set(one.number, one);
       }
       const made = [];
-      for (const [entry, place] of new Language(this).entries(log.lines)) {
-        const line = log.lines[place], other = taken.get(line.number);
+      for (const [entry, place] of new Language(this).entries(log.lines, facts.triton)) {
+        const line = log.lines[place];
+        if (entry.framed && !log.framedIn(line.failure)) continue;
+        const other = taken.get(line.number);
         if (other && (!other.entry.table || other.certain)) continue;
         made.push({
           id: entry.id, entry, line: line.text, number: line.number, failure: line.failure, certain: Boolean(facts.triton && !entry.shared),
@@ -281,7 +288,7 @@
       const short = words(log.tidy).length <= 14, made = [];
       matches.forEach((match, order) => {
         const line = places.get(match.line) || log.lines[log.lines.length - 1], issue = match.issue;
-        if (!log.framed && this.rules.pythons.test(match.line)) return;
+        if (!log.framedIn(line.failure) && this.rules.pythons.test(match.line)) return;
         const targets = issue.targets, elsewhere = Boolean(facts.target) && !(targets.length === 1 && targets[0] === "*") && !isOne(facts.target, targets);
         const beside = places.has(match.line) ? shared.has(line.number) : shared.size > 0;
         const alike = this.limits.alike;
@@ -292,9 +299,9 @@
         const interpreted = issue.lanes.join() === "interpret" && !log.interpreted;
         let certain = match.exact && match.inside === true;
         const thin = words(tidy(issue.fingerprint)).length < this.limits.few;
-        weak = weak || (thin && mentioned.has(line.failure)) || (!match.exact && explained.has(line.failure)) || generated.has(line.number)
+        weak = weak || (thin && (mentioned.has(line.failure) || !certain)) || (!match.exact && (explained.has(line.failure) || this.rules.elided.test(line.text))) || generated.has(line.number)
           || (!certain && weighed.has(line.failure + " " + issue.id));
-        const worse = match.inside === false || elsewhere || beside || weak || interpreted;
+        const worse = match.inside === false || elsewhere || beside || weak || interpreted || line.quoted || log.others;
         certain = certain && !worse;
         made.push({
           id: issue.id, entry: null, line: line.text, number: line.number, failure: line.failure, certain, causes: [], known: match, message: null,
@@ -335,8 +342,9 @@
 
     // The causes that the command shows.
     shown(answer) {
-      const possible = answer.causes.filter((one) => one.share > -1);
-      return (possible.length ? possible : answer.causes).slice(0, answer.certain ? 1 : 4);
+      const found = answer.causes.filter((one) => one.share > -1), possible = found.length ? found : answer.causes;
+      const open = possible.filter((one) => one.share >= 0).length;
+      return possible.slice(0, answer.certain ? 1 : Math.min(Math.max(open, 3), 4));
     }
   }
 
@@ -356,6 +364,7 @@
       this.tidy = pieces.join(" ");
       this.words = new Set(words(this.tidy));
       this.plain = this.lines.map((line) => line.text).join("\n");
+      this.saidFirst = [...this.lines.filter((line) => !line.quoted), ...this.lines.filter((line) => line.quoted)].map((line) => line.text).join("\n");
       this.byFailure = new Map();
       for (const line of this.lines) this.byFailure.set(line.failure, (this.byFailure.get(line.failure) || []).concat(line.text));
       const most = why.limits.failure;
@@ -363,14 +372,34 @@
         const whole = texts.join("\n");
         this.byFailure.set(number, whole.length <= most ? whole : whole.slice(0, most / 2) + "\n" + whole.slice(-most / 2));
       }
-      const spoken = this.plain.replace(why.regex(why.data.rules.passing, "g"), " ");
+      const spoken = this.spoken(this.plain);
       this.own = why.rules.frame.test(spoken);
-      this.framed = this.own || why.rules.library.test(spoken);
+      this.framed = this.hasFrame(this.plain);
       this.others = why.rules.others.test(this.plain) && !why.rules.place.test(spoken);
       this.interpreted = this.tidy.includes("interpret");
       this.generated = why.rules.generated.test(this.plain);
       const one = (name) => { const found = new Set(why.all(name, this.plain).map((match) => match[1])); return found.size === 1 ? [...found][0] : ""; };
       this.facts = { triton: one("triton"), torch: one("torch"), target: this.gpu() };
+    }
+
+    spoken(text) {
+      const { rules, data } = this.why, named = new RegExp(rules.namedFile.source, "g"), folder = new RegExp(rules.folder.source, "g");
+      return text.replace(this.why.regex(data.rules.passing, "g"), " ").replace(named, (found) => (rules.package.test(found) ? found : found.replace(folder, "")));
+    }
+
+    hasFrame(text) {
+      const spoken = this.spoken(text);
+      return this.why.rules.frame.test(spoken) || this.why.rules.library.test(spoken);
+    }
+
+    framedIn(failure) {
+      this.framedOf = this.framedOf || new Map();
+      if (!this.framedOf.has(failure)) {
+        const traced = [...this.byFailure].filter(([, text]) => text.includes(this.why.data.traceback)).map(([one]) => one);
+        const said = [...this.byFailure].filter(([one]) => traced.length < 2 || one === failure || !traced.includes(one));
+        this.framedOf.set(failure, this.framed && said.some(([, text]) => this.hasFrame(text)));
+      }
+      return this.framedOf.get(failure);
     }
 
     at(position) {
@@ -390,9 +419,10 @@
     * read(text) {
       const { rules, limits } = this.why;
       text = text.replace(/\r\n/g, "\n").replace(/\r/g, "\n");
-      const long = text.length > limits.whole, streams = new Map(), seen = new Set();
+      const long = text.length > limits.whole, streams = new Map(), above = new Map(), seen = new Set();
       let failures = -1, before = "";
-      for (const [number, raw] of this.withoutSource(this.numbered(text, long))) {
+      const rows = this.numbered(text, long), pytest = rows.some(([, raw]) => rules.byPytest.test(raw));
+      for (const [number, raw] of pytest ? this.withoutSource(rows) : rows) {
         const found = rules.stream.exec(raw), stream = found ? found[1] : "", line = this.stripped(raw);
         if (!line) continue;
         if (long) {
@@ -404,14 +434,15 @@
           if (!(streams.has(stream) && rules.header.test(before))) failures++;
           streams.set(stream, failures);
         }
+        const framed = rules.frameLine.test(above.get(stream) || "") && !(rules.frameLine.test(line) || rules.saidByPython.test(line));
         before = line;
-        yield { number, text: line, failure: streams.get(stream) };
+        above.set(stream, line);
+        yield { number, text: line, failure: streams.get(stream), quoted: (pytest && rules.failedLine.test(raw)) || framed };
       }
     }
 
     withoutSource(lines) {
-      const { byPytest, failedLine, sourceLine } = this.why.rules;
-      if (!lines.some(([, raw]) => byPytest.test(raw))) return lines;
+      const { failedLine, sourceLine } = this.why.rules;
       const source = new Set();
       lines.forEach(([, raw], place) => {
         if (failedLine.test(raw)) for (let above = place - 1; above >= 0 && sourceLine.test(lines[above][1]); above--) source.add(above);
@@ -427,44 +458,33 @@
     }
 
     numbered(text, long) {
-      const { limits, rules } = this.why, lines = text.split("\n");
+      const { limits, data } = this.why, lines = text.split("\n");
       if (!long) return lines.map((line, n) => [n + 1, line]);
       const first = new Map();
-      lines.forEach((line, n) => { const shape = line.replace(/[0-9]/g, ""); if (!first.has(shape)) first.set(shape, n); });
-      const places = [...first].filter(([shape]) => rules.mark.test(shape.slice(0, limits.line))).map(([, n]) => n).sort((a, b) => a - b);
-      places.push(lines.length - 1);
-      let spans = [];
-      for (const place of places) {
-        const start = Math.max(0, place - limits.before), end = Math.min(lines.length, place + limits.after);
-        if (spans.length && start <= spans[spans.length - 1][1]) spans[spans.length - 1][1] = end;
-        else spans.push([start, end]);
-      }
-      spans = this.bounded(spans);
-      const read = spans.flatMap(([start, end]) => lines.slice(start, end).map((line, n) => [start + n + 1, line.slice(0, limits.line)]));
-      const upTo = (some) => {
-        const kept = [];
-        let left = limits.text / 2;
-        for (const one of some) { left -= one[1].length; if (left < 0) break; kept.push(one); }
-        return kept;
+      lines.forEach((line, n) => {
+        const shape = line.replace(/[0-9]/g, "").replace(/[A-Z]+/g, (some) => some.toLowerCase());
+        if (!first.has(shape)) first.set(shape, n);
+      });
+      const having = (shapes, marks) => shapes.filter((shape) => marks.some((mark) => shape.includes(mark)));
+      const shapes = [...first.keys()], kept = new Set();
+      const sorted = (shapes) => shapes.map((shape) => first.get(shape)).sort((a, b) => a - b);
+      let left = limits.text;
+      const read = () => {
+        for (const places of [[lines.length - 1], sorted(having(shapes, data.strong)), sorted(having(shapes, data.marks))]) {
+          for (let n = 0; n < Math.ceil(places.length / 2); n++) {
+            for (const place of [places[n], places[places.length - 1 - n]]) {
+              for (let one = Math.max(0, place - limits.before); one < Math.min(lines.length, place + limits.after); one++) {
+                if (kept.has(one)) continue;
+                left -= Math.min(lines[one].length, limits.line);
+                if (left < 0 || kept.size >= limits.lines) return;
+                kept.add(one);
+              }
+            }
+          }
+        }
       };
-      const begin = upTo(read);
-      return [...begin, ...upTo(read.slice(begin.length).reverse()).reverse()];
-    }
-
-    bounded(spans) {
-      const most = this.why.limits.lines;
-      if (spans.reduce((total, [start, end]) => total + end - start, 0) <= most) return spans;
-      const first = [], last = [];
-      let left = most / 2;
-      for (const [start, end] of spans) { if (left <= 0) break; first.push([start, Math.min(end, start + left)]); left -= end - start; }
-      left = most / 2;
-      for (const [from, end] of [...spans].reverse()) {
-        const start = Math.max(from, first[first.length - 1][1], end - left);
-        if (left <= 0 || start >= end) break;
-        last.push([start, end]);
-        left -= end - start;
-      }
-      return [...first, ...last.reverse()];
+      read();
+      return [...kept].sort((a, b) => a - b).map((one) => [one + 1, lines[one].slice(0, limits.line)]);
     }
   }
 
@@ -627,7 +647,8 @@
   class Language {
     constructor(why) { this.why = why; this.data = why.data.language; }
 
-    * entries(lines) {
+    * entries(lines, triton) {
+      this.mine = triton.split(".").slice(0, 2).join(".");
       for (let place = 0; place < lines.length; place++) {
         const text = lines[place].text;
         if (text.includes("triton")) {
@@ -661,6 +682,11 @@
         .map(([key, found]) => [key, found.flatMap(([runs]) => runs.split(/\s+/).filter(Boolean))]);
     }
 
+    minors(runs) {
+      const minor = (text) => text.split(".").slice(0, 2).join("."), order = this.data.order;
+      return runs.flatMap((run) => { const ends = run.split("..").map(minor); return order.slice(order.indexOf(ends[0]), order.indexOf(ends[ends.length - 1]) + 1); });
+    }
+
     spoken(runs) {
       const minor = (text) => text.split(".").slice(0, 2).join("."), order = this.data.order, merged = [];
       for (const end of runs.map((run) => run.split("..").map(minor))) {
@@ -677,8 +703,8 @@
       const path = `${module}.${name}`, have = this.releases(path), others = this.elsewhere(name, path), { order, words: say } = this.data;
       if (!have.length && !others.length) return null;
       const spoken = this.spoken(have), ends = `${order[0]} to ${order[order.length - 1]}`;
-      if (have.length && spoken === ends) {
-        return this.entry("triton-name", `Every release of Triton has ${path}: something else was imported`, say.whole, say.print, { shared: true, framed: true, ask: say.ask, others: [{ ...say.old }] });
+      if (have.length && (spoken === ends || this.minors(have).includes(this.mine))) {
+        return this.entry("triton-name", `${spoken === ends ? "Every release of Triton" : `Triton ${this.mine}`} has ${path}: something else was imported`, say.whole, say.print, { shared: true, framed: true, ask: say.ask, others: [{ ...say.old }] });
       }
       const title = have.length ? `${path} is in Triton ${spoken} alone` : `No release of Triton has ${path}`;
       const why = have.length ? `The Triton that runs is none of them: ${path} is in ${spoken}.` : `No release from 2.3.1 to 3.9.0 has ${path}.`;
@@ -699,7 +725,8 @@
       if (!having.length) {
         return this.entry("triton-option", `${path} has no option ${option}`, `No release from 2.3.1 to 3.9.0 has ${option}= for ${path}.`, this.data.words.spelling, { shared: true, framed: true });
       }
-      const spoken = this.spoken(having);
+      const spoken = this.spoken(having), { order } = this.data;
+      if (spoken === `${order[0]} to ${order[order.length - 1]}` || this.minors(having).includes(this.mine)) return null;
       return this.entry("triton-option", `${path} takes ${option}= in Triton ${spoken} alone`, `The Triton that runs is none of them: ${path} takes ${option}= in ${spoken}.`,
         `Leave ${option}= out on other releases, or install one of ${spoken}. ${this.data.words.pairs}`, { framed: true });
     }

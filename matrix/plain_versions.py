@@ -1,0 +1,52 @@
+"""Whether a release lies in a window of plain numbers (`>=3.0,<3.3`, `==3.2.*`), said as versions.py says it.
+
+For `crosswarp why`: importing packaging and crosswarp.compat takes longer than its answer. What is more than numbers is
+asked of versions.py; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from typing import Any
+
+_PLAIN = re.compile(r"(?:0|[1-9]\d{0,5})(?:\.(?:0|[1-9]\d{0,5})){0,5}", re.A)
+_CLAUSE = re.compile(r"\s*(==|!=|>=|<=|>|<)\s*([\d.]+?)(\.\*)?\s*", re.A)
+_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq, "!=": operator.ne, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
+
+
+def numbers(text: str) -> tuple[int, ...] | None:
+    """`(3, 2, 0)` of `3.2.0`; None for what is more than numbers, or no version."""
+    return tuple(map(int, text.split("."))) if _PLAIN.fullmatch(text) else None
+
+
+def within(version: str, window: str) -> bool:
+    """Whether `version` lies in `window`."""
+    inside = _within(version, window)
+    if inside is not None:
+        return inside
+    from crosswarp.matrix import versions
+
+    return versions.within(version, window)
+
+
+def _within(version: str, window: str) -> bool | None:
+    release = numbers(version)
+    if release is None or not window:
+        return None
+    inside = True
+    for clause in window.split(","):
+        found = _CLAUSE.fullmatch(clause)
+        wanted = numbers(found[2]) if found else None
+        if found is None or wanted is None or found[3] and found[1] not in ("==", "!="):
+            return None
+        length = len(wanted) if found[3] else max(len(release), len(wanted))
+        inside = inside and _COMPARED[found[1]](_padded(release, length), _padded(wanted, length))
+    return inside
+
+
+def _padded(release: tuple[int, ...], length: int) -> tuple[int, ...]:
+    return (*release, *(0,) * length)[:length]
