@@ -121,6 +121,8 @@ def message(said: str, column: str, index: errors.Index) -> str:
 
 def has(one: errors.Message, release: Version) -> bool:
     """Whether a release can say it. The index has minors (`3.3`, and `main` for what has no end) for C++."""
+    if one.first == "main":
+        return False
     last = Version("9999" if one.last == "main" else one.last)
     minor = Version(f"{release.major}.{release.minor}")
     return Version(one.first) <= release and (minor if len(last.release) < 3 else release) <= last
