@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import time
 from pathlib import Path
 
@@ -44,6 +45,24 @@ def test_a_known_issue_that_a_cause_names_is_there():
     known = {issue.id for issue in ISSUES}
     named = {c.issue for e in errors.committed().entries for c in e.causes if c.issue}
     assert named and named <= known
+
+
+# Flags for a part, other forms of a group, ends of a text, possessive: not in every browser, or another thing there.
+PYTHON_ALONE = re.compile(r"\(\?[a-zA-Z-]+[:)]|\(\?(?:P=|[#(>])|\\[AZ]|(?<!\\)[*+?}]\+")
+
+
+def python_alone(expression):
+    # The page takes flags at the beginning.
+    found = PYTHON_ALONE.search(re.sub(r"^\(\?[ism]+\)", "", expression))
+    return found[0] if found else None
+
+
+def test_each_expression_of_a_cause_is_one_for_the_page_s_script_too():
+    logs = {c.log for one in errors.committed().entries for c in one.causes if c.log}
+    assert len(logs) > 100
+    assert {one: python_alone(one) for one in logs if python_alone(one)} == {}
+    alone = ("a(?i:fp8)", "(?x) a", "a\\Z", "a++", "(?>a)", "(?P<a>b)(?P=a)", "(a)?(?(1)b)")
+    assert all(map(python_alone, alone))
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ IDLE = frozenset(
     "a an and are assertionerror at by error errors exception failed for from in is it keyerror of on or raised that "
     "the to was with".split()
 )
+_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _LETTERS = re.compile(r"[A-Za-z_]+")
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
 # A message is folded at the width of somebody's terminal.
@@ -110,6 +111,12 @@ def _lines(text: str) -> list[str]:
     return made
 
 
+def _spelled(text: str) -> tuple[str, ...]:
+    """It, and where a word has an apostrophe as it is after all quotes are lost: `writer's`, and `writers`."""
+    joined = _APOSTROPHE.sub("", text)
+    return (text,) if joined == text else (text, joined)
+
+
 def words_of(text: str) -> list[str]:
     text = _MODULE.sub("triton.language.", text)
     return [word for found in WORD.findall(text) if (word := found.lower()) not in IDLE]
@@ -133,16 +140,17 @@ def _finder(issues: tuple[Known, ...], shims: tuple[Fix, ...]) -> Finder:
 class Finder:
     def __init__(self, issues: Sequence[Known], shims: Sequence[Fix]) -> None:
         self.issues = issues
-        listed = [
+        self.listed = [
             # A word of which a part may be anything is none.
-            (number, words_of(OPEN.sub(" ", text)), not CUT.search(text))
+            (number, words_of(OPEN.sub(" ", spelled)), not CUT.search(text))
             for number, issue in enumerate(issues)
             for text in (*texts(issue, shims), issue.title)
+            for spelled in _spelled(text)
         ]
         self._words: dict[str, list[str]] = {}
         # Which issues have a word, and which have a fingerprint that no text says.
         self.having: dict[str, set[int]] = defaultdict(set)
-        for number, words, _ in listed:
+        for number, words, _ in self.listed:
             for word in words:
                 self.having[word].add(number)
         self.unread = {
@@ -171,7 +179,7 @@ class Finder:
                 self.names.setdefault(issue.shim.lower(), []).append(number)
         # Of a text whose own word is open (`create_…`) what is left says too little.
         self.texts = [
-            self._text(number, words) for number, words, whole in listed if words and whole
+            self._text(number, words) for number, words, whole in self.listed if words and whole
         ]
         self.at: Mapping[str, list[_Text]] = self._index()
 

@@ -29,11 +29,7 @@ def data() -> dict[str, Any]:
         "messages": [dict(zip(fields, one, strict=True)) for one in said],
         "issues": [_issue(one) for one in issues],
         "shims": [{"name": one.name, "issue": one.issue} for one in shims],
-        "listed": [
-            [number, why.words_of(why.OPEN.sub(" ", text)), not why.CUT.search(text)]
-            for number, issue in enumerate(issues)
-            for text in (*known_texts.texts(issue, shims), issue.title)
-        ],
+        "listed": finder.listed,
         "unread": sorted(finder.unread),
         "names": finder.names,
         "idle": sorted(why.IDLE),
