@@ -4,6 +4,8 @@ With more warps than the rows fill on Hopper, the two products are laid out over
 compilers before Triton 3.2 had no way from one to the other.
 """
 
+from typing import Any, Dict
+
 import torch
 import triton
 import triton.language as tl
@@ -42,7 +44,7 @@ def inputs(case, device, generator):
     }
 
 
-NVIDIA = {"lanes": ("compile", "emulate", "device"), "targets": ("sm_80", "sm_90")}
+NVIDIA: Dict[str, Any] = {"lanes": ("compile", "emulate", "device"), "targets": ("sm_80", "sm_90")}
 
 KERNEL = Kernel(
     name="mma_conversion",

@@ -1,5 +1,7 @@
 """A product of few columns that is turned to be an operand of a second one, by more warps than its rows fill."""
 
+from typing import Any, Dict
+
 import torch
 import triton
 import triton.language as tl
@@ -39,7 +41,7 @@ def inputs(case, device, generator):
     return {"a": drawn(ROWS, INNER), "b": drawn(INNER, COLUMNS), "c": drawn(ROWS, INNER)}
 
 
-NVIDIA = {"lanes": ("compile", "emulate", "device"), "targets": ("sm_80", "sm_90")}
+NVIDIA: Dict[str, Any] = {"lanes": ("compile", "emulate", "device"), "targets": ("sm_80", "sm_90")}
 
 KERNEL = Kernel(
     name="narrow_product",

@@ -1,5 +1,7 @@
 """Operands that are made float8 of float16 in the loop that multiplies them."""
 
+from typing import Any, Dict
+
 import torch
 import triton
 import triton.language as tl
@@ -38,7 +40,7 @@ def inputs(case, device, generator):
     return {"a": drawn(TRIPS, ROWS, INNER), "b": drawn(TRIPS, INNER, ROWS)}
 
 
-NVIDIA = {"lanes": ("compile", "emulate", "device"), "targets": ("sm_80", "sm_90")}
+NVIDIA: Dict[str, Any] = {"lanes": ("compile", "emulate", "device"), "targets": ("sm_80", "sm_90")}
 
 KERNEL = Kernel(
     name="narrowed_operand",

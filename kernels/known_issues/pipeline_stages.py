@@ -3,6 +3,8 @@
 The AMD pipeliners of Triton 3.5 and 3.6 destroy an operation that is still used, and end with an error of LLVM's.
 """
 
+from typing import Any, Dict
+
 import torch
 import triton
 import triton.language as tl
@@ -46,7 +48,7 @@ def inputs(case, device, generator):
     return {"w": w, "u": u.float(), "k": k}
 
 
-CDNA = {"lanes": ("compile", "emulate", "device"), "targets": ("gfx942",)}
+CDNA: Dict[str, Any] = {"lanes": ("compile", "emulate", "device"), "targets": ("gfx942",)}
 
 KERNEL = Kernel(
     name="pipeline_stages",
