@@ -142,3 +142,21 @@ def test_who_uninstalls_asks_no_fix(in_fork):
 
     before, after = in_fork(run)
     assert before > 0 and after == 0
+
+
+@triton.jit
+def clipped(x, y, N: tl.constexpr):
+    at = tl.arange(0, N)
+    # Each a statement: Triton looks at no call inside of another.
+    above = tl.maximum(tl.load(x + at), 0.0)
+    between = tl.minimum(above, 6.0)
+    tl.store(y + at, between)
+
+
+def test_what_calls_a_function_of_tritons_that_compat_replaces_keeps_its_digest(in_fork):
+    def digest(installs):
+        if installs:
+            compat.install()
+        return clipped.cache_key
+
+    assert in_fork(lambda: digest(installs=True)) == in_fork(lambda: digest(installs=False))
