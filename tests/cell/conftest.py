@@ -13,7 +13,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 from crosswarp.compat.isolate import run_isolated  # noqa: E402
 from crosswarp.compat.versions import in_window, triton_version  # noqa: E402
-from crosswarp.matrix.cell.starting.warm import warm  # noqa: E402
+from crosswarp.matrix.cell.starting.warm import digest  # noqa: E402
 
 
 def pytest_configure(config):
@@ -41,21 +41,22 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="session")
-def warmed():
-    """What each child would work out again, such as the digest of Triton's own files: 0.7 s of CPU with 3.9.0."""
-    warm()
+def digested():
+    """Triton's digest of its own files, which each child would make again: 0.7 s of CPU with 3.9.0. Nothing else is
+    imported or done: that is the tests' own."""
+    digest()
 
 
 @pytest.fixture
-def in_fork(warmed, tmp_path, monkeypatch):
+def in_fork(digested, tmp_path, monkeypatch):
     """Call a function in a forked child with caches of its own; returns what it returned."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     monkeypatch.setenv("CROSSWARP_CACHE_DIR", str(tmp_path / "crosswarp"))
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")
 
-    def call(function):
+    def call(function, seconds=300):
         # Ours to trust: a test may return whatever it likes.
-        outcome = run_isolated(lambda send: pickle.dumps(function()), time_limit=300)
+        outcome = run_isolated(lambda send: pickle.dumps(function()), time_limit=seconds)
         if outcome.kind != "returned":
             raised = outcome.raised.traceback if outcome.raised else ""
             pytest.fail(

@@ -176,7 +176,7 @@ def test_whatever_triton_moves_the_rest_is_installed_and_taken_back(in_fork, mon
             problems.append(("at the end", "is not as it was"))
         return len(found), problems, left_out
 
-    count, problems, left_out = in_fork(run)
+    count, problems, left_out = in_fork(run, seconds=900)
     assert problems == []
     assert count > 50
     # constexpr_function needs nothing of a Triton that has it, and of another what only that one has; attrs_descriptor

@@ -17,7 +17,7 @@ from crosswarp.compat.seams import attribute
 # Whose purpose is to take other arguments, by the fix that replaces them.
 TAKES_MORE = (
     *("autotune_arguments", "block_pointers", "do_bench_arguments", "dot_and_reduce_arguments"),
-    *("exact_flip", "flip_default_dim", "sorted_floats", "tensor_methods"),
+    *("exact_flip", "flip_default_dim", "gluon_names", "sorted_floats", "tensor_methods"),
 )
 
 

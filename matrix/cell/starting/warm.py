@@ -44,9 +44,7 @@ def warm(
     `preload` names, for the folder of a library, modules that it imports itself, which takes seconds each time, and
     that hold no kernels of its own. Those that lie in the folder wait for `bring_back`, the others stay imported.
     """
-    for module, function in _REMEMBERED:
-        with contextlib.suppress(Exception):
-            getattr(importlib.import_module(module), function)()
+    digest()
     # The shims' modules: 45 ms in each shimmed child.
     compat.all_shims()
     with contextlib.suppress(Exception):
@@ -80,6 +78,13 @@ def warm(
         os.environ["TORCHDYNAMO_DISABLE"] = "1"
     for folder, modules in (preload or {}).items():
         _preload(folder, modules)
+
+
+def digest() -> None:
+    """Have Triton digest its own files, and ask ptxas, now."""
+    for module, function in _REMEMBERED:
+        with contextlib.suppress(Exception):
+            getattr(importlib.import_module(module), function)()
 
 
 def _back_end(target: Mapping[str, Any]) -> None:
