@@ -239,7 +239,8 @@ TORCH = re.compile(
     r"\b(?:py)?torch(?: version)?[ \t]*(?:==|[-:=]|is)?[ \t]*v?(\d\.\d+(?:\.\d+)?)\b", re.I
 )
 SM = re.compile(
-    r"\bsm_?(\d{2,3})a?\b|compute capability[ :=]+\(?(\d+)[.,] ?(\d)|\b(gfx\d+[a-f]?\w?)\b", re.I
+    r"\bsm_?(\d{2,3})a?\b(?! or higher)|compute capability[ :=]+\(?(\d+)[.,] ?(\d)|\b(gfx\d+[a-f]?\w?)\b",
+    re.I,
 )
 # The GPU's name is what people write.
 GPUS = (
