@@ -4,6 +4,7 @@ Each runs twice, without and with compat, in a process of its own, and answers w
 """
 
 import asyncio
+import contextlib
 import os
 import random
 import resource
@@ -161,6 +162,11 @@ def test_a_user_who_may_start_no_process(both):
         resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
         return outcome_of(launch)
 
+    with contextlib.suppress(ImportError):
+        # A Triton 2.3 that has asked ptxas already comes to LLVM, which ends a process that may start no thread.
+        from triton.common.backend import get_cuda_version_key
+
+        get_cuda_version_key.cache_clear()
     bare, with_compat = both(program, limit)
     assert with_compat == bare
 
