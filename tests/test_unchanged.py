@@ -102,9 +102,11 @@ def test_a_target_is_its_row(found):
     assert differ(before, after)[0] == {"sm_90"}
 
 
-@pytest.mark.parametrize("limit", ["time_limit", "memory_limit_mb"])
-def test_with_less_time_or_memory_it_may_end_otherwise(found, limit):
-    before, after = found(), found(**{limit: 1})
+@pytest.mark.parametrize(
+    "option", ["time_limit", "memory_limit_mb", "sanitize", "sample", "estimate"]
+)
+def test_what_a_run_is_asked_for_decides_on_all(found, option):
+    before, after = found(), found(**{option: 1})
     assert not set(before.values()) & set(after.values())
 
 
@@ -127,10 +129,11 @@ def test_an_interpreter_at_hand_has_the_shims_of_the_triton_that_is_found_there(
     assert asked == ["3.2.0"]
 
 
-def test_the_machine_that_executes_ptx_judges_its_own_lane(found, monkeypatch):
+@pytest.mark.parametrize("room", ["ptx", "estimate"])
+def test_what_only_the_emulator_needs_judges_its_own_lane(found, monkeypatch, room):
     before = found()
     real = Path.read_bytes
-    edited = lambda path: real(path) + (b"#" if "ptx" in path.parts else b"")  # noqa: E731
+    edited = lambda path: real(path) + (b"#" if room in path.parts else b"")  # noqa: E731
     monkeypatch.setattr(Path, "read_bytes", edited)
     assert differ(before, found())[1] == {"emulate"}
 

@@ -23,7 +23,7 @@ from crosswarp.matrix.running.plan import Coordinate, Plan
 from crosswarp.matrix.work.suite_modules import kernel_names
 
 # Each of these decides on cells of its lane alone. What runs no suite decides on none.
-_ONLY = {"emulate": ("emulate", "machines", "observers")}
+_ONLY = {"emulate": ("emulate", "estimate", "machines", "observers")}
 _NONE = ("pytest_plugin",)
 # Not the lane device: what is measured there is measured.
 LANES = ("compile", "emulate", "interpret")
@@ -54,8 +54,8 @@ def keys(
                     one = Coordinate(target, lane, mode, kernel)
                     said = [
                         one, column, text, judges[lane], installed, environment.versions, row,
-                        shims if mode == "shimmed" else "", plan.sanitize, plan.sample, str(suite),
-                        plan.time_limit, plan.memory_limit_mb,
+                        shims if mode == "shimmed" else "", plan.sanitize, plan.sample, plan.estimate,
+                        str(suite), plan.time_limit, plan.memory_limit_mb,
                     ]  # fmt: skip
                     found[one] = hashlib.sha256(
                         json.dumps(said, sort_keys=True).encode()
