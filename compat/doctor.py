@@ -226,7 +226,7 @@ def _about_distributions(triton: Dict[str, Any], say: Any) -> None:
             "Uninstall all of them, then install one.")  # fmt: skip
     elif listed and listed[0]["name"] in vendors.PACKAGES:
         say("note", "triton", f"{listed[0]['name']} {listed[0]['version']} is a vendor's build of Triton: it has "
-            "changes of its own, which no known issue describes.",
+            "the vendor's changes, which no known issue describes.",
             "crosswarp run --here PYTHON shows where it differs from the nearest release.")  # fmt: skip
     elif listed and triton["version"] and listed[0]["version"] != triton["version"]:
         say("note", "triton", f"import triton gives {triton['version']} from {triton['path']}; installed is "

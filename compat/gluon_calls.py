@@ -294,7 +294,7 @@ def _share(num_warps: int, warps: List[int]) -> int:
 
 
 class _Worker:
-    """A function with arguments of its own, where Triton 3.5 has all workers take the same."""
+    """A function with its own arguments, where Triton 3.5 has all workers take the same."""
 
     def __init__(self, function: Any, arguments: Tuple[Any, ...]) -> None:
         self.function, self.arguments = function, arguments
@@ -310,7 +310,7 @@ class _Maker:
         return getattr(self._generator, name)
 
     def call_JitFunction(self, function: Any, args: Any, kwargs: Any, **more: Any) -> Any:  # noqa: N802
-        """What the code generator makes of a call, of the default function or of a worker's."""
+        """The result of the code generator's call of the default function or of a worker's."""
         if isinstance(function, _Worker):
             start = sum(
                 len(one.arguments) for one in self._workers[: self._workers.index(function)]

@@ -194,7 +194,7 @@ def _registers(gluon: Gluon, blackwell: Any) -> None:
 
 def _blocked(language: Any, rows: int, columns: int, shape: Any, num_warps: int) -> Any:
     """The registers that the instruction tcgen05.ld.32x32b fills from blocks of `rows` by `columns`, as Triton 3.5 has
-    them: warps in groups of four, each group a part of the columns or a block of its own."""
+    them: warps in groups of four, each group a part of the columns or its own block."""
     groups = num_warps // 4
     if rows != 64:
         if shape[0] > 128:

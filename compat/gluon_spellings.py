@@ -30,7 +30,7 @@ class Gluon:
         return sys.modules.get(f"{LANGUAGE}.{path}" if path else LANGUAGE)
 
     def get(self, path: str) -> Any:
-        """What is at `path` below Gluon's language, such as "nvidia.hopper.tma.async_load"; None where nothing is."""
+        """The object at `path` below Gluon's language, such as "nvidia.hopper.tma.async_load"; None where none is."""
         owner, _, name = path.rpartition(".")
         return getattr(self.module(owner), name, None)
 

@@ -1,4 +1,4 @@
-"""Triton as somebody else builds it: under a name of its own, and with changes of its own.
+"""Triton as a vendor builds it: with changes, and often under another name.
 
 A build that also has another package, such as `tokenspeed_triton`, is served as `triton`: the same modules, under both.
 """
@@ -77,7 +77,7 @@ class _Served:
         if name != "triton" and not name.startswith("triton."):
             return None
         own = self.serves + name[len("triton") :]
-        # What is not there is not found, as of any package.
+        # A module that the build lacks is not found, as in any package.
         if own not in sys.modules and not _is_there(own):
             return None
         return importlib.machinery.ModuleSpec(name, _Loader(own), is_package=True)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ DISTRIBUTIONS = (
     "triton-rocm",
     "triton-windows",
     "triton-nightly",
-    # A vendor's, with changes of its own (`vendors`).
+    # A vendor's build, which has changes (`vendors`).
     "fbtriton",
 )
 

@@ -18,7 +18,7 @@ from crosswarp.compat.versions import base_version, in_window
 
 # What a column may have in place of its Triton's own, in the order of an id.
 SWAPPED = ("torch", "numpy", "python")
-# How the column of an interpreter at hand begins.
+# How the column of `run --here` begins.
 _HERE = "here-"
 _IN_COLUMN = re.compile(r"triton-([^+]+)")
 _PART = re.compile(rf"\+({'|'.join(SWAPPED)})-")

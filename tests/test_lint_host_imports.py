@@ -1,4 +1,4 @@
-"""What published libraries import from Triton's inside: on which releases the table that `lint` and `why` ask has it.
+"""Imports of published libraries from Triton's inside, and the releases that `lint` and `why` have for them.
 
 The names were read by AST from twelve libraries (attorch, gemlite, conch, xformers, lightllm, fla-core, liger-kernel,
 unsloth, FlagGems, AITER, SageAttention, triton_kernels), with those that torch and reports name; each was then imported

@@ -112,7 +112,7 @@ def test_every_launch_counts_as_often_as_it_was(counted):
     slow = counted(path=40_000.0)
     once = compare(counted(), slow).predicted
     often = compare(counted(launch={"times": 9}), counted(path=40_000.0, launch={"times": 9})).predicted  # fmt: skip
-    # What is around a case weighs less.
+    # The overhead around a case weighs less.
     assert often > once > 1.5
 
 

@@ -209,7 +209,7 @@ def test_releases_whose_messages_are_not_read(index, update, monkeypatch):
     status, out, _ = update()
     assert status == 0 and out.count("Error messages") == 1
     assert "Not read: the wheel of triton 3.10.0 holds no" in " ".join(out.split())
-    # What a job reads is one line.
+    # A job reads one line.
     assert update("--format", "github")[1] == "columns=\n"
     monkeypatch.setattr(module, "Uv", lambda: lambda *given: Answer(2, "", "no space left"))
     status, out, _ = update()

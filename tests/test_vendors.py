@@ -126,13 +126,13 @@ def test_what_passes_in_a_build_says_nothing_of_the_affected_releases():
 
 
 def test_all_that_an_interpreter_lacks_is_said_at_once(monkeypatch):
-    told = {
+    answers = {
         "triton-error": "ImportError: no triton",
         "torch": "2.15.0",
         "missing": ["pytest", "xdist"],
         "crosswarp": "no module",
     }
-    monkeypatch.setattr(here, "_asked", lambda python, question: dict(told))
+    monkeypatch.setattr(here, "_asked", lambda python, question: dict(answers))
     with pytest.raises(EnvironmentFailed) as raised:
         here.look(Path("/somewhere/python"))
     text = str(raised.value)

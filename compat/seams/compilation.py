@@ -95,7 +95,7 @@ class _Here(threading.local):
 _here = _Here()
 # Every fix with `concerns` that is in place, in the order in which they act.
 _placed: Tuple[Fix, ...] = ()
-# What puts the others in place, which wait for the first compilation.
+# These put the others in place, which wait for the first compilation.
 _waiting: List[Tuple[Patches, Callable[[], None]]] = []
 _lock = threading.RLock()
 

@@ -1,7 +1,7 @@
 """How a launch is bound, for the kernels alone that have a parameter which Triton would bind wrong.
 
-Such a kernel has a ``run`` of its own. ``JITFunction.run`` stays Triton's: whatever takes its place costs every launch
-of every kernel. Kernels that were made before are looked for at the first launch, which takes long anyway, and until
+Such a kernel has its own ``run``. ``JITFunction.run`` stays Triton's: a replacement would cost every launch of every
+kernel. Kernels that were made before are looked for at the first launch, which takes long anyway, and until
 then a function of ours stands there.
 """
 
@@ -117,7 +117,7 @@ def _first(kernel: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _run(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-    """A launch of a kernel that handlers concern. Whoever has replaced ``JITFunction.run`` meanwhile is called too."""
+    """A launch of a kernel that handlers concern. A ``JITFunction.run`` that somebody has replaced is called too."""
     _runs.look()
     run: Callable[..., Any] = functools.partial(type(kernel).run, kernel)
     for patches, names, handler in _runs.handlers:

@@ -11,7 +11,7 @@ operations are made as before.
 
 Cost: a reduction of as many numbers as there are threads, dropped by the compiler where nobody reads what is returned.
 Every other kernel becomes what it was; those with an atomic operation are compiled once more, under a key of their own.
-Not healed: `tl.atomic_cas`, which takes no mask, and programs in clusters.
+Not fixed: `tl.atomic_cas`, which takes no mask, and programs in clusters.
 """
 
 from __future__ import annotations

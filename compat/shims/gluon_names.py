@@ -1,8 +1,8 @@
 """Gluon under the names, and by the arguments, of every release from 3.5 on: each broke those of the one before.
 
-Applied once a program imports Gluon, which Triton by itself does not. A program in the spelling of the Triton at hand
-is compiled as before. Left out: clusters, which 3.6 describes otherwise; PaddedSharedLayout of 3.5; AMD's WMMA layouts
-before 3.7; `cluster.arrive` and `cluster.wait`, which 3.9 took away; float2.
+Applied once a program imports Gluon, which Triton by itself does not. A program in the spelling of the installed
+Triton is compiled as before. Left out: clusters, which 3.6 describes otherwise; PaddedSharedLayout of 3.5; AMD's WMMA
+layouts before 3.7; `cluster.arrive` and `cluster.wait`, which 3.9 took away; float2.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ def _with_gluon(patches: Patches, package: Any) -> None:
 
     importlib.import_module(LANGUAGE)
     gluon = Gluon(patches)
-    # What a layout is made of, before what makes one.
+    # The parts of a layout, before the functions that make one.
     for part in (gluon_layouts, gluon_calls, gluon_memory):
         part.apply(gluon)
 

@@ -9,7 +9,7 @@ it reads at address zero.
 Here zero is written behind such an operation instead, by the threads whose mask is false.
 
 Cost: none. Kernels with an atomic operation or an integer that is made a pointer are compiled once more, under a key of
-their own. Not healed: pointers that are loaded with an ``other`` that is not constant.
+their own. Not fixed: pointers that are loaded with an ``other`` that is not constant.
 """
 
 from __future__ import annotations

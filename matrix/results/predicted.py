@@ -50,7 +50,7 @@ class Prediction(NamedTuple):
     causes: tuple[str, ...]
 
     def change(self) -> Change | None:
-        """What is reported of it; None where it is within `FACTOR`."""
+        """The change to report; None where the ratio is within `FACTOR`."""
         if 1 / FACTOR < self.ratio < FACTOR:
             return None
         metric = SLOWER if self.ratio > 1 else FASTER
@@ -101,7 +101,7 @@ def _total(launches: Mapping[Any, _Launch]) -> float:
 
 
 def _parts(one: _Estimate) -> tuple[float, float, float]:
-    """What a block waits for: its own warp, the busiest unit, DRAM; cycles of all that share a multiprocessor."""
+    """Cycles of its own warp, of the busiest unit and of DRAM, for all blocks that share a multiprocessor."""
     together = one["together"]
     return (
         one["path"],
@@ -134,10 +134,10 @@ def _causes(was: _Launch, now: _Launch, slower: bool) -> Iterator[str]:
     if whole <= 0:
         return
     found = sorted(_all_causes(was, now), key=lambda cause: sign * cause.cycles, reverse=True)
-    told = [one for one in found[:MOST_CAUSES] if sign * one.cycles >= _LEAST_CAUSE * whole]
-    yield from (one.text for one in told)
+    largest = [one for one in found[:MOST_CAUSES] if sign * one.cycles >= _LEAST_CAUSE * whole]
+    yield from (one.text for one in largest)
     for text in (_memory(was, now), _spills(was.estimate, now.estimate)):
-        if text and told:
+        if text and largest:
             yield text
     if now.estimate.get("guessed"):
         yield f"guessed for this target: {now.estimate['guessed']}"

@@ -92,7 +92,7 @@ def wrong(
 ) -> list[Wrong]:
     """What the cells that nobody expected say about the windows of issues, in the order of the issues.
 
-    Those of a vendor's build say nothing of them: it has changes of its own.
+    Those of a vendor's build say nothing of them: it has the vendor's changes.
     """
     red: dict[str, list[tuple[tuple[str, ...], Record]]] = defaultdict(list)
     by_kernel = ByKernel.of(issues)

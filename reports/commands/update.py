@@ -73,7 +73,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def of_release(release: Release, uv: Uv) -> str:
-    """What became of the error messages in a release, for a terminal; why not, where it was not read."""
+    """The changes of the error messages in a release, for a terminal; or why it was not read."""
     head = f"Error messages of Triton {release.triton}. "
     with tempfile.TemporaryDirectory(prefix="crosswarp-update-") as folder:
         try:

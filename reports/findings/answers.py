@@ -26,7 +26,7 @@ LONG = 22
 OWN = ("author", "hardware")
 # Further on than any text goes.
 BEHIND = 1_000_000_000
-# What a traceback shows of the source comes behind what was said.
+# Source lines in a traceback count less than messages.
 QUOTED = BEHIND // 2
 # How often one wording is looked for: a log repeats itself.
 MOST = 200
@@ -232,7 +232,7 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
             hit.start + (BEHIND if entry.kind == "general" else QUOTED * line.quoted),
             -hit.wording.weight,
         )
-        # What Triton's source says in so many words is Triton's without a frame as well.
+        # A message that stands in Triton's source is Triton's without a frame as well.
         own = (
             entry.own or entry.kind in OWN or hit.source is not None and hit.wording.weight >= LONG
         )
@@ -302,7 +302,7 @@ def _messages(
             continue
         message = index.messages[hit.wording.number]
         line = log.lines[log.at(hit.start)]
-        # What Triton said stands before what only follows from it.
+        # Triton's message stands before its consequences.
         weak = line.quoted or bool(message.thin)
         rank = (False, True, weak, hit.start - BEHIND * (not weak), -hit.wording.weight)
         yield Answer(line.text, line.number, line.failure, False, message=message, rank=rank)
@@ -375,7 +375,7 @@ def _known(
         alike = not match.exact and (line.number in told or not (short or match.share >= ALIKE))
         if not match.exact and match.share < ALIKE and not short and told:
             continue
-        # What another program says is an issue of Triton's where the interpreter is spoken of alone.
+        # Another program's message is an issue of Triton's only where it names the interpreter.
         if line.number in foreign and not log.interpreted:
             continue
         # Words that are alike say nothing beside an entry of the same failure.

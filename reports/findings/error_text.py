@@ -20,7 +20,7 @@ MOST = 8000
 # Characters: of all lines that are read of a longer text, and of one failure that evidence is looked for in.
 MOST_TEXT, OF_FAILURE = 400_000, 100_000
 BEFORE, AFTER = 40, 15
-# What a line of a failure has, in small letters; looking for each takes less than one expression of all.
+# Words in the lines of a failure, in small letters; looking for each takes less than one expression of all.
 MARKS = (
     "error", "assert", "exception", "traceback", "fatal", "failed", "cannot", "segmentation", "dumped", "unreachable",
     "illegal", "misaligned", "not support", "unsupported", "out of resource", "no module", "killed", "/triton/",

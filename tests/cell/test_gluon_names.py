@@ -31,7 +31,7 @@ NATIVE = {
     "warps-per-cta": "<3.7",
     "arrive-by-place": "<3.5",
 }
-# What is another thing in another release, and no name.
+# Values that differ between releases, under the same name.
 NOT_FIXED = ("float2", "warps-per-cta")
 # Computed as well: one of each family.
 COMPUTED = ("default-ctas", "unpacked", "reinterpret", "expect-bytes")

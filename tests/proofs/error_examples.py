@@ -133,7 +133,7 @@ def sayings(
     wanted: list[dict[str, Any]],
     ask: Callable[[list[dict[str, Any]]], dict[str, str]],
 ) -> dict[str, str]:
-    """What each module says: as it was kept, otherwise asked and kept."""
+    """The message of each module: as it was kept, otherwise asked for and kept."""
     have = json.loads(kept.read_text("utf-8")) if kept and kept.exists() else {}
     left = [one for one in wanted if one["key"] not in have]
     made = ask(left) if left else {}

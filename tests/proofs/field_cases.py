@@ -23,7 +23,7 @@ from crosswarp.matrix.results.store import Store
 
 @dataclass(frozen=True)
 class Claim:
-    """What one case is to show on one release and target: `says` stands in its message; empty: it passes."""
+    """The expected outcome of a case on one release and target: `says` stands in its message; empty: it passes."""
 
     kernel: str
     release: str
@@ -110,8 +110,8 @@ def _run(folder: Path, kernel: str, target: str, lanes: str, python: str) -> lis
             return opened.records(opened.run().id)
 
 
-def _print(holds: bool, told: str, records: Sequence[Record]) -> None:
-    print(f"{'holds' if holds else 'DOES NOT HOLD'}: {told}", flush=True)
+def _print(holds: bool, finding: str, records: Sequence[Record]) -> None:
+    print(f"{'holds' if holds else 'DOES NOT HOLD'}: {finding}", flush=True)
     for one in records:
         print(f"  {one.lane} {one.case}: {one.outcome} {one.fingerprint[:150]}")
 

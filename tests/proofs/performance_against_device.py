@@ -6,7 +6,7 @@
 
 TIMINGS has `SET-RELEASE.jsonl` and `SET-RELEASE-bare.jsonl`, a line for each case that was timed alone. CAPTURES has a
 folder for each release, written by `performance_capture.py`, with the counters of each launch and its cubin. The sets
-are `b`, real sizes (tests/bench/peers.py), and `t` and `r`, cases of the suite. nvdisasm is that of the Triton at hand,
+are `b`, real sizes (tests/bench/peers.py), and `t` and `r`, cases of the suite. nvdisasm is the installed Triton's,
 or the one on the PATH.
 
 Right: reported, in the direction in which the device moved by more than 10 %. False: reported, where it moved by less
@@ -39,7 +39,7 @@ _STEPS = {
     "t": (("3.2.0", "3.6.0"),),
     "r": (("3.6.0", "3.9.0"),),
 }
-# What else Triton writes of a configuration, by release.
+# Further options in a configuration's text, by release.
 _NO_CHOICE = (
     "num_ctas", "maxnreg", "num_buffers_warp_spec", "num_consumer_groups", "reg_dec_producer", "reg_inc_consumer",
     "enable_warp_specialization", "enable_persistent", "ir_override",
@@ -158,23 +158,25 @@ def estimated(captures: Path, timings: Path) -> Iterator[dict[str, Any]]:
 
 def _launches(file: Path, timed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Of a tuned kernel, the configuration that was fastest on the device."""
-    told = json.loads(file.read_text("utf-8"))
+    captured = json.loads(file.read_text("utf-8"))
     best: dict[str, tuple[float, str]] = {}
     for one in timed:
         ms = one.get("ms", [math.inf])[0]
         if math.isfinite(ms) and ms < best.get(one["tuner"], (math.inf, ""))[0]:
             best[one["tuner"]] = ms, _choice(one["config"])
     configured = {
-        (one["kernel"], _choice(one["config"])): one for one in told["launches"] if one["config"]
+        (one["kernel"], _choice(one["config"])): one
+        for one in captured["launches"]
+        if one["config"]
     }
     tuned = {kernel for kernel, _ in configured}
     found: list[dict[str, Any]] = []
-    for one in told["launches"]:
+    for one in captured["launches"]:
         if one["config"]:
             continue
         if one["kernel"] in tuned:
             one = configured.get((one["kernel"], best.get(one["kernel"], (0.0, ""))[1]), one)
-        estimate = _estimate(one, file.parent, told["job"].get("scale", 1))
+        estimate = _estimate(one, file.parent, captured["job"].get("scale", 1))
         if estimate is None:
             return []
         row = {name: one[name] for name in ("kernel", "num_warps", "grid")}
@@ -184,7 +186,7 @@ def _launches(file: Path, timed: Sequence[Mapping[str, Any]]) -> list[dict[str, 
             found.append({**row, "times": 1})
         else:
             same["times"] += 1
-    return [] if told["error"] else found
+    return [] if captured["error"] else found
 
 
 def _choice(text: str) -> str:

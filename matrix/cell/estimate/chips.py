@@ -1,4 +1,4 @@
-"""What each target is taken for: rates in a cycle and multiprocessor, latencies in cycles, bytes a second.
+"""The figures of each target: rates in a cycle and multiprocessor, latencies in cycles, bytes a second.
 
 Sources, by the letter behind a number:
   a  CUDA C++ Programming Guide, "Arithmetic Instructions": results a cycle and multiprocessor
@@ -17,7 +17,7 @@ from crosswarp.matrix.cell.standins.virtual_gpu import Target
 
 
 class Rates(NamedTuple):
-    """What targets.toml has not.
+    """Figures that targets.toml lacks.
 
     Attributes:
         ghz: clock.
@@ -100,7 +100,7 @@ _RATES["sm_103"] = _RATES["sm_100"]
 
 
 def chip_of(target: Target) -> Optional[Chip]:
-    """What `target` is taken for; None for one of which nothing is known."""
+    """The figures of `target`; None for one of which nothing is known."""
     rates = _RATES.get(target.name)
     if rates is None:
         return None

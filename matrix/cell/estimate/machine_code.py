@@ -79,7 +79,7 @@ def blocks_of_cubin(cubin: bytes) -> List[Block]:
 
 @functools.lru_cache(maxsize=1)
 def nvdisasm() -> Optional[str]:
-    """That of the Triton at hand; else one on the PATH; None where there is none."""
+    """The installed Triton's nvdisasm; else one on the PATH; None where there is none."""
     found = importlib.util.find_spec("triton")
     for root in (found.submodule_search_locations or []) if found else []:
         for place in _PLACES:
@@ -89,7 +89,7 @@ def nvdisasm() -> Optional[str]:
 
 
 def disassembled(cubin: bytes) -> str:
-    """What nvdisasm prints of a cubin.
+    """The output of nvdisasm for a cubin.
 
     Raises:
         NotDisassembled: as above.

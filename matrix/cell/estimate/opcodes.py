@@ -1,4 +1,4 @@
-"""What an instruction of machine code asks for: its kind, how long it takes a pipe, when its result is there."""
+"""An instruction of machine code: its kind, how long it takes a pipe, when its result is there."""
 
 from typing import Optional
 
@@ -41,7 +41,7 @@ _LIKELY_PRODUCT = 2048
 # A result of a pipe whose stall counts say when it is there, and of those whose scoreboard does.
 _FIXED, _STORED, _CONVERTED, _DOUBLE = 14.0, 12.0, 20.0, 16.0
 
-# What a PTX instruction and one of machine code are both counted by.
+# Names under which a PTX instruction and one of machine code are both counted.
 _MACHINE_ANCHORS = (
     ("ldg", "LDG LD"), ("stg", "STG ST"), ("ldgsts", "LDGSTS"), ("lds", "LDS"), ("sts", "STS"), ("ldsm", "LDSM"),
     ("stsm", "STSM"), ("atom", "ATOM ATOMG RED REDG ATOMS"), ("bar", "BAR"), ("mma", "HMMA IMMA QMMA DMMA OMMA"),
@@ -109,7 +109,7 @@ def latency(one: Instruction, chip: Chip, cold: bool) -> float:
 
 
 def anchor_of_machine(one: Instruction) -> Optional[str]:
-    """What it is counted by on both sides; None for what has no twin in PTX."""
+    """The name under which both sides count it; None for an instruction without a twin in PTX."""
     return None if one.guard == _NEVER else _MACHINE_ANCHOR.get(one.name)
 
 

@@ -27,7 +27,7 @@ _WAITED_FOR = {
     "SHFL": "shuffles", "LDGSTS": "cp.async",
 }  # fmt: skip
 
-# What was waited for, and the source line of the instruction that did it.
+# The kind of result that was waited for, and the source line of the instruction that made it.
 Wait = Tuple[str, int]
 
 

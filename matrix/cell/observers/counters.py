@@ -135,7 +135,7 @@ class Counters(ptx.Watch):
         self._rows = 0
 
     def by_instruction(self) -> Dict[str, Any]:
-        """What the estimate of its time takes, of all executed warps.
+        """Counts of all executed warps, for the estimate of its time.
 
         Returns:
             `blocks`: first and end instruction, and how many warps ran it; `instructions`: opcode and source line;
