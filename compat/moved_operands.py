@@ -24,12 +24,13 @@ _state = _State()
 def supported() -> bool:
     """Whether this Triton needs it, and its front end is the one that is known here."""
     import triton
-    import triton.language.semantic as semantic
 
     # Breakpoint: Triton 3.4 made the functions of `semantic` methods, and needs none of this.
-    return in_window(">=3.2,<3.4", triton.__version__) and all(
-        hasattr(semantic, name) for name in ("dot", "reduction", "reshape", "cast")
-    )
+    if not in_window(">=3.2,<3.4", triton.__version__):
+        return False
+    import triton.language.semantic as semantic
+
+    return all(hasattr(semantic, name) for name in ("dot", "reduction", "reshape", "cast"))
 
 
 def install(patches: Patches) -> None:

@@ -9,7 +9,8 @@ from .errors import say_without_raising
 
 _MISSING = object()
 _PACKAGE = f"{__package__}."
-_ROUTINES = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
+_CACHED = type(functools.lru_cache(maxsize=None)(len))
+_ROUTINES = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, _CACHED)
 
 
 class _Replaced(NamedTuple):
@@ -139,14 +140,20 @@ def _look_like(before: Any, ours: Any) -> None:
     """
     before, ours = getattr(before, "__func__", before), getattr(ours, "__func__", ours)
     code = getattr(ours, "__code__", None)
-    if code is None or not isinstance(before, _ROUTINES) or ours is before:
+    # Breakpoint: Triton 3.9 binds its C++ with nanobind, whose functions are of no type of Python's.
+    routine = isinstance(before, _ROUTINES) or type(before).__module__ == "nanobind"
+    if code is None or not routine or ours is before:
         return
     # Not by its `__module__`, which `functools.wraps` has changed where it was used.
     if not str(ours.__globals__.get("__name__")).startswith(_PACKAGE):
         return
-    replaced = getattr(before, "__code__", None)
+    cached = isinstance(before, _CACHED)
+    replaced = getattr(before.__wrapped__ if cached else before, "__code__", None)
     if replaced is None or _count(code) <= _count(replaced):
         functools.update_wrapper(ours, before)
+    if cached:
+        for name in ("cache_clear", "cache_info", "cache_parameters"):
+            setattr(ours, name, getattr(before, name))
 
 
 def _count(code: Any) -> int:

@@ -2,7 +2,7 @@
 
 import hashlib
 import weakref
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Tuple
 
 from ..reachable import reachable
 from ..record import Patches
@@ -37,14 +37,10 @@ def revisions(fixes: Iterable[Fix]) -> str:
     return " ".join(sorted(f"{fix.name}={fix.shim.revision}" for fix in fixes))
 
 
-class _Known(NamedTuple):
-    """Of one kernel that is about to be compiled: it is asked for its key several times."""
-
-    reached: List[Any]
-    concerned: Dict[Any, bool]
-
-
-_known: "weakref.WeakKeyDictionary[Any, _Known]" = weakref.WeakKeyDictionary()
+# All that a kernel reaches that is about to be compiled, and whether it concerns a fix: it is asked for its key several
+# times.
+_known: "weakref.WeakKeyDictionary[Any, Tuple[List[Any], Dict[Any, bool]]]"
+_known = weakref.WeakKeyDictionary()
 
 
 def concerned(source: Any) -> Tuple[Fix, ...]:
@@ -54,13 +50,14 @@ def concerned(source: Any) -> Tuple[Fix, ...]:
     known = _known.get(source)
     if known is None:
         reached = list(reachable([source.fn, *source.constants.values()]))
-        known = _known[source] = _Known(reached, {})
+        known = _known[source] = reached, {}
+    reached, concerns = known
     found = []
     for fix in placed_fixes():
-        if fix.patches not in known.concerned:
-            known.concerned[fix.patches] = _concerns(fix, source, known.reached)
+        if fix.patches not in concerns:
+            concerns[fix.patches] = _concerns(fix, source, reached)
         # Not remembered: who asks for a fix, and for which packages, may change.
-        if known.concerned[fix.patches] and in_scope(fix.name, source.fn):
+        if concerns[fix.patches] and in_scope(fix.name, source.fn):
             found.append(fix)
     return tuple(found)
 

@@ -1,8 +1,8 @@
 """How a launch is bound, for the kernels alone that have a parameter which Triton would bind wrong.
 
 Such a kernel has its own ``run``. ``JITFunction.run`` stays Triton's: a replacement would cost every launch of every
-kernel. Kernels that were made before are looked for at the first launch, which takes long anyway, and until
-then a function of ours stands there.
+kernel. What was made before, kernels and configurations, is looked for at the first launch, which takes long anyway;
+until then a function of ours stands there.
 """
 
 from __future__ import annotations
@@ -36,17 +36,38 @@ def around_run(patches: Patches, names: FrozenSet[str], handler: Handler) -> Non
     patches.on_undo(functools.partial(_forget, entry))
 
 
+def before_first_launch(
+    patches: Patches, kinds: Tuple[type, ...], heal: Callable[[List[Any]], None]
+) -> None:
+    """Call ``heal(found)``, once, before the next launch; never after `patches` were undone.
+
+    `found` is every kernel that was made before, and every object of these very `kinds`. To look for them takes as long
+    as all else that installing does, and most processes that install have none. Where `heal` fails the fix is left out.
+    """
+    entry = (patches, kinds, heal)
+    with _lock:
+        _runs.stand_before_launches()
+        _runs.waiting.append(entry)
+    patches.on_undo(functools.partial(_wait_no_more, entry))
+
+
 def _forget(entry: Any) -> None:
     with _lock:
         _runs.use([one for one in _runs.handlers if one is not entry])
 
 
+def _wait_no_more(entry: Any) -> None:
+    with _lock:
+        _runs.waiting = [one for one in _runs.waiting if one is not entry]
+        _runs.stand_aside()
+
+
 class _Runs:
     def __init__(self) -> None:
         self.handlers: List[Tuple[Patches, FrozenSet[str], Handler]] = []
+        self.waiting: List[Tuple[Patches, Tuple[type, ...], Callable[[List[Any]], None]]] = []
         self._names: FrozenSet[str] = frozenset()
-        self._own: Any = None
-        # Whether nobody has looked yet for the kernels that were made before.
+        # Whether nobody has looked yet for what was made before.
         self._waits = False
         self._on_class = Patches()
         self._made = Patches()
@@ -59,25 +80,45 @@ class _Runs:
         names: FrozenSet[str] = frozenset().union(*(names for _, names, _ in handlers))
         new, self._names = names - self._names, names
         if not handlers:
-            self._stop()
+            self._made.undo()
+            for kernel in list(self._kernels):
+                kernel.__dict__.pop("run", None)
+            self._kernels.clear()
+            self.stand_aside()
             return
         if not had:
             self._made = Patches()
             around(self._made, JITFunction, "__init__", self._init)
-        if new and not self._waits:
-            self._waits = True
-            if vars(JITFunction)["run"] is not _first:
-                self._own = vars(JITFunction)["run"]
-                self._on_class = Patches()
-                self._on_class.set(JITFunction, "run", _first)
+        if new:
+            self.stand_before_launches()
 
-    def _stop(self) -> None:
-        self._waits = False
-        self._on_class.undo()
-        self._made.undo()
-        for kernel in list(self._kernels):
-            kernel.__dict__.pop("run", None)
-        self._kernels.clear()
+    def stand_before_launches(self) -> None:
+        from triton.runtime.autotuner import Autotuner
+        from triton.runtime.jit import JITFunction
+
+        if self._waits:
+            return
+        # An autotuner reads its configurations before it launches.
+        owners = [(owner, vars(owner)["run"]) for owner in (JITFunction, Autotuner)]
+        self._waits = True
+        self._on_class = Patches()
+        for owner, own in owners:
+            self._on_class.set(owner, "run", self._looking_first(own))
+
+    def stand_aside(self) -> None:
+        if self._waits and not self.handlers and not self.waiting:
+            self._waits = False
+            self._on_class.undo()
+
+    def _looking_first(self, own: Callable[..., Any]) -> Callable[..., Any]:
+        def run(launched: Any, *args: Any, **kwargs: Any) -> Any:
+            # Not by its `__dict__`: to look into that slows down every attribute of it.
+            if self.look() and launched in self._kernels:
+                return launched.__dict__["run"](*args, **kwargs)
+            # Also where somebody has put a function around ours, which stays below it.
+            return own(launched, *args, **kwargs)
+
+        return run
 
     def _init(self, own: Callable[..., Any], kernel: Any, *args: Any, **kwargs: Any) -> None:
         own(kernel, *args, **kwargs)
@@ -89,31 +130,27 @@ class _Runs:
             self._kernels.add(kernel)
 
     def look(self) -> bool:
-        """Give a ``run`` of their own to the kernels that were made before; whether this is the first look."""
+        """Find what was made before, and give a ``run`` of their own to kernels; whether this is the first look."""
         with _lock:
             if not self._waits:
                 return False
             from triton.runtime.jit import JITFunction
 
             self._waits = False
-            for kernel in existing(JITFunction, *JITFunction.__subclasses__()):
-                self._look_at(kernel)
+            waiting, self.waiting = self.waiting, []
+            kinds = [kind for _, kinds, _ in waiting for kind in kinds]
+            # The heap is walked once for all.
+            found = existing(JITFunction, *JITFunction.__subclasses__(), *kinds)
+            for one in found:
+                if isinstance(one, JITFunction):
+                    self._look_at(one)
+            for patches, _, heal in waiting:
+                patches.attempt(heal, found)
             self._on_class.undo()
             return True
 
-    def first(self, kernel: Any) -> Any:
-        # Not by its `__dict__`: to look into that slows down every attribute of it.
-        if self.look() and kernel in self._kernels:
-            return kernel.__dict__["run"]
-        # Also where somebody has put a function around ours, which stays below it.
-        return functools.partial(self._own, kernel)
-
 
 _runs = _Runs()
-
-
-def _first(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-    return _runs.first(kernel)(*args, **kwargs)
 
 
 def _run(kernel: Any, *args: Any, **kwargs: Any) -> Any:

@@ -7,13 +7,10 @@ import functools
 import importlib
 import os
 import pkgutil
-import re
-from typing import Any, Iterable, NamedTuple, Optional, Tuple, Union
+from typing import Iterable, NamedTuple, Tuple, Union
 
 from ..record import Shim
 from ..versions import bounded
-
-_FIELD = re.compile(r"^    (window|tier|order|changes|concerns|apply)=(.*?),?\s*$", re.MULTILINE)
 
 
 class Listed(NamedTuple):
@@ -36,7 +33,11 @@ class Listed(NamedTuple):
 @functools.lru_cache(maxsize=None)
 def listed() -> Tuple[Union[Listed, Shim], ...]:
     """Every shim, in the order in which they are applied, by `order` and then by name; most modules not imported."""
-    shims = [_read(name) or load(name) for name in _names()]
+    from ..listing import LISTING
+
+    known = {fields[0]: Listed(*fields) for fields in LISTING}
+    # Somebody's copy has some of them, and may have more.
+    shims = [known.get(name) or load(name) for name in _names()]
     return tuple(sorted(shims, key=lambda shim: (shim.order, shim.name)))
 
 
@@ -46,8 +47,10 @@ def _names() -> Iterable[str]:
         files = [name for name in os.listdir(os.path.dirname(__file__)) if name.endswith(".py")]
     except OSError:
         files = []
-    found = {name[:-3] for name in files} - {"__init__"}
-    return found or {module.name for module in pkgutil.iter_modules(__path__)}
+    found = {name[:-3] for name in files} or {
+        module.name for module in pkgutil.iter_modules(__path__)
+    }
+    return found - {"__init__"}
 
 
 @functools.lru_cache(maxsize=None)
@@ -63,22 +66,7 @@ def all_shims() -> Tuple[Shim, ...]:
     return tuple(load(shim.name) for shim in listed())
 
 
-def _read(name: str) -> Optional[Listed]:
-    """A shim's fields from the text of its record; None where the text is not there, or has them in another form."""
-    loader: Any = __spec__.loader
-    try:
-        source = loader.get_data(os.path.join(os.path.dirname(__file__), f"{name}.py"))
-        text = source[source.rfind(b"\nSHIM = Shim(") :].decode()
-    except (AttributeError, OSError, ValueError):
-        return None
-    fields = dict(reversed(_FIELD.findall(text)))
-    window, tier = _unquoted(fields.get("window", "")), _unquoted(fields.get("tier", ""))
-    order = fields.get("order", "0")
-    if not window or not tier or not order.lstrip("-").isdigit():
-        return None
-    waits = "concerns" in fields and "apply" not in fields
-    return Listed(name, bounded(window), tier, int(order), "changes" in fields, waits)
-
-
-def _unquoted(value: str) -> str:
-    return value[1:-1] if value[:1] == value[-1:] == '"' and value.count('"') == 2 else ""
+def in_list(shim: Shim) -> Listed:
+    """What the list has of it (`crosswarp docs` writes it)."""
+    waits = shim.concerns is not None and shim.apply is Shim._field_defaults["apply"]
+    return Listed(shim.name, shim.window, shim.tier, shim.order, bool(shim.changes), waits)

@@ -20,12 +20,13 @@ from __future__ import annotations
 import threading
 from typing import Any, Iterator, Tuple
 
-from .. import guard, left_out_pass, moved_operands
+from .. import guard
 from ..acts import note_acted
 from ..errors import CompilerCrashed, say_once
 from ..launch import TIMINGS, no_time, with_option
 from ..record import Patches, Shim
 from ..seams.attribute import around_call
+from ..versions import in_window, triton_text
 
 # What the compiler says when it cannot lay out an operand: in Triton 3.2, and in 3.3.
 _OPERANDS = ("reshapeOuts", "instrN >= numColsPerChunk")
@@ -84,9 +85,12 @@ def apply(patches: Patches) -> None:
             _tuning.now = False
 
     around_call(patches, Autotuner, "_bench", bench_surviving, kind=TIMINGS)
-    if moved_operands.supported():
-        moved_operands.install(patches)
-    left_out_pass.install(patches)
+    if _has_other_ways():
+        from .. import left_out_pass, moved_operands
+
+        if moved_operands.supported():
+            moved_operands.install(patches)
+        left_out_pass.install(patches)
     guard.install_with(patches, _fall_back)
 
 
@@ -132,8 +136,17 @@ def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwa
     raise crash
 
 
+def _has_other_ways() -> bool:
+    """Whether a kernel may be compiled with the operands of its dots moved, or without a pass, on this Triton."""
+    return in_window(">=3.0,<3.4", str(triton_text()))
+
+
 def _ways(crash: CompilerCrashed, compile_: Any, kwargs: dict) -> Iterator[Tuple[str, Any]]:
     """(name, compiler) of what may compile it as it was asked for."""
+    if not _has_other_ways():
+        return
+    from .. import left_out_pass, moved_operands
+
     if any(words in crash.stderr for words in _OPERANDS) and moved_operands.supported():
         yield "moved operands", moved_operands.compiling(compile_)
     backend = getattr(kwargs.get("target"), "backend", "")

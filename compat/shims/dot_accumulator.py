@@ -10,11 +10,27 @@ Cost: none outside of what these releases refuse.
 import functools
 from typing import Any
 
+from .. import interpreter
 from ..acts import note_acted
 from ..record import Patches, Shim
+from ..seams.trace import before_first_trace
 
 
 def apply(patches: Patches) -> None:
+    # Triton imports what is replaced when it first compiles, or interprets.
+    healed = []
+
+    def heal(*_: Any) -> None:
+        if not healed:
+            healed.append(True)
+            _heal(patches)
+
+    before_first_trace(patches, heal)
+    if not interpreter.waits(patches, heal):
+        heal()
+
+
+def _heal(patches: Patches) -> None:
     # Symptom: CompilationError: a bare AssertionError, at a tl.dot with an accumulator.
     # Window: Triton 3.5 to 3.7, every target. Link: triton-lang/triton#10341.
     # Breakpoint: Triton 3.8 takes the accumulator's type.

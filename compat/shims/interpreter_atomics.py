@@ -5,6 +5,7 @@ from typing import Any
 from ..acts import note_acted
 from ..interpreter import add_in_memory, has_type, once_imported
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 
 @once_imported
@@ -12,18 +13,17 @@ def apply(patches: Patches, interpreter: Any) -> None:
     import triton.language as tl
 
     builder, np = interpreter.InterpreterBuilder, interpreter.np
-    create_atomic_rmw = builder.create_atomic_rmw
 
     # Symptom: InterpreterError: ValueError('Unsupported data type') from tl.atomic_add on fp16.
     # Window: Triton 3.0 to 3.2, interpreter. Link: triton-lang/triton#4992, mended by #5010.
     # Breakpoint: Triton 3.3 has it; delete with the last column before it.
-    def add_halves(self, rmw_op, ptr, val, mask, sem, scope):
+    def add_halves(own, self, rmw_op, ptr, val, mask, sem, scope):
         if has_type(val, interpreter, tl.float16) and rmw_op == interpreter._ir.ATOMIC_OP.FADD:
             note_acted(SHIM.name)
             return add_in_memory(interpreter, ptr, val, mask, np.add)
-        return create_atomic_rmw(self, rmw_op, ptr, val, mask, sem, scope)
+        return own(self, rmw_op, ptr, val, mask, sem, scope)
 
-    patches.set(builder, "create_atomic_rmw", add_halves)
+    around(patches, builder, "create_atomic_rmw", add_halves)
 
 
 SHIM = Shim(

@@ -13,6 +13,7 @@ from .. import bf16
 from ..acts import note_acted
 from ..interpreter import add_in_memory, has_type, once_imported, with_data
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 # Of the builder, everything that takes floats and looks at their value; fcmp* is added where it is applied. Moves
 # (select, splat, join, gather …) and create_fabs are right on patterns.
@@ -45,9 +46,16 @@ def apply(patches: Patches, interpreter: Any) -> None:
             return interpreter.TensorHandle(data, tl.int1)
         return interpreter.TensorHandle(bf16.from_float32(data), tl.bfloat16)
 
+    def on_values(operation: Any, self: Any, *args: Any) -> Any:
+        wider = [wide(arg) for arg in args]
+        if all(was is now for was, now in zip(args, wider)):
+            return operation(self, *args)
+        _act()
+        return narrow(operation(self, *wider))
+
     for name in VALUE_OPS + [name for name in vars(builder) if name.startswith("create_fcmp")]:
         if hasattr(builder, name):
-            patches.set(builder, name, _on_values(getattr(builder, name), wide, narrow))
+            around(patches, builder, name, on_values)
     _patch_dot(patches, interpreter, wide)
     _patch_fma(patches, interpreter, wide)
     _patch_casts(patches, interpreter, wide)
@@ -57,18 +65,6 @@ def apply(patches: Patches, interpreter: Any) -> None:
 
 def _act() -> None:
     note_acted(SHIM.name)
-
-
-def _on_values(operation: Any, wide: Any, narrow: Any) -> Any:
-    @functools.wraps(operation)
-    def on_values(self, *args):
-        wider = [wide(arg) for arg in args]
-        if all(was is now for was, now in zip(args, wider)):
-            return operation(self, *args)
-        _act()
-        return narrow(operation(self, *wider))
-
-    return on_values
 
 
 def _patch_dot(patches: Patches, interpreter: Any, wide: Any) -> None:
@@ -168,9 +164,9 @@ def _patch_reductions(patches: Patches, interpreter: Any) -> None:
     import triton.language as tl
 
     np, reduce, scan = interpreter.np, interpreter.ReduceOps, interpreter.ScanOps
-    sum_, min_max, cumsum, cumprod = reduce.sum, reduce.min_max, scan.cumsum, scan.cumprod
+    cumsum, cumprod = scan.cumsum, scan.cumprod
 
-    def sum_values(self, input):
+    def sum_values(sum_, self, input):
         if input.dtype.scalar != tl.bfloat16:
             return sum_(self, input)
         _act()
@@ -183,7 +179,7 @@ def _patch_reductions(patches: Patches, interpreter: Any) -> None:
             total = np.expand_dims(total, self.axis) if self.keep_dims else total
         return self.to_tensor(total, input.dtype)
 
-    def min_max_values(self, input, val_reduce_op, idx_reduce_op=None):
+    def min_max_values(min_max, self, input, val_reduce_op, idx_reduce_op=None):
         first = input[0] if isinstance(input, tuple) else input
         if first.dtype.scalar != tl.bfloat16:
             return min_max(self, input, val_reduce_op, idx_reduce_op)
@@ -207,8 +203,8 @@ def _patch_reductions(patches: Patches, interpreter: Any) -> None:
 
         return scan_values
 
-    patches.set(reduce, "sum", sum_values)
-    patches.set(reduce, "min_max", min_max_values)
+    around(patches, reduce, "sum", sum_values)
+    around(patches, reduce, "min_max", min_max_values)
     patches.set(scan, "cumsum", scanned(np.add, cumsum))
     patches.set(scan, "cumprod", scanned(np.multiply, cumprod))
 
@@ -217,15 +213,14 @@ def _patch_memory(patches: Patches, interpreter: Any) -> None:
     import triton.language as tl
 
     builder, np = interpreter.InterpreterBuilder, interpreter.np
-    create_atomic_rmw = builder.create_atomic_rmw
 
-    def atomic_on_values(self, rmw_op, ptr, val, mask, sem, scope):
+    def atomic_on_values(own, self, rmw_op, ptr, val, mask, sem, scope):
         if has_type(val, interpreter, tl.bfloat16) and rmw_op == interpreter._ir.ATOMIC_OP.FADD:
             _act()
             return add_in_memory(interpreter, ptr, val, mask, bf16.add)
-        return create_atomic_rmw(self, rmw_op, ptr, val, mask, sem, scope)
+        return own(self, rmw_op, ptr, val, mask, sem, scope)
 
-    patches.set(builder, "create_atomic_rmw", atomic_on_values)
+    around(patches, builder, "create_atomic_rmw", atomic_on_values)
 
     def padded(load, padding_of, masks_of):
         @functools.wraps(load)

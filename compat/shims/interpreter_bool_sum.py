@@ -8,24 +8,24 @@ from typing import Any
 from ..acts import note_acted
 from ..interpreter import once_imported
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
     np, reduce = interpreter.np, interpreter.ReduceOps
-    sum_ = reduce.sum
 
     # Symptom: tl.sum(x > 0) is 1 in the interpreter and 0 or 1 compiled. Window: Triton 3.0 to 3.2, interpreter.
     # Link: triton-lang/triton#5763, which gave tl.sum of small integers 32 bits.
     # Breakpoint: Triton 3.3 promotes; delete with the last column before it.
-    def sum_in_one_bit(self, input):
+    def sum_in_one_bit(own, self, input):
         if input.handle.data.dtype != bool:
-            return sum_(self, input)
+            return own(self, input)
         note_acted(SHIM.name)
         parity = np.logical_xor.reduce(input.handle.data, axis=self.axis, keepdims=self.keep_dims)
         return self.to_tensor(parity, input.dtype)
 
-    patches.set(reduce, "sum", sum_in_one_bit)
+    around(patches, reduce, "sum", sum_in_one_bit)
 
 
 SHIM = Shim(

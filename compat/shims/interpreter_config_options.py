@@ -5,6 +5,7 @@ from typing import Any
 from ..acts import note_acted
 from ..interpreter import once_imported
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 OPTIONS = (
     "num_buffers_warp_spec",
@@ -16,21 +17,18 @@ OPTIONS = (
 
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
-    executor = interpreter.GridExecutor
-    call = executor.__call__
-
     # Symptom: TypeError: kernel() got an unexpected keyword argument 'num_buffers_warp_spec'.
     # Window: Triton 3.2, interpreter, autotuned kernels.
     # Link: triton-lang/triton#5622 brought the options, #5164 is what 3.3 mended: it keeps what the signature holds.
     # Breakpoint: Triton 3.3; delete with the 3.2 column.
-    def call_without_options(self, *args, **kwargs):
+    def call_without_options(call, self, *args, **kwargs):
         dropped = [name for name in OPTIONS if name in kwargs and name not in self.arg_names]
         if dropped:
             note_acted(SHIM.name)
             kwargs = {name: value for name, value in kwargs.items() if name not in dropped}
         return call(self, *args, **kwargs)
 
-    patches.set(executor, "__call__", call_without_options)
+    around(patches, interpreter.GridExecutor, "__call__", call_without_options)
 
 
 SHIM = Shim(

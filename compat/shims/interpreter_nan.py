@@ -5,44 +5,41 @@ from typing import Any
 from ..acts import note_acted
 from ..interpreter import once_imported
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
     np, builder, reduce = interpreter.np, interpreter.InterpreterBuilder, interpreter.ReduceOps
-    none, min_max, create_clampf = (
-        interpreter._ir.PROPAGATE_NAN.NONE,
-        reduce.min_max,
-        builder.create_clampf,
-    )
+    none = interpreter._ir.PROPAGATE_NAN.NONE
 
     # Symptom: NaN from tl.maximum, tl.minimum, tl.clamp and (before 3.5) tl.max, tl.min of a block with one NaN.
     # Window: Triton 3.0 to 3.7, interpreter. Link: triton-lang/triton#10333, #7349.
     # Breakpoint: Triton 3.8 takes numpy's fmax and fmin; delete with the last column before it.
-    def minimum(self, lhs, rhs):
+    def minimum(own, self, lhs, rhs):
         note_acted(SHIM.name)
         return self.binary_op(lhs, rhs, np.fmin)
 
-    def maximum(self, lhs, rhs):
+    def maximum(own, self, lhs, rhs):
         note_acted(SHIM.name)
         return self.binary_op(lhs, rhs, np.fmax)
 
-    def clamp(self, arg, lo, hi, propagate_nans):
+    def clamp(own, self, arg, lo, hi, propagate_nans):
         if propagate_nans != none:
-            return create_clampf(self, arg, lo, hi, propagate_nans)
-        return minimum(self, maximum(self, arg, lo), hi)
+            return own(self, arg, lo, hi, propagate_nans)
+        return minimum(own, self, maximum(own, self, arg, lo), hi)
 
-    def min_max_of_numbers(self, input, val_reduce_op, idx_reduce_op=None):
+    def min_max_of_numbers(own, self, input, val_reduce_op, idx_reduce_op=None):
         # What an index says about NaN depends on the order of comparisons: left as it is.
         if idx_reduce_op is None and val_reduce_op in (np.max, np.min):
             note_acted(SHIM.name)
             val_reduce_op = np.fmax.reduce if val_reduce_op is np.max else np.fmin.reduce
-        return min_max(self, input, val_reduce_op, idx_reduce_op)
+        return own(self, input, val_reduce_op, idx_reduce_op)
 
-    patches.set(builder, "create_minnumf", minimum)
-    patches.set(builder, "create_maxnumf", maximum)
-    patches.set(builder, "create_clampf", clamp)
-    patches.set(reduce, "min_max", min_max_of_numbers)
+    around(patches, builder, "create_minnumf", minimum)
+    around(patches, builder, "create_maxnumf", maximum)
+    around(patches, builder, "create_clampf", clamp)
+    around(patches, reduce, "min_max", min_max_of_numbers)
 
 
 SHIM = Shim(

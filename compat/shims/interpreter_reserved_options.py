@@ -1,6 +1,5 @@
 """The same for the interpreter (TRITON_INTERPRET=1), which drops launch options that a kernel declares until 3.3.0."""
 
-import functools
 import inspect
 from typing import Any
 
@@ -8,12 +7,11 @@ from ..acts import note_acted
 from ..interpreter import once_imported
 from ..launch import by_position
 from ..record import Patches, Shim
+from ..seams.attribute import around
 
 
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
-    executor = interpreter.GridExecutor
-    call = executor.__call__
     reserved = frozenset(interpreter.RESERVED_KWS) - {"grid"}
 
     # Symptom: TypeError: kernel() missing 1 required positional argument: 'num_warps'.
@@ -21,8 +19,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
     # Link: the same cause as linkedin/Liger-Kernel#215, in the interpreter.
     # Breakpoint: Triton 3.3 keeps the keywords that the kernel's signature holds; delete with the last column
     # before it.
-    @functools.wraps(call)
-    def call_binding_first(self, *args, **kwargs):
+    def call_binding_first(call, self, *args, **kwargs):
         signature = inspect.signature(self.fn)
         if reserved.intersection(kwargs, signature.parameters):
             bound = by_position(signature, args, kwargs, reserved)
@@ -31,7 +28,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
                 args, kwargs = bound
         return call(self, *args, **kwargs)
 
-    patches.set(executor, "__call__", call_binding_first)
+    around(patches, interpreter.GridExecutor, "__call__", call_binding_first)
 
 
 SHIM = Shim(

@@ -10,17 +10,15 @@ from typing import Any, Dict, List, Optional
 from .. import features
 from ..acts import note_acted
 from ..launch import existing, warps_within
-from ..made import configurations_and_launched
 from ..record import Patches, Shim
 from ..seams.attribute import around_call
 from ..seams.launches import around_compile
+from ..seams.runs import before_first_launch
 
 NAMES = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
 def apply(patches: Patches) -> None:
-    from triton.runtime.jit import JITFunction
-
     # Symptom: none but the time; `metadata.num_warps` is 4 where the kernel's own num_warps is another number.
     # Window: every Triton, every target. Link: linkedin/Liger-Kernel#215 (the same parameter, by keyword).
     # Breakpoint: none upstream. Delete when launches take these options from the bound parameters.
@@ -33,14 +31,11 @@ def apply(patches: Patches) -> None:
 
     # Only a launch that finds no kernel in memory compiles. What it finds was compiled for the same bound parameters.
     around_compile(patches, compile_as_seen)
-    configurations, launched = configurations_and_launched()
-    _heal_configs(patches, configurations)
-    # In memory a kernel is found by its parameter, compiled with whatever the option was then.
-    _forget_launches(launched)
-    patches.on_undo(lambda: _forget_launches(existing(JITFunction)))
+    _heal_configs(patches)
 
 
 def _forget_launches(kernels: List[Any]) -> None:
+    """In memory a kernel is found by its parameter, compiled with whatever the option was then."""
     for kernel in kernels:
         if any(param.name in NAMES and param.is_constexpr for param in kernel.params):
             # Breakpoint: Triton 3.3 renamed the cache.
@@ -91,10 +86,11 @@ def _allowed(name: str, value: Any, target: Any) -> Optional[int]:
     return value
 
 
-def _heal_configs(patches: Patches, made: List[Any]) -> None:
+def _heal_configs(patches: Patches) -> None:
     """``Config({"num_warps": 2})``: Triton's own default for the option hides the meta-parameter (3.0 and later), or
     the call gets the keyword twice (before)."""
     from triton.runtime.autotuner import Config
+    from triton.runtime.jit import JITFunction
 
     init = Config.__init__
     parameters = inspect.signature(init).parameters
@@ -106,10 +102,16 @@ def _heal_configs(patches: Patches, made: List[Any]) -> None:
         for name, value in _meant(self, defaults, named_twice).items():
             setattr(self, name, value)
 
+    def heal(made: List[Any]) -> None:
+        _forget_launches([one for one in made if isinstance(one, JITFunction)])
+        patches.on_undo(lambda: _forget_launches(existing(JITFunction)))
+        for config in made:
+            if type(config) is Config:
+                for name, value in _meant(config, defaults, named_twice).items():
+                    patches.set(config, name, value)
+
     around_call(patches, Config, "__init__", init_with_meta)
-    for config in made:
-        for name, value in _meant(config, defaults, named_twice).items():
-            patches.set(config, name, value)
+    before_first_launch(patches, (Config,), heal)
 
 
 def _meant(config: Any, defaults: Dict[str, Any], named_twice: bool) -> Dict[str, Any]:

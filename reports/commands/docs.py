@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from crosswarp import compat
+from crosswarp.compat import listing, shims
 from crosswarp.matrix.facts import columns, issue_lints, known_texts
 from crosswarp.reports.commands.options import add_files, known_issues
 from crosswarp.reports.text import docs, escape
@@ -44,6 +45,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         if not options.issues_file:
             # The data that `crosswarp why` reads, of the same records.
             known_texts.PACKED.write_text(known_texts.pack(), encoding="utf-8")
+            _write_listing()
         print("\n".join(str(options.out / name) for name in made))
         return 0
     # Records of others speak of kernels and shims that are not here.
@@ -58,3 +60,12 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             f"Out of date in {options.out}: {', '.join(old)}. Run `crosswarp docs --out {options.out}`."
         )
     return 1 if old or lints else 0
+
+
+def _write_listing() -> None:
+    rows = "".join(f"    {(*shims.in_list(shim),)!r},\n" for shim in compat.all_shims())
+    text = (
+        '"""Made by `crosswarp docs`, of the records: the fields of each `Listed`; installing reads this alone."""\n'
+        f"\n# ruff: noqa: E501, Q000\n# fmt: off\nLISTING = (\n{rows})\n"
+    )
+    Path(listing.__file__).write_text(text, encoding="utf-8")

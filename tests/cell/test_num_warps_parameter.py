@@ -4,12 +4,13 @@ import small_kernels
 import targets
 import torch
 import triton
-from triton.runtime.autotuner import Config
+from triton.runtime.autotuner import Autotuner, Config
 from triton.runtime.jit import JITFunction
 
 from crosswarp import compat
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.compat.launch import ready_to_fork
+from crosswarp.compat.seams import runs
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launches
@@ -98,18 +99,45 @@ def test_nothing_above_the_limit_of_a_block(in_fork):
 
 def test_undone(in_fork):
     def run():
-        own = vars(Config)["__init__"], vars(JITFunction).get("compile")
-        config = triton.Config({"num_warps": 2})
-        with compat.installed():
-            inside = config.num_warps
-        return (
-            own == (vars(Config)["__init__"], vars(JITFunction).get("compile")),
-            inside,
-            config.num_warps,
-            config.kwargs,
-        )
+        def owned():
+            classes = (
+                (Config, "__init__"),
+                (JITFunction, "compile"),
+                (JITFunction, "run"),
+                (Autotuner, "run"),
+            )
+            return [vars(owner).get(name) for owner, name in classes]
 
-    assert in_fork(run) == (True, 2, 4, {"num_warps": 2})
+        virtual_gpu.activate(targets.SM_90)
+        own, before = owned(), tuner()
+        config = before.configs[0]
+        with compat.installed():
+            launch = launched(before, 100)
+            inside = config.num_warps
+        with compat.installed():
+            pass
+        return own == owned(), launch[0], inside, config.num_warps, config.kwargs
+
+    assert in_fork(run) == (True, 2, 2, 4, {"BLOCK": 64, "num_warps": 2})
+
+
+def test_the_heap_is_walked_at_the_first_launch_alone(in_fork, monkeypatch):
+    def run():
+        walked, own = [], runs.existing
+
+        def existing(*kinds):
+            walked.append(kinds)
+            return own(*kinds)
+
+        monkeypatch.setattr(runs, "existing", existing)
+        virtual_gpu.activate(targets.SM_90)
+        compat.install()
+        installed = len(walked)
+        for _ in range(2):
+            launched(small_kernels.scaled, 100, 64)
+        return installed, len(walked)
+
+    assert in_fork(run) == (0, 1)
 
 
 def test_in_a_child_of_a_process_that_has_looked_before_it_forked(in_fork):
@@ -121,7 +149,7 @@ def test_in_a_child_of_a_process_that_has_looked_before_it_forked(in_fork):
         def child(send):
             after = tuner()
             compat.install()
-            return before.configs[0].num_warps, after.configs[0].num_warps
+            return launched(before, 100)[0], launched(after, 100)[0]
 
         def forked():
             return run_isolated(child, time_limit=100).value

@@ -8,11 +8,15 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import small_kernels
+import targets
+import torch
 import triton  # noqa: F401
 
 from crosswarp import compat
 from crosswarp.compat.copies import COMMON
 from crosswarp.compat.seams import attribute
+from crosswarp.matrix.cell.standins import virtual_gpu
 
 # Whose purpose is to take other arguments, by the fix that replaces them.
 TAKES_MORE = (
@@ -21,10 +25,14 @@ TAKES_MORE = (
 )
 
 
+# That of the cache of a function, of `functools`.
+CACHE = ("cache_info", "cache_clear", "cache_parameters")
+
+
 def face(value):
-    """Name, module and parameters, as `inspect` and pickle see them."""
+    """Name, module, parameters and cache, as `inspect`, `functools` and pickle see them."""
     function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
-    if not inspect.isroutine(function):
+    if not inspect.isroutine(function) and not hasattr(function, "cache_info"):
         return None
     try:
         signature = str(inspect.signature(function))
@@ -32,7 +40,8 @@ def face(value):
         signature = ""
     # What Triton takes for a builtin of its own says that it is from `triton.language.core`.
     package = (function.__module__ or "").partition(".")[0]
-    return function.__name__, package, function.__qualname__, signature
+    cache = [name for name in CACHE if hasattr(function, name)]
+    return function.__name__, package, function.__qualname__, signature, cache
 
 
 def replaced():
@@ -44,18 +53,32 @@ def replaced():
         yield "a seam", seam.owner, seam.name
 
 
-@pytest.mark.parametrize("imported", ["triton", "triton.runtime.interpreter"])
+def installed_and_bare():
+    """(who, owner, name, what stands there, what Triton has there) of every attribute that a process replaces that has
+    compiled a kernel: some wait for the first one."""
+    compat.install()
+    virtual_gpu.activate(targets.SM_90, guarded=False)
+    small_kernels.scaled[(1,)](torch.ones(100), torch.zeros(100), 100, BLOCK=64)
+    places = list(replaced())
+    ours = [vars(owner).get(name) for _, owner, name in places]
+    assert compat.left_out() == {}
+    compat.uninstall()
+    return [
+        (who, owner, name, after, vars(owner).get(name))
+        for (who, owner, name), after in zip(places, ours)
+    ]
+
+
+EITHER_FIRST = pytest.mark.parametrize("imported", ["triton", "triton.runtime.interpreter"])
+
+
+@EITHER_FIRST
 def test_what_replaces_a_function_has_its_name_and_its_parameters(in_fork, imported):
     def run():
         importlib.import_module(imported)
-        compat.install()
-        places = list(replaced())
-        ours = [vars(owner).get(name) for _, owner, name in places]
-        compat.uninstall()
-        bare = [vars(owner).get(name) for _, owner, name in places]
         return [
             (shim, getattr(owner, "__name__", str(owner)), name, face(before), face(after))
-            for (shim, owner, name), before, after in zip(places, bare, ours)
+            for shim, owner, name, after, before in installed_and_bare()
             if face(before) and face(after) and shim not in TAKES_MORE
         ]
 
@@ -66,15 +89,32 @@ def test_what_replaces_a_function_has_its_name_and_its_parameters(in_fork, impor
     assert not differing, "\n".join(map(str, differing))
 
 
-def test_an_attribute_is_replaced_once_however_many_fixes_need_it(in_fork):
+@EITHER_FIRST
+def test_a_seam_says_what_it_stands_for(in_fork, imported):
+    def run():
+        importlib.import_module(imported)
+        seams = [one for one in installed_and_bare() if one[0] == "a seam"]
+        return len(seams), [
+            (str(owner)[:60], name)
+            for _, owner, name, after, before in seams
+            if getattr(after, "__func__", after).__wrapped__
+            is not getattr(before, "__func__", before)
+        ]
+
+    count, silent = in_fork(run)
+    assert count > 10
+    assert silent == []
+
+
+@EITHER_FIRST
+def test_an_attribute_is_replaced_once_however_many_fixes_need_it(in_fork, imported):
     """A fix that replaces what another replaces, or what a seam has, would bypass what leaves out a fix that raises."""
 
     def run():
-        compat.install()
+        importlib.import_module(imported)
         places = {}
-        for who, owner, name in replaced():
+        for who, owner, name, _, _ in installed_and_bare():
             places.setdefault((id(owner), name), (owner, name, []))[2].append(who)
-        compat.uninstall()
         # A name that Triton lacks is nobody's to bypass.
         return [
             (str(owner)[:60], name, who)
