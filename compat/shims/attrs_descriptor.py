@@ -13,7 +13,7 @@ A later torch looks for the class to tell which Triton it has: there nothing is 
 
 import functools
 import importlib
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Sequence
 
 from ..record import Patches, Shim
@@ -29,10 +29,11 @@ _HOMES = ("triton.backends.compiler", "triton.compiler.compiler")
 _BEFORE = 9
 
 
+@dataclass(repr=False)
 class AttrsDescriptor:
     """Places of arguments by what is known of them: made by `from_dict` as Triton 3.2 has it, or as 3.0 and 3.1 have.
 
-    Torch 2.5 asks for the fields of the dataclass that it was there: where it is used, `_descriptor` makes it one.
+    Torch 2.5 asks for the fields of the dataclass that it was there.
     """
 
     divisible_by_16: Sequence[int] = ()
@@ -68,13 +69,6 @@ class AttrsDescriptor:
         return f"{type(self).__name__}.from_dict({self.to_dict()!r})"
 
 
-def _descriptor() -> type:
-    # A later torch, which needs none of it, does not wait for the methods of a dataclass to be compiled.
-    return (
-        AttrsDescriptor if is_dataclass(AttrsDescriptor) else dataclass(repr=False)(AttrsDescriptor)
-    )
-
-
 def apply(patches: Patches) -> None:
     from triton.compiler import ASTSource, CompiledKernel
 
@@ -86,7 +80,7 @@ def apply(patches: Patches) -> None:
         # Breakpoint: Triton 3.3 has no such class; delete with the last torch before 2.6.
         if in_window(_TORCH_BEFORE_3_2, torch):
             # Torch looks here; Triton's own code looks where the class is at home.
-            patches.set(importlib.import_module(_HOMES[1]), "AttrsDescriptor", _descriptor())
+            patches.set(importlib.import_module(_HOMES[1]), "AttrsDescriptor", AttrsDescriptor)
             patches.set(ASTSource, "__init__", _in_words_of_3_2(ASTSource.__init__, theirs))
         return
     # Symptom: ImportError: cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler', by torch.compile.
@@ -95,7 +89,7 @@ def apply(patches: Patches) -> None:
     if not in_window(_TORCH, torch):
         return
     for home in _HOMES:
-        patches.set(importlib.import_module(home), "AttrsDescriptor", _descriptor())
+        patches.set(importlib.import_module(home), "AttrsDescriptor", AttrsDescriptor)
     patches.set(ASTSource, "__init__", _of_all_parameters(ASTSource.__init__))
     around_call(
         patches, CompiledKernel, "_init_handles", lambda own, kernel: _filled_up(own)(kernel)

@@ -44,9 +44,7 @@ def apply(patches: Patches) -> None:
         if not self.cache_dir or any(name not in kept for name in group):
             # A manager that writes in its own way.
             return put_group(self, filename, group)
-        import uuid
-
-        folder = os.path.join(self.cache_dir, f"{_FOLDER}{uuid.uuid4().hex}")
+        folder = os.path.join(self.cache_dir, f"{_FOLDER}{os.urandom(16).hex()}")
         os.makedirs(folder)
         for name in group:
             own = os.path.join(folder, name)

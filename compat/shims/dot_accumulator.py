@@ -8,7 +8,7 @@ Cost: none outside of what these releases refuse.
 """
 
 import functools
-from typing import Any
+from typing import Any, List
 
 from .. import interpreter
 from ..acts import note_acted
@@ -18,7 +18,7 @@ from ..seams.trace import before_first_trace
 
 def apply(patches: Patches) -> None:
     # Triton imports what is replaced when it first compiles, or interprets.
-    healed = []
+    healed: List[bool] = []
 
     def heal(*_: Any) -> None:
         if not healed:
