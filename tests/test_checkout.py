@@ -357,6 +357,29 @@ def test_what_the_library_imports_for_its_tests_is_followed(checkout):
     assert dict(found.of_others) == {"needed": "lib/a.py:1", "late": "tests/test_a.py:3"}
 
 
+def test_what_a_test_can_do_without_is_not_asked_for(checkout):
+    test = (
+        "import pytest, needed\ntry:\n    import wanted\nexcept ImportError:\n    wanted = None\n"
+        "if wanted:\n    import more\ndef test_a():\n    pytest.importorskip('asked.for')\n    import asked\n"
+    )
+    files = {
+        "tests/test_a.py": test + "    import helper, shared\n", "tests/tool.py": "import tools_own\n",
+        "tests/helper.py": "import helpers_own\n", "scripts/shared.py": "",
+        "lib/ops/_cambricon/__init__.py": "from . import x\nimport torch_mlu\n", "lib/__init__.py": "from .deep.down import f\n",
+        "lib/deep/down/__init__.py": "from .beside import f\n", "lib/deep/down/beside.py": "import lib.ops._cambricon\n",
+        "tests/test_b.py": "import lib\n",
+    }  # fmt: skip
+    folder = checkout(files)
+    found = Imports(folder, finding.files_of(folder, ["tests"]))
+    assert dict(found.of_others) == {
+        "needed": "tests/test_a.py:1",
+        "helpers_own": "tests/helper.py:1",
+    }
+    assert set(found.optional) == {"wanted", "more", "asked"}
+    # Of an extra for developers it is installed all the same.
+    assert {"wanted", "asked"} <= set(found.all)
+
+
 def test_what_an_environment_lacks_is_one_line(tmp_path):
     (tmp_path / "there_is_this.py").write_text("")
     imports = {"numpy": "a.py:1", "there_is_this": "a.py:2", "nobody_has_this": "a.py:3"}

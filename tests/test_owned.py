@@ -21,8 +21,23 @@ NOBODY = Owner("suite")
 TEN = {
     "removed API": (
         "3.9.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
-        "AttributeError: module 'triton.language' has no attribute 'make_block_tensor'"},
-        "your kernel: this Triton does not have make_block_tensor",
+        "AttributeError: module 'triton.language' has no attribute '_experimental_descriptor_load'"},
+        "your kernel: this Triton does not have _experimental_descriptor_load",
+    ),
+    "a name that never was": (
+        "3.9.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
+        "AttributeError: module 'triton.language' has no attribute 'silu'"},
+        "your kernel: no release of Triton has silu: correct its name",
+    ),
+    "removed option": (
+        "3.9.0", {"outcome": "api-error", "phase": "bind", "fingerprint":
+        "KeyError: 'Keyword argument pipeline_all was specified but unrecognised'"},
+        "your kernel: this Triton does not have pipeline_all",
+    ),
+    "removed attribute": (
+        "3.9.0", {"outcome": "api-error", "phase": "bind", "fingerprint":
+        "AttributeError: 'JITFunction' object has no attribute 'starter'"},
+        "your kernel: this Triton does not have starter",
     ),
     "shared memory": (
         "3.9.0", {"outcome": "limit", "phase": "launch", "reason": "OutOfResources", "fingerprint":
@@ -33,6 +48,26 @@ TEN = {
         "3.9.0", {"outcome": "api-error", "phase": "import", "reason": "SyntaxError", "fingerprint":
         "SyntaxError: invalid syntax"}, "your kernel: correct its syntax",
     ),
+    "no part of the language": (
+        "3.9.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
+        "UnsupportedLanguageConstruct: unsupported AST node type: Lambda"},
+        "your kernel: write it without lambda",
+    ),
+    "static assert": (
+        "3.9.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
+        "CompileTimeAssertionFailure: BLOCK is 64"},
+        "your kernel: its tl.static_assert fails (BLOCK is 64)",
+    ),
+    "no such type": (
+        "3.9.0", {"outcome": "compile-error", "phase": "compile", "target": "sm_80", "fingerprint":
+        "CompilationError: type fp8e4nv not supported in this architecture."},
+        "your kernel: sm_80 has no fp8e4nv",
+    ),
+    "NVIDIA's alone": (
+        "3.9.0", {"outcome": "compile-error", "phase": "compile", "target": "gfx942", "fingerprint":
+        "RuntimeError: MLIR error: failed to legalize operation 'tt.grid_dependency_wait' that was"},
+        "your kernel: it uses what NVIDIA's GPUs alone have",
+    ),
     "undefined name": (
         "3.2.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
         "CompilationError: NameError('scale is not defined')"}, "your kernel: define scale",
@@ -40,6 +75,15 @@ TEN = {
     "missing package": (
         "3.9.0", {"outcome": "api-error", "phase": "import", "reason": "ModuleNotFoundError", "fingerprint":
         "ModuleNotFoundError: No module named 'einops'"}, "your environment: pip install einops",
+    ),
+    "package of another name": (
+        "3.9.0", {"outcome": "api-error", "phase": "import", "reason": "ModuleNotFoundError", "fingerprint":
+        "ModuleNotFoundError: No module named 'yaml.nodes'"}, "your environment: pip install pyyaml",
+    ),
+    "another release of a package": (
+        "3.9.0", {"outcome": "api-error", "phase": "import", "reason": "ImportError", "fingerprint":
+        "ImportError: cannot import name 'rotary' from 'einops.layers' (__init__.py)"},
+        "your environment: the einops that is installed has no rotary",
     ),
     "known crash": (
         "3.2.0", {"outcome": "crash", "phase": "compile", "reason": "SIGABRT", "fingerprint":

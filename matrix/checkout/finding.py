@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +13,9 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from crosswarp.matrix import reading
+from crosswarp.matrix.cell.kinds.check.absent import INSTALLED_AS
 from crosswarp.matrix.checkout import apart, metadata, pytests
-from crosswarp.matrix.checkout.imports import Imports
+from crosswarp.matrix.checkout.imports import Imports, walked
 from crosswarp.matrix.checkout.metadata import OF_A_COLUMN, Declared, Wish
 from crosswarp.matrix.facts.columns import Column
 
@@ -23,11 +23,9 @@ from crosswarp.matrix.facts.columns import Column
 _THERE = (*OF_A_COLUMN, "pytest", "pytest-xdist", "packaging", "numpy", "setuptools", "pyelftools")
 _TESTING = re.compile(r"(^|[-_])(dev|develop|development|tests?|testing|ci|all)([-_]|$)", re.I)
 _AMD = re.compile(r"rocm|amd|hip", re.I)
-_LEFT_BEHIND = ("build", "dist", "node_modules", "site-packages", "venv", "__pycache__")
 # More test functions than this are sampled.
 MANY = 100
-# What is imported under another name than it is installed by.
-_IMPORTED_AS = {"pyyaml": "yaml", "pillow": "pil", "scikit-learn": "sklearn", "ml-dtypes": "ml_dtypes"}  # fmt: skip
+_IMPORTED_AS = {package: module for module, package in INSTALLED_AS.items()}
 
 
 @dataclass
@@ -114,15 +112,6 @@ def _odd_places(folder: Path) -> list[str]:
         if apart.of(inside.as_posix()) is None and any(True for _ in _test_functions(path)):
             found[inside.parent.as_posix() if len(inside.parts) > 1 else inside.as_posix()] = None
     return [one for one in sorted(found) if not any(one.startswith(f"{other}/") for other in found)]
-
-
-def walked(folder: Path) -> Iterator[Path]:
-    """The Python files of a checkout, without what tools and builds leave."""
-    for top, folders, files in os.walk(folder):
-        folders[:] = sorted(
-            one for one in folders if not one.startswith(".") and one not in _LEFT_BEHIND
-        )
-        yield from (Path(top, name) for name in sorted(files) if name.endswith(".py"))
 
 
 def _with_kernels(folder: Path) -> Iterator[str]:

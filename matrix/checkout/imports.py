@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from crosswarp.matrix import reading
+from crosswarp.matrix.checkout import apart
 
 # Where checkouts keep their packages.
 _PLACES = ("", "src", "python")
+_LEFT_BEHIND = ("build", "dist", "node_modules", "site-packages", "venv", "__pycache__")
 _THERE = {name.lower() for name in sys.stdlib_module_names} | {"_pytest", "pytest", "crosswarp"}
 
 
@@ -23,42 +26,52 @@ class Imports:
     Attributes:
         by_tests: the top-level modules that tests import, each with a place.
         by_library: those that the library imports where tests import it: outside of functions, `try` and `if`.
-        beside: names of folders and files of tests, by which tests may mean each other.
+        optional: those that tests import only in `try` or `if`, or ask `pytest.importorskip` for.
+        beside: names by which files of the checkout may mean each other.
     """
 
     def __init__(self, folder: Path, files: Sequence[Path]) -> None:
         self._folder = folder
         self._own = {path.stem: path for place in _PLACES for path in _modules(folder / place)}
         of_tests = {one.parent for one in files}
-        self.beside = {path.stem for one in of_tests for path in _modules(one)} | {
-            parent.name for one in files for parent in one.parents
-        }
+        # Tests and scripts put folders on the path.
+        self.beside = {path.stem for path in walked(folder)}
+        self.beside |= {path.stem for one in of_tests for path in _modules(one)}
+        self.beside |= {parent.name for one in files for parent in one.parents}
         self.by_tests: dict[str, str] = {}
         self.by_library: dict[str, str] = {}
+        self.optional: dict[str, str] = {}
         seen: set[Path] = set()
         waiting: list[Path] = []
         if not files:
             waiting = [path / "__init__.py" for path in self._own.values() if _is_library(path)]
-        for path in files:
-            for dotted, line in _imported(ast.walk(_tree(path))):
-                self._take(dotted, path, line, self.by_tests, waiting)
+        for path, tree in _collected(files):
+            asked = set(_asked_for(tree))
+            for node, sure in _with_conditions(tree, True):
+                for dotted, line in _imported([node]):
+                    known = sure and dotted.partition(".")[0] not in asked
+                    to = self.by_tests if known else self.optional
+                    self._take(dotted, path, line, to, waiting)
         while waiting:
             path = waiting.pop()
             if path in seen:
                 continue
             seen.add(path)
+            if apart.of(path.relative_to(self._folder).as_posix()) is not None:
+                continue
             found = self.by_tests if path.parent in of_tests else self.by_library
             for dotted, line in _imported(_tree(path).body, self._package(path)):
                 self._take(dotted, path, line, found, waiting)
 
     @property
     def all(self) -> Mapping[str, str]:
-        return {**self.by_library, **self.by_tests}
+        return {**self.optional, **self.by_library, **self.by_tests}
 
     @property
     def of_others(self) -> Mapping[str, str]:
-        """Those that nothing in the checkout may be meant by."""
-        return {name: place for name, place in self.all.items() if name not in self.beside}
+        """Those that are needed, and that nothing in the checkout may be meant by."""
+        needed = {**self.by_library, **self.by_tests}
+        return {name: place for name, place in needed.items() if name not in self.beside}
 
     def _take(
         self, dotted: str, path: Path, line: int, found: dict[str, str], waiting: list[Path]
@@ -84,12 +97,19 @@ class Imports:
                 yield place.with_suffix(".py")
 
     def _package(self, path: Path) -> str:
-        parts = [path.parent.name]
-        folder = path.parent.parent
-        while (folder / "__init__.py").is_file():
-            parts.insert(0, folder.name)
-            folder = folder.parent
-        return ".".join(parts)
+        """The package of a file; folders without an `__init__.py` are packages as well."""
+        places = [self._folder / place for place in reversed(_PLACES)]
+        place = next(one for one in places if path.is_relative_to(one))
+        return ".".join(path.relative_to(place).parts[:-1])
+
+
+def walked(folder: Path) -> Iterator[Path]:
+    """The Python files of a checkout, without what tools and builds leave."""
+    for top, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            one for one in folders if not one.startswith(".") and one not in _LEFT_BEHIND
+        )
+        yield from (Path(top, name) for name in sorted(files) if name.endswith(".py"))
 
 
 def _modules(folder: Path) -> Iterator[Path]:
@@ -105,9 +125,49 @@ def _is_library(path: Path) -> bool:
     return (path / "__init__.py").is_file() and path.name not in ("tests", "test", "docs", "examples")  # fmt: skip
 
 
-def _imported(
-    nodes: Iterator[ast.AST] | Sequence[ast.AST], package: str = ""
-) -> Iterator[tuple[str, int]]:
+def _collected(files: Sequence[Path]) -> Iterator[tuple[Path, ast.Module]]:
+    """The files that pytest imports, and those beside them that they import: tools and benchmarks are none of them."""
+    waiting = [path for path in files if _is_collected(path)] or list(files)
+    named: dict[str, list[Path]] = {}
+    for path in files:
+        named.setdefault(path.parent.name if path.stem == "__init__" else path.stem, []).append(
+            path
+        )
+    seen = set(waiting)
+    while waiting:
+        path = waiting.pop(0)
+        tree = _tree(path)
+        yield path, tree
+        for dotted, _ in _imported(ast.walk(tree), path.parent.name):
+            for part in dotted.split("."):
+                more = [one for one in named.pop(part, ()) if one not in seen]
+                waiting += more
+                seen.update(more)
+
+
+def _is_collected(path: Path) -> bool:
+    return path.name.startswith(("test_", "conftest.")) or path.name.endswith("_test.py")
+
+
+def _with_conditions(node: ast.AST, sure: bool) -> Iterator[tuple[ast.AST, bool]]:
+    """Each node below one, and whether it is outside of every `try` and `if`."""
+    for one in ast.iter_child_nodes(node):
+        yield one, sure
+        yield from _with_conditions(one, sure and not isinstance(one, (ast.Try, ast.If)))
+
+
+def _asked_for(tree: ast.AST) -> Iterator[str]:
+    """The top-level modules without which a test skips itself: `pytest.importorskip("einops")`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "importorskip":
+            yield from (
+                str(one.value).partition(".")[0]
+                for one in node.args[:1]
+                if isinstance(one, ast.Constant)
+            )
+
+
+def _imported(nodes: Iterable[ast.AST], package: str = "") -> Iterator[tuple[str, int]]:
     """Dotted names, each with its line; a name that is imported from a package may be a module of it."""
     for node in nodes:
         if isinstance(node, ast.Import):

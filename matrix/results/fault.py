@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
+from crosswarp.matrix.cell.kinds.check import absent
+from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 
@@ -15,12 +18,23 @@ _NEW = "no known issue is like it, so report it upstream, with `crosswarp reprod
 INSTALL = "from crosswarp import compat; compat.install()"
 _MISSING = re.compile(r"No module named '([\w.]+)'")
 _COMPILER = re.compile(
-    r"PassManager::run failed|LLVM ERROR|Assertion|UNREACHABLE|failed to (?:translate|legalize)|"
+    r"PassManager::run failed|LLVM ERROR|Assertion `|UNREACHABLE|failed to (?:translate|legalize)|"
     r"Cannot select|Internal Triton PTX|operation destroyed but|op operand #\d"
 )
 _GONE = re.compile(
-    r"module '?(triton[\w.]*)'? has no attribute '(\w+)'|(?:has|have) been removed|"
-    r"(\w+)\(\) got an unexpected keyword argument '(\w+)'|cannot import name '(\w+)' from '(triton[\w.]*)"
+    r"module '?triton[\w.]*'? has no attribute '(?P<name>\w+)'|(?:has|have) been removed|"
+    r"\w+\(\) got an unexpected keyword argument '(?P<keyword>\w+)'|"
+    r"Keyword argument (?P<option>\w+) was specified but unrecognised|"
+    r"'(?:JITFunction|Autotuner|CompiledKernel)' object has no attribute '(?P<attribute>\w+)'|"
+    r"cannot import name '(?P<imported>\w+)' from 'triton|No module named '(?P<module>triton[\w.]*)'"
+)
+_OF_ANOTHER = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
+_UNSUPPORTED = re.compile(r"unsupported AST node type: (\w+)")
+_STATIC_ASSERT = re.compile(r"CompileTimeAssertionFailure\W*([^\n]*)")
+_NO_TYPE = re.compile(r"type (\w+) not supported in this architecture")
+# Operations of one vendor's GPUs alone, where the compiler is asked for another's.
+_OF_NVIDIA = re.compile(
+    r"failed to legalize operation '(?:ttng\.|ttg\.warp_specialize|tt\.grid_dep|nvgpu\.)"
 )
 # What ptxas and LLVM's assembler say of text that they cannot read.
 _ASSEMBLY = re.compile(
@@ -72,11 +86,18 @@ def _of(record: Record, issue: Issue | None, fixed: Sequence[str] | None, broken
         return Fault("Triton", f"known issue {issue.id} ({issue.links[0]}): {_ways(issue, fixed)}")
     missing = _MISSING.search(text)
     if missing and missing[1].split(".")[0] != "triton":
-        return Fault("your environment", f"pip install {missing[1].split('.')[0]}")
+        return Fault("your environment", absent.pip([missing[1]]).partition(" (")[0])
     if fixed is not None:
         shims = f" ({', '.join(fixed)})" if fixed else ""
         return Fault("Triton", f"passes with compat{shims}: {INSTALL}")
     return _unknown(record, text)
+
+
+@lru_cache(maxsize=None)
+def _ever(name: str) -> bool:
+    """Whether some release has a name."""
+    releases = language_table.load().values()
+    return any(one.rpartition(".")[2] == name for release in releases for one in release.names)
 
 
 def _ways(issue: Issue, fixed: Sequence[str] | None) -> str:
@@ -100,10 +121,29 @@ def _unknown(record: Record, text: str) -> Fault:
         return Fault(
             "your kernel", f"a kernel reads no plain global: {made}, or pass it to the kernel"
         )
+    if (node := _UNSUPPORTED.search(text)) is not None:
+        return Fault("your kernel", f"write it without {node[1].lower()}, which no kernel may have")
+    if (asserted := _STATIC_ASSERT.search(text)) is not None:
+        said = f" ({asserted[1]})" if asserted[1] else ""
+        return Fault("your kernel", f"its tl.static_assert fails{said}: pass what it asks for")
+    if (refused := _NO_TYPE.search(text)) is not None:
+        return Fault("your kernel", f"{record.target} has no {refused[1]}: use a type that it has")
+    if not record.target.startswith("sm_") and _OF_NVIDIA.search(text):
+        return Fault(
+            "your kernel",
+            f"it uses what NVIDIA's GPUs alone have: leave it out for {record.target}",
+        )
     if (gone := _GONE.search(text)) is not None:
-        what = gone[2] or gone[4] or gone[5] or "it"
+        what = next(filter(None, gone.groups()), "it")
+        if gone["name"] and not _ever(what):
+            return Fault("your kernel", f"no release of Triton has {what}: correct its name")
         return Fault(
             "your kernel", f"this Triton does not have {what}: `crosswarp lint` says since when"
+        )
+    if (lacking := _OF_ANOTHER.search(text)) is not None:
+        return Fault(
+            "your environment",
+            f"the {lacking[2].split('.')[0]} that is installed has no {lacking[1]}: install another release of it",
         )
     if record.outcome == "limit":
         return Fault(

@@ -17,6 +17,12 @@ _NEVER = ("triton", "torch", "crosswarp")
 # The package of a file that lies in none; its relative imports are looked for beside it, and no further up.
 PACKAGE = "crosswarp_check_package"
 _LEVELS = 4
+# Modules whose package has another name.
+INSTALLED_AS = {
+    "PIL": "pillow", "attr": "attrs", "cv2": "opencv-python", "dateutil": "python-dateutil", "gin": "gin-config",
+    "git": "gitpython", "hydra": "hydra-core", "skimage": "scikit-image", "sklearn": "scikit-learn",
+    "yaml": "pyyaml", "zmq": "pyzmq",
+}  # fmt: skip
 RELATIVE = "its own package"
 
 
@@ -181,9 +187,8 @@ def _used(thing: Any, seen: Set[int]) -> str:
 
 def pip(names: Sequence[str]) -> str:
     """What to do about what is lacking, in a few words."""
-    packages = list(
-        dict.fromkeys(one.partition(":")[0].split(".")[0] for one in names if one != RELATIVE)
-    )
+    modules = (one.partition(":")[0].split(".")[0] for one in names if one != RELATIVE)
+    packages = list(dict.fromkeys(INSTALLED_AS.get(one, one) for one in modules))
     told = [f"pip install {' '.join(packages)}"] if packages else []
     if RELATIVE in names:
         told.append("check the file where its package is")
