@@ -76,6 +76,8 @@ def test_what_the_metadata_says_stands_beside_what_was_measured(crosswarp, store
         "Your metadata says triton>=2.3.1; measured: >=3.0,<3.2 without compat, >=2.3.1,<3.3 with compat."
         in out
     )
+    # That floor is the oldest column's alone.
+    assert ">=2.3.1,<2.7 (nothing older was tried) with compat." in out
     assert "Your metadata says torch>=2.1; measured: >=2.4.1,<2.6" in out and "numpy" not in out
     assert json.loads(crosswarp("--format", "json")[1])["declares"] == {
         "triton": "triton>=2.3.1", "torch": "torch>=2.1"

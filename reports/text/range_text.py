@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tabulate import tabulate
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.results.supported import Measured, Range, Span, State, Supported
 from crosswarp.matrix.results.vocabulary import COMPAT, RELEASES
 from crosswarp.matrix.versions import Version
@@ -94,11 +96,20 @@ def declared(shown: Shown) -> list[str]:
     for name, says in shown.declares.items():
         spans = [(mode, getattr(of, name)) for mode, of in shown.found.suite.items()]
         parts = [
-            f"{span.specifier or 'no release passes'} {COMPAT[mode].meaning}"
+            f"{span.specifier or 'no release passes'}{_untried(span, says)} {COMPAT[mode].meaning}"
             for mode, span in spans
         ]
         lines.append(escape.line(f"Your metadata says {says}; measured: {', '.join(parts)}."))
     return lines
+
+
+def _untried(span: Span, says: str) -> str:
+    """A floor that rests on the choice of columns alone is no finding against the metadata."""
+    windows = (re.sub(r"^[\w-]+", "", one) for one in says.split(" or "))
+    wanted = [versions.bounds(one) for one in windows if versions.is_window(one)]
+    lowest = [min((found for of, found in one if ">" in of), default=None) for one in wanted]
+    older = span.floor is not None and any(one is None or one < span.floor for one in lowest)
+    return " (nothing older was tried)" if older and span.below is None else ""
 
 
 def _head(shown: Shown) -> str:
