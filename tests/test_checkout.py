@@ -396,3 +396,37 @@ def test_requirements_of_developers_are_taken_where_tests_import_them(checkout, 
     folder = checkout(files)
     assert command("init", str(folder))[0] == 0
     assert settings.load(folder).settings.requires == ("einops", "parameterized")
+
+
+def test_the_tables_of_tools_are_read(checkout, command):
+    project = """
+[tool.poetry]
+name = "lib"
+[tool.poetry.dependencies]
+python = ">=3.9"
+torch = "^2.6"
+triton = {version = "~3.2", optional = true}
+einops = "^0.6.1"
+plain = "1.2"
+any = "*"
+several = [{version = "<1", python = "<3.10"}, {version = ">=1", python = ">=3.10"}]
+wheel-of = {git = "https://example.org/x.git", tag = "v1"}
+hub = {version = "^1.2", extras = ["fast"]}
+[tool.poetry.extras]
+gpu = ["triton"]
+[tool.poetry.group.test.dependencies]
+parameterized = "*"
+black = "*"
+[tool.uv]
+dev-dependencies = ["hypothesis>=6"]
+[tool.hatch.envs.test]
+dependencies = ["pytest-benchmark"]
+"""
+    test = "import parameterized, hypothesis\ndef test_a(): pass\n"
+    folder = checkout({"pyproject.toml": project, "tests/test_a.py": test})
+    status, out, _ = command("init", str(folder))
+    assert status == 0 and "The library lib," in out and "triton<3.3,>=3.2" in out
+    assert settings.load(folder).settings.requires == (
+        "einops<0.7,>=0.6.1", "plain==1.2", "any", "several>=1", "wheel-of @ git+https://example.org/x.git@v1",
+        "hub[fast]<2,>=1.2", "parameterized", "hypothesis>=6", "pytest-benchmark",
+    )  # fmt: skip

@@ -20,7 +20,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from crosswarp.matrix import reading, versions
-from crosswarp.matrix.checkout import conda, setup_script
+from crosswarp.matrix.checkout import conda, setup_script, tool_tables
 from crosswarp.matrix.checkout.mentioned import mentioned
 from crosswarp.matrix.checkout.settings import document
 from crosswarp.matrix.facts.columns import Column, published
@@ -114,7 +114,7 @@ def declared(folder: Path) -> Declared:
     if pyproject.is_file():
         found = document(pyproject)
         project = _mapping(found.get("project"))
-        name = str(project.get("name") or "")
+        name = str(project.get("name") or _deep(found, "tool", "poetry", "name") or "")
         wishes += _of_project(folder, found, project)
     config = _setup_cfg(folder / "setup.cfg")
     name = name or config.get("metadata", "name", fallback="")
@@ -210,6 +210,8 @@ def _of_project(
         yield from _wishes(texts, f'{file}, the extra "{extra}"', str(extra))
     for group, texts in _mapping(document.get("dependency-groups")).items():
         yield from _wishes(texts, f'{file}, the group "{group}"', str(group))
+    for text, where, extra in tool_tables.requirements(_mapping(document.get("tool"))):
+        yield from _wishes([text], f"{file}, {where}", extra)
     dynamic = _mapping(_deep(document, "tool", "setuptools", "dynamic"))
     for path in _files(_mapping(dynamic.get("dependencies"))):
         yield from _wishes(_lines(folder / path), path)
