@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from crosswarp.matrix.signatures import finding, infer
+from crosswarp.matrix.signatures import finding, infer, source
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n"
 
@@ -50,6 +50,19 @@ BODIES = {
     "a scale": ("x, sm_scale", "tl.store(x, tl.load(x) * sm_scale)", {"sm_scale": "fp32"}),
     "a number of its use": ("x, a", "tl.store(x, tl.exp(a * 1.0))", {"a": "fp32"}),
     "a stride": ("x, s", "tl.store(x + tl.program_id(0) * s, 1.0)", {"s": "i32:16"}),
+    "a step of a loop": (
+        "x, y, stride, n",
+        "p = x + tl.program_id(0) * 4\n    for i in range(n):\n        tl.store(y + i, tl.load(p))\n        p += stride",
+        {"stride": "i32:16", "x": "*fp32:16"},
+    ),
+    "a pointer that is stepped": (
+        "x, y, s", "x += s\n    tl.store(y, tl.load(x))", {"x": "*fp32:16", "s": "i32:16"},
+    ),
+    "a precision": (
+        "x, INPUT_PRECISION: tl.constexpr",
+        "a = tl.load(x + tl.arange(0, 16)[:, None])\n    tl.store(x, tl.dot(a, a, input_precision=INPUT_PRECISION))",
+        {"INPUT_PRECISION": "'ieee'"},
+    ),
     "a function's": ("x, r, n", "tl.store(x + inner(r, n), 1.0)", {"r": "*i32:16", "n": "i32:16"}),
     "a flag": ("x, HAS_BIAS: tl.constexpr", "if HAS_BIAS:\n        tl.store(x, 1.0)", {"HAS_BIAS": "False"}),
     "a text": (
@@ -138,3 +151,46 @@ def test_what_is_no_kernel_is_none(tmp_path):
 def test_what_is_shifted_is_an_integer_whatever_its_name_is_used_for_later(assumed):
     body = "b = tl.load(q)\n    b = (b >> 4) & 15\n    b = b * 0.5\n    tl.store(x, tl.exp(b))"
     assert assumed(f"@triton.jit\ndef kernel(x, q):\n    {body}\n")["q"] == "*i32:16"
+
+
+def test_what_heuristics_give_is_not_passed_as_well_where_it_is_annotated(tmp_path):
+    text = """
+        @triton.heuristics(dict(TILES=lambda args: 4))
+        @triton.jit
+        def kernel(x, n: int, TILES: int, B: tl.constexpr):
+            tl.store(x + tl.arange(0, B) + TILES, n)
+    """
+    path = tmp_path / "kernels.py"
+    path.write_text(HEAD + textwrap.dedent(text), "utf-8")
+    (found,) = infer.infer(finding.read(path))
+    assert not found.why and found.signatures[0].left == ("TILES",)
+    assert "TILES" not in [one.name for one in found.signatures[0].arguments]
+
+
+def test_a_launch_that_adds_in_integers_is_tried_with_integers(tmp_path):
+    text = """
+        @triton.jit
+        def kernel(x, y, ACC: tl.constexpr):
+            i = tl.arange(0, 16)
+            a = tl.load(x + i[:, None] * 16 + i[None, :])
+            tl.store(y + i[:, None] * 16 + i[None, :], tl.dot(a, a, out_dtype=ACC))
+
+        def f(x, y):
+            kernel[(1,)](x, y, tl.int32)
+    """
+    path = tmp_path / "kernels.py"
+    path.write_text(HEAD + textwrap.dedent(text), "utf-8")
+    (found,) = infer.infer(finding.read(path))
+    tried = [str(one.arguments[0]) for one in found.signatures[0].attempts]
+    assert tried[:2] == ["x *fp32:16", "x *i8:16"]
+
+
+@pytest.mark.parametrize("root, found", [("setup.py", True), ("", False)])
+def test_a_checkouts_own_packages_are_found_above_its_file(tmp_path, root, found):
+    file = tmp_path / "lib" / "ops" / "kernels.py"
+    file.parent.mkdir(parents=True)
+    (tmp_path / "src").mkdir()
+    if root:
+        (tmp_path / root).write_text("")
+    above = source.above(file)
+    assert (above[-2:] == [tmp_path, tmp_path / "src"]) is found

@@ -54,7 +54,7 @@ _INDICES = re.compile(
     r"(?i)ind(ex|ices|ptr)?(_ptr)?s?$|(^|_)idx|(^|_)ids?(_ptr)?$|cu_?seq|_?lens?(_ptr)?$|offsets?(_ptr)?$|block_?tables?|"
     r"slot_?map|perm|labels?(_ptr)?$|target(s|_ptr)?$|count|lock|seed|token"
 )
-_STRINGS = re.compile(r"(?i)activation|mode|act$|reduction|kind|type$|layout|name|precision")
+_STRINGS = re.compile(r"(?i)activation|mode|act$|reduction|kind|type$|layout|name")
 _WARPS = {"num_warps": 4, "num_stages": 2, "num_ctas": 1}
 # The values of sizes that are tried after those of the first assumption.
 _OTHER_SIZES = (32, 16, 128, 256)
@@ -78,10 +78,12 @@ class Assumption:
     unset: bool = False
 
 
-def assumptions(dtype: str) -> Iterator[Assumption]:
-    """The likeliest first. `dtype`: what tensors are taken for."""
+def assumptions(dtype: str, integers: bool = False) -> Iterator[Assumption]:
+    """The likeliest first. `dtype`: what tensors are taken for; `integers`: whether a launch computes in integers."""
     other = "fp16" if dtype != "fp16" else "fp32"
     yield Assumption()
+    if integers:
+        yield Assumption(dtype="i8")
     yield Assumption(dtype=other)
     yield Assumption(size=_DEFAULT_SIZE, alone=True)
     yield Assumption(size=16)
@@ -227,6 +229,8 @@ class Assuming:
             return {"value": 132}, "its name"
         if re.search(r"(?i)split_?k$|num_?splits$", name):
             return {"value": 1}, "its name"
+        if re.search(r"(?i)precision$", name) and not facts & {SIZE, INDEX}:
+            return {"value": "ieee"}, "its name"
         if _STRINGS.search(name) and not facts:
             return {"value": ""}, "its name"
         if self._is_size(name):

@@ -26,6 +26,7 @@ _NUMBERS = {"int": "i32", "float": "fp32", "bool": "i1"}
 # Of a launch, programs that differ in what is assumed.
 _MOST_ATTEMPTS = 12
 _FIRST = Assumption()
+_INTEGERS = ({"dtype": "int32"}, {"dtype": "int8"})
 
 
 def infer(
@@ -138,7 +139,8 @@ class _Inference:
         if lacks or not (first.assumed or first.spare):
             return first, lacks
         found = [first]
-        for one in assumptions(self._dtype):
+        integers = any(one.value in _INTEGERS for one in first.arguments if not one.assumed)
+        for one in assumptions(self._dtype, integers):
             other, _ = self._signature(launch, one)
             if all(known.program != other.program for known in found):
                 found.append(other)
@@ -200,11 +202,11 @@ class _Inference:
         where = f"the launch at line {launch.line}" if launch else ""
         if parameter.constexpr:
             return self._constexpr(parameter, node, kind, where)
+        if node is None and name in self._kernel.tuned:
+            return None
         declared = self._declared(parameter)
         if declared:
             return declared
-        if node is None and launch is not None and name in self._kernel.tuned:
-            return None
         return self._typed(parameter, node, kind, where, other)
 
     def _constexpr(

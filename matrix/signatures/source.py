@@ -13,6 +13,9 @@ from pathlib import Path
 from crosswarp.matrix import reading
 from crosswarp.matrix.errors import BrokenSource, UsageError
 
+_LEVELS = 8
+_PLACES = ("src", "python")
+_ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _DOORS = {"tl": "triton.language", "triton": "triton"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 # The blocks that a statement stands in, from the outermost: (node, field).
@@ -153,6 +156,16 @@ def parse(path: Path) -> Source:
     )
     found.aliases = _aliases(tree)
     return found
+
+
+def above(path: Path) -> list[Path]:
+    """The folders above a file from which its checkout's own packages are imported; empty outside of a checkout."""
+    found: list[Path] = []
+    for folder in list(path.parents)[:_LEVELS]:
+        found += [folder, *(folder / name for name in _PLACES if (folder / name).is_dir())]
+        if any((folder / name).exists() for name in _ROOTS):
+            return found
+    return []
 
 
 def statements(body: Sequence[ast.stmt], path: Path_ = ()) -> Iterator[tuple[ast.stmt, Path_]]:

@@ -92,6 +92,8 @@ class _Body:
         self._kernel = kernel
         self.found = {one.name: Use() for one in kernel.parameters}
         self._made: dict[str, list[ast.expr]] = {}
+        # Of these, what `+=` adds.
+        self._steps: set[int] = set()
         self._known: dict[int, frozenset[str]] = {}
         self._inner: dict[str, _Body | None] = {}
         for node in ast.walk(kernel.node):
@@ -109,6 +111,7 @@ class _Body:
             self._note(node.target, node.value)
         elif isinstance(node, ast.AugAssign):
             self._note(node.target, node.value)
+            self._steps.add(id(node.value))
         elif isinstance(node, ast.NamedExpr):
             self._note(node.target, node.value)
 
@@ -206,8 +209,9 @@ class _Body:
         if not isinstance(node, ast.Name) or node.id in seen:
             return set()
         own = {node.id} if node.id in self.found else set()
-        made = (self._bases(one, seen | {node.id}) for one in self._made.get(node.id, ()))
-        return own.union(*made)
+        # What is added to an address in a loop is none.
+        begun = [one for one in self._made.get(node.id, ()) if id(one) not in self._steps]
+        return own.union(*(self._bases(one, seen | {node.id}) for one in begun))
 
     def _offsets(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> Iterator[ast.expr]:
         """What is added to the base of an address."""
@@ -222,7 +226,10 @@ class _Body:
                 yield node
         elif isinstance(node, ast.Name) and node.id not in seen:
             for one in self._made.get(node.id, ()):
-                yield from self._offsets(one, seen | {node.id})
+                if id(one) in self._steps:
+                    yield one
+                else:
+                    yield from self._offsets(one, seen | {node.id})
 
     # What is done with it
 

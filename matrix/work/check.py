@@ -14,7 +14,7 @@ from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running.plan import Work
 from crosswarp.matrix.signatures import launches
 from crosswarp.matrix.signatures.signature import Inferred
-from crosswarp.matrix.signatures.source import Source
+from crosswarp.matrix.signatures.source import Source, above
 from crosswarp.matrix.work import brought
 
 
@@ -56,6 +56,7 @@ class Check(Work):
             "file": str(self.source.path),
             "module": self.source.module,
             "root": str(self.source.root),
+            "above": list(map(str, above(self.source.path))),
             "configurations": self.configurations,
             "kernels": {
                 one.kernel: {

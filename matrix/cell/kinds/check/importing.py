@@ -39,6 +39,8 @@ def load(check: Dict[str, Any], stop: bool = True) -> Tuple[Any, Optional[BaseEx
     undo = _stop_at_launch() if stop else lambda: None
     # What lies beside the file is found before what is installed, as where it is run itself.
     sys.path.insert(0, check["root"])
+    # A checkout's own packages, where they are not installed.
+    sys.path += check.get("above", ())
     sys.dont_write_bytecode = True
     names = check.setdefault("absent", [])
     absent.install(names)

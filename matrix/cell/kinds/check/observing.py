@@ -50,6 +50,8 @@ def observe(check: Dict[str, Any], note: Note) -> None:
     _watch(launched)
     _agree()
     sys.path.insert(0, check["root"])
+    # A checkout's own packages, where they are not installed.
+    sys.path += check.get("above", ())
     sys.dont_write_bytecode = True
     sys.argv = [check["file"]]
     absent.install(check.get("absent") or [])
