@@ -30,7 +30,10 @@ LARGE = Verdict("limit", "OutOfResources", "shared memory", "m", "launch")
 
 @pytest.fixture
 def settled(monkeypatch):
-    """`settled(*verdicts)`: the items and the place that come of assumptions which fare so, and how many were run."""
+    """`settled(*verdicts)`: the items and the place that come of assumptions which fare so, and how many were run.
+
+    A pair of verdicts is that without compat and that with it.
+    """
 
     def go(*verdicts, assumed=("x",), again=1):
         told = [{"assumed": list(assumed)} for _ in verdicts]
@@ -40,7 +43,8 @@ def settled(monkeypatch):
 
         def run(item, spec, emit):
             ran.append(spec.check["chosen"]["k/c"])
-            return verdicts[ran[-1]]
+            verdict = verdicts[ran[-1]]
+            return verdict[item.mode == "shimmed"] if isinstance(verdict, tuple) else verdict
 
         monkeypatch.setattr(attempts.runner, "run", run)
         for _ in range(again):
@@ -63,7 +67,18 @@ def test_on_the_next_target_what_passed_comes_first(settled):
 @pytest.mark.parametrize("failure", [NAME, GONE])
 def test_what_no_assumption_mends_is_a_failure_at_once(settled, failure):
     items, place, ran = settled(failure, PASS)
-    assert place == 0 and ran == [0] and not any(one.broken for one in items)
+    # Once in each mode.
+    assert place == 0 and ran == [0, 0] and not any(one.broken for one in items)
+
+
+def test_what_fails_whatever_is_assumed_may_pass_with_compat_under_another_assumption(settled):
+    items, place, ran = settled((GONE, TYPES), (GONE, PASS))
+    assert place == 1 and ran == [0, 0, 1] and not any(one.broken for one in items)
+
+
+def test_with_compat_no_verdict_where_only_the_assumptions_fail(settled):
+    (bare, shimmed), _, _ = settled((GONE, TYPES), (GONE, LARGE))
+    assert not bare.broken and shimmed.broken["reason"] == ASSUMED
 
 
 @pytest.mark.parametrize(

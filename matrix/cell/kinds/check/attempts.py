@@ -66,25 +66,39 @@ def settle(unit: List[Item], spec: AskedCheck) -> Tuple[List[Item], Optional[int
         or first.broken is not None
     ):
         return unit, None
-    key = f"{first.kernel}/{first.case}"
-    known = check.setdefault("chosen", {}).get(key, 0)
+    place, decided, seen = _tried(first, spec, attempts)
+    if decided and seen and _whatever_is_assumed(seen[-1]) and len(unit) > 1:
+        # With compat it may pass, and that says which assumption is right.
+        other, decided, seen = _tried(unit[-1], spec, attempts)
+        if not decided:
+            unknown = vars(_unknown(seen[0], len(seen)))
+            return [first, *(replace(one, broken=unknown) for one in unit[1:])], place
+        place = other
+    if decided:
+        return unit, place
+    return [replace(one, broken=vars(_unknown(seen[0], len(seen)))) for one in unit], place
+
+
+def _tried(
+    item: Item, spec: AskedCheck, attempts: Sequence[Dict[str, Any]]
+) -> Tuple[int, bool, List[Verdict]]:
+    """The assumption that is taken, whether it says anything of the kernel, and what was seen on the way."""
+    chosen = spec.check.setdefault("chosen", {})
+    key = f"{item.kernel}/{item.case}"
+    known = chosen.get(key, 0)
     began = time.monotonic()
-    seen: List[Tuple[int, Verdict]] = []
+    seen: List[Verdict] = []
     for place in sorted(range(len(attempts)), key=lambda one: (one != known, one)):
-        check["chosen"][key] = place
-        verdict = runner.run(replace(first, guarded=True), spec, _quiet)
-        seen.append((place, verdict))
-        if verdict.outcome not in ("api-error", "compile-error", "limit", "crash"):
-            return unit, place
-        if _whatever_is_assumed(verdict):
-            return unit, place
+        chosen[key] = place
+        verdict = runner.run(replace(item, guarded=True), spec, _quiet)
+        seen.append(verdict)
+        mendable = verdict.outcome in ("api-error", "compile-error", "limit", "crash")
+        if not mendable or _whatever_is_assumed(verdict):
+            return place, True, seen
         if time.monotonic() - began > _SECONDS:
             break
-    check["chosen"][key] = seen[0][0]
-    if all(_is_the_compilers(verdict) for _, verdict in seen):
-        return unit, seen[0][0]
-    unknown = _unknown(seen[0][1], len(seen))
-    return [replace(one, broken=vars(unknown)) for one in unit], seen[0][0]
+    chosen[key] = known
+    return known, all(map(_is_the_compilers, seen)), seen
 
 
 def _quiet(config: str, verdict: Verdict, seconds: float) -> None:
