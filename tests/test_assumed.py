@@ -52,7 +52,7 @@ BODIES = {
     "a stride": ("x, s", "tl.store(x + tl.program_id(0) * s, 1.0)", {"s": "i32:16"}),
     "a step of a loop": (
         "x, y, stride, n",
-        "p = x + tl.program_id(0) * 4\n    for i in range(n):\n        tl.store(y + i, tl.load(p))\n        p += stride",
+        "p = x + tl.program_id(0)\n    for i in range(n):\n        tl.store(y + i, tl.load(p))\n        p += stride",
         {"stride": "i32:16", "x": "*fp32:16"},
     ),
     "a pointer that is stepped": (
