@@ -58,6 +58,10 @@ BODIES = {
     "a pointer that is stepped": (
         "x, y, s", "x += s\n    tl.store(y, tl.load(x))", {"x": "*fp32:16", "s": "i32:16"},
     ),
+    "strides in one": (
+        "x, strides, shape: tl.constexpr", "tl.store(x + tl.arange(0, 16) * strides[0] + strides[1], shape[0] + 1.0)",
+        {"strides": "[64, 1]", "shape": "[64]"},
+    ),
     "a precision": (
         "x, INPUT_PRECISION: tl.constexpr",
         "a = tl.load(x + tl.arange(0, 16)[:, None])\n    tl.store(x, tl.dot(a, a, input_precision=INPUT_PRECISION))",

@@ -149,7 +149,10 @@ class Assuming:
         if DESCRIPTOR in use.facts and POINTER not in use.facts:
             return None
         if PIECES in use.facts and use.elements:
-            return None
+            pieces = _pieces(name, use)
+            return pieces and Argument(
+                name, CONSTEXPR, value=pieces[0], origin=pieces[1], assumed=True
+            )
         tested_only = use.facts and use.facts <= {TESTED}
         if tested_only:
             return Argument(name, NONE, origin="it is compared with None", assumed=True)
@@ -203,6 +206,8 @@ class Assuming:
         if DTYPE in facts or re.search(r"(?i)d_?type$|_ty$|_type$|^dtype", name):
             element = "float32" if "acc" in lower or not other.dtype else _torch(other.dtype)
             return {"dtype": element}, "it is used as a dtype"
+        if PIECES in facts and use.elements:
+            return _pieces(name, use)
         if facts & {POINTER, DESCRIPTOR, PIECES}:
             return None
         if facts and facts <= {TESTED}:
@@ -263,6 +268,14 @@ class Assuming:
             ):
                 return {"name": one.name}, "a function of the file that can be called so"
         return None
+
+
+def _pieces(name: str, use: Use) -> tuple[dict[str, Any], str] | None:
+    """The tuple of a kernel that takes its numbers apart: strides or sizes. Nothing is assumed for one of pointers."""
+    if use.facts & {POINTER, DESCRIPTOR} or any(one.startswith(LOADED) for one in use.facts):
+        return None
+    last = 1 if "stride" in name.lower() else _DEFAULT_SIZE
+    return {"value": [*[_DEFAULT_SIZE] * (use.elements - 1), last]}, "the kernel takes it apart"
 
 
 def _torch(element: str) -> str:
