@@ -53,7 +53,7 @@ LONGEST = 160
 HEAD = """# What generated programs met, program by program
 
 The smallest programs of causes that [`crosswarp fuzz`](../fuzz.md) met, beside the cases that
-[its table](../fuzz.md#what-it-has-found) names, with what each Triton makes of it: `python tests/proofs/fuzz_causes.py
+[its table](fuzz-campaigns.md#what-it-found) names, with what each Triton makes of it: `python tests/proofs/fuzz_causes.py
 --here PYTHON..`, which runs them again. {silent} of the {all} are silent somewhere. Each was cut down from a generated
 program, line by line, as long as the same compiler said the same of it, and as long as what it means was well defined;
 what a line made that was cut is loaded. "·" is right numbers, bit for bit; "?" could not be executed here; a release
