@@ -200,14 +200,14 @@ def test_what_pairs_need_is_brought_by_shims_that_are_there():
 
 
 def measured():
-    """Of docs/inductor.md: how each pair of torch and Triton works, and by which shims where it takes some."""
+    """How each pair of torch and Triton works by docs/inductor.md, and with which fixes."""
     text = (Path(__file__).parents[1] / "docs" / "inductor.md").read_text("utf-8")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
     head = next(place for place, row in enumerate(rows) if tuple(row[1:]) == TRITONS)
     works = {}
     for torch, *cells in itertools.takewhile(lambda row: len(row) > 1, rows[head + 2 :]):
         works.update({(torch, triton): cell for triton, cell in zip(TRITONS, cells)})
-    head = next(place for place, row in enumerate(rows) if row[-1] == "in the way, shimmed")
+    head = next(place for place, row in enumerate(rows) if row[-1] == "in the way, with compat")
     healed = {}
     for torch, found, _, shims, _ in itertools.takewhile(
         lambda row: len(row) > 1, rows[head + 2 :]
@@ -219,8 +219,8 @@ def measured():
 
 def test_of_every_pair_that_was_measured_the_doctor_says_what_it_needs():
     works, healed = measured()
-    assert len(works) == 6 * len(TRITONS) and set(works.values()) == {"bare", "shimmed", "no"}
-    assert healed.keys() == {pair for pair, how in works.items() if how != "bare"}
+    assert len(works) == 6 * len(TRITONS) and set(works.values()) == {"yes", "compat", "no"}
+    assert healed.keys() == {pair for pair, how in works.items() if how != "yes"}
     for pair, how in works.items():
         shims = {need.shim for need in pairs.needs(*pair)}
         assert shims == healed.get(pair, set()), (pair, how)

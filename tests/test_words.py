@@ -23,7 +23,7 @@ _NO_TEXT = re.compile(
 # Generated from records, or tables of measurements: their own generators and owners keep them.
 _OTHER_PAGES = {
     "shims.md", "api.md", "language.md", "targets.md", "issues.md", "commands.md", "libraries.md",
-    "emulate.md", "inductor.md", "fuzz-causes.md",
+    "emulate.md", "fuzz-causes.md",
 }  # fmt: skip
 PAGES = [
     ROOT / "README.md",

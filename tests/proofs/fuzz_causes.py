@@ -52,12 +52,12 @@ LONGEST = 160
 
 HEAD = """# What generated programs met, program by program
 
-The smallest programs of causes that [`crosswarp fuzz`](../fuzz.md) met, beside the cases that
-[its table](fuzz-campaigns.md#what-it-found) names, with what each Triton makes of it: `python tests/proofs/fuzz_causes.py
---here PYTHON..`, which runs them again. {silent} of the {all} are silent somewhere. Each was cut down from a generated
-program, line by line, as long as the same compiler said the same of it, and as long as what it means was well defined;
-what a line made that was cut is loaded. "·" is right numbers, bit for bit; "?" could not be executed here; a release
-that lacks what a program uses refuses it. Reports were searched for on the day that is said, in public issues and pull
+These are the smallest programs of causes that [`crosswarp fuzz`](../fuzz.md) met, beside the cases in
+[its table](fuzz-campaigns.md#what-it-found), with the result of each Triton. `python tests/proofs/fuzz_causes.py
+--here PYTHON..` runs them again. {silent} of the {all} are silent somewhere. Each was cut down from a generated
+program, line by line, as long as the compiler said the same and the program stayed well defined. Values from lines that
+were cut are loaded. "·" is right numbers, bit for bit. "?" could not be executed here. A release that lacks
+something a program uses refuses it. Reports were searched for on the day that is named, in public issues and pull
 requests.
 
 """

@@ -1,4 +1,4 @@
-"""The tables of docs/inductor.md, from what was recorded. Run by hand.
+"""The tables of docs/evidence/inductor.md, from what was recorded. Run by hand.
 
     python tests/proofs/inductor_table.py RECORDS.jsonl.. [--store STORE]
 
