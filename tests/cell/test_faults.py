@@ -10,6 +10,7 @@ import sys
 import time
 import warnings
 
+import pytest
 import targets
 import torch
 import triton
@@ -17,7 +18,7 @@ import triton.language as tl
 
 from crosswarp import compat
 from crosswarp.compat.install import wanted_shims
-from crosswarp.compat.record import Change, LeaveOut
+from crosswarp.compat.record import Change, LeaveOut, Rewrite
 from crosswarp.matrix.cell.standins import virtual_gpu
 
 SEAMS = ("around_traced", "around_compile", "around_run", "around_call")
@@ -193,8 +194,54 @@ def injected(shim, module, seam, through, kind):
 
 
 def test_a_launch_gives_what_triton_gives_whatever_a_fix_does(in_fork, monkeypatch, tmp_path):
-    count, wrong, hung = in_fork(lambda: compared(monkeypatch, tmp_path))
+    # A hundred functions that hang for two seconds.
+    limit = 3600 if os.environ.get("CROSSWARP_FAULTS") == "all" else 300
+    count, wrong, hung = in_fork(lambda: compared(monkeypatch, tmp_path), seconds=limit)
     assert count > 10
     # Of functions of fixes and of handlers at seams.
     assert hung > 3
     assert not wrong, "\n".join(map(str, wrong))
+
+
+def with_a_reader_that_raises(kind):
+    """A fix of this Triton, one of whose functions raises that NVIDIA's compiler asks about a kernel."""
+    kinds = {"rewrite": (Rewrite, "text"), "leave out": (LeaveOut, "wrong")}
+    for shim in wanted_shims("off", triton.__version__):
+        if shim.concerns is None:
+            continue
+        if kind == "concerns":
+            return shim._replace(concerns=shim.concerns._replace(kernels=Faults.raises))
+        for at, change in enumerate(shim.changes):
+            change_kind, name = kinds[kind]
+            if isinstance(change, change_kind) and "nvidia" in (change.backends or ("nvidia",)):
+                changes = list(shim.changes)
+                changes[at] = change._replace(**{name: Faults.raises})
+                concerns = shim.concerns._replace(kernels=yes)
+                return shim._replace(concerns=concerns, changes=tuple(changes))
+    raise LookupError(kind)
+
+
+@pytest.mark.parametrize("kind", ["rewrite", "leave out", "concerns"])
+def test_a_reader_of_kernels_that_raises_is_skipped_among_all_fixes(
+    in_fork, monkeypatch, tmp_path, kind
+):
+    """What `raise_in_shim.py` of issue 34 tries by functions of modules, which the records hold themselves."""
+
+    def run():
+        virtual_gpu.activate(targets.SM_90, guarded=False)
+        broken = with_a_reader_that_raises(kind)
+        installing = sys.modules["crosswarp.compat.install"]
+        fixes = tuple(broken if one.name == broken.name else one for one in installing.listed())
+        with compat.installed(guard="off", exclude=[broken.name]):
+            own = launched(tmp_path / "own")
+        monkeypatch.setattr(installing, "listed", lambda: fixes)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            compat.install(guard="off")
+            found = launched(tmp_path / "found")
+        told = [str(one.message) for one in said if issubclass(one.category, compat.CompatWarning)]
+        return found == own, list(compat.left_out()) == [broken.name], len(told), told
+
+    same, left_out, count, told = in_fork(run)
+    assert (same, left_out, count) == (True, True, 1), told
+    assert "IndexError: of the test" in told[0]
