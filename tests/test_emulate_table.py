@@ -1,4 +1,4 @@
-"""The table of docs/emulate.md: which cell is which, and that nothing unplaced or cut off goes unsaid."""
+"""The table of docs/evidence/emulate.md: which cell is which, and that nothing unplaced or cut off goes unsaid."""
 
 from __future__ import annotations
 

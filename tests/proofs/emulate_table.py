@@ -1,4 +1,4 @@
-"""The tables of docs/emulate.md on the whole suite and on its cost, from the stores of runs. Run by hand.
+"""The tables of docs/evidence/emulate.md on the whole suite and on its cost, from the stores of runs. Run by hand.
 
 python tests/proofs/emulate_table.py STORE..      what the lane emulate said of each column, target and mode
 python tests/proofs/emulate_table.py --cost STORE..       and what it cost, beside the lane compile of the same stores
