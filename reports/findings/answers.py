@@ -17,7 +17,7 @@ from crosswarp.matrix.facts import errors
 from crosswarp.matrix.facts.errors import Cause, Entry, Message, Wording
 from crosswarp.matrix.facts.known_texts import Fix, Known
 from crosswarp.reports.findings import language_answers
-from crosswarp.reports.findings.error_text import Facts, Log
+from crosswarp.reports.findings.error_text import FRAME_LINE, Facts, Log
 from crosswarp.reports.findings.why import Match, why
 
 # Of the message of the source that nobody wrote more of; a shorter one is in too many texts.
@@ -356,6 +356,7 @@ def _known(
     mentioned = {one.failure for one in found}
     # No shim mends what inductor generates.
     generated = {one.number for one in found if one.entry and one.entry.kind == "inductor"}
+    written = {one.failure for one in found if one.entry and one.entry.kind == "inductor"}
     # An entry that has the issue among its causes says what decides.
     weighed = {
         (one.failure, ranked.cause.issue)
@@ -383,6 +384,9 @@ def _known(
             line.number in told or line.failure in named and not (short and match.share >= ALIKE)
         ):
             continue
+        # A file and a line of a traceback are words of many failures.
+        if not match.exact and (line.quoted or FRAME_LINE.match(line.text)):
+            continue
         # Of what the interpreter alone shows the text has to speak.
         interpreted = tuple(match.issue.lanes) == ("interpret",) and not log.interpreted
         certain = match.exact and match.inside is True
@@ -392,6 +396,7 @@ def _known(
             or thin and (line.failure in mentioned or not certain)
             or not match.exact and (line.failure in explained or bool(ELIDED.search(line.text)))
             or line.number in generated
+            or line.failure in written and bool(PYTHONS.search(match.line))
             or not certain and (line.failure, match.issue.id) in weighed
         )  # fmt: skip
         worse = (

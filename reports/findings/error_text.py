@@ -177,7 +177,8 @@ class Log:
 
 
 FRAME = re.compile(
-    r"triton(?![-_ ]?(?:server|client|inference))|\btl\.\w|\.triton/|torchinductor|_inductor|restore_value"
+    r"triton(?![-_ ]?(?:server|client|inference|bench)|::(?:arch|engines|bindings))"
+    r"|\btl\.\w|\.triton/|torchinductor|_inductor|restore_value"
     r"|reset_to_zero|CompilationError"
     r"|TritonGPU|\bttir\b|\bttgir\b|\bptxas\b"
     r"|\btt[gn]?\.\w+|constexpr"
@@ -189,7 +190,9 @@ FRAME = re.compile(
     r"|\b_dynamo\b|\[grid\]|\w\[\([^)\n]{0,60}\)\]\(|\bhipModule\w+|\bcuModule\w+|\bload_binary\b|\bcuda_utils\b|\bcode_generator\.py|\binductor\b"
     r"|[/\\\\]tmp\w{8}[/\\\\](?:main|cuda_utils|hip_utils|__triton_launcher)\.c\b|/lib/(?:Dialect|Conversion|Analysis)/[\w/]+\.(?:cpp|h):\d"
     r"|cache_results|index out of bounds: 0 <= tmp\d|\bautotune\(\) got"
-    r"|\bhelion\b|flex_attention|torch\.compile",
+    r"|\bhelion\b|flex_attention|torch\.compile"
+    r"|\b(?:input_precision|max_num_imprecise_acc|boundary_check|padding_option|cache_modifier|propagate_nan)\b"
+    r"|\b(?:loop_unroll_factor|warp_specialize|static_range|fp8e4nv)\b",
     re.I,
 )
 LIBRARY = re.compile(
@@ -217,6 +220,7 @@ FOLDER = re.compile(r'triton(?=[^"\n]*[/\\])')
 OTHERS = re.compile(
     r"\bjaxlib\b|xla_extension|nvrtc|\biree\b|optuna|triton[-_ ]?(?:server|client|inference)|triton_python_backend"
     r"|make(?:\[\d+\])?: \*\*\*|"
+    r"\b_ZN6triton\d+(?:bindings|arch|engines)|triton::(?:arch|engines)::|pintool\.so|"
     r"\bnumba\b|\bcupy\b|\bnvcc\b|\bclang(?:\+\+)?: error|\brustc\b|exllama|torchvision[/\\]"
     r"|XlaRuntimeError|\bxla/|tensorflow[/.]|tritonserver|model_lifecycle\.cc|backend_model\.cc|_Z\d+\w+|\.cu:\d+"
     r"|main\.cu\b|Failed building wheel for (?!triton)"

@@ -49,7 +49,10 @@ OLD = Cause(
     "The installed Triton is older than 2.3 (2.0 to 2.2, of torch 2.0 to 2.2) and does not have the name yet.",
     f"Upgrade Triton with the torch that pins it. {PAIRS}",
     log=r"(?i)triton[\"' =:v-]{0,12}(?:1\.\d|2\.[0-2])(?!\d)"
-    r"|torch[\"' =:v-]{0,12}(?:1\.\d|2\.[0-2])(?!\d)|triton\.\w+. is not a package",
+    r"|torch[\"' =:v-]{0,12}(?:1\.\d|2\.[0-2])(?!\d)|triton\.\w+. is not a package"
+    r"|KernelInterface|custom_autotune"
+    # A file of the package is named: it is Triton, and no folder of that name.
+    r"|from \W?triton[\w.]*\W? \([^)\n]*[/\\]triton[/\\][^)\n]*\.py\)",
     triton="<2.3",
 )
 ASK = 'What does `python -c "import triton; print(triton.__version__, triton.__file__)"` print?'

@@ -283,6 +283,7 @@
       const explained = of("failure", found.filter((one) => !one.entry.consequence));
       const mentioned = of("failure", found);
       const generated = of("number", found.filter((one) => one.entry.kind === "inductor"));
+      const written = of("failure", found.filter((one) => one.entry.kind === "inductor"));
       const weighed = new Set();
       for (const one of found) if (one.entry.shared) for (const { cause } of one.causes) weighed.add(one.failure + " " + (cause.issue || ""));
       const short = words(log.tidy).length <= 14, made = [];
@@ -295,11 +296,12 @@
         if (!match.exact && match.share < alike && !short && told.size) return;
         if (foreign.has(line.number) && !log.interpreted) return;
         if (!match.exact && (told.has(line.number) || (named.has(line.failure) && !(short && match.share >= alike)))) return;
+        if (!match.exact && (line.quoted || this.rules.frameLine.test(line.text))) return;
         let weak = !match.exact && (told.has(line.number) || !(short || match.share >= alike));
         const interpreted = issue.lanes.join() === "interpret" && !log.interpreted;
         let certain = match.exact && match.inside === true;
         const thin = words(tidy(issue.fingerprint)).length < this.limits.few;
-        weak = weak || (thin && (mentioned.has(line.failure) || !certain)) || (!match.exact && (explained.has(line.failure) || this.rules.elided.test(line.text))) || generated.has(line.number)
+        weak = weak || (thin && (mentioned.has(line.failure) || !certain)) || (!match.exact && (explained.has(line.failure) || this.rules.elided.test(line.text))) || generated.has(line.number) || (written.has(line.failure) && this.rules.pythons.test(match.line))
           || (!certain && weighed.has(line.failure + " " + issue.id));
         const worse = match.inside === false || elsewhere || beside || weak || interpreted || line.quoted || log.others;
         certain = certain && !worse;
