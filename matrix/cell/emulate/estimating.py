@@ -2,7 +2,8 @@
 
 import hashlib
 from collections import OrderedDict
-from typing import Any, Dict, List, Sequence, Union
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 from crosswarp.matrix.cell import estimate
 from crosswarp.matrix.cell.observers.counters import Counters
@@ -16,9 +17,10 @@ _MOST = 16
 
 
 class Estimates:
-    """Of the launches of one process."""
+    """Of the launches of one process. `known`: the file of what nvdisasm need not be asked again."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Optional[Path] = None) -> None:
+        self._encodings = estimate.Encodings(known)
         self._blocks: "OrderedDict[str, Union[List[Any], str]]" = OrderedDict()
         self._known: Dict[str, Dict[str, Any]] = {}
 
@@ -75,7 +77,7 @@ class Estimates:
         key = hashlib.sha256(cubin).hexdigest()
         if key not in self._blocks:
             try:
-                self._blocks[key] = estimate.blocks_of_cubin(cubin)
+                self._blocks[key] = estimate.blocks_of_cubin(cubin, self._encodings)
             except estimate.NotDisassembled as error:
                 self._blocks[key] = str(error)
             if len(self._blocks) > _MOST:

@@ -1,15 +1,24 @@
 """How many cycles a launch would take: from what the emulator counted, and the machine code with its scheduling bits.
 
-Four steps, one file each: the machine code as blocks (`machine_code`), how often each of them ran (`flow`), a warp
-alone (`warp`), and the units of a multiprocessor with all that is resident (`launch`). `chips` has what is known of
-each target, with its source, and `opcodes` what an instruction asks for. No time comes out of it that anybody should
-believe by itself: it is made to be compared with another estimate of the same launch
+Four steps, one file each: the machine code as blocks (`machine_code`; `encodings` spares nvdisasm), how often each of
+them ran (`flow`), a warp alone (`warp`), and the units of a multiprocessor with all that is resident (`launch`).
+`chips` has what is known of each target, with its source, and `opcodes` what an instruction asks for. No time comes
+out of it that anybody should believe by itself: it is made to be compared with another estimate of the same launch
 (crosswarp/matrix/results/predicted.py; docs/predicted.md says how far).
 """
 
 from .chips import chip_of
+from .encodings import Encodings
 from .flow import NoFlow
 from .launch import Launched, estimated
 from .machine_code import NotDisassembled, blocks_of_cubin
 
-__all__ = ["Launched", "NoFlow", "NotDisassembled", "blocks_of_cubin", "chip_of", "estimated"]
+__all__ = [
+    "Encodings",
+    "Launched",
+    "NoFlow",
+    "NotDisassembled",
+    "blocks_of_cubin",
+    "chip_of",
+    "estimated",
+]

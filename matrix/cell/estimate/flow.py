@@ -143,7 +143,7 @@ def _solved(
         since = 0 if max(gap, off) < least else since + 1
         if not since:
             best, least = x, max(gap, off)
-        if gap < _GAP and off < _SHORT or since >= _PATIENCE:
+        if gap < _GAP and off < _SHORT or least < _ENOUGH and since >= _PATIENCE:
             break
         d = x / s
         matrix = normal(d)

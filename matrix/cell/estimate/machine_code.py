@@ -14,7 +14,10 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
+
+if TYPE_CHECKING:
+    from .encodings import Encodings
 
 _FIRST_HALF = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;?\s*/\* 0x([0-9a-f]{16}) \*/")
 _SECOND_HALF = re.compile(r"^\s+/\* 0x([0-9a-f]{16}) \*/")
@@ -65,13 +68,21 @@ class Block:
 OUT = -1
 
 
-def blocks_of_cubin(cubin: bytes) -> List[Block]:
+def blocks_of_cubin(cubin: bytes, encodings: "Optional[Encodings]" = None) -> List[Block]:
     """The blocks of a cubin's kernel, in the order of its text.
+
+    Args:
+        encodings: what is known without nvdisasm; what it says is added.
 
     Raises:
         NotDisassembled: no nvdisasm, or it could not read this.
     """
-    blocks = _blocks(*parsed(disassembled(cubin)))
+    code = encodings.read(cubin) if encodings is not None else None
+    if code is None:
+        code = parsed(disassembled(cubin))
+        if encodings is not None:
+            encodings.learn(cubin, code)
+    blocks = _blocks(*code)
     if not blocks:
         raise NotDisassembled("nvdisasm printed no instructions")
     return blocks
