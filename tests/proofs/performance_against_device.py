@@ -2,12 +2,13 @@
 
     python tests/proofs/performance_against_device.py              # the table, from the estimates that are kept here
     python tests/proofs/performance_against_device.py --misses     # and every pair that it gets wrong
-    python tests/proofs/performance_against_device.py --estimate CAPTURES TIMINGS   # makes those estimates anew
+    python tests/proofs/performance_against_device.py --estimate CAPTURES   # makes those estimates anew
+    python tests/proofs/performance_against_device.py --estimate CAPTURES --timings TIMINGS   # with other times
 
-TIMINGS has `SET-RELEASE.jsonl` and `SET-RELEASE-bare.jsonl`, a line for each case that was timed alone. CAPTURES has a
-folder for each release, written by `performance_capture.py`, with the counters of each launch and its cubin. The sets
-are `b`, real sizes (tests/bench/peers.py), and `t` and `r`, cases of the suite. nvdisasm is the installed Triton's,
-or the one on the PATH.
+CAPTURES has a folder for each release, written by `performance_capture.py`, with the counters of each launch and its
+cubin. TIMINGS has `SET-RELEASE.jsonl` and `SET-RELEASE-bare.jsonl`, a line for each case that was timed alone; without
+them the times that are kept here stay. The sets are `b`, real sizes (tests/bench/peers.py), and `t` and `r`, cases of
+the suite. nvdisasm is the installed Triton's, or the one on the PATH.
 
 Right: reported, in the direction in which the device moved by more than 10 %. False: reported, where it moved by less
 than 3 %.
@@ -19,7 +20,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,8 +134,8 @@ def kept() -> list[dict[str, Any]]:
     return json.loads(KEPT.read_text("utf-8"))
 
 
-def estimated(captures: Path, timings: Path) -> Iterator[dict[str, Any]]:
-    """As `kept`, made anew."""
+def timed(timings: Path) -> Iterator[dict[str, Any]]:
+    """A row for each case and release that was timed: its milliseconds, and each tuner's fastest configuration."""
     for path in sorted(timings.glob("*.jsonl")):
         which, release, *mode = path.stem.split("-")
         if which not in _STEPS or mode not in ([], ["bare"]):
@@ -146,24 +147,38 @@ def estimated(captures: Path, timings: Path) -> Iterator[dict[str, Any]]:
             if "timing" not in row or any(one["host_bound"] for one in row["timing"]):
                 # The host's pace is in it.
                 continue
-            name = row["case"] if which == "b" else f"{row['kernel']}/{row['case']}"
-            file = captures / release / f"{name.replace('/', '_')}.json"
-            launches = _launches(file, row.get("configs") or []) if file.exists() else []
-            if launches:
-                yield {
-                    "set": which, "release": release, "kernel": row["kernel"], "case": row["case"],
-                    "ms": round(min(one["median"] for one in row["timing"]), 6), "launches": launches,
-                }  # fmt: skip
+            tuned = _fastest(row.get("configs") or [])
+            yield {
+                "set": which, "release": release, "kernel": row["kernel"], "case": row["case"],
+                "ms": round(min(one["median"] for one in row["timing"]), 6), **({"fastest": tuned} if tuned else {}),
+            }  # fmt: skip
 
 
-def _launches(file: Path, timed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Of a tuned kernel, the configuration that was fastest on the device."""
-    captured = json.loads(file.read_text("utf-8"))
+def estimated(captures: Path, rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """As `kept`, made anew; a row of which there is no capture is left out."""
+    from crosswarp.matrix.cell import estimate
+
+    known = estimate.Encodings()
+    for row in rows:
+        name = row["case"] if row["set"] == "b" else f"{row['kernel']}/{row['case']}"
+        file = captures / row["release"] / f"{name.replace('/', '_')}.json"
+        launches = _launches(file, row.get("fastest", {}), known) if file.exists() else []
+        if launches:
+            yield {**row, "launches": launches}
+
+
+def _fastest(timed: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     best: dict[str, tuple[float, str]] = {}
     for one in timed:
         ms = one.get("ms", [math.inf])[0]
         if math.isfinite(ms) and ms < best.get(one["tuner"], (math.inf, ""))[0]:
             best[one["tuner"]] = ms, _choice(one["config"])
+    return {tuner: choice for tuner, (_, choice) in best.items()}
+
+
+def _launches(file: Path, fastest: Mapping[str, str], known: Any) -> list[dict[str, Any]]:
+    """Of a tuned kernel, the configuration that was fastest on the device."""
+    captured = json.loads(file.read_text("utf-8"))
     configured = {
         (one["kernel"], _choice(one["config"])): one
         for one in captured["launches"]
@@ -175,8 +190,8 @@ def _launches(file: Path, timed: Sequence[Mapping[str, Any]]) -> list[dict[str, 
         if one["config"]:
             continue
         if one["kernel"] in tuned:
-            one = configured.get((one["kernel"], best.get(one["kernel"], (0.0, ""))[1]), one)
-        estimate = _estimate(one, file.parent, captured["job"].get("scale", 1))
+            one = configured.get((one["kernel"], fastest.get(one["kernel"], "")), one)
+        estimate = _estimate(one, file.parent, captured["job"].get("scale", 1), known)
         if estimate is None:
             return []
         row = {name: one[name] for name in ("kernel", "num_warps", "grid")}
@@ -193,7 +208,9 @@ def _choice(text: str) -> str:
     return ", ".join(part for part in text.split(", ") if part.split(":")[0] not in _NO_CHOICE)
 
 
-def _estimate(one: Mapping[str, Any], folder: Path, scale: int) -> dict[str, Any] | None:
+def _estimate(
+    one: Mapping[str, Any], folder: Path, scale: int, known: Any
+) -> dict[str, Any] | None:
     from crosswarp.matrix.cell import estimate
     from crosswarp.matrix.cell.standins.virtual_gpu import Target
     from crosswarp.matrix.facts import targets
@@ -209,7 +226,7 @@ def _estimate(one: Mapping[str, Any], folder: Path, scale: int) -> dict[str, Any
         one["shared"], one["bytes"] * scale,
     )  # fmt: skip
     try:
-        blocks = estimate.blocks_of_cubin((folder / f"{one['cubin']}.cubin").read_bytes())
+        blocks = estimate.blocks_of_cubin((folder / f"{one['cubin']}.cubin").read_bytes(), known)
         found = estimate.estimated(blocks, one["counters"], launched, chip)
     except (estimate.NotDisassembled, estimate.NoFlow) as error:
         print(f"{one['kernel']}: {error}", file=sys.stderr)
@@ -219,11 +236,13 @@ def _estimate(one: Mapping[str, Any], folder: Path, scale: int) -> dict[str, Any
 
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)  # fmt: skip
-    parser.add_argument("--estimate", nargs=2, type=Path, metavar=("CAPTURES", "TIMINGS"))
+    parser.add_argument("--estimate", type=Path, metavar="CAPTURES")
+    parser.add_argument("--timings", type=Path, metavar="TIMINGS")
     parser.add_argument("--misses", action="store_true")
     options = parser.parse_args(argv)
     if options.estimate:
-        rows = list(estimated(*options.estimate))
+        times = timed(options.timings) if options.timings else kept()
+        rows = list(estimated(options.estimate, times))
         KEPT.write_text(
             json.dumps(rows, separators=(",", ":")).replace('{"set"', '\n{"set"') + "\n"
         )

@@ -1,19 +1,20 @@
-"""Writes what `performance_against_device.py --estimate` reads: counters and cubin of each launch of some cases.
+"""Writes what `performance_against_device.py --estimate` reads: counters and cubin of each launch of its cases.
 
-    PYTHON tests/proofs/performance_capture.py JOBS.json FOLDER [--target sm_90]
+    PYTHON tests/proofs/performance_capture.py FOLDER [--only GLOB] [--seconds S]
 
-PYTHON is that of a release's environment, with crosswarp and tests/bench on its path; FOLDER is named for the release.
-A job is `{"kernel", "case", "programs"}` for a case of the suite, or `{"op", "programs", "cut", "scale"}` for one of
-tests/bench/peers.py, where `cut` replaces sizes and `scale` says how much larger the grid of the whole would be.
-`programs` of a launch are executed. Jobs whose file is there are left out.
+PYTHON is that of a release's environment, with crosswarp and tests/bench on its path. The cases are those of
+performance_estimates.json that this release was timed with; each becomes FOLDER/RELEASE/NAME.json, and one that is
+there is left out. Of the suite's cases 16 programs of a launch are executed, of real sizes 4.
 """
 
 import argparse
+import fnmatch
 import hashlib
 import json
 from pathlib import Path
 
 import torch
+import triton
 from triton.runtime.autotuner import Autotuner
 
 import crosswarp.matrix.facts as facts
@@ -30,15 +31,22 @@ try:
 except ImportError:
     import tomli as tomllib
 
+KEPT = Path(__file__).with_name("performance_estimates.json")
 SEED = 20260
 SECONDS = 90
+PROGRAMS, OF_REAL_SIZES = 16, 4
+# Each program of it finds its place by what an earlier launch wrote.
+WHOLE = ("moe_gating",)
+# Smaller in one size, and how much larger the grid of the whole is: the inputs need 8 GB.
+CUT = {"bench:kl_divergence": ({"M": 512}, 8), "bench:js_divergence": ({"M": 512}, 8)}
 
 
 class Capture:
     """Executes each launch; of a tuner's, with the configuration that it was made for."""
 
-    def __init__(self, folder):
-        self.folder, self.programs, self.config = folder, 16, None
+    def __init__(self, folder, seconds):
+        self.folder, self.seconds = folder, seconds
+        self.programs, self.config = PROGRAMS, None
         self.found, self.done = [], {}
 
     def __call__(self, handed):
@@ -71,7 +79,7 @@ class Capture:
         try:
             result = ptx.run(
                 program, grid, [one.value for one in values], memory=room, shared=shared, threads=32 * warps,
-                cluster=(cluster, 1, 1) if cluster > 1 else None, watch=watch, limits=ptx.Limits(seconds=SECONDS),
+                cluster=(cluster, 1, 1) if cluster > 1 else None, watch=watch, limits=ptx.Limits(seconds=self.seconds),
                 sample=self.programs,
             )  # fmt: skip
         except ptx.PTXError as error:
@@ -80,13 +88,32 @@ class Capture:
         return {"executed_ctas": result.ctas, "bytes": moved, "counters": watch.by_instruction()}
 
 
+def jobs(release):
+    """Name and job of each case that this release was timed with."""
+    for row in json.loads(KEPT.read_text("utf-8")):
+        if row["release"] != release:
+            continue
+        kernel, case = row["kernel"], row["case"]
+        if row["set"] == "b":
+            cut, scale = CUT.get(case, ({}, 1))
+            yield (
+                case,
+                {"op": case.split(":")[1], "programs": OF_REAL_SIZES, "cut": cut, "scale": scale},
+            )
+        else:
+            programs = None if kernel in WHOLE else PROGRAMS
+            yield f"{kernel}/{case}", {"kernel": kernel, "case": case, "programs": programs}
+
+
 def launch(job):
     if "op" in job:
         from peers import OPS
 
         op = next(one for one in OPS if one.name == job["op"])
-        shape = {**op.shape, **job.get("cut", {})}
-        kernel, case = _kernel(op.kernel), Case(op.name, op.dtype, shape, options=op.options)
+        kernel, case = (
+            _kernel(op.kernel),
+            Case(op.name, op.dtype, {**op.shape, **job["cut"]}, options=op.options),
+        )
     else:
         kernel = _kernel(job["kernel"])
         case = next(one for one in kernel.cases if one.id == job["case"])
@@ -101,14 +128,16 @@ def _kernel(name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)  # fmt: skip
-    parser.add_argument("jobs", type=Path)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="*", metavar="GLOB", help="of KERNEL/CASE and bench:OP")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for a launch")
     parser.add_argument("--target", default="sm_90")
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
+    folder = options.folder / triton.__version__
+    folder.mkdir(parents=True, exist_ok=True)
     table = tomllib.loads((Path(facts.__path__[0]) / "targets.toml").read_text())
     virtual_gpu.activate(Target.from_table(options.target, table[options.target]))
-    capture = Capture(options.folder)
+    capture = Capture(folder, options.seconds)
     launching.run_with(capture)
     bench = Autotuner._bench
 
@@ -120,10 +149,9 @@ def main():
             capture.config = None
 
     Autotuner._bench = benched
-    for job in json.loads(options.jobs.read_text()):
-        name = f"bench:{job['op']}" if "op" in job else f"{job['kernel']}/{job['case']}"
-        path = options.folder / f"{name.replace('/', '_')}.json"
-        if path.exists():
+    for name, job in dict(jobs(triton.__version__)).items():
+        path = folder / f"{name.replace('/', '_')}.json"
+        if path.exists() or not fnmatch.fnmatch(name, options.only):
             continue
         capture.programs, capture.found, capture.done = job["programs"], [], {}
         error = None
