@@ -141,6 +141,7 @@ def _case(id, dtype, B, M, N, K, **more):
 
 KERNEL = Kernel(
     name="batched_matmul",
+    batch="B",
     cases=(
         _case("fp16-3x70x130x72", "fp16", 3, 70, 130, 72),
         _case("bf16-2x1x129x64", "bf16", 2, 1, 129, 64),

@@ -76,6 +76,8 @@ class Kernel:
     tolerance: Mapping[str, float] = field(default_factory=dict)
     # target family ("gfx9") -> dtype -> tolerance, where a platform needs another one
     tolerance_on: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    # the size that counts rows, each computed by itself: what `crosswarp run --batch` sets to 1 and to 64
+    batch: str = ""
     # of FEATURES and of `probes`, what every case of it uses
     uses: Tuple[str, ...] = ()
     # features of a suite's own: name -> asks the Triton at hand, for the target at hand, why it lacks the feature; a

@@ -291,6 +291,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="causal_conv1d",
+    batch="B",
     cases=(
         Case("fp32-2x45x70-w4", "fp32", {"B": 2, "T": 45, "D": 70, "W": 4}),
         # a single token and channel, shorter than the filter

@@ -168,6 +168,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="cross_entropy",
+    batch="tokens",
     cases=(
         Case("fp32-v1003", "fp32", {"tokens": 7, "V": 1003, "ignored": 3}),
         # several turns of the loop

@@ -72,6 +72,7 @@ REVERSE = ("reverse-scan",)
 
 KERNEL = Kernel(
     name="cumulative_sum",
+    batch="M",
     cases=(
         Case("fp32-3x1111", "fp32", {"M": 3, "N": 1111}, options={"block": 256}),
         Case("fp16-5x77-t", "fp16", {"M": 5, "N": 77, "transposed": 1}),

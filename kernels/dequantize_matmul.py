@@ -129,6 +129,7 @@ TUNED = {"options": {"tuned": True}, "requires": ("autotune",)}
 
 KERNEL = Kernel(
     name="dequantize_matmul",
+    batch="M",
     cases=(
         _case("fp16-int4-1x130x320", "fp16", 1, 130, 320, 4, 64),
         _case("bf16-int4-20x72x288", "bf16", 20, 72, 288, 4, 32),

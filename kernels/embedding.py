@@ -134,6 +134,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="embedding",
+    batch="tokens",
     cases=(
         Case("fp32-19x301", "fp32", {"tokens": 19, "V": 11, "N": 301}, requires=("autotune",)),
         Case("bf16-7x2050", "bf16", {"tokens": 7, "V": 5, "N": 2050}, requires=("autotune",)),

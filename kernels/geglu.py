@@ -126,6 +126,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="geglu",
+    batch="B",
     cases=(
         Case("fp32-2x3x501", "fp32", {"B": 2, "M": 3, "N": 501}, requires=("autotune",)),
         Case("bf16-1x3x1500", "bf16", {"B": 1, "M": 3, "N": 1500}, requires=("autotune",)),

@@ -221,6 +221,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="group_norm",
+    batch="B",
     cases=(
         Case("fp32-2x12x35-g4", "fp32", {"B": 2, "C": 12, "L": 35, "G": 4}),
         # several tiles

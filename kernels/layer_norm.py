@@ -185,6 +185,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="layer_norm",
+    batch="M",
     cases=(
         Case("fp32-7x100", "fp32", {"M": 7, "N": 100}),
         # 8 warps

@@ -217,6 +217,7 @@ def _case(id, dtype, T, K, V, B=1, H=1, **more):
 
 KERNEL = Kernel(
     name="linear_attention",
+    batch="B",
     cases=(
         _case("bf16-t130-k128", "bf16", T=130, K=128, V=128, H=2),
         _case("fp16-t64-k64-v72", "fp16", T=64, K=64, V=72, B=2),

@@ -116,6 +116,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="log_softmax",
+    batch="M",
     cases=(
         Case("fp32-3x1111", "fp32", {"M": 3, "N": 1111}),
         Case("fp32-2x1500-walk", "fp32", {"M": 2, "N": 1500}, options={"block": 512}),

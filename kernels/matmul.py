@@ -121,6 +121,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="matmul",
+    batch="M",
     cases=(
         Case("fp32-37x50x41", "fp32", {"M": 37, "N": 50, "K": 41}, requires=("autotune",)),
         Case("fp16-65x129x77", "fp16", {"M": 65, "N": 129, "K": 77}, requires=("autotune",)),

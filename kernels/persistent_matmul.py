@@ -122,6 +122,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="persistent_matmul",
+    batch="M",
     cases=(
         # three programs for more tiles than that, a last group that is not full
         Case("fp16-300x257x72", "fp16", {"M": 300, "N": 257, "K": 72}, options={"programs": 3}),

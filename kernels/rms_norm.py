@@ -157,6 +157,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="rms_norm",
+    batch="M",
     cases=(
         Case("fp32-5x333", "fp32", {"M": 5, "N": 333}),
         # nothing but lanes of one, where an integer argument of 1 is made a constant

@@ -159,6 +159,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="rope",
+    batch="B",
     cases=(
         Case("fp32-t9-h3-1-d64", "fp32", {"B": 2, "T": 9, "HQ": 3, "HK": 1, "D": 64}),
         # one head, one token, one pair of columns

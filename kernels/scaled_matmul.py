@@ -99,6 +99,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="scaled_matmul",
+    batch="M",
     cases=(
         # before sm_89, NVIDIA's have no e4m3
         Case(

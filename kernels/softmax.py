@@ -125,6 +125,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="softmax",
+    batch="M",
     cases=(
         Case("fp32-3x1111", "fp32", {"M": 3, "N": 1111}, options={"block": 512}),
         Case("fp32-5x700-whole", "fp32", {"M": 5, "N": 700}),

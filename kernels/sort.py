@@ -84,6 +84,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="sort",
+    batch="M",
     cases=(
         Case("fp32-3x50", "fp32", {"M": 3, "N": 50, "transposed": 1}),
         # the largest numbers there are, and many of them

@@ -123,6 +123,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="swiglu",
+    batch="M",
     cases=(
         Case("fp32-5x2049", "fp32", {"M": 5, "N": 2049}),
         Case("fp16-1x1", "fp16", {"M": 1, "N": 1}),

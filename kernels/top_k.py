@@ -100,6 +100,7 @@ def inputs(case, device, generator):
 
 KERNEL = Kernel(
     name="top_k",
+    batch="M",
     cases=(
         # three rounds of candidates, some of them none
         Case("fp32-2x301-k5", "fp32", {"M": 2, "N": 301, "K": 5}, options={"block": 32}),

@@ -97,6 +97,7 @@ HAS_E4M3 = ("sm_89", "sm_9*", "sm_1*")
 
 KERNEL = Kernel(
     name="typed_matmul",
+    batch="M",
     cases=(
         Case("fp32-ieee-65x129x77", "fp32", {"M": 65, "N": 129, "K": 77}),
         Case(

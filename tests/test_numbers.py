@@ -141,3 +141,22 @@ def test_what_a_cell_made_up_harms_nobody(make_record, odd):
         assert compare(one, two).outcome in ("numbers-changed", "same")
     whole = make_record(lane="emulate", resources={"outputs": odd})
     assert compare(usual, whole).outcome in ("numbers-changed", "same")
+
+
+def test_a_row_that_comes_to_depend_on_its_batch(make_record):
+    def cell(*outputs):
+        batch = {"size": "M", "rows": 64, "outputs": {"out": list(outputs), "other": []}}
+        return make_record(lane="emulate", resources={"batch": batch})
+
+    same, other = cell(), cell(output([1.0, 2.0]), output([1.0, 2.0000002384185791]))
+    found = compare(same, other)
+    (change,) = found.changes
+    assert found.outcome == "numbers-changed"
+    assert (change.before, change.after) == ("the same bits", "other bits")
+    assert change.what == "out: a row alone and in a batch of 64"
+    assert change.told == "50 % of elements differ, at most 1 ulp apart"
+    assert compare(other, same).outcome == "numbers-changed"
+    assert compare(same, cell()).outcome == "same" == compare(other, cell(*output([1.0]))).outcome
+    for odd in (None, 7, [], {"outputs": 7}, {"outputs": {"out": 7}}, {"outputs": {"out": [7, 8]}}):
+        made_up = make_record(lane="emulate", resources={"batch": odd})
+        assert compare(same, made_up).outcome in ("same", "numbers-changed")

@@ -38,6 +38,7 @@ class Asked:
         emulated: the targets that the lane emulate covers; None: all.
         sample: how many programs of each launch the lane emulate executes, with no look at the numbers; None: all.
         estimate: whether the lane emulate estimates how long each launch takes.
+        batch: whether the lane emulate computes a row alone and in a batch as well.
         shard: which share of the cases, and of how many.
         jobs: processes at a time; and how many cores columns that run side by side have together.
         turns: where those take turns; empty: they need not.
@@ -62,6 +63,7 @@ class Asked:
     sanitize: bool = False
     sample: Optional[int] = None
     estimate: bool = False
+    batch: bool = False
     shard: Optional[Sequence[int]] = None
     jobs: int = 1
     cores: int = 0

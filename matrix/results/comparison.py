@@ -16,7 +16,7 @@ or a shim passed over: nothing is red, but one survivor less is left to choose f
 and fingerprint are the same. (*) What passed twice can be `resource-regressed` (see `resources`), `slower` (see
 `slower`), or `changed`, which is told and judged neither way; what became leaner or faster is `same`. Beside that it
 can be what is reported and no failure (`REPORTED`): `predicted-slower` and `predicted-faster` (see `predicted`),
-`slower-to-compile` (see `compile_time`) and `numbers-changed` (see `numbers`).
+`slower-to-compile` (see `compile_time`), `slower-to-launch` (see `launch_time`) and `numbers-changed` (see `numbers`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from crosswarp.matrix.cell.protocol import DROPPED, LEFT_OUT, RED
-from crosswarp.matrix.results import compile_time, numbers, predicted
+from crosswarp.matrix.results import compile_time, launch_time, numbers, predicted
 from crosswarp.matrix.results.figures import MOST_LISTS
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.resources import METRICS, THRESHOLDS, Change, Threshold, grown
@@ -57,6 +57,7 @@ REPORTED: Mapping[Compared, str] = {
     "predicted-slower": predicted.SLOWER,
     "predicted-faster": predicted.FASTER,
     "slower-to-compile": compile_time.METRIC,
+    "slower-to-launch": launch_time.METRIC,
     "numbers-changed": numbers.METRIC,
 }
 OUTCOMES = tuple(COMPARED)
@@ -187,7 +188,7 @@ def _both_passed(before: Record, after: Record, pace: float) -> Comparison:
     judged = _judged(before, after)
     if note and not judged.note:
         judged = replace(judged, note=note)
-    slow = compile_time.slower(before, after, pace)
+    slow = (*compile_time.slower(before, after, pace), *launch_time.slower(before, after))
     prediction = predicted.prediction(before, after)
     if prediction is None:
         return _with_reported(judged, (*slow, *other_numbers))

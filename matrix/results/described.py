@@ -11,7 +11,7 @@ from typing import Any
 # run again.
 SELECTION: Mapping[str, Any] = {
     "targets": None, "lanes": None, "emulated": None, "sanitize": False, "sample": None, "estimate": False,
-    "modes": None, "kernels": None, "cases": ["*"], "suite": None, "library": None, "check": None,
+    "batch": False, "modes": None, "kernels": None, "cases": ["*"], "suite": None, "library": None, "check": None,
     "inductor": None, "requires": None,
 }  # fmt: skip
 

@@ -39,7 +39,30 @@ class Distance(NamedTuple):
 
 
 def changed(before: Record, after: Record) -> tuple[tuple[Change, ...], str]:
-    """A change for each output with other bits, with both errors against the reference; or why nothing is compared."""
+    """A change for each output with other bits, with both errors against the reference; or why nothing is compared.
+
+    Before these, a change for each output of which a row's bits depend on the batch on one side alone.
+    """
+    rows = tuple(_of_rows(before, after))
+    found, why = _of_outputs(before, after)
+    return (*rows, *found), why
+
+
+def _of_rows(before: Record, after: Record) -> Iterator[Change]:
+    old, new = (_mapping(one.resources.get("batch")) for one in (before, after))
+    outputs = _mapping(old.get("outputs")), _mapping(new.get("outputs"))
+    for name in sorted({*outputs[0]} & {*outputs[1]}):
+        sides = outputs[0][name], outputs[1][name]
+        if bool(sides[0]) == bool(sides[1]):
+            continue
+        said = ["other bits" if side else "the same bits" for side in sides]
+        both = sides[0] or sides[1]
+        both = [_mapping(one) for one in both] if isinstance(both, list) else []
+        what = f"{name}: a row alone and in a batch of {new.get('rows')}"
+        yield Change(METRIC, what, *said, "", _told(*both) if len(both) == 2 else "")
+
+
+def _of_outputs(before: Record, after: Record) -> tuple[tuple[Change, ...], str]:
     if not (before.resources.get("outputs") and after.resources.get("outputs")):
         return (), ""
     old, new = (_mapping(one.resources.get("outputs")) for one in (before, after))

@@ -101,7 +101,7 @@ SHARED_GROWS = 16_384
 # Of a change, in the order in which a reader wants them.
 METRICS = (
     *_BY_METRIC, "tensor", "barriers", "configs", "time", "predicted-slower", "predicted-faster", "processor",
-    "numbers",
+    "launch", "numbers",
 )  # fmt: skip
 
 

@@ -103,7 +103,7 @@ RELEASES: Mapping[Release, Word] = {
 # Of two results of one cell, in the order in which a reader wants them.
 Compared = Literal[
     "regressed", "changed-failure", "fixed", "resource-regressed", "slower", "predicted-slower", "predicted-faster",
-    "slower-to-compile", "numbers-changed", "changed", "new", "gone", "unknown", "same",
+    "slower-to-compile", "slower-to-launch", "numbers-changed", "changed", "new", "gone", "unknown", "same",
 ]  # fmt: skip
 COMPARED: Mapping[Compared, Word] = {
     "regressed": Word("regressed", "it passed, and fails"),
@@ -123,6 +123,10 @@ COMPARED: Mapping[Compared, Word] = {
     "slower-to-compile": Word(
         "slower to compile",
         "it passes, and takes at least twice the CPU seconds to compile; no failure",
+    ),
+    "slower-to-launch": Word(
+        "slower to launch",
+        "it passes, and a launch keeps the host a quarter longer at least; no failure",
     ),
     "numbers-changed": Word(
         "with other numbers", "it passes, and what it computes is not bitwise equal; no failure"

@@ -106,6 +106,8 @@ class Plan:
     sample: int | None = None
     # Whether the lane emulate estimates how long each launch takes; a sample is for nothing else.
     estimate: bool = False
+    # Whether that lane computes a row alone and in a batch as well.
+    batch: bool = False
     modes: tuple[str, ...] = MODES
     kernels: tuple[str, ...] = ("*",)
     # Globs of the cases of these kernels.
@@ -159,6 +161,7 @@ class Plan:
             sanitize=self.sanitize,
             sample=self.sample,
             estimate=self.estimate,
+            batch=self.batch,
             shard=list(self.shard) if self.shard else None,
             jobs=self._jobs_for(sum(map(len, again.values()))) if again else self.jobs,
             cores=self.jobs,
@@ -197,6 +200,7 @@ class Plan:
             **({"sanitize": True} if self.sanitize else {}),
             **({"sample": self.sample} if self.sample else {}),
             **({"estimate": True} if self.estimate else {}),
+            **({"batch": True} if self.batch else {}),
             **({"commit": self.commit} if self.commit else {}),
             **self.work.about(),
         }

@@ -55,6 +55,7 @@ def keys(
                     said = [
                         one, column, text, judges[lane], installed, environment.versions, row,
                         shims if mode == "shimmed" else "", plan.sanitize, plan.sample, plan.estimate,
+                        plan.batch,
                         str(suite), plan.time_limit, plan.memory_limit_mb,
                     ]  # fmt: skip
                     found[one] = hashlib.sha256(

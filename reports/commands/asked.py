@@ -34,6 +34,13 @@ class Asked:
     sample: int | None = None
     # Whether that lane estimates how long each launch takes.
     estimate: bool = False
+    # Whether it computes a row alone and in a batch as well.
+    batch: bool = False
+
+    @property
+    def emulates(self) -> bool:
+        """Whether something was asked of the lane emulate alone."""
+        return bool(self.sanitize or self.sample or self.estimate or self.batch)
 
 
 def asked(options: argparse.Namespace) -> Asked:
@@ -45,7 +52,7 @@ def asked(options: argparse.Namespace) -> Asked:
     lanes, emulated = plan.default_lanes(on)
     if options.lanes:
         lanes, emulated = plan.check_lanes(selection.split(options.lanes)), None
-    asks = ("sanitize", "sample", "estimate")
+    asks = ("sanitize", "sample", "estimate", "batch")
     looking = next((f"--{name}" for name in asks if getattr(options, name)), "")
     if options.sanitize and options.sample:
         raise UsageError(
@@ -71,6 +78,7 @@ def asked(options: argparse.Namespace) -> Asked:
         options.sanitize,
         options.sample,
         options.estimate,
+        options.batch,
     )
 
 
@@ -110,7 +118,7 @@ def words(options: argparse.Namespace) -> list[str]:
     found = asked(options)
     chosen = {
         "targets": (options.targets, found.targets),
-        "lanes": (options.lanes or found.sanitize or found.sample or found.estimate, found.lanes),
+        "lanes": (options.lanes or found.emulates, found.lanes),
         "modes": (options.modes, found.modes),
         # All of a suite stay "*": the list would be long, and is the same.
         "kernels": (found.kernels != ("*",), found.kernels),
@@ -121,7 +129,7 @@ def words(options: argparse.Namespace) -> list[str]:
     for name in ("suite", "main", "nightly_index", "columns_file", "targets_file", "issues_file"):
         if getattr(options, name):
             told[name.replace("_", "-")] = str(getattr(options, name))
-    flags = [f"--{name}" for name in ("sanitize", "estimate") if getattr(found, name)]
+    flags = [f"--{name}" for name in ("sanitize", "estimate", "batch") if getattr(found, name)]
     flags += ["--sample", str(found.sample)] if found.sample else []
     # What her settings say is in the other machine's checkout.
     flags += [word for glob in getattr(options, "xfail", ()) for word in ("--xfail", glob)]

@@ -70,7 +70,14 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "--estimate",
         action="store_true",
         help="let the lane emulate estimate how long each launch takes, for `crosswarp diff` to say what is predicted "
-        "slower (docs/predicted.md): about a second for each kernel; no other lane runs unless --lanes names it",
+        "slower (docs/predicted.md); no other lane runs unless --lanes names it",
+    )
+    group.add_argument(
+        "--batch",
+        action="store_true",
+        help="let the lane emulate compute a row alone and in a batch of 64, of kernels that name their `batch` size, "
+        "for `crosswarp diff` to say where bits come to differ (docs/changed.md); no other lane runs unless --lanes "
+        "names it",
     )
     group.add_argument(
         "--suite",

@@ -165,6 +165,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             sanitize=wanted.sanitize,
             sample=wanted.sample,
             estimate=wanted.estimate,
+            batch=wanted.batch,
             modes=wanted.modes,
             kernels=wanted.kernels,
             cases=wanted.cases,

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from tabulate import tabulate
 
-from crosswarp.matrix.results import compile_time, predicted
+from crosswarp.matrix.results import compile_time, launch_time, predicted
 from crosswarp.matrix.results.comparison import HEAVIER, METRICS, REPORTED, WORSE, Change, Pair
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.vocabulary import COMPARED, COMPAT
@@ -24,7 +24,7 @@ MAX_PLACES = 4
 _NAMES = 44
 _HEADINGS = {
     "regressed": "Breaks", "resource-regressed": "Heavier", "slower-to-compile": "Slower to compile",
-    "numbers-changed": "Other numbers",
+    "slower-to-launch": "Slower to launch", "numbers-changed": "Other numbers",
     "predicted-slower": "Predicted slower", "predicted-faster": "Predicted faster",
 }  # fmt: skip
 
@@ -269,7 +269,7 @@ def changes(group: Group) -> list[tuple[str, str]]:
         for number, change in enumerate(worst[:MAX_CHANGES]):
             at = _places(changes[change])
             text = f"{_number(change.before)} → {_number(change.after)} {change.unit}".strip()
-            if metric == compile_time.METRIC:
+            if metric in (compile_time.METRIC, launch_time.METRIC):
                 text = f"{compile_time.ratio(change):.2g} times as long, {text}"
             elif metric in (predicted.SLOWER, predicted.FASTER):
                 # The cycles of a model say nothing by themselves.

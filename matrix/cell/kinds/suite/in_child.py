@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from crosswarp import compat
 from crosswarp.compat import guard
 from crosswarp.matrix.cell.asked import Asked, AskedSuite
-from crosswarp.matrix.cell.judging import numbers
+from crosswarp.matrix.cell.judging import batch, launch_time, numbers
 from crosswarp.matrix.cell.judging.compare import compare, poisoned
 from crosswarp.matrix.cell.judging.tuning import ConfigLog, use_first_configuration
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_error, told
@@ -130,7 +130,9 @@ def _watched(item: Item, spec: Asked, started: Any, finished: Any) -> Optional[C
             if spec.records
             else None
         )
-        estimates = emulate.Estimates() if spec.estimate or spec.sample is not None else None
+        estimates = None
+        if spec.estimate or spec.sample is not None:
+            estimates = emulate.Estimates(Path(spec.cache, "encodings") if spec.cache else None)
         machine = emulate.Machine(spec.time_limit, spec.sanitize, recall, estimates, spec.sample)
         launching.run_with(machine)
         log: ConfigLog = emulate.EveryConfiguration(machine, started, finished)
@@ -164,7 +166,7 @@ def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
 def _launch(item: Item, spec: Asked, kernel: Any, case: Any, log: Optional[ConfigLog]) -> Verdict:
     if item.lane == "emulate":
         every: Any = log
-        return every.judge(lambda: _emulated(item, kernel, case, every.machine))
+        return every.judge(lambda: _emulated(item, kernel, case, every.machine, spec.batch))
     verdict = _once(item, kernel, case, SEED)
     if item.lane != "device" or verdict.outcome != "pass" or (log and log.fatal):
         return verdict
@@ -177,8 +179,12 @@ def _launch(item: Item, spec: Asked, kernel: Any, case: Any, log: Optional[Confi
     return _measure(spec, kernel, case, verdict)
 
 
-def _emulated(item: Item, kernel: Any, case: Any, machine: Any) -> Verdict:
-    """One go: `_once`, where a launch that went wrong counts whatever the launcher makes of it."""
+def _emulated(item: Item, kernel: Any, case: Any, machine: Any, of_rows: bool = False) -> Verdict:
+    """One go: `_once`, where a launch that went wrong counts whatever the launcher makes of it.
+
+    Args:
+        of_rows: compute a row alone and in a batch as well.
+    """
     from crosswarp.matrix.cell import emulate
 
     compared: List[Any] = []
@@ -210,8 +216,13 @@ def _emulated(item: Item, kernel: Any, case: Any, machine: Any) -> Verdict:
         if found is not None:
             verdict = replace(found, resources=verdict.resources)
         verdict.resources.update(resources)
-        return verdict
-    verdict.resources.update(machine.resources())
+    else:
+        verdict.resources.update(machine.resources())
+    if of_rows and verdict.outcome == "pass" and kernel.batch in case.shape:
+        machine.begin()
+        verdict.resources["batch"] = batch.tried(
+            kernel, case, lambda other: _inputs(kernel, other, "cpu", SEED)
+        )
     return verdict
 
 
@@ -266,7 +277,9 @@ def _once(
     if item.lane in ("compile", "emulate") and launching.asked == 0:
         return _launched_nothing()
     if item.lane == "compile":
-        return Verdict("pass")
+        # One that looks on may not be put away while Triton launches.
+        figures = launch_time.measured(lambda: kernel.launch(**inputs, **case.options))
+        return Verdict("pass", resources=figures)
     try:
         reference = kernel.reference(**reference_inputs)
         tolerance = _tolerance(item, kernel, case)

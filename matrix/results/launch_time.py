@@ -1,0 +1,60 @@
+"""Microseconds that a launch keeps the host, compared: which kernel takes longer to launch, and how many times as long.
+
+CPU time, the best of several batches, and beside it in the same process the time of work that is always alike: what
+is slower by that is the machine, and not the release. On a busy machine the rest still differs by a third from one
+time to the next; the number of functions that are called does not, and without more of them nothing is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crosswarp.matrix.results.figures import is_count, is_size
+from crosswarp.matrix.results.record import Record
+from crosswarp.matrix.results.resources import Change
+
+METRIC = "launch"
+FACTOR = 1.25
+# Of the calls: another release of Python or torch may have one more or less.
+MORE_CALLS = 1.05
+# Microseconds of the constant work, on the machines of 2026.
+_USUAL_PACE = 400.0
+# Below that a factor is that of a small number.
+MORE_MICROSECONDS = 3.0
+
+
+def slower(before: Record, after: Record) -> tuple[Change, ...]:
+    """A change for each kernel that takes `FACTOR` times as long to launch, and `MORE_MICROSECONDS` longer."""
+    old, new = _read(before), _read(after)
+    calls = _calls(before), _calls(after)
+    found = []
+    for kernel in sorted(old.keys() & new.keys()):
+        was, now = old[kernel], new[kernel]
+        a, b = (one.get(kernel, 0) for one in calls)
+        if not a or b < MORE_CALLS * a:
+            continue
+        if now >= FACTOR * was and now - was >= MORE_MICROSECONDS:
+            told = f"{a} → {b} calls of functions"
+            found.append(Change(METRIC, kernel, round(was, 1), round(now, 1), "µs", told))
+    return tuple(found)
+
+
+def _read(record: Record) -> Mapping[str, float]:
+    """Microseconds by kernel, as on a machine whose constant work takes `_USUAL_PACE`."""
+    noted: Any = record.resources.get("launch_us")
+    pace: Any = record.resources.get("pace_us")
+    if not isinstance(noted, Mapping) or not (is_size(pace) and pace):
+        return {}
+    return {
+        str(kernel): value * _USUAL_PACE / pace
+        for kernel, value in noted.items()
+        if is_size(value) and value
+    }
+
+
+def _calls(record: Record) -> Mapping[str, int]:
+    noted: Any = record.resources.get("launch_calls")
+    if not isinstance(noted, Mapping):
+        return {}
+    return {str(kernel): value for kernel, value in noted.items() if is_count(value)}

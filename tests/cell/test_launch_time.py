@@ -1,0 +1,40 @@
+"""How long a launch keeps the host, in this column."""
+
+import emulate_kernels
+import targets
+import torch
+
+from crosswarp.matrix.cell.judging import launch_time
+from crosswarp.matrix.cell.standins import virtual_gpu
+from crosswarp.matrix.cell.standins.virtual_gpu import launching
+
+
+def test_calls_are_the_same_each_time_and_nothing_is_left_behind(in_fork):
+    def run():
+        from triton.runtime.jit import JITFunction
+
+        virtual_gpu.activate(targets.SM_80)
+        x, y = torch.zeros(64), torch.zeros(64)
+
+        def launch():
+            emulate_kernels.plus_one[(1,)](x, y, 64, BLOCK=64)
+
+        launch()
+        before, noted = JITFunction.run, len(launching.launches)
+        found = [launch_time.measured(launch) for _ in range(2)]
+        return found, JITFunction.run is before, len(launching.launches) - noted
+
+    (one, two), restored, more = in_fork(run)
+    assert restored and more == 2
+    assert one["launch_calls"] == two["launch_calls"] and one["launch_calls"]["plus_one"] > 10
+    assert 0 < one["launch_us"]["plus_one"] < 10_000 and one["pace_us"] > 0
+
+
+def test_a_launcher_that_raises_or_computes_for_long_has_no_figures(in_fork):
+    def run():
+        import time
+
+        virtual_gpu.activate(targets.SM_80)
+        return launch_time.measured(lambda: 1 / 0), launch_time.measured(lambda: time.sleep(0.2))
+
+    assert in_fork(run) == ({}, {})
