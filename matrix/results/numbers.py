@@ -55,11 +55,11 @@ def _of_rows(before: Record, after: Record) -> Iterator[Change]:
         sides = outputs[0][name], outputs[1][name]
         if bool(sides[0]) == bool(sides[1]):
             continue
-        said = ["other bits" if side else "the same bits" for side in sides]
+        was, now = ("other bits" if side else "the same bits" for side in sides)
         both = sides[0] or sides[1]
         both = [_mapping(one) for one in both] if isinstance(both, list) else []
         what = f"{name}: a row alone and in a batch of {new.get('rows')}"
-        yield Change(METRIC, what, *said, "", _told(*both) if len(both) == 2 else "")
+        yield Change(METRIC, what, was, now, "", _told(*both) if len(both) == 2 else "")
 
 
 def _of_outputs(before: Record, after: Record) -> tuple[tuple[Change, ...], str]:

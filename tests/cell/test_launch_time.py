@@ -4,7 +4,7 @@ import emulate_kernels
 import targets
 import torch
 
-from crosswarp.matrix.cell.judging import launch_time
+from crosswarp.matrix.cell.kinds.suite import launch_time
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launching
 

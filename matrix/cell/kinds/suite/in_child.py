@@ -8,11 +8,18 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from crosswarp import compat
 from crosswarp.compat import guard
 from crosswarp.matrix.cell.asked import Asked, AskedSuite
-from crosswarp.matrix.cell.judging import batch, launch_time, numbers
+from crosswarp.matrix.cell.judging import batch, numbers
 from crosswarp.matrix.cell.judging.compare import compare, poisoned
 from crosswarp.matrix.cell.judging.tuning import ConfigLog, use_first_configuration
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_error, told
-from crosswarp.matrix.cell.kinds.suite import device, kernels, language, lowered, oracle
+from crosswarp.matrix.cell.kinds.suite import (
+    device,
+    kernels,
+    language,
+    launch_time,
+    lowered,
+    oracle,
+)
 from crosswarp.matrix.cell.plain import attribute, text_of
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import Target, contain, launching, reading, stages
