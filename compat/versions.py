@@ -2,6 +2,7 @@
 
 import functools
 import operator
+import os
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional, Tuple
 
@@ -235,6 +236,16 @@ def torch_version() -> Optional[str]:
 
 @functools.lru_cache(maxsize=1)
 def _installed_torch() -> Optional[str]:
+    # The name of its folder says it, mostly. To import `importlib.metadata` takes as long as all else that installing
+    # does, and Triton 3.3 does not import it.
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        for name in names:
+            if name.startswith("torch-") and name.endswith(".dist-info"):
+                return name[len("torch-") : -len(".dist-info")]
     from importlib import metadata
 
     try:
