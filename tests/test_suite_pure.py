@@ -283,6 +283,31 @@ def test_any_object_becomes_plain_data():
     assert found["3"] == [True, 1.5, "b'x'"]
 
 
+def _nested(levels):
+    return {"a": _nested(levels - 1)} if levels else {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "value, is_clean",
+    [
+        ({"a": [1, -1.5, True, None, "x", {"b": []}]}, True),
+        ([], True),
+        ([2**63 - 1, -(2**63)], True),
+        (_nested(plain.MAX_DEPTH - 1), True),
+        (_nested(plain.MAX_DEPTH), False),
+        ({"a": {"b": float("nan")}}, False),
+        ([[float("inf")]], False),
+        ([2**63], False),
+        ([{"\ud800": 1}], False),
+        ({"a": ["\ud800"]}, False),
+        ({"a": "x" * (plain.MAX_TEXT + 1)}, False),
+        ({"x" * (plain.MAX_TEXT + 1): 1}, False),
+    ],
+)
+def test_what_is_clean_need_not_be_cleaned(value, is_clean):
+    assert plain.is_clean(value) == is_clean == (plain.clean(value) == value)
+
+
 def test_wrong_versions_are_named():
     import packaging
 

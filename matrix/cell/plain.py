@@ -27,6 +27,35 @@ def clean(value: Any) -> Any:
     return _clean(value, (), [MAX_ENTRIES])
 
 
+def is_clean(value: Any, depth: int = MAX_DEPTH) -> bool:
+    """Whether `clean` leaves a mapping or a list of JSON as it is, as far as the number of its entries does not matter.
+
+    It takes a fraction of the time of a copy, and nearly all that a store holds is clean.
+    """
+    if depth <= 0:
+        return False
+    if type(value) is dict:
+        names = "".join(value)
+        if len(names) > MAX_TEXT or not names.isascii():
+            return False
+        value = value.values()
+    for one in value:
+        kind = type(one)
+        if kind is int:
+            if not -_LARGEST <= one < _LARGEST:
+                return False
+        elif kind is str:
+            if len(one) > MAX_TEXT or not one.isascii():
+                return False
+        elif kind is float:
+            if not math.isfinite(one):
+                return False
+        elif kind is dict or kind is list:
+            if not is_clean(one, depth - 1):
+                return False
+    return True
+
+
 def _clean(value: Any, inside: Tuple[int, ...], left: List[int]) -> Any:
     """`inside`: the lists and mappings that it lies in; `left`: how many entries may still come, of all."""
     kind = type(value)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from crosswarp.matrix.errors import UsageError
@@ -98,7 +99,7 @@ class Diff:
         """One group for each cause by which a cell passed before and fails now."""
         return self.of("regressed")
 
-    @property
+    @cached_property
     def counts(self) -> dict[str, int]:
         """Cells by outcome; one that is several things is counted for each."""
         tally = Counter(one for pair in self.pairs for one in pair.comparison.outcomes)
