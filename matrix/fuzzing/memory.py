@@ -10,7 +10,6 @@ LOADED = {
     "int32": (-50, 50), "float32": (-4, 4), "float16": (-3, 3), "int8": (-3, 3), "bfloat16": (-3, 3),
     "int16": (-40, 40), "int64": (-50, 50), "float64": (-9, 9),
 }  # fmt: skip
-_STORED = (*LOADED,)
 _WORDS = ("int32", "float32", "int64", "float64")
 # Of sixteen warps.
 MOST_THREADS = 512

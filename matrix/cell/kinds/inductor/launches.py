@@ -16,7 +16,6 @@ from .moving import Graph, twin
 
 # Of `extern_kernels`: what can be computed again by a function of torch that bears the name.
 PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
-_GRID_ARGUMENTS = ("_grid_0", "_grid_1", "_grid_2")
 
 
 @dataclass
