@@ -5,7 +5,6 @@ A build that also has another package, such as `tokenspeed_triton`, is served as
 
 import importlib
 import importlib.machinery
-import importlib.metadata
 import importlib.util
 import sys
 from typing import Any, NamedTuple, Optional
@@ -33,6 +32,9 @@ class Build(NamedTuple):
 
 def installed() -> Optional[Build]:
     """The vendor's build that ``import triton`` gives, or gives once it is served; None where it is Triton's own."""
+    # Imported where it is used: it takes longer than this package.
+    import importlib.metadata
+
     for distribution, package in PACKAGES.items():
         try:
             version = importlib.metadata.version(distribution)

@@ -126,13 +126,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     # Tens of thousands of records are read and kept: looking through them for garbage takes as long as reading them.
-    gc.set_threshold(100_000, 50, 50)
+    gc.set_threshold(1_000_000, 50, 50)
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         return _main(arguments)
     except Exception as error:
         print(f"crosswarp: {internal_error(error)}", file=sys.stderr)
         return 125 if _judging(arguments) else EXIT_INTERNAL
+    finally:
+        if argv is None:
+            # The process ends, and Python would look through them once more.
+            gc.freeze()
 
 
 def internal_error(error: Exception) -> str:
@@ -170,6 +174,9 @@ def _main(arguments: list[str]) -> int:
     # A command is loaded with all that it needs, and the others only to be completed by a shell.
     wanted = COMMANDS if arguments[0].startswith("--print") else arguments[:1]
     try:
+        if wanted != ["why"] and _small():
+            # Not every command imports it before it runs.
+            raise ModuleNotFoundError("No module named 'pydantic'", name="pydantic")
         commands = {name: load(name) for name in wanted if name in COMMANDS}
     except ImportError as error:
         if (error.name or "").startswith("crosswarp"):

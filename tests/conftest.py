@@ -151,6 +151,7 @@ def command(capsys):
 
 @pytest.fixture
 def make_issue():
+    from crosswarp.matrix.facts import datafile
     from crosswarp.matrix.facts.issues import Issue
 
     def make(**changes):
@@ -160,7 +161,7 @@ def make_issue():
             "links": ["https://example.org/owner/project/issues/1"], "shim": "guarded_autotune",
             "case": {"kernel": "chunk", "configs": ["*num_warps=8*"]}, "checked": "2026-11-21",
         }  # fmt: skip
-        return Issue.model_validate({**values, **changes})
+        return datafile.checked(Issue, {**values, **changes})
 
     return make
 

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from crosswarp.matrix.errors import ConfigError, UsageError
-from crosswarp.matrix.results import baseline
+from crosswarp.matrix.results import baseline, baseline_file
 from crosswarp.matrix.results.comparison import pairs
 from crosswarp.matrix.results.figures import KINDS
 from crosswarp.matrix.results.record import OUTCOMES, RED
@@ -103,7 +103,7 @@ def test_what_judges_an_issue_is_kept(path, records):
 
 
 def test_the_kinds_of_tensor_cores_are_those_that_are_compared():
-    assert get_args(baseline.Kind) == tuple(KINDS)
+    assert get_args(baseline_file.Kind) == tuple(KINDS)
 
 
 def test_the_same_results_are_the_same_bytes(records):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 from packaging.requirements import Requirement
 
 from crosswarp.matrix.environments.environment import python_for
 from crosswarp.matrix.errors import ConfigError, UsageError
-from crosswarp.matrix.facts import columns, selection
+from crosswarp.matrix.facts import columns, datafile, issues, selection, targets
 
 FOUNDING = ["triton-2.3.1", "triton-3.0.0", "triton-3.1.0", "triton-3.2.0", "main"]
 GOOD = '[[column]]\nid = "triton-3.2.0"\ntriton = "3.2.0"\ntorch = "2.6.0"\n'
@@ -217,3 +219,26 @@ def test_the_newest_pair_goes_by_that_word():
     table = columns.load()
     assert columns.choose(table, ["newest"]) == [columns.newest(table)]
     assert columns.newest(table) in columns.choose(table, ["newest", "triton-2.3.1"])
+
+
+def test_crosswarps_own_files_are_what_their_models_accept():
+    """They are read without validation, so that a command need not import pydantic."""
+    for module, model, key in (
+        (columns, columns.ColumnFile, "column"),
+        (issues, issues.IssueFile, "issue"),
+        (targets, targets.TargetFile, "target"),
+    ):
+        document = datafile.document(module.DEFAULT_FILE)
+        whole = {key: document} if module is targets else document
+        assert module.load() == getattr(datafile.checked(model, whole), key)
+
+
+def test_the_tables_of_every_command_are_read_without_pydantic():
+    """It takes a tenth of a second to import."""
+    code = (
+        "import sys; from crosswarp.matrix.facts import columns, issues, targets; columns.load(), issues.load(), "
+        "targets.load(); import crosswarp.reports.commands.diff, crosswarp.reports.commands.range, "
+        "crosswarp.reports.commands.issues; print('pydantic' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "False\n"

@@ -6,13 +6,14 @@ import re
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crosswarp import compat
 from crosswarp.compat.record import Shim
-from crosswarp.matrix.facts import issues, known_texts
+from crosswarp.matrix.facts import datafile, issues, known_texts
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import baseline
 from crosswarp.reports import cli
@@ -109,10 +110,12 @@ def test_what_comes_from_records_cannot_become_markup():
         name="odd", issue="x-1", window="<3.0", symptom=HOSTILE, link="javascript:alert(1)",
         delete_when=HOSTILE, apply=lambda patches: None,
     )  # fmt: skip
-    issue = Issue.model_validate(
+    issue = datafile.checked(
+        Issue,
         {"id": "x-1", "title": HOSTILE, "status": "unverified", "outcome": "crash", "workaround": HOSTILE,
          "fingerprint": "f", "links": ["https://example.org/a/1"], "checked": "2026-11-21"}
-    ).model_copy(update={"links": (HOSTILE,)})  # fmt: skip
+    )  # fmt: skip
+    issue = replace(issue, links=(HOSTILE,))
     for page in (docs.shims_page([shim], [issue]), docs.shims_page([], [issue])):
         assert "\x1b" not in page
         # In code spans it stands as it is; outside of them nothing of it is left that means anything.

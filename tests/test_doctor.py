@@ -22,6 +22,7 @@ import pytest
 from crosswarp.compat import doctor, doctor_text, pairs
 from crosswarp.compat.shims import all_shims, attrs_descriptor, common_backend
 from crosswarp.compat.versions import in_window
+from crosswarp.matrix.facts import datafile
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.reports.findings import doctor as host
 
@@ -387,7 +388,7 @@ def issue(**changes):
         "links": ["https://github.com/x/y/issues/1"], "workaround": "Use 4 warps.", "case": {"kernel": "k"},
         "checked": "2026-11-21",
     }  # fmt: skip
-    return Issue.model_validate({**fields, **changes})
+    return datafile.checked(Issue, {**fields, **changes})
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_built_again_when_something_changed(builder, change):
     stamp = home / environment._STAMP
     make = builder
     if change == "requirement":
-        column = column.model_copy(update={"requirements": ("numpy",)})
+        column = replace(column, requirements=("numpy",))
     elif change == "interrupted":
         stamp.unlink()
     elif change == "interpreter":
@@ -201,7 +201,7 @@ def test_what_cannot_be_installed_names_the_column_the_cause_and_what_to_do(buil
 
 
 def test_no_such_python(builder):
-    column = choose("triton-3.2.0").model_copy(update={"python": "==3.99.*"})
+    column = replace(choose("triton-3.2.0"), python="==3.99.*")
     with pytest.raises(EnvironmentFailed, match="no Python"):
         builder()(column)
 
@@ -304,7 +304,7 @@ def test_nothing_is_built_anew_under_a_run_that_uses_it(builder):
     marker.write_text("imported from")
     # The same is shared; another waits until nobody uses it any more.
     builder(beside=True)(column).release()
-    other = column.model_copy(update={"requirements": ("numpy",)})
+    other = replace(column, requirements=("numpy",))
     said, built = Waits(), []
     thread = threading.Thread(
         target=lambda: built.append(builder(beside=True, say=said.say)(other))
@@ -327,7 +327,7 @@ def test_a_run_that_is_cancelled_waits_for_nobody_and_holds_nothing(builder):
 
     def build():
         try:
-            second(column.model_copy(update={"requirements": ("numpy",)}))
+            second(replace(column, requirements=("numpy",)))
         except EnvironmentFailed as error:
             failed.append(str(error))
 

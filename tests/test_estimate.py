@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from crosswarp.matrix.cell import estimate
@@ -42,7 +44,7 @@ def counted(*blocks, memory=()):
 
 
 def chip(name="sm_90"):
-    return estimate.chip_of(Target.from_table(name, targets.load()[name].model_dump(mode="json")))
+    return estimate.chip_of(Target.from_table(name, asdict(targets.load()[name])))
 
 
 def launched(**changes):

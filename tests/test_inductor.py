@@ -134,7 +134,7 @@ def test_an_environment_has_a_folder_of_its_own():
 def test_an_environment_that_is_built_from_something_else_has_another_lock(tmp_path):
     column = next(one for one in columns.load() if one.id == "triton-3.6.0")
     builder = Builder(tmp_path, [column], Uv())
-    other = column.model_copy(update={"requirements": ("numpy<2",)})
+    other = replace(column, requirements=("numpy<2",))
     assert builder.lock(column) == builder.lock(column) != builder.lock(other)
     # Nothing was built for it.
     assert not any(tmp_path.iterdir())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+
 import pytest
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.errors import ConfigError
-from crosswarp.matrix.facts import issues
+from crosswarp.matrix.facts import datafile, issues
 from crosswarp.matrix.results import verdict
 from crosswarp.matrix.results.verdict import classify, judge, proves
 
@@ -276,7 +278,7 @@ def own(changed=None, shims=None, today=None):
     from crosswarp.matrix.facts.issue_lints import problems
 
     known = list(issues.load())
-    known[0] = known[0].model_copy(update=changed or {})
+    known[0] = replace(known[0], **(changed or {}))
     shims = all_shims() if shims is None else shims(all_shims())
     return problems(
         known, shims, columns.load(), today or date.fromisoformat(max(i.checked for i in known))
@@ -348,9 +350,9 @@ def test_what_a_record_must_not_say(make_issue, changes, named):
 def test_one_record_for_a_cell(make_issue, changes, refused):
     """The first is of >=3.2,<3.3, sm_90, with 8 warps."""
     first = make_issue(targets=["sm_90"])
-    values = {**first.model_dump(), "id": "triton-2", "fixed_in": None, **changes}
+    values = {**asdict(first), "id": "triton-2", "fixed_in": None, **changes}
     try:
-        issues.IssueFile.model_validate({"issue": [first.model_dump(), values]})
+        datafile.checked(issues.IssueFile, {"issue": [asdict(first), values]})
     except ValueError as error:
         assert refused and "triton-1 and triton-2 both say how chunk * on" in str(error)
     else:

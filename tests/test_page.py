@@ -69,7 +69,7 @@ def hostile(make_record, make_issue):
         'https://example.org/"><script>',
         "https://example.org/a/b/issues/1",
     )
-    issue = issue.model_copy(update={"links": links})
+    issue = replace(issue, links=links)
     return {
         "more": red, "notes": [HOSTILE], "issues": [issue], "status": "cancelled",
         "plan": {"columns": ["triton-3.1.0", "triton-3.2.0", HOSTILE], "targets": [HOSTILE], "suite": HOSTILE},

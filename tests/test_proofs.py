@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,9 +66,7 @@ def known(make_issue):
 )
 def test_a_record_and_the_columns(cells, known, text, window, verdict, red, green, not_run):
     issue = known(window)
-    other = issue.model_copy(
-        update={"id": "other", "triton": "", "fingerprint": "SIGSEGV", "status": "unverified"}
-    )
+    other = replace(issue, id="other", triton="", fingerprint="SIGSEGV", status="unverified")
     (found, _) = proofs(cells(text), [issue, other])
     assert (found.verdict, found.red) == (verdict, tuple(ALL[n] for n in red))
     # What is red outside of the window is nothing that the shim promises.

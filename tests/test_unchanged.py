@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,7 @@ def test_what_is_installed_decides_on_all(found, tmp_path):
 def test_a_target_is_its_row(found):
     before = found()
     table = targets.load()
-    smaller = table["sm_90"].model_copy(update={"shared_memory_optin": 1024})
+    smaller = replace(table["sm_90"], shared_memory_optin=1024)
     after = found(targets={"sm_80": table["sm_80"], "sm_90": smaller})
     assert differ(before, after)[0] == {"sm_90"}
 

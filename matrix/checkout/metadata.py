@@ -22,8 +22,8 @@ from packaging.utils import canonicalize_name
 from crosswarp.matrix import reading, versions
 from crosswarp.matrix.checkout import conda, setup_script, tool_tables
 from crosswarp.matrix.checkout.mentioned import mentioned
-from crosswarp.matrix.checkout.settings import document
 from crosswarp.matrix.facts.columns import Column, published
+from crosswarp.matrix.facts.datafile import document
 
 # A column has its own of these.
 OF_A_COLUMN = ("triton", "torch", "crosswarp")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswarp.matrix import reading
-from crosswarp.matrix.checkout.settings import document
+from crosswarp.matrix.facts.datafile import document
 
 _SECTIONS = {
     "pytest.ini": "pytest",

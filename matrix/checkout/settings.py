@@ -17,7 +17,6 @@ from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import columns, datafile, targets, validators
 
 PYPROJECT, OWN_FILE = "pyproject.toml", "crosswarp.toml"
-ISSUES = "issues.toml"
 SCHEMA = "urn:crosswarp:settings:1"
 _TODO = "Correct these entries; docs/settings.schema.json describes each."
 
@@ -199,24 +198,6 @@ def load(folder: Path) -> Source:
     return Source(settings=Settings(), path=None)
 
 
-def own_issues(folder: Path) -> Path | None:
-    """The known issues of the library itself, in a file beside its settings."""
-    path = folder / ISSUES
-    if not any((folder / name).is_file() for name in (OWN_FILE, PYPROJECT)):
-        # Without a file there is nothing to validate, and the models of what it may hold take long to build.
-        return None
-    return path if load(folder).path is not None and path.is_file() else None
-
-
-def document(path: Path) -> dict[str, Any]:
-    """A TOML file as it is.
-
-    Raises:
-        ConfigError: it cannot be read.
-    """
-    return dict(datafile.load(path, _Anything).model_extra or {})
-
-
 def schema() -> str:
     """The JSON schema of crosswarp.toml, and of `[tool.crosswarp]`."""
     found = Settings.model_json_schema(by_alias=True)
@@ -228,12 +209,8 @@ def schema() -> str:
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
-class _Anything(BaseModel):
-    model_config = ConfigDict(extra="allow", defer_build=True)
-
-
 def _holds_settings(path: Path) -> bool:
-    tool = document(path).get("tool")
+    tool = datafile.document(path).get("tool")
     return isinstance(tool, Mapping) and "crosswarp" in tool
 
 

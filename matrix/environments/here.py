@@ -110,9 +110,7 @@ class Here:
         # No pins: what is there is what runs.
         of_vendor = self.found.get("vendor")
         identifier = f"here-{of_vendor or 'triton-' + self.found['triton']}".lower()
-        return Column.model_construct(
-            id="".join(c if c.isalnum() or c in "._+-" else "-" for c in identifier)
-        )
+        return Column(id="".join(c if c.isalnum() or c in "._+-" else "-" for c in identifier))
 
     def identified(self, suite: Path | None, present: Path, environ: Mapping[str, str]) -> Here:
         """With its identity, for which all of its files are looked at: a second, with torch's."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from typing import Annotated, Any, Literal
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import datafile, selection, validators
+from crosswarp.matrix.facts.validators import Rule, Strict
 
 DEFAULT_FILE = Path(__file__).with_name("columns.toml")
 DEFAULT_PROFILE = "founding"
@@ -28,32 +28,29 @@ CELL_PYTHON = ">=3.9"
 _SPELLED = "Write it as triton-3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12, or any part of that."
 
 
-class Column(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._+-]*$")]
-    triton: Annotated[str, AfterValidator(validators.version)] | None = None
-    torch: Annotated[str, AfterValidator(validators.version)] | None = None
-    python: Annotated[str, AfterValidator(validators.specifier)] = ">=3.9"
-    requirements: tuple[Annotated[str, AfterValidator(validators.requirement)], ...] = ()
+@dataclass(frozen=True, kw_only=True)
+class Column(Strict):
+    id: Annotated[str, Rule(pattern=r"^[a-z0-9][a-z0-9._+-]*$")]
+    triton: Annotated[str, Rule(validators.version)] | None = None
+    torch: Annotated[str, Rule(validators.version)] | None = None
+    python: Annotated[str, Rule(validators.specifier)] = ">=3.9"
+    requirements: tuple[Annotated[str, Rule(validators.requirement)], ...] = ()
     profile: tuple[str, ...] = ("all",)
     resolver: Literal["main"] | None = None
     # Of a patch release: the one in the table that the rest is taken from, whose torch pins that one.
     patch_of: str | None = None
     source: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Column:
+    def consistent(self) -> None:
         if self.resolver:
             if self.triton or self.torch:
                 raise ValueError("a column with a resolver pins no triton and no torch")
-            return self
+            return
         if not (self.triton and self.torch):
             raise ValueError("needs both triton and torch, or a resolver")
         ids = (f"triton-{self.triton}", f"triton-{self.triton}+torch-{self.torch}")
         if self.id not in ids:
             raise ValueError(f"the id must be {ids[0]}, or {ids[1]} off the official pair")
-        return self
 
     @property
     def swapped(self) -> dict[str, str]:
@@ -74,22 +71,21 @@ class Column(BaseModel):
         return (*pair, *numpy)
 
 
-class ColumnFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+@dataclass(frozen=True)
+class ColumnFile(Strict):
+    column: Annotated[tuple[Column, ...], Rule(min_length=1)]
 
-    column: Annotated[tuple[Column, ...], Field(min_length=1)]
-
-    @model_validator(mode="after")
-    def _unique(self) -> ColumnFile:
+    def consistent(self) -> None:
         ids = [column.id for column in self.column]
         twice = sorted({name for name in ids if ids.count(name) > 1})
         if twice:
             raise ValueError(f"the same id stands twice: {', '.join(twice)}")
-        return self
 
 
 def load(path: Path = DEFAULT_FILE) -> tuple[Column, ...]:
-    return datafile.load(path, ColumnFile).column
+    if path != DEFAULT_FILE:
+        return datafile.load(path, ColumnFile).column
+    return tuple(datafile.unchecked(Column, row) for row in datafile.document(path)["column"])
 
 
 def published(table: Sequence[Column]) -> list[Column]:
@@ -138,7 +134,7 @@ def swap(column: Column, **wanted: str) -> Column:
     if "torch" in checked and versions.same(checked["torch"], column.torch or "0"):
         del checked["torch"]
     swapped = {**column.swapped, **checked}
-    changes: dict[str, object] = {"torch": swapped.get("torch", column.torch)}
+    changes: dict[str, Any] = {"torch": swapped.get("torch", column.torch)}
     if "numpy" in swapped:
         from packaging.requirements import Requirement
 
@@ -151,7 +147,7 @@ def swap(column: Column, **wanted: str) -> Column:
     identifier = "+".join([f"triton-{column.triton}", *parts])
     if identifier == column.id:
         return column
-    return column.model_copy(update={**changes, "id": identifier, "profile": ()})
+    return replace(column, **changes, id=identifier, profile=())
 
 
 def _patch(text: str, by_id: dict[str, Column]) -> Column | None:
@@ -163,8 +159,7 @@ def _patch(text: str, by_id: dict[str, Column]) -> Column | None:
         return None
     for column in published(list(by_id.values())):
         if versions.minor(versions.exact(column.triton)) == versions.minor(version):
-            changes = {"id": text, "triton": str(version), "profile": (), "patch_of": column.id}
-            return column.model_copy(update=changes)
+            return replace(column, id=text, triton=str(version), profile=(), patch_of=column.id)
     return None
 
 

@@ -6,15 +6,15 @@ import os
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import Any, TypeVar, cast
 
 from crosswarp.matrix import reading
 from crosswarp.matrix.errors import ConfigError
 
-Model = TypeVar("Model", bound=BaseModel)
+# A pydantic model, or a dataclass with `validators.Strict`.
+Model = TypeVar("Model")
 
 MAX_PROBLEMS = 5
 
@@ -24,8 +24,14 @@ def load(
 ) -> Model:
     """Validate `path` against `model`; `wrap` puts the whole document under that key (for files keyed by name), and
     `todo` ends the message when it is none."""
+    data = document(path)
+    return validated(path, {wrap: data} if wrap else data, model, todo)
+
+
+def document(path: Path) -> dict[str, Any]:
+    """The TOML of a file, unchecked: what is installed with crosswarp is validated by its tests, and not each time."""
     try:
-        data = tomllib.loads(reading.text(path))
+        return tomllib.loads(reading.text(path))
     except FileNotFoundError:
         raise ConfigError(
             f"{path}: there is no such file. Give a path that exists, or reinstall crosswarp."
@@ -41,13 +47,35 @@ def load(
         raise ConfigError(
             f"{path}: cannot be read as TOML ({str(error)[:100]}). Correct it, or take the committed file again."
         ) from None
-    return validated(path, {wrap: data} if wrap else data, model, todo)
+
+
+def unchecked(model: type[Model], row: Mapping[str, Any]) -> Model:
+    """The dataclass of a row of a file that the tests validate."""
+    return model(
+        **{name: tuple(one) if isinstance(one, list) else one for name, one in row.items()}
+    )
+
+
+@cache
+def _adapter(model: type[Any]) -> Any:
+    # Imported where something is checked: it takes a tenth of a second.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(model)
+
+
+def checked(model: type[Model], document: Any) -> Model:
+    """`document` as the model. Raises pydantic's ValidationError, which is a ValueError."""
+    made: Model = _adapter(cast(Any, model)).validate_python(document)
+    return made
 
 
 def validated(path: Path, document: Any, model: type[Model], todo: str) -> Model:
     """`document`, which was read from `path`, as the model; `todo` ends the message when it is none."""
+    from pydantic import ValidationError
+
     try:
-        return model.model_validate(document)
+        return checked(model, document)
     except ValidationError as error:
         problems = [_describe(item, document) for item in error.errors()[:MAX_PROBLEMS]]
         left = error.error_count() - len(problems)
@@ -73,6 +101,9 @@ def _describe(item: Mapping[str, Any], document: Any) -> str:
         else:
             where.append(str(step))
     message = item["msg"].removeprefix("Value error, ")
+    if item["type"] == "unexpected_keyword_argument":
+        # pydantic's words for a dataclass; these are those for a model.
+        message = "Extra inputs are not permitted"
     return ": ".join([*where, message]) if where else message
 
 

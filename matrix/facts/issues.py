@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from typing import Annotated, Any, Literal
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.cell.protocol import LANES, RED
 from crosswarp.matrix.facts import datafile, validators
+from crosswarp.matrix.facts.validators import Rule, Strict
 
 DEFAULT_FILE = Path(__file__).with_name("issues.toml")
 # What a case of ours has shown.
@@ -42,15 +42,23 @@ def _day(text: str) -> str:
     return text
 
 
-class ProvingCase(BaseModel):
+def _one_or_several(value: Any) -> Any:
+    return (value,) if isinstance(value, (str, Mapping)) else value
+
+
+def _date(value: Any) -> Any:
+    # TOML has dates of its own; both spellings are fine.
+    return value.isoformat() if isinstance(value, date) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProvingCase(Strict):
     """The cells that must be red, bare and inside the window, for as long as the issue is real.
 
     Attributes:
         lanes: all of the issue's unless said. A wrong number may depend on what a GPU is free to choose, which the lane
             emulate always chooses alike.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     kernel: str
     case: str = "*"
@@ -59,50 +67,36 @@ class ProvingCase(BaseModel):
     configs: tuple[str, ...] = ("*",)
 
 
-class Issue(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
-    title: Annotated[str, Field(min_length=1)]
+@dataclass(frozen=True, kw_only=True)
+class Issue(Strict):
+    id: Annotated[str, Rule(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+    title: Annotated[str, Rule(min_length=1)]
     # The code that meets it, on one line; "" where the title says it.
     code: str = ""
     # By chance: its case is red in some processes and green in others, as the compiler makes other code in each.
     status: Literal["reproduced", "by chance", "unverified", "no longer reproduces"]
-    triton: Annotated[str, AfterValidator(validators.specifier)] = ""
-    torch: Annotated[str, AfterValidator(validators.specifier)] = ""
+    triton: Annotated[str, Rule(validators.specifier)] = ""
+    torch: Annotated[str, Rule(validators.specifier)] = ""
     targets: tuple[str, ...] = ("*",)
     lanes: tuple[str, ...] = ("compile",)
     kernels: tuple[str, ...] = ("*",)
     configs: tuple[str, ...] = ("*",)
-    outcome: tuple[str, ...]
-    fingerprint: Annotated[str, AfterValidator(validators.regex)] = ""
+    outcome: Annotated[tuple[str, ...], Rule(before=_one_or_several)]
+    fingerprint: Annotated[str, Rule(validators.regex)] = ""
     # Whether its fingerprint is that of other mistakes as well: somebody's kernel then "looks like" it, no more.
     looks_like: bool = False
-    links: Annotated[tuple[Annotated[str, AfterValidator(_link)], ...], Field(min_length=1)]
-    fixed_in: Annotated[str, AfterValidator(validators.version)] | None = None
+    links: Annotated[tuple[Annotated[str, Rule(_link)], ...], Rule(min_length=1)]
+    fixed_in: Annotated[str, Rule(validators.version)] | None = None
     workaround: str = ""
     shim: str | None = None
-    case: tuple[ProvingCase, ...] = ()
-    checked: Annotated[str, AfterValidator(_day)]
+    case: Annotated[tuple[ProvingCase, ...], Rule(before=_one_or_several)] = ()
+    checked: Annotated[str, Rule(_day, before=_date)]
 
-    @field_validator("outcome", mode="before")
-    @classmethod
-    def _one_or_several(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
+    def consistent(self) -> None:
+        self._words()
+        self._fixed_after_its_window()
 
-    @field_validator("case", mode="before")
-    @classmethod
-    def _one_case_or_several(cls, value: object) -> object:
-        return (value,) if isinstance(value, Mapping) else value
-
-    @field_validator("checked", mode="before")
-    @classmethod
-    def _date(cls, value: object) -> object:
-        # TOML has dates of its own; both spellings are fine.
-        return value.isoformat() if hasattr(value, "isoformat") else value
-
-    @model_validator(mode="after")
-    def _words(self) -> Issue:
+    def _words(self) -> None:
         for outcome in self.outcome:
             if outcome not in RED:
                 raise ValueError(f'outcome "{outcome}" is none of {", ".join(RED)}')
@@ -121,12 +115,10 @@ class Issue(BaseModel):
                 f'the fingerprint "{self.fingerprint}" is of a result, and results are named by a kernel: name the '
                 "kernels"
             )
-        return self
 
-    @model_validator(mode="after")
-    def _fixed_after_its_window(self) -> Issue:
+    def _fixed_after_its_window(self) -> None:
         if self.fixed_in is None:
-            return self
+            return
         if versions.within(self.fixed_in, self.triton):
             raise ValueError(
                 f"fixed in {self.fixed_in}, which its affected releases {self.triton or '(all)'} hold: close them "
@@ -138,24 +130,20 @@ class Issue(BaseModel):
                 raise ValueError(
                     f"fixed in {self.fixed_in}, before its affected releases {self.triton} begin"
                 )
-        return self
 
 
-class IssueFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
+@dataclass(frozen=True)
+class IssueFile(Strict):
     issue: tuple[Issue, ...] = ()
 
-    @model_validator(mode="after")
-    def _unique(self) -> IssueFile:
+    def consistent(self) -> None:
         ids = [issue.id for issue in self.issue]
         twice = sorted({name for name in ids if ids.count(name) > 1})
         if twice:
             raise ValueError(f"the same id stands twice: {', '.join(twice)}")
-        return self
+        self._one_record_for_a_cell()
 
-    @model_validator(mode="after")
-    def _one_record_for_a_cell(self) -> IssueFile:
+    def _one_record_for_a_cell(self) -> None:
         """A cell is red in one way, so only one record can say in which."""
         by_kernel: dict[str, list[Issue]] = {}
         for issue in self.issue:
@@ -169,7 +157,6 @@ class IssueFile(BaseModel):
                         raise ValueError(
                             f"{one.id} and {other.id} both say how {cell} fails: narrow the affected releases or a case"
                         )
-        return self
 
 
 def _both_claim(one: Issue, other: Issue) -> str:
@@ -216,4 +203,12 @@ def _meet(some: Iterable[str], others: Sequence[str]) -> bool:
 
 
 def load(path: Path = DEFAULT_FILE) -> tuple[Issue, ...]:
-    return datafile.load(path, IssueFile).issue
+    if path != DEFAULT_FILE:
+        return datafile.load(path, IssueFile).issue
+    return tuple(map(_ours, datafile.document(path)["issue"]))
+
+
+def _ours(row: Mapping[str, Any]) -> Issue:
+    cases = [datafile.unchecked(ProvingCase, one) for one in _one_or_several(row.get("case", ()))]
+    outcome, checked = _one_or_several(row["outcome"]), _date(row["checked"])
+    return datafile.unchecked(Issue, {**row, "case": cases, "outcome": outcome, "checked": checked})

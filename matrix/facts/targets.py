@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-
 from crosswarp.matrix.facts import datafile, selection, validators
+from crosswarp.matrix.facts.validators import Rule, Strict
 
 DEFAULT_FILE = Path(__file__).with_name("targets.toml")
 DEFAULT_PROFILE = "founding"
-Positive = Annotated[int, Field(gt=0)]
+Positive = Annotated[int, Rule(gt=0)]
 
 
-class Target(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
+@dataclass(frozen=True, kw_only=True)
+class Target(Strict):
     backend: Literal["cuda", "hip"]
     arch: int | str
-    family: Annotated[str, Field(min_length=1)]
+    family: Annotated[str, Rule(min_length=1)]
     warp_size: Literal[32, 64]
     max_threads_per_block: Positive
     shared_memory_optin: Positive
@@ -32,50 +31,49 @@ class Target(BaseModel):
     shared_memory_per_multiprocessor: Positive
     product: str
     # What else it may be called where a target is asked for: products ("H100").
-    names: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 -]*$")], ...] = ()
-    triton: Annotated[str, AfterValidator(validators.specifier)] = ""
+    names: tuple[Annotated[str, Rule(pattern=r"^[A-Za-z0-9][A-Za-z0-9 -]*$")], ...] = ()
+    triton: Annotated[str, Rule(validators.specifier)] = ""
     profile: tuple[str, ...] = ()
-    source: Annotated[tuple[str, ...], Field(min_length=1)]
+    source: Annotated[tuple[str, ...], Rule(min_length=1)]
 
-    @model_validator(mode="after")
-    def _arch_of_backend(self) -> Target:
+    def consistent(self) -> None:
         # Triton's own spelling: 90 for CUDA, "gfx942" for HIP.
         if isinstance(self.arch, int) != (self.backend == "cuda"):
             raise ValueError("arch is a number for cuda (90) and a name for hip (gfx942)")
-        return self
 
 
-class TargetFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
+@dataclass(frozen=True)
+class TargetFile(Strict):
     target: Annotated[
-        dict[Annotated[str, Field(pattern=r"^(sm_\d+[a-z]?|gfx[0-9a-f]+)$")], Target],
-        Field(min_length=1),
+        dict[Annotated[str, Rule(pattern=r"^(sm_\d+[a-z]?|gfx[0-9a-f]+)$")], Target],
+        Rule(min_length=1),
     ]
 
-    @model_validator(mode="after")
-    def _names_agree(self) -> TargetFile:
+    def consistent(self) -> None:
+        self._names_agree()
+        self._one_target_of_a_name()
+
+    def _names_agree(self) -> None:
         for name, target in self.target.items():
             spelled = f"sm_{target.arch}" if target.backend == "cuda" else target.arch
             if spelled != name:
                 raise ValueError(f"[{name}] describes {spelled}")
             if not name.startswith(target.family):
                 raise ValueError(f'[{name}] is no member of the family "{target.family}"')
-        return self
 
-    @model_validator(mode="after")
-    def _one_target_of_a_name(self) -> TargetFile:
+    def _one_target_of_a_name(self) -> None:
         taken = {_plain(name): name for name in self.target}
         for name, target in self.target.items():
             for alias in target.names:
                 other = taken.setdefault(_plain(alias), name)
                 if other != name:
                     raise ValueError(f'both [{other}] and [{name}] are called "{alias}"')
-        return self
 
 
 def load(path: Path = DEFAULT_FILE) -> dict[str, Target]:
-    return datafile.load(path, TargetFile, wrap="target").target
+    if path != DEFAULT_FILE:
+        return datafile.load(path, TargetFile, wrap="target").target
+    return {name: datafile.unchecked(Target, row) for name, row in datafile.document(path).items()}
 
 
 def _plain(name: str) -> str:

@@ -61,7 +61,7 @@ class Worker:
         self._limit = time_limit
         self._python = python
         folder = Path(self._folder.name)
-        tables = {name: target.model_dump(mode="json") for name, target in targets.items()}
+        tables = {name: asdict(target) for name, target in targets.items()}
         spec = folder / "spec.json"
         asked = Asked(
             expect=dict(expect),

@@ -18,9 +18,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any, NamedTuple
 
 from crosswarp.matrix import reading
 from crosswarp.matrix.cell.protocol import DROPPED, LEFT_OUT
@@ -28,15 +26,12 @@ from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import datafile
 from crosswarp.matrix.results.figures import launches
 from crosswarp.matrix.results.record import LANES, MODES, Record, of_fields
-from crosswarp.matrix.results.vocabulary import Outcome
 
 # Raised when a field changes its meaning or goes away; a file of another format is refused, not guessed at.
 FORMAT = 1
 _FIGURES = (
     "registers", "shared", "stack", "spills", "scratch", "code", "access", "kind", "barriers", "exchanges",
 )  # fmt: skip
-# The keys of figures.KINDS.
-Kind = Literal["none", "mma", "mfma", "wmma", "wgmma", "tcgen05"]
 # Warps, registers, shared memory and stack are written even if they are not known.
 _LEAST = 4
 _TIMES = ("median", "low", "high", "bytes", "of_copy")
@@ -45,49 +40,6 @@ _RESOURCES = ("launches", "timing")
 # The fields of a record of which a baseline says nothing.
 _EMPTY: Mapping[str, Any] = vars(Record("", "", "", "", "", ""))
 _AGAIN = "Take the committed file again, or write it anew: crosswarp baseline write --run RUN FILE."
-
-Figure = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)] | Kind | None
-Launch = Annotated[list[Figure], Field(min_length=3, max_length=1 + len(_FIGURES))]
-
-
-class _Strict(BaseModel):
-    # Built when a file is read: the one that is installed is not validated again.
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True
-    )
-
-
-class Timing(_Strict):
-    median: float
-    low: float
-    high: float
-    bytes: float
-    of_copy: float
-    alone: bool
-    host_bound: bool = False
-
-
-class Cell(_Strict):
-    outcome: Outcome = "pass"
-    reason: Literal["", "configuration dropped", "dropped by the autotuner"] = ""
-    fingerprint: str = ""
-    shims: list[str] = []
-    launches: dict[str, list[Launch]] = {}
-    timing: Timing | None = None
-
-
-Cells = dict[str, Outcome | Cell]
-Found = dict[Literal["both", "bare", "shimmed"], Cells]
-# Not strict about its own type: JSON has no tuples.
-Line = Annotated[tuple[list[str], list[str], Found], Field(strict=False)]
-
-
-class BaselineFile(_Strict):
-    crosswarp_baseline: Literal[1]
-    columns: dict[str, dict[str, str]]
-    cells: dict[
-        str, dict[str, dict[Literal["compile", "emulate", "interpret", "device"], list[Line]]]
-    ]
 
 
 def write(path: Path, records: Sequence[Record]) -> None:
@@ -134,6 +86,9 @@ def dumped(records: Sequence[Record]) -> str:
 
 def read(path: Path) -> list[Record]:
     """The records that a baseline stands for. Strict: what is not understood is an error."""
+    # Imported here: the one that is installed is not validated again, and pydantic takes a tenth of a second.
+    from crosswarp.matrix.results.baseline_file import BaselineFile
+
     document = _document(path, _unique)
     datafile.validated(path, document, BaselineFile, _AGAIN)
     records = Table(document).records()

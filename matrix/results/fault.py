@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Literal
 
 from crosswarp.matrix.cell.kinds.check import absent
-from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 
@@ -96,6 +95,9 @@ def _of(record: Record, issue: Issue | None, fixed: Sequence[str] | None, broken
 @lru_cache(maxsize=None)
 def _ever(name: str) -> bool:
     """Whether some release has a name."""
+    # Imported where it is asked, as few do: it brings pydantic.
+    from crosswarp.matrix.facts import language_table
+
     releases = language_table.load().values()
     return any(one.rpartition(".")[2] == name for release in releases for one in release.names)
 

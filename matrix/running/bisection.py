@@ -220,7 +220,7 @@ def _check_order(found: Sequence[Version], option: str) -> None:
 def _as_main(table: Sequence[Column], kind: str, version: Version) -> Column:
     main = next((column for column in table if column.resolver), None)
     base = main or Column(id="main", resolver="main", requirements=("numpy", "setuptools"))
-    return base.model_copy(update={"id": f"{kind}-triton-{version}"})
+    return replace(base, id=f"{kind}-triton-{version}")
 
 
 def position(ids: Sequence[str], text: str, option: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -152,7 +152,7 @@ class Plan:
             expect=dict(expect),
             records=str(records),
             cache=str(cache),
-            targets={name: one.model_dump(mode="json") for name, one in self.targets.items()},
+            targets={name: asdict(one) for name, one in self.targets.items()},
             lanes=[lane for lane in self.lanes if not again or lane in again],
             modes=list(self.modes),
             kernels=list(self.kernels),

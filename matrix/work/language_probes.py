@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,7 @@ class Asker:
         spec, records, log = folder / "spec.json", folder / "records.jsonl", folder / "log"
         asked = Asked(
             column=column.id, expect=dict(environment.expect), records=str(records), cache=str(cache),
-            targets={name: table[name].model_dump() for name in TARGETS}, lanes=[lane],
+            targets={name: asdict(table[name]) for name in TARGETS}, lanes=[lane],
             kernels=list(self._names), **self._limits,
         )  # fmt: skip
         told = _Told()

@@ -12,6 +12,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def keys(
     found = {}
     for lane in set(plan.lanes) & set(LANES):
         for target in plan.targets_of(lane):
-            row = plan.targets[target].model_dump(mode="json") if target in plan.targets else None
+            row = asdict(plan.targets[target]) if target in plan.targets else None
             for mode in plan.modes:
                 for kernel, text in texts.items():
                     one = Coordinate(target, lane, mode, kernel)

@@ -6,6 +6,7 @@ import datetime
 import json
 import tempfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def ask(
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         answers = work / "answers.jsonl"
-        tables = {name: target.model_dump(mode="json") for name, target in targets.items()}
+        tables = {name: asdict(target) for name, target in targets.items()}
         asked = Asked(targets=tables, time_limit=time_limit, records=str(answers))
         answers.touch()
         command = argv(python, asking.write(asked, work / "spec.json"))

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosswarp.matrix.checkout import settings
-from crosswarp.matrix.checkout.settings import own_issues
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import columns, issues, targets
 from crosswarp.matrix.facts.columns import Column
@@ -295,6 +293,8 @@ def add_expectations(group: argparse._ActionsContainer) -> None:
 
 def owner(options: argparse.Namespace, whose: str, checkout: Path) -> owned.Owner:
     """What the owner of a suite or a library expects, by her settings and by the options."""
+    from crosswarp.matrix.checkout import settings
+
     places = [one for one in (checkout, Path()) if settings.load(one).path is not None]
     told = settings.load(places[0] if places else checkout).settings
     xfail = [
@@ -302,7 +302,7 @@ def owner(options: argparse.Namespace, whose: str, checkout: Path) -> owned.Owne
         else owned.Expected(one.cells, one.triton, one.targets, one.reason)
         for one in (*told.xfail, *options.xfail)
     ]  # fmt: skip
-    own = own_issues(checkout)
+    own = _own_issues(checkout)
     files = [one for one in (options.issues_file, own) if one]
     return owned.Owner(
         whose,
@@ -315,11 +315,22 @@ def owner(options: argparse.Namespace, whose: str, checkout: Path) -> owned.Owne
 
 def known_issues(options: argparse.Namespace, checkout: Path = Path()) -> tuple[Issue, ...]:
     """Those of `--issues-file`, else crosswarp's; and those of the library in whose `checkout` we stand."""
-    own = own_issues(checkout)
+    own = _own_issues(checkout)
     return (
         *issues.load(options.issues_file or issues.DEFAULT_FILE),
         *(issues.load(own) if own else ()),
     )
+
+
+def _own_issues(checkout: Path) -> Path | None:
+    """The known issues of the library itself, in a file beside its settings."""
+    path = checkout / "issues.toml"
+    if not path.is_file():
+        return None
+    # Imported where there may be settings: pydantic takes a tenth of a second.
+    from crosswarp.matrix.checkout import settings
+
+    return path if settings.load(checkout).path is not None else None
 
 
 def column_table(options: argparse.Namespace) -> tuple[Column, ...]:

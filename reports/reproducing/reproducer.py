@@ -14,6 +14,7 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from crosswarp import compat, kernels
@@ -278,7 +279,9 @@ def _top(record: Record, virtual: Target | None, asks_torch: bool) -> str:
     if record.mode == "shimmed":
         lines += ["from crosswarp import compat", "", "compat.install()", ""]
     if virtual is not None:
-        table = virtual.model_dump(exclude={"product", "names", "source", "profile"})
+        table = asdict(virtual)
+        for field in ("product", "names", "source", "profile"):
+            del table[field]
         name = f"sm_{virtual.arch}" if virtual.backend == "cuda" else str(virtual.arch)
         given = ", ".join([_quoted(name), *(f"{field}={_quoted(table[field])}" for field in table)])
         indent = " " * 8

@@ -21,6 +21,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -217,7 +218,7 @@ def _estimate(
 
     if "counters" not in one:
         return None
-    row = targets.load()[TARGET].model_dump(mode="json")
+    row = asdict(targets.load()[TARGET])
     chip = estimate.chip_of(Target.from_table(TARGET, row))
     assert chip is not None
     x, y, z = one["grid"]
