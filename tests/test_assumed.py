@@ -58,6 +58,11 @@ BODIES = {
     "a pointer that is stepped": (
         "x, y, s", "x += s\n    tl.store(y, tl.load(x))", {"x": "*fp32:16", "s": "i32:16"},
     ),
+    "an index behind a choice of pointers": (
+        "x, y, rows, F: tl.constexpr",
+        "r = tl.load(rows)\n    y += r * 4\n    p = x if F else y\n    tl.store(p + tl.arange(0, 16), 1.0)",
+        {"rows": "*i32:16", "x": "*fp32:16", "y": "*fp32:16"},
+    ),
     "strides in one": (
         "x, strides, shape: tl.constexpr", "tl.store(x + tl.arange(0, 16) * strides[0] + strides[1], shape[0] + 1.0)",
         {"strides": "[64, 1]", "shape": "[64]"},

@@ -155,6 +155,9 @@ def test_a_stand_in_is_whatever_a_file_makes_of_it(stood_in):
         ("from . import beside", absent.RELATIVE),
         ("from json import no_such_name", "json:no_such_name"),
         ("1 / 0", ""),
+        # As libraries raise it themselves.
+        ("raise ModuleNotFoundError(\"No module named 'own_ops'.\")", "own_ops"),
+        ("raise ModuleNotFoundError(\"No module named 'triton.ops'.\")", ""),
     ],
 )
 def test_what_an_import_failed_for(text, said):

@@ -224,6 +224,9 @@ class _Body:
                 yield node.left
             else:
                 yield node
+        elif isinstance(node, ast.IfExp):
+            yield from self._offsets(node.body, seen)
+            yield from self._offsets(node.orelse, seen)
         elif isinstance(node, ast.Name) and node.id not in seen:
             for one in self._made.get(node.id, ()):
                 if id(one) in self._steps:

@@ -131,7 +131,9 @@ def lacking(error: Optional[BaseException]) -> str:
     text = text_of(error)
     if "attempted relative import" in text:
         return RELATIVE
-    name = attribute(error, "name") or ""
+    # What a library raises itself has no name.
+    raised = re.match(r"No module named '([\w.]+)'", text)
+    name = attribute(error, "name") or (raised[1] if raised else "")
     if not isinstance(name, str) or name.split(".")[0] in _NEVER:
         return ""
     if name.startswith(PACKAGE):

@@ -45,7 +45,8 @@ def library_impl(own: Callable, gpu: Any) -> Callable:
 
 
 def identity_compile(own: Callable, gpu: Any) -> Callable:
-    """`torch.compile`: what the library leaves to Inductor is no kernel of its own, and would be built for the CPU."""
+    """`torch.compile` and `torch.jit.script`: what a library leaves to them is no kernel of its own, and would be built
+    for the CPU."""
 
     @functools.wraps(own)
     def compile_(model: Any = None, **kwargs: Any) -> Any:

@@ -158,6 +158,11 @@ ROWS: Tuple[Row, ...] = (
         {"compile": operators.identity_compile},
         "Inductor would build C++ for the CPU, of what are no kernels of the library",
     ),
+    Row(
+        "torch.jit",
+        {"script": operators.identity_compile},
+        "TorchScript takes no function of Python's for a factory such as torch.empty",
+    ),
 )
 
 
