@@ -1,6 +1,7 @@
 """`crosswarp check` imports a file as far as its kernels, and launches them with what only has a type."""
 
 import os
+import sys
 import textwrap
 
 import pytest
@@ -212,6 +213,25 @@ def test_what_a_file_launches_where_it_is_run(in_fork, tmp_path):
     # The second is not aligned, which is another program.
     assert found[1:] == [("scale", text)] * 2
     assert folder != str(tmp_path)
+
+
+def test_what_torch_script_would_compile_is_left_as_it_is(in_fork, tmp_path):
+    path = tmp_path / "scripted.py"
+    path.write_text(
+        "import torch\n@torch.jit.script\ndef made(n: int):\n    return torch.empty((n,), dtype=torch.float32)\n"
+    )
+
+    def scripted():
+        from crosswarp.matrix.cell.standins import virtual_torch
+
+        patches = virtual_torch.install(SM_90)
+        sys.path.insert(0, str(tmp_path))
+        try:
+            return tuple(__import__("scripted").made(3).shape)
+        finally:
+            patches.undo()
+
+    assert in_fork(scripted) == (3,)
 
 
 @pytest.mark.parametrize(
