@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from crosswarp.matrix.environments import beside
+from crosswarp.matrix.environments.uvtool import Answer
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.facts import columns
 
@@ -91,7 +92,11 @@ def test_what_the_column_has_is_not_installed_again(made):
     ("requires", "env", "said"),
     [
         ((), {"MADE_UP_FAILS": "1"}, "Set what its build needs with `env`"),
-        (("nowhere-to-be-found",), {}, "Loosen `requires`"),
+        (
+            ("nowhere-to-be-found",),
+            {},
+            "nowhere-to-be-found, which the library needs, is on no package index that",
+        ),
     ],
 )
 def test_what_cannot_be_installed_costs_the_column(made, requires, env, said):
@@ -135,3 +140,24 @@ def test_a_copy_outside_of_a_repository(tmp_path, checkout, monkeypatch):
     beside.copy(checkout, tmp_path / "copy")
     assert files(tmp_path / "copy") == {"backend.py", "pyproject.toml", "made_up/__init__.py"}
     assert Path(tmp_path, "made-up", ".venv", "x").exists()
+
+
+def test_a_package_that_cannot_be_built_is_one_line(made, monkeypatch):
+    prepare = made("plain-one")
+
+    def answered(arguments, **more):
+        return Answer(
+            1, "", "  x Failed to build `flash-attn==2.8.3.post2`\n  No module named 'torch'\n" * 9
+        )
+
+    monkeypatch.setattr(prepare, "_resolved", lambda *asked: ["flash-attn==2.8.3.post2"])
+    own = prepare._uv
+    monkeypatch.setattr(
+        prepare, "_uv", lambda asked, **more: answered(asked) if "--target" in asked else own(asked, **more)
+    )  # fmt: skip
+    with pytest.raises(EnvironmentFailed) as error:
+        prepare(column())
+    assert str(error.value) == (
+        "triton-3.2.0: flash-attn, which the library needs, cannot be built here: take it out of `requires` in its "
+        'settings; with stub = ["flash_attn"] tests that call it are left out.'
+    )

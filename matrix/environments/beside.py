@@ -35,6 +35,14 @@ from crosswarp.matrix.facts.columns import Column
 # Never part of what is built, whatever git thinks of them.
 _NOT_COPIED = (".crosswarp", ".venv", "venv", "__pycache__", ".tox", ".nox", "build", "dist")
 _GIT_TIMEOUT = 60
+# How uv says that one package is at fault.
+_OF_ONE_PACKAGE = (
+    (re.compile(r"Failed to (?:download and )?build `([A-Za-z0-9._-]+)"), "cannot be built here"),
+    (
+        re.compile(r"Because ([A-Za-z0-9._-]+) was not found in"),
+        "is on no package index that is set",
+    ),
+)
 # How uv says that an index lacks a version that is held.
 _NOT_THERE = re.compile(r"there is no version of ([A-Za-z0-9._-]+?)==")
 
@@ -359,4 +367,12 @@ def _requirement(line: str) -> Requirement | None:
 
 
 def _failed(column: Column, answer: Answer, what: str, advice: str) -> EnvironmentFailed:
+    for pattern, why in _OF_ONE_PACKAGE:
+        found = None if "checkout" in what else pattern.search(answer.stderr)
+        if found is not None:
+            module = canonicalize_name(found[1]).replace("-", "_")
+            return EnvironmentFailed(
+                f"{column.id}: {found[1]}, which the library needs, {why}: take it out of `requires` in its settings; "
+                f'with stub = ["{module}"] tests that call it are left out.'
+            )
     return EnvironmentFailed(f"{column.id}: {what}:\n{answer.why}\n{advice}")

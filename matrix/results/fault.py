@@ -85,7 +85,10 @@ def _of(record: Record, issue: Issue | None, fixed: Sequence[str] | None, broken
         return Fault("Triton", f"known issue {issue.id} ({issue.links[0]}): {_ways(issue, fixed)}")
     missing = _MISSING.search(text)
     if missing and missing[1].split(".")[0] != "triton":
-        return Fault("your environment", absent.pip([missing[1]]).partition(" (")[0])
+        return Fault(
+            "your environment",
+            f"{absent.pip([missing[1]]).partition(' (')[0]}, or add it to `requires`",
+        )
     if fixed is not None:
         shims = f" ({', '.join(fixed)})" if fixed else ""
         return Fault("Triton", f"passes with compat{shims}: {INSTALL}")
