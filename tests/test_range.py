@@ -257,3 +257,12 @@ def test_what_shows_a_known_issue_makes_no_range(crosswarp, stored, make_release
     assert ("Left out: 1 reproducers of known issues" in out) is left
     for more in (["--reproducers"], ["--kernels", "block_*"]):
         assert "!=3.0.*" in crosswarp(*more)[1]
+
+
+def test_a_floor_below_which_nothing_ran_is_no_finding_against_the_metadata(
+    crosswarp, stored, make_releases
+):
+    library = {"name": "lib", "declares": {"triton": "triton>=2.3.1"}}
+    stored(*make_releases("??gg"), library=library)
+    said = " ".join(crosswarp()[1].split())
+    assert "triton>=2.3.1; measured: >=3.1,<3.3 (nothing older was tried) without compat." in said

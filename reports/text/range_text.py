@@ -109,7 +109,8 @@ def _untried(span: Span, says: str) -> str:
     wanted = [versions.bounds(one) for one in windows if versions.is_window(one)]
     lowest = [min((found for of, found in one if ">" in of), default=None) for one in wanted]
     older = span.floor is not None and any(one is None or one < span.floor for one in lowest)
-    return " (nothing older was tried)" if older and span.below is None else ""
+    tried = span.below is not None and span.below[1] != "unknown"
+    return " (nothing older was tried)" if older and not tried else ""
 
 
 def _head(shown: Shown) -> str:
