@@ -19,7 +19,7 @@ FACTOR = 1.25
 # Of the calls: another release of Python or torch may have one more or less.
 MORE_CALLS = 1.05
 # Microseconds of the constant work, on the machines of 2026.
-_USUAL_PACE = 400.0
+_USUAL_PACE = 20.0
 # Below that a factor is that of a small number.
 MORE_MICROSECONDS = 3.0
 
