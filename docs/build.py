@@ -1,9 +1,9 @@
 """The documentation site: `nox -s docs-site`, or `python docs/build.py --out FOLDER`.
 
 What stands on it is docs/, a few pages that live elsewhere in the repository, and the matrix of the baseline (or of
-the folder that --matrix names, as `crosswarp report --format html` writes it). Zensical makes HTML of it and finds
-what links to no page or heading; a link that leaves docs/ is led to the page, or to a copy of the file, here. Any of
-them that leads nowhere ends the build.
+the folder that --matrix names, as `crosswarp report --format html` writes it). Each shim, command and known issue has a
+page of its own here. Zensical makes HTML of it and finds what links to no page or heading; a link that leaves docs/ is
+led to the page, or to a copy of the file, here. Any of them that leads nowhere ends the build.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ import tempfile
 from pathlib import Path
 
 import examples
-from crosswarp.matrix.facts import issues, language_table
+from crosswarp import compat
+from crosswarp.matrix.facts import issues, known_texts, language_table
 from crosswarp.matrix.results.store import Store
-from crosswarp.reports import page
+from crosswarp.reports import cli, page
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.page import why_data
-from crosswarp.reports.text import error_pages
+from crosswarp.reports.page.text import slug_of
+from crosswarp.reports.text import error_pages, escape, known_issue_pages
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -37,6 +39,11 @@ ELSEWHERE = {
     "tests/bench/README.md": "benchmarks.md",
     "tests/ecosystem/README.md": "ecosystem-tests.md",
 }
+# Pages whose sections are pages of their own on the site: docs/shims.md#gather becomes shims/gather.md.
+SPLIT = ("shims.md", "commands.md")
+# Lists whose every entry has a page, and measurements: a search for an error should find what explains it.
+UNSEARCHED = re.compile(r"(evidence/.*|releases/.*|issues|shims|language)\.md")
+_SECTION = re.compile(r"^## `?(?P<name>[a-z_0-9]+)`?$", re.M)
 # The link of a Markdown link or picture. Code is cut out before.
 _LINK = re.compile(r"(?<=\]\()(?P<path>[^)\s#:]+)(?P<rest>#[^)\s]*)?(?=\))")
 _CODE = re.compile(
@@ -120,7 +127,85 @@ def stage(folder: Path) -> None:
             shutil.copy(path, there)
     for path, name in ELSEWHERE.items():
         (folder / name).write_text(linked(ROOT / path, folder), encoding="utf-8")
+    for name in SPLIT:
+        if (folder / name).is_file():
+            split(folder / name)
     errors(folder)
+    known_issues(folder)
+    for path in folder.rglob("*.md"):
+        if UNSEARCHED.fullmatch(path.relative_to(folder).as_posix()):
+            text = path.read_text(encoding="utf-8")
+            path.write_text(f"---\nsearch:\n  exclude: true\n---\n{text}", encoding="utf-8")
+
+
+def split(path: Path) -> None:
+    """Write each section that is named in code, or like a command, to a file in the folder named like the page."""
+    text = path.read_text(encoding="utf-8")
+    found = list(_SECTION.finditer(text))
+    names = {section["name"] for section in found}
+    own = path.with_suffix("")
+    own.mkdir()
+    rest, end = [], 0
+    for section, following in zip(found, [*found[1:], None], strict=True):
+        rest.append(text[end : section.start()])
+        heading = re.search(r"^## ", text[section.end() :], re.M)
+        end = section.end() + heading.start() if heading else len(text)
+        assert following is None or following.start() >= end
+        body = _anchors(text[section.end() : end], names, "")
+        body = _LINK.sub(lambda link: _from_below(link, names), body)
+        made = f"# {section[0][3:]}\n{body.rstrip()}\n{_errors_of(section['name'])}{_help(section['name'])}"
+        (own / f"{section['name']}.md").write_text(made, encoding="utf-8")
+    rest.append(text[end:])
+    path.write_text(_anchors("".join(rest), names, f"{own.name}/"), encoding="utf-8")
+
+
+def _anchors(text: str, names: set[str], folder: str) -> str:
+    """`text` with links to sections of its page led to their own pages."""
+    return re.sub(
+        r"\]\(#(\w+)\)", lambda m: f"]({folder}{m[1]}.md)" if m[1] in names else m[0], text
+    )
+
+
+def _from_below(link: re.Match[str], names: set[str]) -> str:
+    """A link of a page, as it is from the folder of its sections."""
+    own = link["path"].removesuffix(".md") in names and "/" not in link["path"]
+    return link[0] if own or ":" in link["path"] else f"../{link[0]}"
+
+
+def _errors_of(name: str) -> str:
+    """The error texts that a shim is known by, each a heading, which the search ranks before text."""
+    symptoms = [
+        text
+        for shim in compat.all_shims()
+        if shim.name == name
+        for text in known_texts.symptoms(shim.symptom)
+    ]
+    return "".join(
+        f'\n## {escape.code(text)}\n\n`compat.install(only=["{name}"])` fixes it.\n'
+        for text in symptoms
+    )
+
+
+def _help(name: str) -> str:
+    """`crosswarp NAME --help`, for the page of a command."""
+    if name not in cli.COMMANDS:
+        return ""
+    printed = examples.printed(examples.Command(f"crosswarp {name} --help", ""))
+    return f"\n## Options\n\n```text\n{printed.rstrip()}\n```\n"
+
+
+def known_issues(folder: Path) -> None:
+    """A page for each known issue, to which the list of them links."""
+    entries = issues.load()
+    (folder / "issues").mkdir()
+    listed = (folder / "issues.md").read_text(encoding="utf-8")
+    for entry in entries:
+        slug = slug_of(entry.id)
+        text = known_issue_pages.page(entry, compat.all_shims(), f"../run/issues/{slug}.html")
+        (folder / "issues" / f"{slug}.md").write_text(text, encoding="utf-8")
+        shown = f"\\[{escape.markdown(entry.id)}\\]"
+        listed = listed.replace(shown, f"[{escape.markdown(entry.id)}](issues/{slug}.md)")
+    (folder / "issues.md").write_text(listed, encoding="utf-8")
 
 
 def errors(folder: Path) -> None:
@@ -152,6 +237,8 @@ def linked(path: Path, folder: Path) -> str:
             to = Path("source", f"{to}.txt")
             (folder / to).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(target, folder / to)
+        if to.name in SPLIT and to.parent == Path() and match["rest"]:
+            return os.path.relpath(to.with_suffix("") / f"{match['rest'][1:]}.md", here)
         if not target.is_file() and to.parts[:1] != ("run",):
             raise BrokenLink(
                 f"{path.relative_to(ROOT)} links to {match['path']}, which is not there. Mend the link."
