@@ -40,8 +40,8 @@ def cause_of(record: Record, issue: str = "") -> RootCause:
         return RootCause("", record.outcome, words(record))
     mute = not record.fingerprint or record.outcome in _MUTE
     # A message holds addresses and paths; a reason is a word.
-    said = record.fingerprint or record.reason
-    return RootCause("", record.outcome, said, record.kernel if mute else "")
+    text = record.fingerprint or record.reason
+    return RootCause("", record.outcome, text, record.kernel if mute else "")
 
 
 def words(record: Record) -> str:

@@ -42,15 +42,15 @@ def once_a_list(read: Callable[[Any], Read]) -> Callable[[Record], Read]:
     is returned is shared as well, and nobody may change it.
     """
     # With each list, so that no other comes to have its id.
-    kept: dict[int, tuple[Any, Read]] = {}
+    by_list: dict[int, tuple[Any, Read]] = {}
 
     def of(record: Record) -> Read:
         noted = record.resources.get("launches")
-        found = kept.get(id(noted))
+        found = by_list.get(id(noted))
         if found is None:
-            if len(kept) >= MOST_LISTS:
-                kept.clear()
-            found = kept[id(noted)] = (noted, read(noted))
+            if len(by_list) >= MOST_LISTS:
+                by_list.clear()
+            found = by_list[id(noted)] = (noted, read(noted))
         return found[1]
 
     return of

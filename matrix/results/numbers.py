@@ -59,7 +59,7 @@ def _of_rows(before: Record, after: Record) -> Iterator[Change]:
         both = sides[0] or sides[1]
         both = [_mapping(one) for one in both] if isinstance(both, list) else []
         what = f"{name}: a row alone and in a batch of {new.get('rows')}"
-        yield Change(METRIC, what, was, now, "", _told(*both) if len(both) == 2 else "")
+        yield Change(METRIC, what, was, now, "", _sentence(*both) if len(both) == 2 else "")
 
 
 def _of_outputs(before: Record, after: Record) -> tuple[tuple[Change, ...], str]:
@@ -78,7 +78,9 @@ def _of_outputs(before: Record, after: Record) -> tuple[tuple[Change, ...], str]
         if was.get("digest") == now.get("digest"):
             continue
         errors = _error(before, name), _error(after, name)
-        found.append(Change(METRIC, name, errors[0], errors[1], "relative error", _told(was, now)))
+        found.append(
+            Change(METRIC, name, errors[0], errors[1], "relative error", _sentence(was, now))
+        )
     return tuple(found), ""
 
 
@@ -94,7 +96,7 @@ def distance(was: Mapping[str, Any], now: Mapping[str, Any]) -> Distance | None:
     return Distance(len(apart), len(one), max(apart, default=0))
 
 
-def _told(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def _sentence(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     if not was or not now:
         return "one side does not return it"
     if any(was.get(name) != now.get(name) for name in ("dtype", "shape")):

@@ -62,34 +62,34 @@ class Owner:
 
     def about(self) -> dict[str, Any]:
         """What the store keeps of it, with the plan of the run."""
-        told = {
+        expectations = {
             "compat": self.compat,
             "xfail": [vars(one) | {"targets": list(one.targets)} for one in self.xfail],
             "issues": sorted(self.issues),
             "accepted": [list(one) for one in sorted(self.accepted)],
         }
-        return {KEY: told} if any(told.values()) else {}
+        return {KEY: expectations} if any(expectations.values()) else {}
 
 
 def of_plan(plan: Mapping[str, Any]) -> Owner:
     """The owner of a run, from its plan as the store has it, which a stranger may have written."""
     whose = Described(plan).whose
-    told = plan.get(KEY)
-    if not whose or not isinstance(told, Mapping):
+    stored = plan.get(KEY)
+    if not whose or not isinstance(stored, Mapping):
         return Owner(whose)
     xfail = tuple(
         Expected(
             str(one.get("cells", "")), str(one.get("triton", "")), tuple(map(str, one.get("targets", ["*"]))),
             str(one.get("reason", "")),
         )
-        for one in told.get("xfail", ())
+        for one in stored.get("xfail", ())
     )  # fmt: skip
-    accepted = frozenset((str(cell), str(cause)) for cell, cause in told.get("accepted", ()))
+    accepted = frozenset((str(cell), str(cause)) for cell, cause in stored.get("accepted", ()))
     return Owner(
         whose,
-        bool(told.get("compat")),
+        bool(stored.get("compat")),
         xfail,
-        frozenset(map(str, told.get("issues", ()))),
+        frozenset(map(str, stored.get("issues", ()))),
         accepted,
     )
 

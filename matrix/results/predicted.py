@@ -187,8 +187,10 @@ def _spills(a: _Estimate, b: _Estimate) -> str:
     """Loads and stores of local memory, where there are others."""
     if abs(b["local"] - a["local"]) < 1:
         return ""
-    said = f"{_count(a['local'])} → {_count(b['local'])} loads and stores of local memory a warp"
-    return f"{said} (registers {a['registers']} → {b['registers']}, stack {a['stack']:,} → {b['stack']:,} bytes)"
+    accesses = (
+        f"{_count(a['local'])} → {_count(b['local'])} loads and stores of local memory a warp"
+    )
+    return f"{accesses} (registers {a['registers']} → {b['registers']}, stack {a['stack']:,} → {b['stack']:,} bytes)"
 
 
 def _cycles(before: float, after: float) -> str:

@@ -109,7 +109,7 @@ METRICS = (
 class Change:
     """What a metric was and is; `what` names the kernel, the launch or the configuration.
 
-    `told` says why it is told and judged neither better nor worse; empty for what is worse.
+    `told` says why it is shown and judged neither better nor worse; empty for what is worse.
     """
 
     metric: str
@@ -149,19 +149,19 @@ def _of_launch(
         a, b = was.get(name), now.get(name)
         if a is None or b is None or a == b:
             continue
-        told = ""
+        remark = ""
         if threshold.passed_by(a, b):
             traded = name == "registers" or name in _LOCAL
-            told = _trade(warps, was, now, target) if traded else ""
+            remark = _trade(warps, was, now, target) if traded else ""
         elif threshold.appears and a == 0 < b:
-            told = f"up to {threshold.above} {threshold.unit} are nothing by themselves"
+            remark = f"up to {threshold.above} {threshold.unit} are nothing by themselves"
         elif name == "shared":
-            told = _of_shared(a, b, target)
-            if not told:
+            remark = _of_shared(a, b, target)
+            if not remark:
                 continue
         else:
             continue
-        yield Change(name, what, a, b, threshold.unit, told)
+        yield Change(name, what, a, b, threshold.unit, remark)
     yield from _of_code(what, was, now)
 
 

@@ -105,11 +105,11 @@ def records(
     """The records of rows that have the columns of `CELL`; `sessions` has the versions of each column and lane."""
     made = []
     # A run says the same few texts of tens of thousands of cells: each is kept once, and JSON is read once.
-    kept: dict[Any, Any] = {}
+    shared: dict[Any, Any] = {}
     resources: dict[str, dict[str, Any]] = {}
     shims: dict[str, tuple[str, ...]] = {}
     for row in found:
-        values: list[Any] = list(map(kept.setdefault, row, row))
+        values: list[Any] = list(map(shared.setdefault, row, row))
         column, lane, mode, outcome, seconds, one, other = _look(values)
         if (
             set(map(type, values)) != _TYPES or lane not in LANES or mode not in MODES or outcome not in OUTCOMES

@@ -301,8 +301,8 @@ def _no_release(
     if not by_name and (version, versions.parse(torch)) not in pairs:
         return f"Triton {triton} with torch {torch or 'unknown'} is off the official pair"
     if swapped:
-        told = ", ".join(f"{axis} {version}" for axis, version in swapped.items())
-        return f"it has {told} in place of the release's own"
+        replacements = ", ".join(f"{axis} {version}" for axis, version in swapped.items())
+        return f"it has {replacements} in place of the release's own"
     return ""
 
 

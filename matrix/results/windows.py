@@ -156,8 +156,8 @@ def _too_narrow(
         elif where:
             text = f"its affected releases {issue.triton} are too narrow at the {where}: it fails on {seen} as well"
         else:
-            told = " and ".join(_told(issue, axis) for axis in axes)
-            text = f"its {told} are too narrow: it fails on {seen} as well"
+            ranges = " and ".join(_range(issue, axis) for axis in axes)
+            text = f"its {ranges} are too narrow: it fails on {seen} as well"
         yield Wrong(issue, _with(text, would_be if where else ""), tuple(records))
 
 
@@ -171,9 +171,7 @@ def _too_wide(
             never = {of(record) for record in rest} - {of(record) for record in red}
             records = [record for record in rest if of(record) in never]
             if records:
-                text = (
-                    f"its {_told(issue, axis)} are too wide: it passes on {_seen(records, (axis,))}"
-                )
+                text = f"its {_range(issue, axis)} are too wide: it passes on {_seen(records, (axis,))}"
                 yield Wrong(issue, _with(text), tuple(records))
                 rest = [record for record in rest if record not in records]
         known = {_case(record) for record in red}
@@ -236,7 +234,7 @@ def _with(text: str, would_be: str = "") -> str:
     return f"{text}. Measured: {would_be}." if would_be else f"{text}."
 
 
-def _told(issue: Issue, axis: str) -> str:
+def _range(issue: Issue, axis: str) -> str:
     value = getattr(issue, axis)
     if axis in ("triton", "torch"):
         return f"affected releases {'of torch ' if axis == 'torch' else ''}{value}"

@@ -75,17 +75,18 @@ def attribute(axes: Sequence[str], ask: Callable[[Combination], Answer]) -> Foun
     everything = frozenset(axes)
     answers: dict[Combination, Answer] = {frozenset(): "good", everything: "bad"}
 
-    def told(combination: Combination) -> Answer:
+    def verdict_of(combination: Combination) -> Answer:
         if combination not in answers:
             answers[combination] = ask(combination)
         return answers[combination]
 
     swapped = tuple(
-        Swapped(axis, told(frozenset({axis})), told(everything - {axis})) for axis in axes
+        Swapped(axis, verdict_of(frozenset({axis})), verdict_of(everything - {axis}))
+        for axis in axes
     )
     found = _conclude(swapped)
     if found.verdict == "together" and len(found.axes) > 1:
-        return replace(found, whole=told(frozenset(found.axes)) == "bad")
+        return replace(found, whole=verdict_of(frozenset(found.axes)) == "bad")
     return found
 
 
@@ -178,9 +179,9 @@ def differing(good: Side, bad: Side) -> tuple[str, ...]:
     )
 
 
-def combined(table: Sequence[Column], good: Side, bad: Side, taken: Combination) -> Column:
+def combined(table: Sequence[Column], good: Side, bad: Side, from_bad: Combination) -> Column:
     """The column that has the axes `taken` from `bad` and the others from `good`. Raises UsageError where none can."""
-    sides = {axis: bad if axis in taken else good for axis in AXES}
+    sides = {axis: bad if axis in from_bad else good for axis in AXES}
     own = sides["triton"]
     name, _ = versions.split_id(own.column.id)
     base = next((column for column in table if column.id == name), None)

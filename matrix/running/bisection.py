@@ -102,11 +102,11 @@ def judge(records: Sequence[Record], case: str = "*", problems: Sequence[str] = 
     Bad: a red cell, whatever else is missing. Cannot say: something did not run, or nothing is there but what was
     declared unsupported. Raises UsageError when there are cases and none matches.
     """
-    told = [record for record in records if record.case != "*"]
-    chosen = [record for record in told if fnmatchcase(record.case, case)]
-    if told and not chosen:
-        names = ", ".join(dict.fromkeys(record.case for record in told))
-        raise UsageError(f'no case of {told[0].kernel} matches "{case}". There are: {names}.')
+    named = [record for record in records if record.case != "*"]
+    chosen = [record for record in named if fnmatchcase(record.case, case)]
+    if named and not chosen:
+        names = ", ".join(dict.fromkeys(record.case for record in named))
+        raise UsageError(f'no case of {named[0].kernel} matches "{case}". There are: {names}.')
     red = tuple(record for record in chosen if record.red)
     if red:
         return Seen("bad", f"{red[0].outcome}: {words(red[0])}", red)

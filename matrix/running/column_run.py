@@ -72,7 +72,7 @@ class ColumnRun:
         # The items that the stream has told of, in that order; those that it said are done; those with their cell.
         self._known: dict[str, None] = {}
         self._ended: set[str] = set()
-        self._told: set[str] = set()
+        self._announced: set[str] = set()
         # How many cells have come of an item, and how many have not of those that its end counted.
         self._cells: Counter[str] = Counter()
         self._lost = 0
@@ -80,16 +80,16 @@ class ColumnRun:
         self._twice = 0
         self._no_room = False
 
-    def take_over(self, taken: Taken) -> None:
+    def take_over(self, earlier: Taken) -> None:
         """Stores what an earlier run says of cases that need not run again."""
         # Which known issue a cell is depends on it.
         self._to.measured[self.column] = self._expect.get("triton")
-        self._taken(taken.cells)
+        self._taken(earlier.cells)
         self._to.note(self.column, unchanged.said(self.column, self.taken))
 
-    def offer(self, taken: Taken) -> None:
+    def offer(self, earlier: Taken) -> None:
         """The same of a share, of which the suite alone knows which cases it has: stored when it names them."""
-        for cell, run in taken.cells:
+        for cell, run in earlier.cells:
             self._offered.setdefault(cell.item, []).append((cell, run))
 
     def _taken(self, cells: Sequence[tuple[Record, int]]) -> None:
@@ -109,7 +109,7 @@ class ColumnRun:
     def take(self, events: Iterable[Event | Senseless]) -> None:
         """Stores what the cell side says."""
         cells = []
-        taken: list[tuple[Record, int]] = []
+        accepted: list[tuple[Record, int]] = []
         for event in events:
             why = self._wrong_with(event)
             if why:
@@ -126,7 +126,7 @@ class ColumnRun:
                 self._lost += max(0, (came if event.cells is None else event.cells) - came)
                 self._to.progress.item(self.column, event.item)
             elif isinstance(event, TakenItem):
-                taken += self._offered.pop(event.item)
+                accepted += self._offered.pop(event.item)
                 self._to.progress.item(self.column, event.item)
             elif isinstance(event, Session):
                 self._session(event)
@@ -136,8 +136,8 @@ class ColumnRun:
                 )
             elif isinstance(event, Note):
                 self._to.note(self.column, event.text)
-        if taken:
-            self._taken(taken)
+        if accepted:
+            self._taken(accepted)
         if cells:
             self._keep(cells)
 
@@ -175,7 +175,7 @@ class ColumnRun:
             self.outcomes[cell.outcome] += 1
             self._no_room = self._no_room or (cell.outcome, cell.reason) == ("not-run", "disk full")
             if not cell.config:
-                self._told.add(cell.item)
+                self._announced.add(cell.item)
             self._to.progress.cell(cell)
 
     def _session(self, event: Session) -> None:
@@ -217,10 +217,8 @@ class ColumnRun:
                 f"{column}: not done after {self._plan.column_limit} s. Give it more with --column-limit.",
             )
         else:
-            said = process.log_tail(self._log)
-            message = (
-                f"The process ended in the middle of this case ({_ended_how(status)}).\n{said}"
-            )
+            log = process.log_tail(self._log)
+            message = f"The process ended in the middle of this case ({_ended_how(status)}).\n{log}"
             self.left_open("crash", "worker died", message)
         self._without_record()
         if not out_of_time:
@@ -248,9 +246,9 @@ class ColumnRun:
         column, how = self.column, _ended_how(status)
         if not self._planned and not self._known:
             # Nothing even began: that is the environment's fault as far as anyone can tell.
-            said = process.log_tail(self._log)
+            log = process.log_tail(self._log)
             message = (
-                f"the suite did not start ({how}):\n{said}\nIts output is in {self._log}."
+                f"the suite did not start ({how}):\n{log}\nIts output is in {self._log}."
                 f"{self._build_again()}"
             )
             self._to.environment_failed = True
@@ -320,7 +318,7 @@ class ColumnRun:
         """Gives the items that were begun and not ended this outcome."""
         # Part of the case may have been recorded before it died.
         self._keep([
-            self._record(item, "worker died" if item in self._told else "", outcome, reason, message)
+            self._record(item, "worker died" if item in self._announced else "", outcome, reason, message)
             for item in self._left_open()
         ])  # fmt: skip
 
@@ -333,7 +331,7 @@ class ColumnRun:
         self._keep([
             self._record(item, "", "crash", NO_RECORD, message)
             for item in self._known
-            if item in self._ended - self._told
+            if item in self._ended - self._announced
         ])  # fmt: skip
 
     def _record(self, item: str, config: str, outcome: str, reason: str, message: str) -> Record:

@@ -87,13 +87,13 @@ def compiled(
         found = of_cache(work / "cache" / column.id, _options(wanted.config), python)
     mine = [r for r in records if not wanted.config or r.config == wanted.config] or records
     red = next((record for record in mine if record.red), next(iter(mine), None))
-    told = f"{red.outcome}: {red.fingerprint or red.reason}".strip(": ") if red else ""
+    failure = f"{red.outcome}: {red.fingerprint or red.reason}".strip(": ") if red else ""
     if not found:
-        why = f" ({told})" if told else ""
+        why = f" ({failure})" if failure else ""
         return Compiled(
-            outcome=told, missing=f"The compiler was not reached, or left nothing{why}."
+            outcome=failure, missing=f"The compiler was not reached, or left nothing{why}."
         )
-    return Compiled(found, told)
+    return Compiled(found, failure)
 
 
 @dataclass(frozen=True)
@@ -136,13 +136,17 @@ def of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str,
     for files in by_folder.values():
         if not files.keys() & set(STAGES):
             continue
-        said = _said(files)
-        if said is None or any(said.get(name, value) != value for name, value in options.items()):
+        metadata = _metadata(files)
+        if metadata is None or any(
+            metadata.get(name, value) != value for name, value in options.items()
+        ):
             continue
         name = next(path.stem for stage, path in files.items() if stage in STAGES)
         # Of several configurations of one kernel, the same on both columns: no hash says which is which.
-        told = [f"{said[one]} {one.removeprefix('num_')}" for one in _OPTIONS if one in said]
-        name = ", ".join([name, *told])
+        shown_options = [
+            f"{metadata[one]} {one.removeprefix('num_')}" for one in _OPTIONS if one in metadata
+        ]
+        name = ", ".join([name, *shown_options])
         while name in found:
             name += "'"
         texts = {
@@ -155,7 +159,7 @@ def of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str,
     return found
 
 
-def _said(files: Mapping[str, Path]) -> dict[str, int] | None:
+def _metadata(files: Mapping[str, Path]) -> dict[str, int] | None:
     """What a launch was compiled with, as far as it says; None for what is none of the suite's kernels.
 
     What has ended has its metadata beside it; what has not, says the warps in its module.
@@ -168,12 +172,12 @@ def _said(files: Mapping[str, Path]) -> dict[str, int] | None:
     if _PROBES in texts.get("ttir", ""):
         return None
     try:
-        said = json.loads(texts.get("json", "{}"))
+        metadata = json.loads(texts.get("json", "{}"))
     except ValueError:
-        said = {}
-    if not isinstance(said, dict):
-        said = {}
-    found = {name: said[name] for name in _OPTIONS if isinstance(said.get(name), int)}
+        metadata = {}
+    if not isinstance(metadata, dict):
+        metadata = {}
+    found = {name: metadata[name] for name in _OPTIONS if isinstance(metadata.get(name), int)}
     warps = re.search(r"num-warps\"? = (\d+)", texts.get("ttgir", ""))
     return {"num_warps": int(warps[1]), **found} if warps else found
 

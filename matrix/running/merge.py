@@ -48,7 +48,7 @@ class Part:
         return number, of
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         number, of = self.shard
         return f"shard {number} of {of}" if of > 1 else "the run"
 
@@ -84,9 +84,9 @@ def merge(
         planned[key] -= count
     targets, disagreed = _targets(parts)
     problems = [Note(column, "problem", text) for column, text in [*missing, *disagreed]]
-    told = [note for part in parts for note in part.notes]
-    lost = _lost(planned, records, {note.column for note in told if note.kind == "problem"})
-    notes = list(dict.fromkeys([*told, *problems, *lost]))
+    part_notes = [note for part in parts for note in part.notes]
+    lost = _lost(planned, records, {note.column for note in part_notes if note.kind == "problem"})
+    notes = list(dict.fromkeys([*part_notes, *problems, *lost]))
     whole = not missing and all(part.run.status == "finished" for part in parts)
     code = run.exit_code(
         records,
@@ -144,10 +144,10 @@ def read(path: Path) -> Part:
             )
             notes.append(Note("", "problem", text))
         runs = {other.id: other for other in store.runs()}
-        taken = {item: runs.get(source) for item, source in store.taken(one.id).items()}
+        earlier_runs = {item: runs.get(source) for item, source in store.taken(one.id).items()}
         return Part(
             str(path), one, store.environments(one.id), store.sessions(one.id), store.planned(one.id),
-            store.targets(one.id), store.records(one.id), notes, store.keys_of(one.id), taken,
+            store.targets(one.id), store.records(one.id), notes, store.keys_of(one.id), earlier_runs,
         )  # fmt: skip
 
 
@@ -171,12 +171,12 @@ def _selected(part: Part, name: str) -> Any:
 def _agree(what: str, one: Part, other: Part, here: Any, there: Any) -> None:
     if here != there:
         raise UsageError(
-            f"{one.name} and {other.name} are not parts of one run: {what} is {_told(here)} in one and "
-            f"{_told(there)} in the other. Merge what ran with the same selection, commit and versions."
+            f"{one.name} and {other.name} are not parts of one run: {what} is {_words(here)} in one and "
+            f"{_words(there)} in the other. Merge what ran with the same selection, commit and versions."
         )
 
 
-def _told(value: Any) -> str:
+def _words(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -194,7 +194,7 @@ def _shares(parts: Sequence[Part]) -> dict[str, dict[tuple[int, int], Part]]:
                     )
                 if number == part.shard[0]:
                     raise UsageError(
-                        f"{other.name} and {part.name} overlap: both hold {part.told} of {column}. Leave one out."
+                        f"{other.name} and {part.name} overlap: both hold {part.label} of {column}. Leave one out."
                     )
             mine[part.shard] = part
     return shares
@@ -271,7 +271,7 @@ def _environments(parts: Sequence[Part], columns: Sequence[str]) -> list[Environ
         ]
         if failed and ready:
             part, environment = failed[0]
-            message = f"{part.told}: {environment.message}"
+            message = f"{part.label}: {environment.message}"
             merged.append(replace(ready[0][1], state="failed", message=message))
         elif mine:
             merged.append(mine[0][1])
@@ -290,8 +290,8 @@ def _targets(
                 # The cells that a part left out are `unsupported`; this is why.
                 merged[key] = before if not before[0] else answer
                 column, target = key
-                told = f"{column}: its parts disagree whether it has {target}. Run it again."
-                disagreed.append((column, told))
+                note = f"{column}: its parts disagree whether it has {target}. Run it again."
+                disagreed.append((column, note))
     return merged, list(dict.fromkeys(disagreed))
 
 
@@ -300,7 +300,7 @@ def _records(
 ) -> tuple[list[Record], dict[tuple[str, str], int]]:
     """The cells in the order of the plan, and how many planned cases several parts told of, by column and lane."""
     found: dict[str, tuple[Part, Record]] = {}
-    told: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    reported: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for part in parts:
         for record in part.records:
             other, _ = found.setdefault(record.id, (part, record))
@@ -311,7 +311,9 @@ def _records(
                     f"{other.name} and {part.name} overlap: both hold {record.id}. Leave one out."
                 )
             if record.case != "*":
-                told.setdefault((record.column, record.lane), set()).add((part.name, record.item))
+                reported.setdefault((record.column, record.lane), set()).add(
+                    (part.name, record.item)
+                )
     targets = parts[0].run.described.targets
 
     def place(record: Record) -> tuple[Any, ...]:
@@ -323,7 +325,7 @@ def _records(
         )  # fmt: skip
 
     records = sorted((record for _, record in found.values()), key=place)
-    return records, {key: len(items) for key, items in told.items()}
+    return records, {key: len(items) for key, items in reported.items()}
 
 
 def _keys(
@@ -334,7 +336,7 @@ def _keys(
     for column, mine in shares.items():
         if len(mine) != next(iter(mine))[1]:
             continue
-        told = [
+        keys_of_shards = [
             {
                 place[1:]: unchanged.of_whole(key)
                 for place, key in part.keys.items()
@@ -344,8 +346,8 @@ def _keys(
         ]
         found[column] = {
             place: key
-            for place, key in told[0].items()
-            if all(other.get(place) == key for other in told)
+            for place, key in keys_of_shards[0].items()
+            if all(other.get(place) == key for other in keys_of_shards)
         }
     return found
 

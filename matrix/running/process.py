@@ -92,16 +92,16 @@ def cell_environ(environ: Mapping[str, str], *, here: bool) -> dict[str, str]:
         dropped |= {"PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"}
         # A source build at hand may need its own; a published wheel is measured as published.
         dropped |= {name for name in environ if name.startswith("TRITON_")}
-    kept = {name: value for name, value in environ.items() if name not in dropped}
+    inherited = {name: value for name, value in environ.items() if name not in dropped}
     if here:
         # Somebody else's interpreter is left as it was found; our own starts quicker with what it has compiled.
-        kept["PYTHONDONTWRITEBYTECODE"] = "1"
+        inherited["PYTHONDONTWRITEBYTECODE"] = "1"
     elif environ.get("PYTHONDONTWRITEBYTECODE"):
         # In a user's folder nothing is written against their wish.
-        kept[SUITE_BYTECODE_ENV] = "0"
+        inherited[SUITE_BYTECODE_ENV] = "0"
     # The order of a set must not decide: Triton 2.3.1 writes one into the key of its cache, and would find nothing in
     # it that another process has compiled.
-    return {"PYTHONHASHSEED": "0", **kept, "PYTHONUNBUFFERED": "1"}
+    return {"PYTHONHASHSEED": "0", **inherited, "PYTHONUNBUFFERED": "1"}
 
 
 def log_tail(log: Path, lines: int = 15) -> str:

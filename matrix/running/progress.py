@@ -71,8 +71,8 @@ class _Phases:
     @property
     def rest(self) -> str:
         """Of the whole run, by the columns that have ended."""
-        told = left(self._place, self._columns, time.monotonic() - self._began)
-        return f"{self._columns - self._place} more columns, {told}" if told else ""
+        time_left = left(self._place, self._columns, time.monotonic() - self._began)
+        return f"{self._columns - self._place} more columns, {time_left}" if time_left else ""
 
 
 class PlainProgress:
@@ -106,8 +106,8 @@ class PlainProgress:
     def item(self, column: str, item: str) -> None:
         self._done += 1
         if time.monotonic() - self._spoke > _QUIET_SECONDS:
-            told = left(self._done, self._planned, time.monotonic() - self._began)
-            more = f", {told}" if told else ""
+            time_left = left(self._done, self._planned, time.monotonic() - self._began)
+            more = f", {time_left}" if time_left else ""
             self.say(f"{column}: {self._done} of {self._planned} cases{more}")
 
     def cell(self, cell: Record) -> None:
@@ -181,8 +181,10 @@ class _Counted(ProgressColumn):
     def render(self, task: Task) -> Text:
         if task.total is None:
             return Text("")
-        told = left(int(task.completed), int(task.total), task.elapsed or 0.0)
-        return Text(f"{int(task.completed)}/{int(task.total)}{f', {told}' if told else ''}")
+        time_left = left(int(task.completed), int(task.total), task.elapsed or 0.0)
+        return Text(
+            f"{int(task.completed)}/{int(task.total)}{f', {time_left}' if time_left else ''}"
+        )
 
 
 @contextmanager

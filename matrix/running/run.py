@@ -72,12 +72,12 @@ def unaccounted(
     planned: Mapping[tuple[str, str], int], records: Iterable[Record]
 ) -> dict[tuple[str, str], int]:
     """How many planned cases have no record at all, by column and lane, where there are any."""
-    told: dict[tuple[str, str], set[str]] = {}
+    seen: dict[tuple[str, str], set[str]] = {}
     for one in records:
         # What stands for a kernel that could not be asked for its cases is none of them.
         if one.case != "*":
-            told.setdefault((one.column, one.lane), set()).add(one.item)
-    lacking = {key: count - len(told.get(key, ())) for key, count in planned.items()}
+            seen.setdefault((one.column, one.lane), set()).add(one.item)
+    lacking = {key: count - len(seen.get(key, ())) for key, count in planned.items()}
     return {key: count for key, count in lacking.items() if count > 0}
 
 
@@ -174,9 +174,9 @@ class Runner:
 
     def _removed(self, column: Column) -> None:
         """Its environment and what Triton compiled with it, of which nothing more is read."""
-        told = removal.remove(self._work, column.id)
-        if told:
-            self._recording.note(column.id, told)
+        problem = removal.remove(self._work, column.id)
+        if problem:
+            self._recording.note(column.id, problem)
 
     @property
     def _run(self) -> int:
@@ -300,18 +300,18 @@ class Runner:
         folder = self._folder
         records, log = folder / f"{column.id}.jsonl", folder / f"{column.id}.log"
         spec = folder / f"{column.id}.spec.json"
-        keys, taken = self._unchanged(column, environment)
-        again = None if taken.whole is None else taken.again_by_lane
+        keys, earlier = self._unchanged(column, environment)
+        again = None if earlier.whole is None else earlier.again_by_lane
         if not again:
             # With nothing beside it: it takes all cores.
             self._end_beside()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            told = self.plan.spec(
-                column.id, environment.expect, records.resolve(), cache.resolve(), taken.items,
-                again, taken.planned, (folder / "turns").resolve(),
+            request = self.plan.spec(
+                column.id, environment.expect, records.resolve(), cache.resolve(), earlier.items,
+                again, earlier.planned, (folder / "turns").resolve(),
             )  # fmt: skip
-            asking.write(told, spec)
+            asking.write(request, spec)
             # The suite writes its output there; no room for it is no fault of the suite's.
             log.touch()
         except OSError as error:
@@ -320,16 +320,16 @@ class Runner:
         state = ColumnRun(
             column.id, self.plan, self._recording, environment.expect, self._work, log
         )
-        if taken.cells and self.plan.shard and taken.whole is None:
-            state.offer(taken)
-        elif taken.cells:
-            state.take_over(taken)
+        if earlier.cells and self.plan.shard and earlier.whole is None:
+            state.offer(earlier)
+        elif earlier.cells:
+            state.take_over(earlier)
         ended: tuple[int | None, bool] = (0, False)
-        if taken.whole is not None:
-            state.take(unchanged.whole_column(self._store, taken.whole, column.id, taken.again))
-        if taken.whole is None or again:
+        if earlier.whole is not None:
+            state.take(unchanged.whole_column(self._store, earlier.whole, column.id, earlier.again))
+        if earlier.whole is None or again:
             ended = yield from self._watched(environment, state, spec, log, records, bool(again))
-        if state.taken and (self.plan.shard and taken.whole is None):
+        if state.taken and (self.plan.shard and earlier.whole is None):
             self._recording.note(column.id, unchanged.said(column.id, state.taken))
         if self._stop and ended[0] is None:
             message = "The run was cancelled while it ran."

@@ -63,11 +63,15 @@ def _watched(suite: int, parent: int):
     """How the command ended, as of `os.waitpid`; None where it is to be ended."""
     look = time.monotonic()
     while True:
-        told = _next_signal((signal.SIGCHLD, signal.SIGTERM), _LOOKS)
+        received = _next_signal((signal.SIGCHLD, signal.SIGTERM), _LOOKS)
         if os.getppid() != parent:
             return None
         # Only the host asks: a kernel may send a signal to every process that it finds.
-        if told is not None and told.si_signo == signal.SIGTERM and told.si_pid == parent:
+        if (
+            received is not None
+            and received.si_signo == signal.SIGTERM
+            and received.si_pid == parent
+        ):
             return None
         status = _reaped(suite)
         if status is not None:

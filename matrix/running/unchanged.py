@@ -89,7 +89,7 @@ def take(
     wanted: dict[int, set[Coordinate]] = {}
     for coordinate, run in runs.items():
         wanted.setdefault(run, set()).add(Coordinate(*coordinate))
-    taken = Taken()
+    earlier = Taken()
     for run, coordinates in sorted(wanted.items()):
         sources = store.taken(run)
         by_item: dict[str, list[Record]] = {}
@@ -103,27 +103,27 @@ def take(
                 continue
             if crashes or not any(cell.outcome in CHANCE for cell in cells):
                 source = sources.get((column, item), run)
-                taken.cells += [(replace(cell, issue=""), source) for cell in cells]
+                earlier.cells += [(replace(cell, issue=""), source) for cell in cells]
             else:
-                taken.again.append(item)
+                earlier.again.append(item)
     if len(wanted) == 1 and runs.keys() == {tuple(one) for one in known}:
         (run,) = wanted
-        if _nothing_left(store, plan, column, run, taken):
-            taken.whole = run
+        if _nothing_left(store, plan, column, run, earlier):
+            earlier.whole = run
             planned = store.planned(run)
-            taken.planned = {lane: planned[column, lane] for lane in plan.lanes}
-    return taken
+            earlier.planned = {lane: planned[column, lane] for lane in plan.lanes}
+    return earlier
 
 
-def _nothing_left(store: Store, plan: Plan, column: str, run: int, taken: Taken) -> bool:
+def _nothing_left(store: Store, plan: Plan, column: str, run: int, earlier: Taken) -> bool:
     """Whether the lanes of that run had planned just what is taken, and what can run again by its name alone."""
     then, now = store.run(run).described, Described(plan.describe())
     # Which cases there are of these is to be found out; which are of a share, the suite alone knows.
-    if taken.again and (plan.shard or any(item.endswith(_NO_CASES) for item in taken.again)):
+    if earlier.again and (plan.shard or any(item.endswith(_NO_CASES) for item in earlier.again)):
         return False
     if (then.selection, then.shard) != (now.selection, now.shard):
         return False
-    known = [*taken.items, *taken.again]
+    known = [*earlier.items, *earlier.again]
     count = {lane: sum(lane_of(item) == lane for item in known) for lane in plan.lanes}
     planned = store.planned(run)
     return all(planned.get((column, lane)) == number for lane, number in count.items())

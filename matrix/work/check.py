@@ -51,7 +51,7 @@ class Check(Work):
             one.why or any(each.assumed for each in one.signatures) for one in self.inferred
         )
         runs = self.runs and open_ and launches.runs(self.source)
-        told = {
+        request = {
             "runs": runs,
             "file": str(self.source.path),
             "module": self.source.module,
@@ -74,7 +74,7 @@ class Check(Work):
                 if one.signatures or one.why and runs
             },
         }
-        return AskedCheck(**common, check=told)
+        return AskedCheck(**common, check=request)
 
     def about(self) -> Mapping[str, Any]:
         return {"check": str(self.source.path)}

@@ -89,9 +89,9 @@ def key(column: str, found: Mapping[str, str], lock: str) -> str:
         found: the versions of torch and Triton.
         lock: all that it is built from (`Builder.lock`), or what is known of that.
     """
-    told = "-".join(f"{name}-{found.get(name, 'unknown')}" for name in ("torch", "triton"))
+    readable = "-".join(f"{name}-{found.get(name, 'unknown')}" for name in ("torch", "triton"))
     digest = hashlib.sha256(f"{column}\n{lock}\n{sorted(found.items())}".encode()).hexdigest()[:8]
-    return f"{re.sub('[^A-Za-z0-9.+_-]', '-', told)}-{digest}"
+    return f"{re.sub('[^A-Za-z0-9.+_-]', '-', readable)}-{digest}"
 
 
 def write_suite(root: Path, configurations: int, asked: Asked) -> Path:
@@ -107,10 +107,10 @@ def write_suite(root: Path, configurations: int, asked: Asked) -> Path:
     suite.mkdir(parents=True)
     digests: dict[str, list[str]] = {}
     for harvest in sorted(root.glob(f"*/{HARVEST}")):
-        told = json.loads(harvest.read_text("utf-8"))
-        for names in told["targets"].values():
+        harvested = json.loads(harvest.read_text("utf-8"))
+        for names in harvested["targets"].values():
             for name in names:
-                digests.setdefault(name, []).append(told["digest"])
+                digests.setdefault(name, []).append(harvested["digest"])
     for program, found in digests.items():
         if program in only:
             digest = hashlib.sha256(" ".join(found).encode()).hexdigest()[:16]

@@ -36,7 +36,7 @@ def argv(python: Path, spec: Path) -> list[str]:
 
 
 @dataclass
-class _Told:
+class _Answers:
     """What one lane said."""
 
     about: dict[str, str] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Asker:
 
     def __call__(self, columns: Sequence[Column]) -> Iterator[tuple[str, Release]]:
         """What each column holds, by its id, as they end. Raises Cancelled on Ctrl-C."""
-        asked: dict[str, list[Future[_Told]]] = {}
+        asked: dict[str, list[Future[_Answers]]] = {}
         with self._stop, ThreadPoolExecutor(self._jobs) as pool:
             for column in columns:
                 if self._stop:
@@ -102,7 +102,7 @@ class Asker:
             if self._stop:
                 raise Cancelled("cancelled; what had finished before is kept")
 
-    def _answer(self, column: str, lanes: Sequence[Future[_Told]]) -> Release | None:
+    def _answer(self, column: str, lanes: Sequence[Future[_Answers]]) -> Release | None:
         try:
             compiled, interpreted = (lane.result() for lane in lanes)
         except CrosswarpError as error:
@@ -121,7 +121,7 @@ class Asker:
         today = datetime.date.today().isoformat()
         return Release({**compiled.about, "checked": today}, compiled.names, probes)
 
-    def _lane(self, column: Column, environment: Environment, lane: str) -> _Told:
+    def _lane(self, column: Column, environment: Environment, lane: str) -> _Answers:
         folder = self._work / f"{column.id}-{lane}"
         shutil.rmtree(folder, ignore_errors=True)
         cache = folder / "cache"
@@ -133,21 +133,23 @@ class Asker:
             targets={name: asdict(table[name]) for name in TARGETS}, lanes=[lane],
             kernels=list(self._names), **self._limits,
         )  # fmt: skip
-        told = _Told()
+        answers = _Answers()
         command = argv(environment.python, asking.write(asked, spec))
         with asking.Process(command, log, folder, here=self._here, records=records) as cell:
             ended = cell.heard(
-                self._column_limit, lambda: bool(self._stop or self._over), partial(_take_all, told)
+                self._column_limit,
+                lambda: bool(self._stop or self._over),
+                partial(_take_all, answers),
             )
-        if not told.ended:
+        if not answers.ended:
             raise self._ended_early(column, lane, ended)
-        if told.came != told.planned:
-            told.not_run.append(
-                f"{told.came} came of {told.planned or 'an unknown number'} planned"
+        if answers.came != answers.planned:
+            answers.not_run.append(
+                f"{answers.came} came of {answers.planned or 'an unknown number'} planned"
             )
         shutil.rmtree(folder, ignore_errors=True)
-        self._say(f"{column.id}: {lane}: {len(told.probes)} probes in {ended.seconds:.0f} s")
-        return told
+        self._say(f"{column.id}: {lane}: {len(answers.probes)} probes in {ended.seconds:.0f} s")
+        return answers
 
     def _ended_early(self, column: Column, lane: str, ended: asking.Ended) -> CrosswarpError:
         if self._stop:
@@ -177,30 +179,32 @@ def _meaning(status: int) -> str:
     return f" ({SUITE_STATUSES[status]})" if status in SUITE_STATUSES else ""
 
 
-def _take_all(told: _Told, events: Iterable[Event | Senseless]) -> None:
+def _take_all(answers: _Answers, events: Iterable[Event | Senseless]) -> None:
     for event in events:
-        take(told, event)
+        take(answers, event)
 
 
-def take(told: _Told, event: Event | Senseless) -> None:
+def take(answers: _Answers, event: Event | Senseless) -> None:
     """Adds one event. What makes no sense is counted: it may have been a probe."""
-    if isinstance(event, Session) and told.planned is None:
-        told.planned = event.planned
-        told.about.update({name: event.versions[name] for name in _ABOUT if name in event.versions})
+    if isinstance(event, Session) and answers.planned is None:
+        answers.planned = event.planned
+        answers.about.update(
+            {name: event.versions[name] for name in _ABOUT if name in event.versions}
+        )
     elif isinstance(event, Done):
-        told.ended = True
+        answers.ended = True
     elif isinstance(event, protocol.Name):
-        told.names[event.name] = Name(event.kind, event.signature)
+        answers.names[event.name] = Name(event.kind, event.signature)
     elif isinstance(event, Probe) and event.where in (*TARGETS, INTERPRETER):
-        told.came += 1
+        answers.came += 1
         if event.outcome != PASS and event.outcome not in RED:
-            told.not_run.append(f"{event.id}: {event.fingerprint[:_LONGEST]}")
+            answers.not_run.append(f"{event.id}: {event.fingerprint[:_LONGEST]}")
             return
         text = PASS if event.outcome == PASS else _failure(event)
-        told.probes.setdefault(event.id, {})[event.where] = text
+        answers.probes.setdefault(event.id, {})[event.where] = text
     else:
         why = event.why if isinstance(event, Senseless) else f"{event.EVENT}: not of a probe here"
-        told.not_run.append(f"a line that makes no sense ({why})")
+        answers.not_run.append(f"a line that makes no sense ({why})")
 
 
 def _failure(probe: Probe) -> str:

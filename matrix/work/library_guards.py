@@ -99,11 +99,11 @@ def _trials(answers: Path, column: str, known: Sequence[Issue]) -> list[Trial]:
     found: list[Trial] = []
     for line in answers.read_text("utf-8", errors="replace").splitlines():
         try:
-            told = json.loads(line)
-            if "versions" in told:
-                versions = dict(told["versions"])
+            message = json.loads(line)
+            if "versions" in message:
+                versions = dict(message["versions"])
             else:
-                found.append(_trial(told, column, versions, known))
+                found.append(_trial(message, column, versions, known))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             # What a library writes there is no answer.
             continue
@@ -111,17 +111,18 @@ def _trials(answers: Path, column: str, known: Sequence[Issue]) -> list[Trial]:
 
 
 def _trial(
-    told: Mapping[str, Any], column: str, versions: Mapping[str, Any], known: Sequence[Issue]
+    message: Mapping[str, Any], column: str, versions: Mapping[str, Any], known: Sequence[Issue]
 ) -> Trial:
-    texts = {name: str(told[name]) for name in _TEXTS}
+    texts = {name: str(message[name]) for name in _TEXTS}
     if texts["outcome"] not in OUTCOMES:
         raise ValueError(texts["outcome"])
-    record = Record(column, **texts, phase=str(told.get("phase", "")), versions=versions)  # type: ignore[arg-type]
+    record = Record(column, **texts, phase=str(message.get("phase", "")), versions=versions)  # type: ignore[arg-type]
     issue = classify(record, known, str(versions.get("triton") or "") or None)
     reached = {
-        str(name): tuple(bool(one) for one in answers) for name, answers in told["reached"].items()
+        str(name): tuple(bool(one) for one in answers)
+        for name, answers in message["reached"].items()
     }
     told_issue = issue.id if issue else ""
     return Trial(
-        replace(record, issue=told_issue), str(told["turned"]), reached, str(told.get("launched", ""))
+        replace(record, issue=told_issue), str(message["turned"]), reached, str(message.get("launched", ""))
     )  # fmt: skip

@@ -73,7 +73,7 @@ class LibraryTests(Work):
         library = {
             "name": self.declared.name,
             "tests": list(self.paths),
-            "declares": {name: told for name, told in ranges.items() if told},
+            "declares": {name: specifier for name, specifier in ranges.items() if specifier},
             **({"sample": self.sample} if self.sample else {}),
             **({"cases": list(self.settings.cases)} if self.settings.cases else {}),
         }

@@ -53,14 +53,14 @@ def keys(
             for mode in plan.modes:
                 for kernel, text in texts.items():
                     one = Coordinate(target, lane, mode, kernel)
-                    said = [
+                    inputs = [
                         one, column, text, judges[lane], installed, environment.versions, row,
                         shims if mode == "shimmed" else "", plan.sanitize, plan.sample, plan.estimate,
                         plan.batch,
                         str(suite), plan.time_limit, plan.memory_limit_mb,
                     ]  # fmt: skip
                     found[one] = hashlib.sha256(
-                        json.dumps(said, sort_keys=True).encode()
+                        json.dumps(inputs, sort_keys=True).encode()
                     ).hexdigest()
     return found
 

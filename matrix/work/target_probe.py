@@ -45,7 +45,7 @@ def ask(
         command = argv(python, asking.write(asked, work / "spec.json"))
         with asking.Process(command, work / "log", work, here=here) as cell:
             ended = cell.heard(60 + 2 * time_limit * len(targets))
-        text, said = answers.read_text("utf-8", "replace"), ended.said(5)
+        text, log = answers.read_text("utf-8", "replace"), ended.said(5)
     if ended.out_of_time:
         raise CrosswarpError(
             f"{python}: no answer in time. Ask fewer --targets, or give more with --time-limit."
@@ -55,15 +55,15 @@ def ask(
         return _release(found, {line.pop("target"): line for line in lines}, targets)
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
         raise CrosswarpError(
-            f"{python}: ended with status {ended.status} before its last target:\n{said}\n"
+            f"{python}: ended with status {ended.status} before its last target:\n{log}\n"
             "Make `import torch, triton, crosswarp.matrix` work there."
         ) from None
 
 
 def _release(
-    found: Mapping[str, Any], told: Mapping[str, Any], asked: Mapping[str, Target]
+    found: Mapping[str, Any], answers: Mapping[str, Any], asked: Mapping[str, Target]
 ) -> tuple[str, Release]:
     today = datetime.date.today().isoformat()
     about = {name: str({**found, "checked": today}[name]) for name in ABOUT}
-    targets = {name: Probed.model_validate(told[name]) for name in asked}
+    targets = {name: Probed.model_validate(answers[name]) for name in asked}
     return versions.public(str(found["triton"])), Release(about=about, targets=targets)

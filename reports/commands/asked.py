@@ -124,11 +124,11 @@ def words(options: argparse.Namespace) -> list[str]:
         "kernels": (found.kernels != ("*",), found.kernels),
         "cases": (options.cases, found.cases),
     }
-    told = {name: ",".join(names) for name, (given, names) in chosen.items() if given}
+    texts = {name: ",".join(names) for name, (given, names) in chosen.items() if given}
     # As they were written: another machine has its checkout elsewhere.
     for name in ("suite", "main", "nightly_index", "columns_file", "targets_file", "issues_file"):
         if getattr(options, name):
-            told[name.replace("_", "-")] = str(getattr(options, name))
+            texts[name.replace("_", "-")] = str(getattr(options, name))
     flags = [f"--{name}" for name in ("sanitize", "estimate", "batch") if getattr(found, name)]
     flags += ["--sample", str(found.sample)] if found.sample else []
     # What her settings say is in the other machine's checkout.
@@ -136,4 +136,4 @@ def words(options: argparse.Namespace) -> list[str]:
     for name in ("baseline", "fail_on"):
         if getattr(options, name, None):
             flags += [f"--{name.replace('_', '-')}", str(getattr(options, name))]
-    return flags + [word for name, text in told.items() for word in (f"--{name}", text)]
+    return flags + [word for name, text in texts.items() for word in (f"--{name}", text)]

@@ -93,8 +93,8 @@ def _search(options: argparse.Namespace, argv: Sequence[str]) -> int:
             found = bisection.search(len(history), ask)
         except WrongEnd as error:
             raise _wrong_end(history[error.position].id, error, seen) from None
-    said = _export if options.format == "json" else _text
-    print(said(options, [column.id for column in history], found, seen, known, mended), end="")
+    render = _export if options.format == "json" else _text
+    print(render(options, [column.id for column in history], found, seen, known, mended), end="")
     return 0
 
 

@@ -119,9 +119,9 @@ def _blame(
     symptom = attribution.symptom(second[1], first[1])
     answers = (first[1].answer, second[1].answer)
     if symptom:
-        told, why = attribution.answer(first[1], symptom)
+        verdict, why = attribution.answer(first[1], symptom)
         # Red in another way than B is no answer for a combination, and for A it is one.
-        answers = ("bad" if told == "cannot say" and first[1].red else told, "bad")
+        answers = ("bad" if verdict == "cannot say" and first[1].red else verdict, "bad")
         first = first[0], replace(first[1], why=why)
     if answers != ("good", "bad"):
         raise _not_so(kernel, first, second, answers)
@@ -137,8 +137,8 @@ def _blame(
         Tried(frozenset(axes), bad.column.id, "bad", second[1].why, second[1].run),
     ]
 
-    def ask(taken: Combination) -> Answer:
-        tried.append(_try(table, good, bad, taken, trial, symptom))
+    def ask(from_bad: Combination) -> Answer:
+        tried.append(_try(table, good, bad, from_bad, trial, symptom))
         return tried[-1].answer
 
     found = attribution.attribute(axes, ask)
@@ -149,19 +149,19 @@ def _try(
     table: Sequence[Column],
     good: Side,
     bad: Side,
-    taken: Combination,
+    from_bad: Combination,
     trial: Trial,
     symptom: Sequence[Record],
 ) -> Tried:
     try:
-        column = attribution.combined(table, good, bad, taken)
+        column = attribution.combined(table, good, bad, from_bad)
     except UsageError as error:
-        return Tried(taken, "", "cannot say", "cannot be installed", failed=str(error))
+        return Tried(from_bad, "", "cannot say", "cannot be installed", failed=str(error))
     seen = trial(column)
     if seen.environment:
-        return Tried(taken, column.id, "cannot say", "cannot be installed", seen.run, seen.why)
+        return Tried(from_bad, column.id, "cannot say", "cannot be installed", seen.run, seen.why)
     answer, why = attribution.answer(seen, symptom)
-    return Tried(taken, column.id, answer, why, seen.run)
+    return Tried(from_bad, column.id, answer, why, seen.run)
 
 
 def _not_so(
@@ -214,7 +214,7 @@ def _text(options: argparse.Namespace, blamed: Blamed, known: Sequence[Issue]) -
         ]
         for one in blamed.tried
     ]
-    told = [
+    paragraphs = [
         fill("", escape.line(f"{what}: good on {good.column.id} (A), bad on {bad.column.id} (B)")),
         tabulate(sides, ["", "A", "B"], disable_numparse=True),
         tabulate(rows, ["run", "tried", "verdict", "seen"], disable_numparse=True),
@@ -222,22 +222,22 @@ def _text(options: argparse.Namespace, blamed: Blamed, known: Sequence[Issue]) -
             [fill("", escape.line(_conclusion(blamed))), *_cause(options, blamed.symptom, known)]
         ),
     ]
-    told += [
+    paragraphs += [
         wrapped(f"{one.column or _made(one.taken, blamed.axes)}: cannot be installed", one.failed)
         for one in blamed.tried
         if one.failed
     ]
-    return "\n\n".join(told) + "\n"
+    return "\n\n".join(paragraphs) + "\n"
 
 
-def _made(taken: Combination, axes: Sequence[str]) -> str:
+def _made(from_bad: Combination, axes: Sequence[str]) -> str:
     """How a combination is made of A and B; of two axes, either way round is the same."""
-    left = [axis for axis in axes if axis not in taken]
-    if not taken or not left:
-        return "B" if taken else "A"
+    left = [axis for axis in axes if axis not in from_bad]
+    if not from_bad or not left:
+        return "B" if from_bad else "A"
     ways = []
-    if len(taken) == 1:
-        ways.append(f"A with B's {_names(taken)}")
+    if len(from_bad) == 1:
+        ways.append(f"A with B's {_names(from_bad)}")
     if len(left) == 1:
         ways.append(f"B with A's {_names(left)}")
     return ",\n".join(ways)
@@ -258,9 +258,9 @@ def _conclusion(blamed: Blamed) -> str:
     if found.verdict == "enough":
         each = "Each of " if len(found.axes) > 1 else ""
         text = f"{each}{names} by itself makes A bad."
-        kept = [one.axis for one in found.swapped if one.alone == one.without == "bad"]
-        if kept:
-            text += f" B is bad without {_names(kept, 'or')} too: it has more than one cause."
+        still_bad = [one.axis for one in found.swapped if one.alone == one.without == "bad"]
+        if still_bad:
+            text += f" B is bad without {_names(still_bad, 'or')} too: it has more than one cause."
         return text
     if found.verdict == "together":
         if found.whole:

@@ -154,12 +154,12 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     signatures = [*(given.signature(one) for one in saved.signature), *signatures]
     constexprs = [*(given.constexpr(one) for one in saved.constexpr), *constexprs]
     if options.save:
-        told = answers.Answers(
+        to_save = answers.Answers(
             signature=tuple(dict.fromkeys([*saved.signature, *options.signature])),
             constexpr=tuple(dict.fromkeys([*saved.constexpr, *options.constexpr])),
             stub=saved.stub or options.stub,
         )
-        print(f"saved: {answers.save(answers.home(read.path, Path()), told)}", file=sys.stderr)
+        print(f"saved: {answers.save(answers.home(read.path, Path()), to_save)}", file=sys.stderr)
     inferred = [
         one
         for one in infer.infer(read, signatures, constexprs, options.dtype)
@@ -263,7 +263,7 @@ def _compiled(
     """`checked` with what the environments said: that at hand first."""
     began = time.monotonic()
     found: list[Record] = []
-    told: list[Column] = []
+    asked_columns: list[Column] = []
     codes: list[int] = []
     with tempfile.TemporaryDirectory() as scratch:
         links = brought.bring_along(
@@ -284,7 +284,7 @@ def _compiled(
                     raise Cancelled("Cancelled. What had finished is shown above.") from None
                 codes.append(result.exit_code)
                 found.extend(store.records(result.run))
-                told.extend(
+                asked_columns.extend(
                     Column(one.column, one.label, one.versions)
                     for one in store.environments(result.run)
                 )
@@ -303,7 +303,7 @@ def _compiled(
         # A problem beside the cells, which was told of.
         code = EXIT_UNEXPECTED
     return replace(
-        checked, columns=told, records=found, notes=shown.notes, exit_code=code,
+        checked, columns=asked_columns, records=found, notes=shown.notes, exit_code=code,
         seconds=time.monotonic() - began,
     )  # fmt: skip
 

@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, argv: Sequence[str], default_targets: str) 
         memory_limit_mb=options.memory_limit, take="verdicts",
     )  # fmt: skip
     issues = () if options.everything else known_issues(options)
-    told: dict[tuple[str, ...], EditFinding] = {}
+    findings: dict[tuple[str, ...], EditFinding] = {}
     ends = time.monotonic() + 60 * options.minutes
     last = Comparison()
     with progress() as shown:
@@ -81,16 +81,18 @@ def run(options: argparse.Namespace, argv: Sequence[str], default_targets: str) 
         )
         for last in running.until(ends, names):
             for finding in last.found:
-                if finding.key in told:
+                if finding.key in findings:
                     continue
-                told[finding.key] = finding
+                findings[finding.key] = finding
                 where = edited.write(finding, running.suite_folder, table, folder / "findings")
                 known = f"known: {finding.issue}" if finding.issue else "new"
-                print(f"{finding.name}: {fuzzed.told(finding)}; {known}; {where}", flush=True)
-    return _ended(last, running, len(names), list(told.values()))
+                print(f"{finding.name}: {fuzzed.sentence(finding)}; {known}; {where}", flush=True)
+    return _ended(last, running, len(names), list(findings.values()))
 
 
-def _ended(last: Comparison, running: EditedRun, kernels: int, told: Sequence[EditFinding]) -> int:
+def _ended(
+    last: Comparison, running: EditedRun, kernels: int, findings: Sequence[EditFinding]
+) -> int:
     edits = [edit for edit in running.edits if not edit.exact]
     exact = len(running.edits) - len(edits)
     in_ring = f" ({exact} of them in FPSan as well)" if exact else ""
@@ -103,7 +105,7 @@ def _ended(last: Comparison, running: EditedRun, kernels: int, told: Sequence[Ed
         print(f"  {escape.terminal(name)}")
     for why, count in sorted(last.doubted.items()):
         print(f"not believed, {escape.terminal(why)}: {count}")
-    new = [one for one in told if not one.issue]
+    new = [one for one in findings if not one.issue]
     if new:
         print(f"{len(new)} new: {', '.join(escape.terminal(one.name) for one in new)}")
         return EXIT_UNEXPECTED

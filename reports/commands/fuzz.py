@@ -161,7 +161,9 @@ def _explore(
                 for finding in of_program:
                     where = fuzzed.write(finding, folder / "findings")
                     known = f"known: {finding.issue}" if finding.issue else "new"
-                    print(f"{finding.name}: {fuzzed.told(finding)}; {known}; {where}", flush=True)
+                    print(
+                        f"{finding.name}: {fuzzed.sentence(finding)}; {known}; {where}", flush=True
+                    )
                     if not finding.issue:
                         new.append(finding)
     except KeyboardInterrupt:
@@ -175,16 +177,16 @@ def _explore(
     return EXIT_UNEXPECTED if new else EXIT_EXPECTED
 
 
-def _ended(told: Told, triage: Triage, fresh: int, seconds: float) -> None:
+def _ended(counts: Told, triage: Triage, fresh: int, seconds: float) -> None:
     rate = f"{fresh} cells in {seconds / 60:.1f} min, {fresh / max(seconds, 1e-9):.2f} a second"
-    print(f"{told.programs} programs, {told.cells} cells; {rate}")
+    print(f"{counts.programs} programs, {counts.cells} cells; {rate}")
     print(
-        f"not counted against any Triton: {told.unsupported} cells of PTX that cannot be executed here, "
-        f"{told.refused} programs that no column compiles, {told.ill_defined} that were not well defined"
+        f"not counted against any Triton: {counts.unsupported} cells of PTX that cannot be executed here, "
+        f"{counts.refused} programs that no column compiles, {counts.ill_defined} that were not well defined"
     )
     for why, count in sorted(triage.doubted.items()):
         print(f"not believed, {escape.terminal(why)}: {count}")
-    for name, count in sorted((triage.seen + told.explained).items()):
+    for name, count in sorted((triage.seen + counts.explained).items()):
         print(f"{name}: {count} programs")
     sys.stdout.flush()
 
@@ -206,8 +208,8 @@ def _replay(programs: Programs, number: int, workers: Workers, on: Sequence[str]
             cell = workers.run(place, program, target)
             red = red or cell.outcome not in ("pass", "unsupported")
             seconds = "" if cell.compile_seconds is None else f", {cell.compile_seconds:.1f} s"
-            said = f"{cell.outcome}{seconds} {cell.fingerprint or cell.reason}"
-            print(f"{place.column} {target}: {escape.terminal(said)}", flush=True)
+            outcome = f"{cell.outcome}{seconds} {cell.fingerprint or cell.reason}"
+            print(f"{place.column} {target}: {escape.terminal(outcome)}", flush=True)
     return EXIT_UNEXPECTED if red else EXIT_EXPECTED
 
 

@@ -164,12 +164,12 @@ def _folded(title: str, language: str, text: str) -> str:
 
 
 def _script(view: View, script: str) -> str:
-    told = escape.block(f"crosswarp reproduce --run {view.run.id}", 400)
+    command = escape.block(f"crosswarp reproduce --run {view.run.id}", 400)
     if is_of_library(view):
         title = "What to install, and the pytest that shows it"
-        return _folded(title, "sh", script) or f"{title}:\n\n{told}"
+        return _folded(title, "sh", script) or f"{title}:\n\n{command}"
     title = "A script that shows it with torch and triton alone"
-    return _folded(title, "python", script) or f"{title}:\n\n{told}"
+    return _folded(title, "python", script) or f"{title}:\n\n{command}"
 
 
 def _comment(options: argparse.Namespace, shown: View, known: Sequence[Issue]) -> int:
@@ -216,7 +216,7 @@ def _issues(options: argparse.Namespace, shown: View, known: Sequence[Issue]) ->
         return 0
     if not causes:
         return 0
-    said = _gh(
+    listing = _gh(
         "issue",
         "list",
         "--state",
@@ -228,12 +228,12 @@ def _issues(options: argparse.Namespace, shown: View, known: Sequence[Issue]) ->
         "--jq",
         _BEGINNING,
     )
-    there = set(_CAUSE.findall(said))
+    there = set(_CAUSE.findall(listing))
     new = [cause for cause in causes if cause.key not in there]
     for cause in new[: options.at_most]:
         path = options.out / f"{cause.key}.md"
-        told = _gh("issue", "create", "--title", title(cause), "--body-file", str(path))
-        print(escape.terminal(told).strip())
+        created = _gh("issue", "create", "--title", title(cause), "--body-file", str(path))
+        print(escape.terminal(created).strip())
     if len(new) > options.at_most:
         left = len(new) - options.at_most
         print(
@@ -263,9 +263,9 @@ def _gh(*words: str) -> str:
     except subprocess.TimeoutExpired:
         raise UsageError(f"gh {words[0]} did not end in {_TIMEOUT} s. Try again.") from None
     if done.returncode:
-        said = escape.line(done.stderr, 400)
+        error = escape.line(done.stderr, 400)
         raise UsageError(
-            f"gh {' '.join(words[:2])} failed: {said}. Give it a token (GH_TOKEN) that may write what it posts, or "
+            f"gh {' '.join(words[:2])} failed: {error}. Give it a token (GH_TOKEN) that may write what it posts, or "
             "see with --dry-run what that would be."
         )
     return done.stdout

@@ -140,11 +140,11 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                 here=bool(options.here), say=_say,
             )  # fmt: skip
             places += [(column.id, target) for target in on]
-    told = answers(
+    answered = answers(
         [one for one in found.guards if one.id in set(chosen)], chosen if running else (), trials, places
     )  # fmt: skip
     report = guards_text.Report(
-        asked.name, told, found.unreadable,
+        asked.name, answered, found.unreadable,
         found.files - found.left, releases, options.lane if running else "", len(trials),
         {one.id: one for one in known},
     )  # fmt: skip

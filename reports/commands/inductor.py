@@ -268,11 +268,11 @@ class _Command:
         is_here = isinstance(prepare, here.Here)
         missing = prepare.missing if isinstance(prepare, here.Here) else ("packaging",)
         links = scratch / f"path-{len(list(scratch.iterdir()))}"
-        told = replace(plan, work=work(brought.bring_along(links, missing)))
+        planned = replace(plan, work=work(brought.bring_along(links, missing)))
         known = known_issues(self.options)
         with progress() as shown:
             result = Runner(
-                told, store, self.options.work, prepare, shown, known, self.argv, here=is_here
+                planned, store, self.options.work, prepare, shown, known, self.argv, here=is_here
             )()
         return result.exit_code, result.run
 

@@ -68,18 +68,18 @@ def texts(options: argparse.Namespace, shown: View, known: Sequence[Issue]) -> l
     suite = options.suite.resolve() if options.suite else None
     done: dict[Wanted, Compiled] = {}
     entries = []
-    with progress() as told:
+    with progress() as bar:
         for one in chosen(steps, options.ir_at_most):
             sides = [one.on(column) for column in (one.before, one.after)]
             for wanted in sides:
                 if wanted not in done:
-                    done[wanted] = _compiled(wanted, options.work, pythons, suite, told)
+                    done[wanted] = _compiled(wanted, options.work, pythons, suite, bar)
             entries.append(Entry(one, *(done[wanted] for wanted in sides)))
     return entries
 
 
 def _compiled(
-    wanted: Wanted, work: Path, pythons: Mapping[str, Path], suite: Path | None, told: Progress
+    wanted: Wanted, work: Path, pythons: Mapping[str, Path], suite: Path | None, bar: Progress
 ) -> Compiled:
     table = targets.load()
     if wanted.kernel not in suite_modules.kernel_names(suite) or wanted.target not in table:
@@ -103,7 +103,7 @@ def _compiled(
         column_limit=_SECONDS,
     )
     here = wanted.column in pythons
-    return ir.compiled(wanted, limits, column, python, told, here)
+    return ir.compiled(wanted, limits, column, python, bar, here)
 
 
 def _column(name: str) -> Column:

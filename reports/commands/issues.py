@@ -68,6 +68,6 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             made = escape.terminal("\n".join(drafts(shown, known)))
             print(made or "# Nothing is red that no known issue explains.\n", end="")
             return 0
-    said = FORMATS[options.format](found, list(columns_of(records)), name)
-    colour.show_as(options.format, said)
+    text = FORMATS[options.format](found, list(columns_of(records)), name)
+    colour.show_as(options.format, text)
     return 1 if any(one.verdict == "contradicted" for one in found) else 0

@@ -97,8 +97,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         return EXIT_EXPECTED
     check_work(options.work)
     found: dict[str, Release] = {}
-    with progress() as told:
-        asker, listed = _asker(options, globs, told.say)
+    with progress() as bar:
+        asker, listed = _asker(options, globs, bar.say)
         if options.write:
             language_table.check_part(old, [versions.of_column(one.id) for one in listed], globs)
         for name, release in asker(listed):
@@ -162,10 +162,10 @@ def _columns(table: Sequence[Column], wanted: Sequence[str] | None) -> list[Colu
         raise UsageError(
             f"{', '.join(others)}: the table is of published releases with their own torch. Name those, or use --here."
         )
-    kept = [column for column in chosen if column in published]
-    if not kept:
+    available = [column for column in chosen if column in published]
+    if not available:
         raise UsageError("main is no published release. Name some, or use --here PYTHON.")
-    return kept
+    return available
 
 
 def _compared(old: Table, found: Mapping[str, Release], globs: Sequence[str]) -> str:

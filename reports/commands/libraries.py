@@ -235,7 +235,7 @@ def summary(found: Sequence[Cell], verdict: Verdict, facts: Facts) -> str:
     ):
         if cells:
             lines.append(f"{title}:")
-            lines += [f"  {_told(cell)}" for cell in cells]
+            lines += [f"  {_line(cell)}" for cell in cells]
     for cause in verdict.idle:
         lines.append(
             f'Good news: "{cause.id}" explains nothing any more. Delete it from libraries.toml.'
@@ -254,7 +254,7 @@ def summary(found: Sequence[Cell], verdict: Verdict, facts: Facts) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _told(cell: Cell) -> str:
+def _line(cell: Cell) -> str:
     record = cell.shimmed or cell.bare
     assert record is not None
     where = f"{cell.column}/{cell.target}/{cell.library.id}/{cell.op}"

@@ -66,10 +66,10 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             f"{unknown[0]}: there is no such rule. There are: {', '.join(rules.RULES)}."
         )
     root = paths[0] if paths[0].is_dir() else Path(".")
-    said = settings.load(root).settings
-    releases = _releases(options, said, paths[0])
+    loaded = settings.load(root).settings
+    releases = _releases(options, loaded, paths[0])
     left_out = [
-        *said.lint_exclude,
+        *loaded.lint_exclude,
         *(selection.split(options.exclude) if options.exclude else []),
     ]
     with counting("files checked") as progress:
@@ -88,38 +88,38 @@ def _shown(path: Path) -> str:
     return whole if inside.startswith("..") else inside
 
 
-def _releases(options: argparse.Namespace, said: Settings, path: Path) -> list[str]:
+def _releases(options: argparse.Namespace, loaded: Settings, path: Path) -> list[str]:
     """The releases of the table that were asked for."""
     known = language_table.load()
     table = [one for one in columns.published(column_table(options)) if one.triton in known]
     given = ",".join(options.columns or ())
     window = given if any(char in given for char in "<>=!~") else None
-    wanted = [] if window else options.columns or list(said.columns)
+    wanted = [] if window else options.columns or list(loaded.columns)
     found: list[Column]
     if wanted:
         named = columns.choose(column_table(options), selection.split(wanted))
         found = [one for one in named if one.triton in known]
-        told = ", ".join(wanted)
+        described = ", ".join(wanted)
     elif window:
         if not versions.is_window(window):
             raise UsageError(f'--triton: "{window}" is no range. Write it as ">=3.0,<3.9".')
         found = [one for one in table if versions.within(one.triton, window)]
-        told = window
+        described = window
     else:
         declared = metadata.above(path)
         found = declared.columns(table)
         ranges = filter(None, (declared.range_of(name) for name in ("triton", "torch")))
-        told = " and ".join(ranges)
-        if not told:
+        described = " and ".join(ranges)
+        if not described:
             found = [one for one in table if versions.within(one.triton, _DEFAULT)]
-            told = f"{_DEFAULT}, for no file here names a release of Triton or torch (--triton RANGE chooses)"
+            described = f"{_DEFAULT}, for no file here names a release of Triton or torch (--triton RANGE chooses)"
         elif not found:
             # Pins of builds that are no published pair, such as torch==2.9.0+cu128.
             found = table
-            told = f"all, for none of the known ones is allowed by {told}"
-        print(escape.line(f"Releases: {told}", 300), file=sys.stderr)
+            described = f"all, for none of the known ones is allowed by {described}"
+        print(escape.line(f"Releases: {described}", 300), file=sys.stderr)
     if not found:
         raise UsageError(
-            f"{told}: none of the releases that are known. Name others: --triton '>=3.0', or --triton 3.6.0,3.9.0."
+            f"{described}: none of the releases that are known. Name others: --triton '>=3.0', or --triton 3.6.0,3.9.0."
         )
     return sorted({one.triton for one in found if one.triton}, key=versions.sort_key)

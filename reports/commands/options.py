@@ -191,13 +191,13 @@ def at_hand(
         UsageError: columns are named as well.
     """
     one_way(options)
-    taken: list[str] = []
+    names: list[str] = []
     for python in options.here:
         one = look(python)
         name = one.column.id
-        if name in taken:
-            name = f"{name}-{len(taken) + 1}"
-        taken.append(name)
+        if name in names:
+            name = f"{name}-{len(names) + 1}"
+        names.append(name)
         yield name, one
 
 
@@ -296,17 +296,17 @@ def owner(options: argparse.Namespace, whose: str, checkout: Path) -> owned.Owne
     from crosswarp.matrix.checkout import settings
 
     places = [one for one in (checkout, Path()) if settings.load(one).path is not None]
-    told = settings.load(places[0] if places else checkout).settings
+    declared = settings.load(places[0] if places else checkout).settings
     xfail = [
         owned.Expected(one) if isinstance(one, str)
         else owned.Expected(one.cells, one.triton, one.targets, one.reason)
-        for one in (*told.xfail, *options.xfail)
+        for one in (*declared.xfail, *options.xfail)
     ]  # fmt: skip
     own = _own_issues(checkout)
     files = [one for one in (options.issues_file, own) if one]
     return owned.Owner(
         whose,
-        options.fail_on == "compat" or told.compat and options.fail_on is None,
+        options.fail_on == "compat" or declared.compat and options.fail_on is None,
         tuple(xfail),
         frozenset(issue.id for one in files for issue in issues.load(one)),
         owned.accepted(baseline.read(options.baseline)) if options.baseline else frozenset(),

@@ -57,8 +57,8 @@ class Library:
             return columns.choose(table, selection.split(wanted))
         allowed = self.declared.columns(table)
         if not allowed:
-            told = (self.declared.range_of(name) for name in ("triton", "torch"))
-            ranges = "; ".join(filter(None, told))
+            declared = (self.declared.range_of(name) for name in ("triton", "torch"))
+            ranges = "; ".join(filter(None, declared))
             raise UsageError(
                 f"{self.declared.name}: its metadata allows none of the columns ({ranges}). Name some with `columns` "
                 "in its settings or with --triton."
@@ -104,14 +104,14 @@ def library(path: Path, cases: Sequence[str] = ()) -> Library:
     """
     root = checkout(path).resolve()
     loaded = settings.load(root)
-    said = loaded.settings
+    chosen = loaded.settings
     if loaded.path is None:
         # As `crosswarp init` would write it: what the library needs is not installed otherwise.
         requires = finding.find(root, ()).values["requires"]
-        said = said.model_copy(update={"requires": tuple(requires)})
+        chosen = chosen.model_copy(update={"requires": tuple(requires)})
     if cases:
-        said = said.model_copy(update={"cases": tuple(cases)})
-    return Library(root, said, metadata.with_mentions(root))
+        chosen = chosen.model_copy(update={"cases": tuple(cases)})
+    return Library(root, chosen, metadata.with_mentions(root))
 
 
 @dataclass(frozen=True)
@@ -148,9 +148,9 @@ def words(options: argparse.Namespace, path: Path) -> list[str]:
         "cases": (options.cases, found.library.settings.cases),
         "sample": (options.sample, (str(options.sample),)),
     }
-    told = {name: ",".join(names) for name, (given, names) in chosen.items() if given}
+    texts = {name: ",".join(names) for name, (given, names) in chosen.items() if given}
     for name in ("columns_file", "targets_file", "issues_file"):
         if getattr(options, name):
-            told[name.replace("_", "-")] = str(getattr(options, name))
+            texts[name.replace("_", "-")] = str(getattr(options, name))
     here = [] if path == Path(".") else [str(path)]
-    return [*(word for name, text in told.items() for word in (f"--{name}", text)), *here]
+    return [*(word for name, text in texts.items() for word in (f"--{name}", text)), *here]

@@ -69,6 +69,6 @@ def _of_library(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show(planned: Sequence[jobs.Job], told: Sequence[Iterable[str]]) -> None:
+def _show(planned: Sequence[jobs.Job], selection: Sequence[Iterable[str]]) -> None:
     print("\n".join(f"crosswarp {job.command} {job.run}" for job in planned))
-    print(escape.terminal(f"\n{'; '.join(', '.join(words) for words in told)}"))
+    print(escape.terminal(f"\n{'; '.join(', '.join(words) for words in selection)}"))

@@ -112,10 +112,10 @@ def _differences(recorded: Mapping[str, Release], found: Mapping[str, Release]) 
                 for kernel, now in probed.model_dump().items():
                     was = before[name].model_dump()[kernel]
                     if was != now:
-                        said = " -> ".join(
+                        change = " -> ".join(
                             escape.line(one or "compiles", 100) for one in (was, now)
                         )
-                        yield f"{escape.line(version)} {name}: {kernel}: {said}"
+                        yield f"{escape.line(version)} {name}: {kernel}: {change}"
 
 
 def _pythons(options: argparse.Namespace) -> list[Path]:

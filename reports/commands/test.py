@@ -94,17 +94,19 @@ def _announced(planned: plan.Plan, library: own_tests.Library, options: argparse
         getattr(costs.load().lanes, lane).seconds * len(planned.targets) * len(planned.modes)
         for lane in planned.lanes
     )
-    told = (
+    announcement = (
         f"{library.declared.name}: {tests}, {places} times (targets, lanes, modes) on each of {len(planned.columns)} "
         f"columns; a column takes about {max(seconds / planned.jobs / 60, 1):.0f} min, or longer: tests have parameters"
     )
     if options.here:
-        return f"{told}."
+        return f"{announcement}."
     built = estimate.environments(options.work, [one.id for one in planned.columns])
     count = sum(1 for one in planned.columns if not built.get(one.id))
     gigabytes = count * costs.load().environment.megabytes / 1000
     return (
-        f"{told}. {count} environments to build, about {gigabytes:.0f} GB." if count else f"{told}."
+        f"{announcement}. {count} environments to build, about {gigabytes:.0f} GB."
+        if count
+        else f"{announcement}."
     )
 
 

@@ -130,7 +130,7 @@ def _about(release: Release) -> str:
         return f"no column: {release.older_than} is a later patch of the same minor."
     if release.torch is None:
         return "no column yet: no torch in the index pins it."
-    told = f"torch {release.torch} pins it; Python {release.python}."
+    text = f"torch {release.torch} pins it; Python {release.python}."
     if release.replaces:
-        told += f" A later patch than {release.replaces}, which can go: a minor has one column, its last patch."
-    return told
+        text += f" A later patch than {release.replaces}, which can go: a minor has one column, its last patch."
+    return text

@@ -85,16 +85,16 @@ def _chosen(given: Sequence[str], folder: Path) -> list[str]:
 
 def _compare(folder: Path, wanted: dict[str, str]) -> int:
     found = copies.look(folder, wanted)
-    said = {
+    differing = {
         "edited, or not of `crosswarp vendor`": found.edited,
         "missing": found.missing,
         "not as this crosswarp writes it": found.old,
         "no longer needed": found.surplus,
     }
-    for what, paths in said.items():
+    for what, paths in differing.items():
         for path in paths:
             print(f"{escape.terminal(str(folder / path))}: {what}")
-    if not any(said.values()):
+    if not any(differing.values()):
         print(
             f"{escape.terminal(str(folder))}: as crosswarp {copies.RELEASE} writes it, {len(wanted)} files."
         )

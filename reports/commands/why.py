@@ -69,9 +69,9 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if options.format == "json":
         print(why_text.export(found, triton), end="")
     elif options.format == "note":
-        said = why_text.note(found)
-        print(said, end="")
-        return EXIT_EXPECTED if said else EXIT_UNEXPECTED
+        answer = why_text.note(found)
+        print(answer, end="")
+        return EXIT_EXPECTED if answer else EXIT_UNEXPECTED
     elif not sys.stdout.isatty():
         print(why_text.terminal(found, triton), end="")
     else:

@@ -70,10 +70,10 @@ def _grouped(found: Sequence[tuple[Record, Issue | None]]) -> list[Cause]:
 
 def _key(cause: RootCause) -> str:
     """The same on every machine and in every run, for as long as the cause is the same."""
-    told = ["not healed", cause.issue] if cause.issue else [cause.outcome, cause.words]
+    parts = ["not healed", cause.issue] if cause.issue else [cause.outcome, cause.words]
     # Only what says nothing of its cause has a kernel.
-    told += [cause.kernel] if cause.kernel else []
-    return hashlib.sha256("\n".join(told).encode("utf-8", "replace")).hexdigest()[:16]
+    parts += [cause.kernel] if cause.kernel else []
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _names(names: Iterable[str]) -> list[str]:

@@ -75,8 +75,8 @@ class Group:
     whose: str = ""
 
     @property
-    def told(self) -> Record:
-        return _told(self.pairs[0])
+    def shown(self) -> Record:
+        return _shown(self.pairs[0])
 
     @property
     def kernels(self) -> dict[str, int]:
@@ -294,12 +294,12 @@ def groups(
     for pair, outcome in [(one, what) for one in different for what in one.comparison.outcomes]:
         if outcome == "same":
             continue
-        told = _told(pair)
-        issue = explained.issue(told)
-        key: tuple[str, RootCause | None] = (outcome, _cause(pair, told, issue))
+        record = _shown(pair)
+        issue = explained.issue(record)
+        key: tuple[str, RootCause | None] = (outcome, _cause(pair, record, issue))
         group = found.setdefault(key, Group(outcome, issue, whose=of))
         group.pairs.append(pair)
-        shims = explained.fixed(told)
+        shims = explained.fixed(record)
         if shims is not None:
             group.healed += 1
             group.shims += [shim for shim in shims if shim not in group.shims]
@@ -309,23 +309,23 @@ def groups(
         key=lambda group: (
             order[group.outcome],
             group.issue is not None,
-            WORST.index(group.told.outcome),
+            WORST.index(group.shown.outcome),
             min(group.kernels),
         ),  # fmt: skip
     )
 
 
-def _told(pair: Pair) -> Record:
-    """The record whose cause is told: what is red now, or what was red and no longer is."""
+def _shown(pair: Pair) -> Record:
+    """The record whose cause is shown: what is red now, or what was red and no longer is."""
     if pair.comparison.outcome == "fixed" and pair.before:
         return pair.before
     return pair.record
 
 
-def _cause(pair: Pair, told: Record, issue: Issue | None) -> RootCause | None:
+def _cause(pair: Pair, record: Record, issue: Issue | None) -> RootCause | None:
     if pair.comparison.outcome in ("gone", "unknown"):
         return None
-    if issue or told.red:
-        return cause_of(told, issue.id if issue else "")
+    if issue or record.red:
+        return cause_of(record, issue.id if issue else "")
     # What is new and green is no cause of anything; of what grew heavier all that is known is the kernel.
-    return None if pair.comparison.outcome == "new" else RootCause(kernel=told.kernel)
+    return None if pair.comparison.outcome == "new" else RootCause(kernel=record.kernel)

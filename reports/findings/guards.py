@@ -64,26 +64,26 @@ class Answer:
         needed, free = self.at(Need.NEEDED), self.at(Need.NOT_NEEDED)
         parts = []
         if needed:
-            parts.append(f"needed on {_told(needed)}")
+            parts.append(f"needed on {_listed(needed)}")
             since = _since(needed, free)
             if since:
                 parts.append(f"not needed since {since}")
             elif free:
-                parts.append(f"not needed on {_told(free)}")
+                parts.append(f"not needed on {_listed(free)}")
         elif free:
-            parts.append(f"never needed on any column tried ({_told(free)})")
+            parts.append(f"never needed on any column tried ({_listed(free)})")
         if wrong := self.at(Need.WRONG):
-            parts.append(f"goes the wrong way on {_told(wrong)}: only the other side is green")
+            parts.append(f"goes the wrong way on {_listed(wrong)}: only the other side is green")
         if red := self.at(Need.BOTH_RED):
-            parts.append(f"red either way on {_told(red)}")
+            parts.append(f"red either way on {_listed(red)}")
         if late := self.at(Need.TIMEOUT):
-            parts.append(f"timed out on {_told(late)}, which says nothing")
+            parts.append(f"timed out on {_listed(late)}, which says nothing")
         if idle := self.at(Need.NO_EFFECT):
-            parts.append(f"asked on {_told(idle)}, where no launch hangs on it")
+            parts.append(f"asked on {_listed(idle)}, where no launch hangs on it")
         if not parts:
             return "not exercised" if self.places else "not tried"
         if silent := self.at(Need.NOT_REACHED):
-            parts.append(f"not exercised on {_told(silent)}")
+            parts.append(f"not exercised on {_listed(silent)}")
         return "; ".join(parts)
 
 
@@ -156,7 +156,7 @@ def _since(needed: Sequence[Place], free: Sequence[Place]) -> str:
     return min(free, key=_version).column
 
 
-def _told(places: Sequence[Place]) -> str:
+def _listed(places: Sequence[Place]) -> str:
     """`triton-3.2.0 (sm_90, gfx942), triton-3.6.0 (sm_90)`."""
     by_column: dict[str, list[str]] = {}
     for one in places:

@@ -58,7 +58,7 @@ class Row:
 @dataclass(frozen=True)
 class Section:
     title: str
-    told: str
+    about: str
     rows: tuple[Row, ...]
 
 
@@ -78,12 +78,12 @@ def sections(table: Table) -> list[Section]:
     probed = _probes_by_name(table)
     prefixes = [prefix for prefix, *_ in _SECTIONS]
     found = []
-    for prefix, title, told in _SECTIONS:
+    for prefix, title, about in _SECTIONS:
         longer = tuple(one for one in prefixes if one.startswith(prefix) and one != prefix)
         own = [n for n in names if n.startswith(prefix) and not (longer and n.startswith(longer))]
         if own:
             rows = tuple(row for name in own for row in rows_of(table, name, probed.get(name, [])))
-            found.append(Section(title, told, rows))
+            found.append(Section(title, about, rows))
     return found
 
 
@@ -151,7 +151,7 @@ def square(release: Release, probe: str) -> Square:
     places = release.probes.get(probe)
     if not places:
         return Square(UNPROBED)
-    why = tuple((place, told) for place, told in places.items() if told != PASS)
+    why = tuple((place, outcome) for place, outcome in places.items() if outcome != PASS)
     compiled = {place: places[place] == PASS for place in TARGETS if place in places}
     if compiled and not any(compiled.values()):
         return Square("✗", why)

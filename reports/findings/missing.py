@@ -25,12 +25,12 @@ class Missing:
 
 def missing(view: View) -> list[Missing]:
     """One sentence for each thing; nothing where a run is whole."""
-    told = []
+    lacking = []
     if view.run.status != "finished":
-        told.append(Missing("", f"This run is not whole: {view.run.status}."))
+        lacking.append(Missing("", f"This run is not whole: {view.run.status}."))
     for column, records in view.by_column.items():
-        told += [Missing(column, what) for what in of_column(view.planned, column, records)]
-    return told
+        lacking += [Missing(column, what) for what in of_column(view.planned, column, records)]
+    return lacking
 
 
 def unreached(planned: Planned, by_column: Mapping[str, Sequence[Record]]) -> set[str]:
@@ -50,7 +50,7 @@ def of_column(planned: Planned, column: str, records: Sequence[Record]) -> list[
     why = ", ".join(reason or "for no reason given" for reason in reasons)
     if not_run(records):
         return [f"Not run ({why})."]
-    told = [f"{reasons.total()} cells not run ({why})."] if reasons else []
+    sentences = [f"{reasons.total()} cells not run ({why})."] if reasons else []
     of_lanes: dict[str, set[tuple[str, ...]]] = {lane: set() for lane in LANES}
     for one in records:
         if one.case != "*":
@@ -58,5 +58,5 @@ def of_column(planned: Planned, column: str, records: Sequence[Record]) -> list[
     for lane, items in of_lanes.items():
         lost = planned.get((column, lane), 0) - len(items)
         if lost > 0:
-            told.append(f"{lost} planned cases have no outcome in the lane {lane}.")
-    return told
+            sentences.append(f"{lost} planned cases have no outcome in the lane {lane}.")
+    return sentences

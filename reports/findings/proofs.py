@@ -103,15 +103,17 @@ def _proof(
         elif cells:
             states["green"].append(column)
     ran = [column for column in inside if mine[column]]
-    said = list(wrong)
-    told = set(states["mixed"]) | set(states["otherwise"]) & set(inside)
-    if issue.status == "reproduced" and not said and told:
-        said.append(f"only a part of its case is red in this way on {', '.join(sorted(told))}.")
+    remarks = list(wrong)
+    partly = set(states["mixed"]) | set(states["otherwise"]) & set(inside)
+    if issue.status == "reproduced" and not remarks and partly:
+        remarks.append(
+            f"only a part of its case is red in this way on {', '.join(sorted(partly))}."
+        )
     if issue.status == "no longer reproduces" and (states["red"] or states["mixed"]):
-        said.append(f"it is red again on {', '.join([*states['red'], *states['mixed']])}.")
+        remarks.append(f"it is red again on {', '.join([*states['red'], *states['mixed']])}.")
     not_run = [column for column in inside if not mine[column]]
     verdict: Verdict = "shown"
-    if said:
+    if remarks:
         verdict = "contradicted"
     elif not ran:
         verdict = "not run"
@@ -121,7 +123,7 @@ def _proof(
         verdict = "in part"
     return Proof(
         issue, verdict, tuple(states["red"]), tuple(states["green"]), tuple(states["mixed"]),
-        tuple(states["otherwise"]), tuple(whole), tuple(not_run), tuple(said),
+        tuple(states["otherwise"]), tuple(whole), tuple(not_run), tuple(remarks),
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class Standing:
             return "known"
         return "healed" if self.healed else "passing"
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """`1,204 ok · 3 healed`, with what is wrong first."""
         if self.state in ("not-run", "unsupported"):
             return STANDINGS[self.state].short

@@ -28,9 +28,9 @@ class Taken:
             return ""
         named = [str(run) for run in sorted(self.runs) if run]
         word = "run" if len(named) == 1 else "runs"
-        told = [f"{word} {', '.join(named)}"] if named else []
-        told += ["runs of another store"] if 0 in self.runs else []
-        return f"{self.cells:,} of {self.of:,} cells from {' and '.join(told)}"
+        sources = [f"{word} {', '.join(named)}"] if named else []
+        sources += ["runs of another store"] if 0 in self.runs else []
+        return f"{self.cells:,} of {self.of:,} cells from {' and '.join(sources)}"
 
 
 def taken(

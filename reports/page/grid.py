@@ -74,7 +74,7 @@ def svg(view: View, model: Model) -> str:
     if lanes:
         texts.append((_MARGIN, top + _ROW + 10, f"Squares of a column: {lanes}", "start"))
     right = max(left + len(columns) * group, across, _MARGIN + width(texts[-1][2]) if lanes else 0)
-    return _drawn(right + _MARGIN, top + 2 * _ROW + _MARGIN, _told(view), squares, texts)
+    return _drawn(right + _MARGIN, top + 2 * _ROW + _MARGIN, _title(view), squares, texts)
 
 
 def _worst(view: View) -> dict[tuple[str, ...], Mark]:
@@ -101,24 +101,24 @@ def _legend(
     return texts, across
 
 
-def _told(view: View) -> str:
+def _title(view: View) -> str:
     found = standing(view)
     on = day(view.run.finished or view.run.started) or "on an unknown day"
-    return f"Kernels by release of Triton, {on}: {found.told()}"
+    return f"Kernels by release of Triton, {on}: {found.summary()}"
 
 
 def _drawn(
     across: int,
     down: int,
-    told: str,
+    title: str,
     squares: dict[Mark, list[tuple[int, int]]],
     texts: Iterable[tuple[int, int, str, str]],
 ) -> str:
     root = ElementTree.Element("svg", {
         "xmlns": "http://www.w3.org/2000/svg", "width": str(across), "height": str(down),
-        "viewBox": f"0 0 {across} {down}", "role": "img", "aria-label": told,
+        "viewBox": f"0 0 {across} {down}", "role": "img", "aria-label": title,
     })  # fmt: skip
-    ElementTree.SubElement(root, "title").text = told
+    ElementTree.SubElement(root, "title").text = title
     box = {"width": str(across), "height": str(down), "rx": "6", "fill": _BACKGROUND}
     ElementTree.SubElement(root, "rect", box)
     for mark, places in squares.items():

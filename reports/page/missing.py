@@ -11,26 +11,26 @@ from crosswarp.reports.page.model import Model
 
 def missing(model: Model) -> list[str]:
     view = model.view
-    said = []
+    sentences = []
     if view.run.status != "finished":
-        said.append(f"This run is not whole: {view.run.status}. What had finished is shown.")
+        sentences.append(f"This run is not whole: {view.run.status}. What had finished is shown.")
     # Each sentence once, with the columns that it holds of.
     by_sentence: dict[str, list[str]] = defaultdict(list)
     for column in model.columns:
         for sentence in of_column(model, column.id):
             by_sentence[sentence].append(column.id)
-    said += [f"{_some(columns)}: {sentence}" for sentence, columns in by_sentence.items()]
-    return said + list(dict.fromkeys(n.text for n in view.notes if n.kind == "problem"))
+    sentences += [f"{_some(columns)}: {sentence}" for sentence, columns in by_sentence.items()]
+    return sentences + list(dict.fromkeys(n.text for n in view.notes if n.kind == "problem"))
 
 
 def of_column(model: Model, column: str) -> list[str]:
     """What every report says is missing, and why its environment is not there."""
-    said = [
+    sentences = [
         f"Its environment is {environment.state}: {environment.message}"
         for environment in model.view.environments
         if environment.column == column and environment.state != "ready"
     ]
-    return said + plain.of_column(model.view.planned, column, model.view.by_column[column])
+    return sentences + plain.of_column(model.view.planned, column, model.view.by_column[column])
 
 
 def unsupported(model: Model) -> list[str]:

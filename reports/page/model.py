@@ -53,10 +53,10 @@ class Model:
 
         def column(id: str) -> Column:
             measured = next(iter(self.view.by_column[id]), None)
-            said = {**environments.get(id, {}), **(measured.versions if measured else {})}
-            triton = said.get("triton") or versions.of_column(id) or ""
+            installed = {**environments.get(id, {}), **(measured.versions if measured else {})}
+            triton = installed.get("triton") or versions.of_column(id) or ""
             return Column(
-                id, names[id], self.view.label(id), str(triton), str(said.get("torch") or "")
+                id, names[id], self.view.label(id), str(triton), str(installed.get("torch") or "")
             )
 
         def age(column: Column) -> tuple:

@@ -215,6 +215,6 @@ def shim_rows(model: Model) -> list[tuple[compat.Shim, Issue | None]]:
 def counted(kernels: Sequence[Kernel], columns: Sequence[Column]) -> str:
     """`39 kernels and 86 reproducers of known issues on 11 columns`: the same words wherever they are counted."""
     shows = sum(kernel.shows_issue for kernel in kernels)
-    told = plural(len(kernels) - shows, "kernel")
-    told += f" and {plural(shows, 'reproducer')} of known issues" if shows else ""
-    return f"{told} on {plural(len(columns), 'column')}"
+    text = plural(len(kernels) - shows, "kernel")
+    text += f" and {plural(shows, 'reproducer')} of known issues" if shows else ""
+    return f"{text} on {plural(len(columns), 'column')}"

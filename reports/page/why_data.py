@@ -21,12 +21,12 @@ def data() -> dict[str, Any]:
     index = errors.committed()
     issues, shims = known_texts.packed()
     finder = why.Finder(issues, shims)
-    said = json.loads(errors.MESSAGES.read_text(encoding="utf-8"))["messages"]
+    messages = json.loads(errors.MESSAGES.read_text(encoding="utf-8"))["messages"]
     fields = (*errors.Message._fields, "plain", "anchors")
     return {
         "errors": json.loads(errors.COMPILED.read_text(encoding="utf-8"))["errors"],
         "says": [[one.number, one.text, one.triton, list(one.anchors)] for one in index.wordings],
-        "messages": [dict(zip(fields, one, strict=True)) for one in said],
+        "messages": [dict(zip(fields, one, strict=True)) for one in messages],
         "issues": [_issue(one) for one in issues],
         "shims": [{"name": one.name, "issue": one.issue} for one in shims],
         "listed": finder.listed,

@@ -34,7 +34,7 @@ def module_name(finding: Shown) -> str:
     return re.sub(r"[^a-z0-9]+", "_", finding.name.lower())
 
 
-def told(finding: Shown) -> str:
+def sentence(finding: Shown) -> str:
     """In a few words: what, where, and where not."""
     bad = finding.suspect.bad
     good = finding.suspect.good
@@ -154,7 +154,7 @@ def draft(finding: Shown) -> str:
         '["emulate", "device"]' if finding.kind == NUMBERS else '["compile", "emulate", "device"]'
     )
     lines = [
-        f"# {told(finding)}",
+        f"# {sentence(finding)}",
         f"# Releases that show it: {', '.join(releases)}; found by crosswarp fuzz as {finding.begun}.",
         "[[issue]]",
         f'id = "{name.replace("_", "-")}"',
@@ -193,8 +193,8 @@ def _targets(finding: Finding) -> str:
 
 def _head(finding: Shown) -> str:
     # A docstring of ours, in which a stranger's compiler has its say.
-    said = told(finding).replace("\\", "/").replace('"', "'")
-    return f'"""Found by crosswarp fuzz, as {finding.begun}: {said}"""\n'
+    headline = sentence(finding).replace("\\", "/").replace('"', "'")
+    return f'"""Found by crosswarp fuzz, as {finding.begun}: {headline}"""\n'
 
 
 def _shared(finding: Finding) -> str:

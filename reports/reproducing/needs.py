@@ -23,15 +23,15 @@ def pinned(view: View, column: str, wanted: Sequence[str]) -> list[str]:
     for one in map(_requirement, found):
         if one is not None and [part.operator for part in one.specifier] == ["=="]:
             there[canonicalize_name(one.name)] = one
-    told = []
+    requirements = []
     for one in map(_requirement, wanted):
         if one is None:
             continue
         exact = there.get(canonicalize_name(one.name))
         if exact is not None and not one.url:
             one.specifier = exact.specifier
-        told.append(str(one))
-    return told
+        requirements.append(str(one))
+    return requirements
 
 
 def _requirement(text: str) -> Requirement | None:

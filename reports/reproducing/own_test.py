@@ -37,17 +37,17 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
             f"run {view.run.id} is of the tests of {escape.line(library, 100)}, and {root} is the checkout of {here}. "
             "Name its checkout with --library."
         )
-    said = settings.load(root).settings
+    own_settings = settings.load(root).settings
     test = _test(record, about, root)
     if not all(part.isprintable() for part in test):
         raise UsageError(f"{escape.line(record.id, 300)}: a shell cannot be given its name.")
     virtual = [
         "--virtual-gpu", _target(record, view, table), "--virtual-gpu-way", record.lane,
         "--crosswarp-shims" if record.mode == "shimmed" else "--crosswarp-bare",
-        *(word for module in said.stub for word in ("--crosswarp-stub", module)),
+        *(word for module in own_settings.stub for word in ("--crosswarp-stub", module)),
     ]  # fmt: skip
-    if said.time_limit != settings.Settings().time_limit:
-        virtual += ["--crosswarp-time-limit", str(said.time_limit)]
+    if own_settings.time_limit != settings.Settings().time_limit:
+        virtual += ["--crosswarp-time-limit", str(own_settings.time_limit)]
     installed = record.versions
     found = [
         f"{one}=={versions.public(installed[one])}"
@@ -56,12 +56,17 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
     ]
     triton = [one for one in found if one.startswith("triton==")]
     others = [one for one in found if one not in triton]
-    install = [*others, "pytest", "crosswarp", *needs.pinned(view, record.column, said.requires)]
+    install = [
+        *others,
+        "pytest",
+        "crosswarp",
+        *needs.pinned(view, record.column, own_settings.requires),
+    ]
     case = (
         record.kernel if record.case == names.NO_PARAMETERS else f"{record.kernel}, {record.case}"
     )
-    told = [one for one in (*_INSTALLED, "python", "ptxas") if installed.get(one)]
-    seen = ", ".join(f"{one} {installed[one]}" for one in told) or record.column
+    named = [one for one in (*_INSTALLED, "python", "ptxas") if installed.get(one)]
+    seen = ", ".join(f"{one} {installed[one]}" for one in named) or record.column
     commit = view.run.described.commit
     shimmed = ", with compat" if record.mode == "shimmed" else ""
     head = [
@@ -75,7 +80,7 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
     lines = ["#!/bin/sh", *(f"# {escape.line(line, _LONGEST)}" for line in head)]
     lines += [
         "#", f"#   sh {file} install   first, in an environment of Python {python}", f"#   sh {file}", "set -eu",
-        *(f"export {key}={shlex.quote(value)}" for key, value in said.env.items()),
+        *(f"export {key}={shlex.quote(value)}" for key, value in own_settings.env.items()),
         'if [ "${1:-}" = install ]; then',
         f"    python -m pip install {shlex.join(install)}",
         "    # torch, and the library, may ask for another Triton",
@@ -87,8 +92,8 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
 
 def _test(record: Record, about: Mapping[str, Any], root: Path) -> list[str]:
     """What pytest is given: the test, its file where that could not be imported, or all of them where none could."""
-    told = about.get("tests")
-    paths = [one for one in told if isinstance(one, str)] if isinstance(told, list) else []
+    tests = about.get("tests")
+    paths = [one for one in tests if isinstance(one, str)] if isinstance(tests, list) else []
     folders = [path for path in paths if not path.endswith(".py")]
     module, found, function = record.kernel.partition("::")
     if not found and record.case == names.IMPORT and module == names.COLLECTION:

@@ -174,13 +174,13 @@ def _one_case(source: str, case: str) -> str:
             listed = node.value.elts
             chosen = [one for one in listed if isinstance(one, ast.Call) and _first(one) == case]
             if len(chosen) == 1 and len(listed) > 1:
-                kept = ast.get_source_segment(source, chosen[0]) or ""
+                only_case = ast.get_source_segment(source, chosen[0]) or ""
                 before = _upto(source, listed[0].lineno, listed[0].col_offset)
                 rest = source[
                     len(_upto(source, listed[-1].end_lineno, listed[-1].end_col_offset)) :
                 ]
                 # A tuple of one needs its comma, whether or not the last one had it.
-                return f"{before}{kept}{'' if rest.lstrip().startswith(',') else ','}{rest}"
+                return f"{before}{only_case}{'' if rest.lstrip().startswith(',') else ','}{rest}"
     return source
 
 

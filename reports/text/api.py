@@ -23,12 +23,12 @@ def reference(package: Path, dotted: str) -> str:
     parts = [
         f"# API of {escape.code(dotted)}",
         "Made from the docstrings by `crosswarp docs`; change those, not this page.",
-        _told(root),
+        _described(root),
         *_names(root, dotted),
     ]
     for name, module in sorted(root.modules.items()):
         if not name.startswith("_") and module.exports:
-            parts += [f"## {escape.code(f'{dotted}.{name}')}", _told(module)]
+            parts += [f"## {escape.code(f'{dotted}.{name}')}", _described(module)]
             parts += _names(module, f"{dotted}.{name}")
     command = root.modules.get("__main__")
     if command is not None and command.docstring is not None:
@@ -70,7 +70,7 @@ def _gaps(text: str) -> str:
     return (" " if text[:1] == " " else "") + core + (" " if core and text[-1:] == " " else "")
 
 
-def _told(one: griffe.Object) -> str:
+def _described(one: griffe.Object) -> str:
     """A docstring as Markdown: its prose, and its sections (`Args:`, `Raises:` …) as lists."""
     if one.docstring is None:
         return ""
@@ -99,8 +99,8 @@ def _entry(element: griffe.DocstringElement) -> str:
     name = getattr(element, "name", "") or (
         str(element.annotation) if isinstance(element, griffe.DocstringRaise) else ""
     )
-    told = inline(element.description)
-    return f"- {escape.code(name)}: {told}" if name else f"- {told}"
+    description = inline(element.description)
+    return f"- {escape.code(name)}: {description}" if name else f"- {description}"
 
 
 def _names(module: griffe.Module, dotted: str) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _names(module: griffe.Module, dotted: str) -> Iterator[str]:
         if found is not None:
             # Otherwise made when it is asked for, or a value: its module's text says what it is.
             yield fenced(_signature(found), "python")
-            yield _told(found)
+            yield _described(found)
             if isinstance(found, griffe.Class):
                 yield from _methods(found)
 
@@ -134,13 +134,13 @@ def _methods(found: griffe.Class) -> Iterator[str]:
 
 
 def _signature(found: griffe.Function | griffe.Class) -> str:
-    told = found.signature()
+    signature = found.signature()
     if isinstance(found, griffe.Function):
         decorators = {str(one.value).rpartition(".")[2] for one in found.decorators}
-        return f"with {told}" if "contextmanager" in decorators else told
+        return f"with {signature}" if "contextmanager" in decorators else signature
     bases = ", ".join(map(str, found.bases))
-    if told:
-        return f"class {told}" + (f"  # {bases}" if bases else "")
+    if signature:
+        return f"class {signature}" + (f"  # {bases}" if bases else "")
     fields = [
         f"{one.name}: {one.annotation}" + ("" if one.value is None else f" = {one.value}")
         for one in found.attributes.values()

@@ -82,12 +82,12 @@ def svg(badge: Badge) -> str:
     """Every text has its length measured and set, so that no font can make it longer than its box."""
     label, message = width(badge.label), width(badge.message)
     left, right = label + 2 * _PADDING, message + 2 * _PADDING
-    told = f"{badge.label}: {badge.message}"
+    title = f"{badge.label}: {badge.message}"
     root = ElementTree.Element("svg", {
         "xmlns": "http://www.w3.org/2000/svg", "width": str(left + right), "height": str(_HEIGHT),
-        "viewBox": f"0 0 {left + right} {_HEIGHT}", "role": "img", "aria-label": told,
+        "viewBox": f"0 0 {left + right} {_HEIGHT}", "role": "img", "aria-label": title,
     })  # fmt: skip
-    ElementTree.SubElement(root, "title").text = told
+    ElementTree.SubElement(root, "title").text = title
     box = {"width": str(left + right), "height": str(_HEIGHT), "rx": "3", "fill": badge.colour}
     ElementTree.SubElement(root, "rect", box)
     # Not a clip path: its id would clash where a page holds two badges.
@@ -133,7 +133,7 @@ def _badge(
     label: str, found: Standing, view: View, stale_before: date | None, over: Taken
 ) -> Badge:
     on = day(view.run.finished or view.run.started)
-    message, colour = found.told(), COLOURS[found.state]
+    message, colour = found.summary(), COLOURS[found.state]
     if over.cells:
         message = f"{message} · {over}"
     # What has no date is never taken for fresh.

@@ -99,8 +99,8 @@ def signatures(checked: Checked) -> str:
                 )
             )
         if one.why:
-            said, colon, options = one.why.partition("? : ")
-            lines.append(fill("  ", f"{name}: NOT CHECKED: {_plain(said)}"))
+            names, colon, options = one.why.partition("? : ")
+            lines.append(fill("  ", f"{name}: NOT CHECKED: {_plain(names)}"))
             lines += [f"    {escape.line(options, 4 * LONGEST)}"] if colon else []
         for signature in one.signatures:
             lines += _signature(name, signature, one.tunes)
@@ -134,15 +134,15 @@ def _signature(name: str, one: Signature, tunes: Sequence[str]) -> list[str]:
         origins[f"its {' and '.join(tunes) or 'decorators'}"] = list(one.left)
     elif "autotune" in tunes:
         origins["its autotune"] = ["launch options"]
-    told = "; ".join(f"{', '.join(names)}: {origin}" for origin, names in origins.items())
-    if told:
-        lines.append(fill("    from  ", _plain(told)))
+    text = "; ".join(f"{', '.join(names)}: {origin}" for origin, names in origins.items())
+    if text:
+        lines.append(fill("    from  ", _plain(text)))
     if one.assumed or one.spare:
         lines += _assumptions(name, one)
     for argument in one.arguments:
         if argument.others:
-            told = f"also {', '.join(argument.others)}, which is not compiled"
-            lines.append(fill("    ", _plain(f"{argument.name}: {told}")))
+            text = f"also {', '.join(argument.others)}, which is not compiled"
+            lines.append(fill("    ", _plain(f"{argument.name}: {text}")))
     lines += [fill("    ", _plain(note)) for note in one.notes]
     return lines
 
@@ -154,8 +154,8 @@ def _assumptions(name: str, one: Signature) -> list[str]:
         why.setdefault(argument.origin, []).append(str(argument).split(":")[0])
     for argument in one.spare:
         why.setdefault("unless its decorators give it", []).append(str(argument))
-    told = "; ".join(f"{', '.join(what)} ({origin})" for origin, what in why.items())
-    lines = [fill("    ASSUMED: ", _plain(told))]
+    assumed = "; ".join(f"{', '.join(what)} ({origin})" for origin, what in why.items())
+    lines = [fill("    ASSUMED: ", _plain(assumed))]
     typed = [one for one in one.assumed if one.type != CONSTEXPR]
     constants = [*[one for one in one.assumed if one.type == CONSTEXPR], *one.spare]
     options = []
@@ -188,10 +188,10 @@ def line(records: Sequence[Record], checked: Checked) -> str:
     red = [one for one in records if one.red]
     seconds = sum(one.seconds for one in records)
     place = f"{first.column}  {first.target:<7} {_case(first, checked)}"
-    told = _outcomes(by_mode)
+    outcome = _outcomes(by_mode)
     if first.reason in UNKNOWN:
-        told = "not checked"
-    head = f"{'FAILS' if red else 'ok ' if first.outcome == 'pass' else '-  '} {place}: {told}, {seconds:.1f} s"
+        outcome = "not checked"
+    head = f"{'FAILS' if red else 'ok ' if first.outcome == 'pass' else '-  '} {place}: {outcome}, {seconds:.1f} s"
     return "\n".join(
         [escape.line(head, LONGEST), *(fill("      ", one) for one in _why(records, checked))]
     )
@@ -213,7 +213,7 @@ def _case(one: Record, checked: Checked) -> str:
 
 def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
     """What failed; the known issue; what heals it, as a run has seen; and what of the signature was assumed."""
-    said = ""
+    last_words = ""
     if records[0].reason in (LACKING, NO_KERNEL):
         yield _plain(records[0].message)
         return
@@ -222,13 +222,13 @@ def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
         yield "Say its types and values, as below ASSUMED, for a verdict."
         return
     for one in records:
-        if one.outcome == "pass" or words(one) == said:
+        if one.outcome == "pass" or words(one) == last_words:
             continue
-        said = words(one)
-        if not said and not one.message:
+        last_words = words(one)
+        if not last_words and not one.message:
             continue
         yield _plain(
-            f"{one.reason + ': ' if one.reason and not said.startswith(one.reason) else ''}{said}"
+            f"{one.reason + ': ' if one.reason and not last_words.startswith(one.reason) else ''}{last_words}"
         )
         issue = checked.issues.get(one.issue)
         if issue is not None:
@@ -245,11 +245,11 @@ def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
     attempts = _attempts(records[0], checked)
     if isinstance(place, int) and 0 < place < len(attempts):
         first = [str(one) for one in attempts[0].assumed]
-        told = [str(one) for one in attempts[place].assumed if str(one) not in first]
-        yield _plain(f"ASSUMED, as it fails with the first assumption: {', '.join(told)}")
+        assumed = [str(one) for one in attempts[place].assumed if str(one) not in first]
+        yield _plain(f"ASSUMED, as it fails with the first assumption: {', '.join(assumed)}")
     elif any(one.red for one in records) and attempts and attempts[0].assumed:
-        told = [str(one) for one in attempts[0].assumed]
-        yield _plain(f"ASSUMED: {', '.join(told)}: see above")
+        assumed = [str(one) for one in attempts[0].assumed]
+        yield _plain(f"ASSUMED: {', '.join(assumed)}: see above")
 
 
 def _fault(failed: Record, records: Sequence[Record], checked: Checked) -> Fault:
@@ -316,9 +316,11 @@ def grid(checked: Checked) -> str:
                 lines.append(_row(name, signs, targets, first))
         parts.append("\n".join(lines))
     if seen:
-        told = ", ".join(f"{SIGNS[one]} {one}" for one in SIGNS if one in seen)
+        legend = ", ".join(f"{SIGNS[one]} {one}" for one in SIGNS if one in seen)
         parts.append(
-            fill("Signs: ", f"{told}; of two, the first is without compat and the second with it.")
+            fill(
+                "Signs: ", f"{legend}; of two, the first is without compat and the second with it."
+            )
         )
     return "\n\n".join(parts)
 
@@ -347,10 +349,10 @@ def ending(checked: Checked) -> str:
     cases = {(one.column, one.target, one.kernel, one.case) for one in checked.items}
     red = {(one.column, one.target, one.kernel, one.case) for one in checked.red}
     healed = sum(_healed(checked, case) for case in red)
-    told = f"{len(cases)} {'case' if len(cases) == 1 else 'cases'} in {checked.seconds:.0f} s: "
-    told += f"{len(red)} failed" if red else "none failed"
+    sentence = f"{len(cases)} {'case' if len(cases) == 1 else 'cases'} in {checked.seconds:.0f} s: "
+    sentence += f"{len(red)} failed" if red else "none failed"
     if healed:
-        told += (
+        sentence += (
             f", {healed} of them passes with compat"
             if healed == 1
             else f", {healed} of them pass with compat"
@@ -359,11 +361,11 @@ def ending(checked: Checked) -> str:
         one.outcome == "unsupported" for one in checked.items if one.mode == checked.modes[0]
     )
     if unsupported:
-        told += f", {unsupported} for targets that the Triton has not"
+        sentence += f", {unsupported} for targets that the Triton has not"
     if checked.unchecked:
         names = ", ".join(escape.line(one.kernel, 60) for one in checked.unchecked)
-        told += f". Not checked: {names} (above is why; --kernels chooses)"
-    return missing + fill("", f"{told}. Exit {checked.exit_code}.")
+        sentence += f". Not checked: {names} (above is why; --kernels chooses)"
+    return missing + fill("", f"{sentence}. Exit {checked.exit_code}.")
 
 
 def _healed(checked: Checked, case: tuple[str, str, str, str]) -> bool:

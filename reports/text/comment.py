@@ -89,27 +89,27 @@ def _head(view: View, since: Since | None) -> str:
     found = standing(view)
     sign = "⚠️" if view.verdict.unexpectedly_green and found.state == "known" else ""
     sign = sign or STANDINGS[found.state].sign
-    plan, said = (
+    plan, facts = (
         view.run.plan,
         [f"run {view.run.id} of {day(view.run.started) or 'an unknown day'}"],
     )
     for name in ("targets", "lanes"):
         some = plan.get(name)
         if isinstance(some, list) and some:
-            said.append(_some(some, 20))
+            facts.append(_some(some, 20))
     if over := str(view.taken):
-        said.append(over)
+        facts.append(over)
     if plan.get("commit"):
-        said.append(f"commit {escape.code(str(plan['commit'])[:60])}")
-    return f"### {sign} crosswarp: {_told(since)}{found.told()}\n\n{'; '.join(said)}"
+        facts.append(f"commit {escape.code(str(plan['commit'])[:60])}")
+    return f"### {sign} crosswarp: {_news(since)}{found.summary()}\n\n{'; '.join(facts)}"
 
 
-def _told(since: Since | None) -> str:
+def _news(since: Since | None) -> str:
     if since is None or since.why_not:
         return ""
     worse, fixed = (sum(len(g.pairs) for g in groups) for groups in (since.worse, since.fixed))
-    told = [f"{n:,} {what}" for n, what in ((worse, "newly red"), (fixed, "fixed")) if n]
-    return f"{' · '.join(told) or 'nothing new'} · "
+    parts = [f"{n:,} {what}" for n, what in ((worse, "newly red"), (fixed, "fixed")) if n]
+    return f"{' · '.join(parts) or 'nothing new'} · "
 
 
 def _new(since: Since) -> list[Section]:
@@ -128,16 +128,16 @@ def _new(since: Since) -> list[Section]:
             rows = [_group(group) for group in groups]
             sections.append(_table(f"{what} since {name}", heads, rows))
     if since.heavier:
-        told = f"- {since.heavier:,} cells are green and heavier or slower than in {name}"
-        sections.append(Section("Heavier", [told]))
+        line = f"- {since.heavier:,} cells are green and heavier or slower than in {name}"
+        sections.append(Section("Heavier", [line]))
     if not sections:
         sections.append(Section("What is new", [f"- nothing since {name}"]))
     return sections
 
 
 def _group(group: Group) -> list[str]:
-    told = next((p.after or p.before for p in group.pairs if (p.after or p.before)), None)
-    now = f"{told.outcome}: {_code(told.fingerprint)}" if told and told.red else "pass"
+    record = next((p.after or p.before for p in group.pairs if (p.after or p.before)), None)
+    now = f"{record.outcome}: {_code(record.fingerprint)}" if record and record.red else "pass"
     return [
         _some([*group.kernels]), f"{len(group.pairs):,}", now, _code(group.issue.id) if group.issue else "not known",
         f"{group.healed:,}" if group.healed else "",

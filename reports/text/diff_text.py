@@ -63,33 +63,33 @@ def terminal(diff: Diff, verbose: bool = False) -> str:
 
 def verdict(diff: Diff) -> str:
     """One sentence for each: what breaks, what is fixed, what is heavier."""
-    said = []
+    sentences = []
     if diff.breaks:
         cells = sum(len(group.pairs) for group in diff.breaks)
-        said.append(f"{plural(len(diff.breaks), 'breaking change')} ({plural(cells, 'cell')})")
+        sentences.append(f"{plural(len(diff.breaks), 'breaking change')} ({plural(cells, 'cell')})")
         fixed = sum(map(_is_fixed, diff.breaks))
         if fixed == len(diff.breaks):
-            said[-1] += ", " + ("fixed with compat" if fixed == 1 else "all fixed with compat")
+            sentences[-1] += ", " + ("fixed with compat" if fixed == 1 else "all fixed with compat")
         elif fixed:
-            said[-1] += f", {fixed} of them fixed with compat"
+            sentences[-1] += f", {fixed} of them fixed with compat"
     else:
-        said.append("Nothing breaks")
+        sentences.append("Nothing breaks")
     issues = {group.issue.id for group in diff.of("fixed") if group.issue}
     if issues:
-        said.append(f"{plural(len(issues), 'known issue')} fixed")
+        sentences.append(f"{plural(len(issues), 'known issue')} fixed")
     heavier = {name for group in diff.of(*HEAVIER) for name in group.kernels}
     if heavier:
-        said.append(f"{plural(len(heavier), 'kernel')} heavier")
+        sentences.append(f"{plural(len(heavier), 'kernel')} heavier")
     for outcome in REPORTED:
         names = {name for group in diff.of(outcome) for name in group.kernels}
         if names:
-            said.append(f"{plural(len(names), 'kernel')} {COMPARED[outcome].short}")
-    return ". ".join(said) + "."
+            sentences.append(f"{plural(len(names), 'kernel')} {COMPARED[outcome].short}")
+    return ". ".join(sentences) + "."
 
 
 def message(group: Group) -> str:
     """The message of a group's first cell, normalised."""
-    return group.told.fingerprint or group.told.reason or group.told.outcome
+    return group.shown.fingerprint or group.shown.reason or group.shown.outcome
 
 
 def _is_fixed(group: Group) -> bool:
@@ -173,10 +173,10 @@ def markdown(diff: Diff) -> str:
         pipes(["comparison", "cells"], [[name, str(n)] for name, n in diff.counts.items()]),
     ]
     parts[1:1] = [escape.markdown(line) for line in _taken(diff)]
-    told = [group for group in diff.groups if _telling(group)]
-    if told:
+    groups = [group for group in diff.groups if _telling(group)]
+    if groups:
         heads = ["comparison", "cause", "kernels", "before → now", "upstream", "fixed by"]
-        parts.append(pipes(heads, [_cells(group) for group in told]))
+        parts.append(pipes(heads, [_cells(group) for group in groups]))
     parts += [
         f"Not compared ({n} cells): {escape.markdown(note)}." for note, n in diff.notes.items()
     ]
@@ -274,8 +274,8 @@ def changes(group: Group) -> list[tuple[str, str]]:
             elif metric in (predicted.SLOWER, predicted.FASTER):
                 # The cycles of a model say nothing by themselves.
                 text = f"{compile_time.ratio(change):.2f} times as long"
-            told = f"; {change.told}" if change.told else ""
-            rows.append((metric if number == 0 else "", f"{text}: {change.what} ({at}){told}"))
+            remark = f"; {change.told}" if change.told else ""
+            rows.append((metric if number == 0 else "", f"{text}: {change.what} ({at}){remark}"))
         if len(worst) > MAX_CHANGES:
             rows.append(("", f"and {len(worst) - MAX_CHANGES} more"))
     return rows
@@ -322,12 +322,12 @@ def _places(records: Sequence[Record]) -> str:
     places: dict[str, list[str]] = {}
     for (lane, what), on in targets.items():
         ran = modes[lane, what]
-        told = [
+        where = [
             *on,
             *([] if lane == "compile" else [lane]),
             *(COMPAT[mode].meaning for mode in ran if len(ran) == 1),
         ]
-        places.setdefault(", ".join(told), []).append(what)
+        places.setdefault(", ".join(where), []).append(what)
     return _some([f"{on}: {_some(cells, '; ')}" for on, cells in places.items()], " / ")
 
 

@@ -111,7 +111,7 @@ def _of_baseline(issues: Sequence[Issue], baseline: Path) -> dict[str, str]:
 
 
 def _shim(shim: Shim, issue: Issue | None, healed: Sequence[Issue]) -> str:
-    told, cost = _told(shim)
+    description, cost = _described(shim)
     links = dict.fromkeys([shim.link, *(issue.links if issue else ())])
     facts = [
         ("Symptom", " / ".join(escape.code(line) for line in _lines(shim.symptom))),
@@ -133,7 +133,7 @@ def _shim(shim: Shim, issue: Issue | None, healed: Sequence[Issue]) -> str:
         ("Cost", escape.markdown(cost)),
     ]
     listed = "\n".join(f"- {name}: {text}" for name, text in facts if text)
-    return f"## {escape.code(shim.name)}\n\n{told}\n\n{listed}{_error_texts(shim, healed)}"
+    return f"## {escape.code(shim.name)}\n\n{description}\n\n{listed}{_error_texts(shim, healed)}"
 
 
 def _error_texts(shim: Shim, healed: Sequence[Issue]) -> str:
@@ -150,7 +150,7 @@ def _error_texts(shim: Shim, healed: Sequence[Issue]) -> str:
     return f"\n- Also known by (`{known_texts.ANYTHING}`: anything):\n{lines}"
 
 
-def _told(shim: Shim) -> tuple[str, str]:
+def _described(shim: Shim) -> tuple[str, str]:
     """What the shim's module says of it, and the paragraph of that which begins with "Cost:"."""
     # Most fixes of what a kernel is compiled to replace nothing by themselves, and share an `apply`.
     own = f"{compat.__name__}.shims.{shim.name}"

@@ -18,11 +18,11 @@ def dry_run(found: Estimate, costs: Costs) -> str:
         tight(_HEADS, [row for one in found.columns for row in _rows(one)], left=2),
     ]  # fmt: skip
     if found.megabytes > found.free_megabytes:
-        told = (
+        summary = (
             f"There is not enough room: {_gigabytes(found.free_megabytes)} are free. Take fewer releases "
             "(--triton), another disk with --work, or --environments remove, which holds one column's at a time."
         )
-        parts.append(fill("", told))
+        parts.append(fill("", summary))
     parts += [fill("", text) for text in _sources(found, costs)]
     return "\n\n".join(parts) + "\n"
 

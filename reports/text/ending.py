@@ -27,8 +27,8 @@ def ending(view: View) -> str:
     if view.run.exit_code:
         # The first lines have scrolled away.
         after.append(ended)
-    taken = sum(part.count("\n") + 2 for part in [*before, *after] if part)
-    parts = [*before, *_broken(steps, max(_LEAST, LINES - taken - 2)), *after]
+    used = sum(part.count("\n") + 2 for part in [*before, *after] if part)
+    parts = [*before, *_broken(steps, max(_LEAST, LINES - used - 2)), *after]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -180,8 +180,8 @@ def _red(place: Place, record: Record, known: Mapping[str, Issue]) -> str:
 def _holds(holds: Mapping[str, bool], releases: Sequence[str]) -> str:
     on = [one for one in releases if holds.get(one) is True]
     off = [one for one in releases if holds.get(one) is False]
-    told = [f"true on {', '.join(on)}"] if on else []
-    return "; ".join([*told, *([f"false on {', '.join(off)}"] if off else [])])
+    parts = [f"true on {', '.join(on)}"] if on else []
+    return "; ".join([*parts, *([f"false on {', '.join(off)}"] if off else [])])
 
 
 def _proves(report: Report) -> list[str]:

@@ -20,7 +20,7 @@ _LONGEST = 100
 def programs(found: Mapping[str, str]) -> str:
     """Our programs, a line each."""
     width = max(map(len, found))
-    lines = [f"{name:{width}}  {told}".rstrip() for name, told in found.items()]
+    lines = [f"{name:{width}}  {description}".rstrip() for name, description in found.items()]
     return "\n".join(lines) + f"\n{len(found)} programs\n"
 
 
@@ -32,10 +32,10 @@ def written(records: Iterable[Record]) -> str:
         name = one.kernel.removeprefix(PREFIX)
         if one.outcome == "pass":
             green += 1
-            told = escape.line(one.message, _LONGEST)
+            outcome = escape.line(one.message, _LONGEST)
         else:
-            told = f"{one.outcome}: {escape.line(words(one) or one.message, _LONGEST)}"
-        lines.append(f"{one.target}  {escape.line(name)}: {told}")
+            outcome = f"{one.outcome}: {escape.line(words(one) or one.message, _LONGEST)}"
+        lines.append(f"{one.target}  {escape.line(name)}: {outcome}")
     lines.append(f"{green} of {len(lines)} written")
     return "\n".join(lines) + "\n"
 
@@ -44,7 +44,7 @@ def pairs(records: Sequence[Record], versions: Mapping[str, Mapping[str, Any]]) 
     """For each environment and mode, how its torch and its Triton get along: programs green, and what is in the way."""
     rows = []
     for column in dict.fromkeys(one.column for one in records):
-        told = versions.get(column, {})
+        installed = versions.get(column, {})
         for mode in dict.fromkeys(one.mode for one in records if one.column == column):
             these = [
                 one for one in records if one.column == column and one.mode == mode and one.ran
@@ -52,7 +52,7 @@ def pairs(records: Sequence[Record], versions: Mapping[str, Mapping[str, Any]]) 
             green = sum(one.outcome == "pass" for one in these)
             causes = Counter(words(one) for one in these if one.red)
             worst = [f"{escape.line(why, 70)} ({count})" for why, count in causes.most_common(2)]
-            pair = [str(told.get(name, "?")) for name in ("torch", "triton")]
+            pair = [str(installed.get(name, "?")) for name in ("torch", "triton")]
             rows.append([*pair, COMPAT[mode].short, f"{green} of {len(these)}", "; ".join(worst)])
     return (
         tabulate(rows, ["torch", "Triton", "compat", "passes", "in the way"], disable_numparse=True)

@@ -34,9 +34,9 @@ def junit(view: View) -> str:
             _suite(view.label(column), started, cells, found, sum(r.seconds for r in records))
         )
     problems = [note.text for note in view.notes if note.kind == "problem"]
-    told = dict.fromkeys([*map(str, missing(view)), *problems])
-    if told:
-        suites.append(_suite("crosswarp", started, [_problem(text) for text in told]))
+    sentences = dict.fromkeys([*map(str, missing(view)), *problems])
+    if sentences:
+        suites.append(_suite("crosswarp", started, [_problem(text) for text in sentences]))
     root = Element("testsuites", {"name": "crosswarp", **_sums(suites)})
     root.extend(suites)
     ElementTree.indent(root, " ")
@@ -102,9 +102,9 @@ def _case(classname: str, name: str, seconds: float) -> Element:
 
 
 def _add(cell: Element, element: str, kind: str, message: str, text: str) -> None:
-    told = SubElement(cell, element, {"message": escape.line(message, LONGEST_NAME), "type": kind})
+    node = SubElement(cell, element, {"message": escape.line(message, LONGEST_NAME), "type": kind})
     if text:
-        told.text = escape.terminal(escape.middle(text, LONGEST_TEXT))
+        node.text = escape.terminal(escape.middle(text, LONGEST_TEXT))
 
 
 def _moment(text: str) -> str:

@@ -29,7 +29,7 @@ def page(table: Table) -> str:
     parts = [*_head(table), *_came_and_went(table)]
     for one in language_view.sections(table):
         rows = [[_label(row), *(square.sign or " " for square in row.squares)] for row in one.rows]
-        parts += [f"## {one.title}", one.told, _table(["", *table], rows)]
+        parts += [f"## {one.title}", one.about, _table(["", *table], rows)]
     parts += [*_host(table), *_signatures(table)]
     parts += _failures(table)
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -60,8 +60,8 @@ def _head(table: Table) -> list[str]:
         _table(
             ["sign", "means"],
             [
-                [escape.code(sign) if sign else "(empty)", said]
-                for sign, said in language_view.SIGNS
+                [escape.code(sign) if sign else "(empty)", meaning]
+                for sign, meaning in language_view.SIGNS
             ],
         ),
         "A row that begins with ⋅ is an option of the name above it, with the value that was tried. Why something is "
@@ -83,8 +83,8 @@ def _came_and_went(table: Table) -> list[str]:
         rows.append([escape.markdown(version), _names(came), _names(went)])
     if not rows:
         return []
-    told = "Against the column before. Launch options and libdevice are in their own tables."
-    return ["## What came and went", told, _table(["", "came", "went"], rows)]
+    intro = "Against the column before. Launch options and libdevice are in their own tables."
+    return ["## What came and went", intro, _table(["", "came", "went"], rows)]
 
 
 def _names(names: Iterable[str]) -> str:
@@ -127,11 +127,11 @@ def _host(table: Table) -> list[str]:
         f"{', '.join(v for v in table if table[v].about.get('host') == one)}: {escape.markdown(one)}."
         for one in sorted(asked)
     )
-    told = (
+    intro = (
         "What libraries import from Triton itself, and not every release has. Of a module that came or went as a whole "
         f"there is one row; private names, and those of the backends, are in language.json. {how}"
     )
-    return ["## The host side", told.strip(), _table(["", "Triton"], rows)]
+    return ["## The host side", intro.strip(), _table(["", "Triton"], rows)]
 
 
 def _signatures(table: Table) -> list[str]:
@@ -187,11 +187,11 @@ def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
         for name in now
         if name in before and before[name] != now[name]
     ]
-    told = [f"+ {text}" for text in added] + [f"− {text}" for text in gone] + changed
-    kept = [name for name in before if name in now], [name for name in now if name in before]
-    if not told or kept[0] != kept[1] or ("*" in now) != ("*" in before):
-        told.append(f"now {escape.code(f'({_joined(now)})')}")
-    return told
+    texts = [f"+ {text}" for text in added] + [f"− {text}" for text in gone] + changed
+    common = [name for name in before if name in now], [name for name in now if name in before]
+    if not texts or common[0] != common[1] or ("*" in now) != ("*" in before):
+        texts.append(f"now {escape.code(f'({_joined(now)})')}")
+    return texts
 
 
 def _joined(parameters: Mapping[str, str]) -> str:
@@ -208,16 +208,16 @@ def _failures(table: Table) -> list[str]:
     """Each error, where, of what, in which releases."""
     rows = []
     for one in language_view.failures(table):
-        told = ", ".join(map(escape.code, one.probes[:_NAMED]))
+        shown = ", ".join(map(escape.code, one.probes[:_NAMED]))
         if len(one.probes) > _NAMED:
-            told += f" and {len(one.probes) - _NAMED} more"
-        rows.append([escape.code(one.outcome), one.place, told, one.releases])
+            shown += f" and {len(one.probes) - _NAMED} more"
+        rows.append([escape.code(one.outcome), one.place, shown, one.releases])
     if not rows:
         return []
-    told = "`…` stands for the name itself. What a release does not have is not here."
+    shown = "`…` stands for the name itself. What a release does not have is not here."
     return [
         "## What fails, by its error",
-        told,
+        shown,
         _table(["error", "where", "what", "Triton"], rows),
     ]
 

@@ -90,10 +90,10 @@ def _asks(library: Library, cells: Sequence[Cell]) -> str:
     outside = [column for column in _columns(cells) if not _within(library, cells, column)]
     if not asked:
         return ""
-    said = f"Its metadata asks for {escape.markdown(asked)}."
+    text = f"Its metadata asks for {escape.markdown(asked)}."
     if outside:
-        said += f" Outside of that, and run all the same: {', '.join(_short(c) for c in outside)}."
-    return said
+        text += f" Outside of that, and run all the same: {', '.join(_short(c) for c in outside)}."
+    return text
 
 
 def _within(library: Library, cells: Sequence[Cell], column: str) -> bool:
@@ -126,13 +126,13 @@ def mark(cell: Cell | None, verdict: Verdict, notes: Mapping[str, int]) -> str:
     if cell is None:
         return ABSENT
     bare, shimmed = _word(cell.bare), _word(cell.shimmed)
-    told = bare if bare == shimmed else f"{bare} → {shimmed}"
+    text = bare if bare == shimmed else f"{bare} → {shimmed}"
     cause = verdict.explained.get(cell)
     if cause:
-        told += f" [{notes[cause.id]}](#causes)"
+        text += f" [{notes[cause.id]}](#causes)"
     elif cell in verdict.unexplained or cell in verdict.broken:
-        told = f"**{told}**"
-    return told
+        text = f"**{text}**"
+    return text
 
 
 def _word(record: Record | None) -> str:
@@ -187,8 +187,8 @@ def _shims(cells: Sequence[Cell]) -> list[str]:
         for shim, own in sorted(healed.items())
     ]
     heads = ["shim", "Triton", "targets", "cells"]
-    told = "Shims that acted where an op fails without compat and passes with it; several may act in one."
-    return ["## Fixed by", told, _pipes(heads, rows)]
+    intro = "Shims that acted where an op fails without compat and passes with it; several may act in one."
+    return ["## Fixed by", intro, _pipes(heads, rows)]
 
 
 def _columns(cells: Sequence[Cell]) -> list[str]:

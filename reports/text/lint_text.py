@@ -129,7 +129,10 @@ def as_json(result: Result) -> str:
 
 def sarif(result: Result) -> str:
     """SARIF 2.1.0, as GitHub's code scanning reads it."""
-    rules = [{"id": name, "shortDescription": {"text": said}} for name, said in RULES.items()]
+    rules = [
+        {"id": name, "shortDescription": {"text": description}}
+        for name, description in RULES.items()
+    ]
     rules.append(
         {"id": _UNREADABLE, "shortDescription": {"text": "a file that could not be checked"}}
     )
@@ -156,11 +159,11 @@ def _result(rule: str, message: str, path: str, line: int, column: int) -> Mappi
         "region": {"startLine": max(line, 1), "startColumn": max(column, 1)},
     }
     level = "note" if rule == _UNREADABLE else "warning" if rule == "version-string" else "error"
-    said = escape.line(message, 1000)
+    text = escape.line(message, 1000)
     return {
         "ruleId": rule,
         "level": level,
-        "message": {"text": said},
+        "message": {"text": text},
         "locations": [{"physicalLocation": place}],
     }
 
@@ -181,10 +184,10 @@ def github(result: Result) -> str:
 
 def _command(kind: str, path: str, line: int, column: int, title: str, message: str) -> str:
     # https://docs.github.com/actions, "Workflow commands": %, line ends, and in properties : and , are written so.
-    said = _escaped(escape.line(message, 600))
+    text = _escaped(escape.line(message, 600))
     name = _escaped(escape.line(path, 300)).replace(":", "%3A").replace(",", "%2C")
-    return f"::{kind} file={name},line={line},col={column},title=crosswarp lint {title}::{said}"
+    return f"::{kind} file={name},line={line},col={column},title=crosswarp lint {title}::{text}"
 
 
-def _escaped(said: str) -> str:
-    return said.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -69,8 +69,8 @@ def _unexpected(view: View) -> list[str]:
             ]
             parts += [f"**{title}**", pipes(["cell", "outcome", "fingerprint"], rows)]
     if view.wrong_windows:
-        told = [f"- {_code(wrong.issue.id)}: {_code(wrong.text)}" for wrong in view.wrong_windows]
-        parts += ["**Wrong affected releases in issues.toml**", "\n".join(told)]
+        lines = [f"- {_code(wrong.issue.id)}: {_code(wrong.text)}" for wrong in view.wrong_windows]
+        parts += ["**Wrong affected releases in issues.toml**", "\n".join(lines)]
     return parts
 
 

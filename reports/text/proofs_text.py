@@ -48,13 +48,13 @@ def _entry(one: Proof, columns: Sequence[str]) -> list[str]:
     if compat:
         facts.append(f"{compat} with compat" if one.healed else compat)
     # The verdict says it, unless the case needs a GPU.
-    said = one.verdict == "no case" or one.verdict == "not run" and not one.gpu_alone
+    without_notes = one.verdict == "no case" or one.verdict == "not run" and not one.gpu_alone
     return [
         fill("  ", escape.line(f"{one.issue.id}: {', '.join(facts)}", LONGEST)),
         fill("      ", escape.line(one.issue.title, LONGEST)),
         *(
             fill("      ", escape.line(note, LONGEST))
-            for note in ([] if said else _notes(one, columns))
+            for note in ([] if without_notes else _notes(one, columns))
         ),
     ]
 

@@ -96,16 +96,16 @@ def _code(group: Group) -> str:
 
 
 def _fix(group: Group) -> str:
-    said = (
+    fixes = (
         [escape.markdown(group.issue.workaround)] if group.issue and group.issue.workaround else []
     )
-    said += [f"shim [{escape.code(name)}](../shims.md#{name})" for name in group.shims]
-    return "<br>".join(said) or "none known"
+    fixes += [f"shim [{escape.code(name)}](../shims.md#{name})" for name in group.shims]
+    return "<br>".join(fixes) or "none known"
 
 
 def _fixed(diff: Diff) -> list[str]:
     groups = [group for group in diff.of("fixed") if group.issue]
-    silent = _issues([g for g in groups if g.told.outcome == "mismatch"])
+    silent = _issues([g for g in groups if g.shown.outcome == "mismatch"])
     loud = [issue for issue in _issues(groups) if issue not in silent]
     parts = []
     if silent:

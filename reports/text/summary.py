@@ -88,11 +88,11 @@ def _reproducers(view: View) -> str:
         return ""
     cells = [record for name in view.reproducers for record in view.by_kernel[name]]
     red = Counter(record.mode for record in cells if record.red)
-    told = (
+    sentence = (
         f"Apart from these, {len(view.reproducers)} reproducers of known issues: {len(cells):,} cells, "
         f"{red['bare']:,} fail without compat, {red['shimmed']:,} with it."
     )
-    return f"\n\n{fill('', told)}"
+    return f"\n\n{fill('', sentence)}"
 
 
 def tally(
@@ -272,10 +272,10 @@ def _heavier(view: View) -> list[str]:
     for before, after in zip(columns, columns[1:]):
         found = comparison.pairs(mine[before], mine[after], across_columns=True)
         tally: Counter[str] = Counter(one for pair in found for one in pair.comparison.outcomes)
-        told = [f"{tally[o]} {o}" for o in (*HEAVIER, *REPORTED) if tally[o]]
-        if told:
+        counts = [f"{tally[o]} {o}" for o in (*HEAVIER, *REPORTED) if tally[o]]
+        if counts:
             sides = " ".join(f"{view.run.id}:{escape.line(column)}" for column in (before, after))
-            lines.append(fill("  ", f"{', '.join(told)}: crosswarp diff {sides}"))
+            lines.append(fill("  ", f"{', '.join(counts)}: crosswarp diff {sides}"))
     return (
         ["\n".join(["Passes, and changed since the column before (cells):", *lines])]
         if lines
@@ -314,12 +314,12 @@ def verdict(view: View) -> str:
     """How the run ended, in a sentence."""
     found, code = view.verdict, view.run.exit_code
     if view.run.status != "finished":
-        said = f"This run is not whole: {view.run.status}. What had finished is shown here."
-        return fill("", escape.line(said, LONGEST))
+        sentence = f"This run is not whole: {view.run.status}. What had finished is shown here."
+        return fill("", escape.line(sentence, LONGEST))
     if code == 0 and found.theirs:
         known = len(found.known) + len(found.expected)
-        said = f"Passes: {sum(one.outcome == 'pass' for one in view.records):,} cells"
-        return fill("", f"{said}{f', and {known:,} fail as you expect' if known else ''}.")
+        sentence = f"Passes: {sum(one.outcome == 'pass' for one in view.records):,} cells"
+        return fill("", f"{sentence}{f', and {known:,} fail as you expect' if known else ''}.")
     if code == 0:
         return fill("", f"As expected: {_known(view)}")
     meaning = {
@@ -339,10 +339,10 @@ def _known(view: View) -> str:
     if not bare or not any(record.mode == "shimmed" for record in view.records):
         return f"{_count([record for record, _ in found.known])} fail, each by a known issue."
     fixed = len(found.healed)
-    said = f"{bare:,} {'cell' if bare == 1 else 'cells'} fail without compat, each by a known issue. Compat fixes"
+    sentence = f"{bare:,} {'cell' if bare == 1 else 'cells'} fail without compat, each by a known issue. Compat fixes"
     if fixed == bare:
-        return f"{said} {'it' if bare == 1 else 'all of them'}."
-    return f"{said} {fixed:,}; {bare - fixed:,} have no fix yet."
+        return f"{sentence} {'it' if bare == 1 else 'all of them'}."
+    return f"{sentence} {fixed:,}; {bare - fixed:,} have no fix yet."
 
 
 def _wrong(view: View) -> str:
@@ -362,8 +362,8 @@ def _wrong(view: View) -> str:
         (len(verdict.shim_failed), "not fixed"),
         (len(verdict.unexpectedly_green), "pass unexpectedly"),
     ]
-    told = [
+    reasons = [
         f"{cells:,} {'cell' if cells == 1 else 'cells'} {what}" for cells, what in found if cells
     ]
     # A run can be whole in its cells and still have gone wrong beside them.
-    return f"{', '.join(told) or 'something went wrong beside the cells'}"
+    return f"{', '.join(reasons) or 'something went wrong beside the cells'}"

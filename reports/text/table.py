@@ -117,7 +117,8 @@ def short(columns: Sequence[str]) -> list[str]:
 
 
 def _legend(seen: Collection[str]) -> str:
-    told = [f"{SIGNS[outcome]} {outcome}" for outcome in WORST if outcome in seen]
+    signs = [f"{SIGNS[outcome]} {outcome}" for outcome in WORST if outcome in seen]
     return fill(
-        "Signs: ", f"{', '.join(told)}; of two, the first is without compat and the second with it."
+        "Signs: ",
+        f"{', '.join(signs)}; of two, the first is without compat and the second with it.",
     )

@@ -74,11 +74,11 @@ def page(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> str:
 
 def _asked(probed: Mapping[str, Release]) -> list[str]:
     """When, and beside which torch: not always the one that pins this Triton."""
-    told = [
+    facts = [
         f"{version}: torch {one.about['torch']}, ptxas {one.about['ptxas']}, {one.about['checked']}"
         for version, one in probed.items()
     ]
-    return [f"Asked: {escape.markdown('; '.join(told))}."] if told else []
+    return [f"Asked: {escape.markdown('; '.join(facts))}."] if facts else []
 
 
 def terminal(probed: Mapping[str, Release], targets: Mapping[str, Target]) -> str:

@@ -52,11 +52,11 @@ def content(chosen: Sequence[str]) -> dict[str, str]:
     """The files of a copy by their path: of the shims `chosen`, or of `EVERYTHING` in their place."""
     everything = EVERYTHING in chosen
     names = [shim.name for shim in compat.all_shims()] if everything else list(chosen)
-    said = (
+    header = (
         f"{_FROM}{RELEASE} (Apache-2.0, see {LICENSE}) by `crosswarp vendor`: change it there, not here.\n",
     )
     made = {
-        path: _with_sum((needs.SOURCE / path).read_text("utf-8"), *said)
+        path: _with_sum((needs.SOURCE / path).read_text("utf-8"), *header)
         for path in needs.files(names, everything)
     }
     made[LICENSE] = _licence()
@@ -64,7 +64,7 @@ def content(chosen: Sequence[str]) -> dict[str, str]:
         f"shims: {EVERYTHING if everything else ', '.join(sorted(names))}\n{_LICENCE_SUM}{_sum(made[LICENSE])}\n"
         "\nRenew, after an upgrade of crosswarp:   crosswarp vendor --into THIS_FOLDER\n"
         "Compare, in CI:                          crosswarp vendor --check --into THIS_FOLDER\n",
-        *said,
+        *header,
     )
     return made
 
@@ -167,8 +167,8 @@ def _read(path: Path) -> str | None:
         raise UsageError(f"{path} cannot be read: {error}. Name another folder.") from None
 
 
-def _with_sum(text: str, *said: str) -> str:
-    return f"{''.join(said)}{_SUM}{_sum(text)}\n{text}"
+def _with_sum(text: str, *header: str) -> str:
+    return f"{''.join(header)}{_SUM}{_sum(text)}\n{text}"
 
 
 def _untouched(text: str) -> bool:
