@@ -35,7 +35,7 @@ _INSTALL = (
 _EXAMPLES = "examples:"
 # zero, full, random and urandom of Linux.
 _ENDLESS = tuple(os.makedev(1, minor) for minor in (5, 7, 8, 9))
-# What is the matter with a path, and not with us.
+# Errors of a path that are no faults of ours.
 _OF_THE_PLACE = (
     errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOTDIR,
     errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENFILE,
@@ -45,7 +45,7 @@ _OF_SMALL = ("why", "doctor")
 # The extra that brings what a command needs, where that is not `matrix`.
 _EXTRAS = {"fuzz": "fuzz"}
 
-# What `crosswarp --help` lists. It stands here because loading every command takes as long as most of them run.
+# The commands in `crosswarp --help`. It stands here because loading every command takes as long as most of them run.
 # Each is a module of crosswarp.reports.commands.
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "every day": {
@@ -223,7 +223,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _of_the_place(error: OSError) -> str:
-    """What to do about a file that cannot be read or written."""
+    """Returns the advice for a file that cannot be read or written."""
     name = str(error.filename or "a file")
     if error.errno == errno.ENOSPC and _out_of_inodes(name):
         return f"{name[:200]}: the file system is out of inodes: no file can be made. Remove some, and try again."
@@ -278,7 +278,7 @@ def _small() -> bool:
 
 
 def _overview() -> str:
-    """What `crosswarp --help` prints."""
+    """Returns the text of `crosswarp --help`."""
     lines = [
         "usage: crosswarp COMMAND [options]", "",
         "Runs Triton kernels on every release of Triton and says what breaks.",

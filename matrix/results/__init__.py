@@ -1,1 +1,1 @@
-"""What runs found: kept, compared, and held against what is known."""
+"""The results of runs: stored, compared, and judged by the known issues."""

@@ -54,7 +54,7 @@ def write(path: Path, records: Sequence[Record]) -> None:
 
 
 def onto(old: Sequence[Record], new: Sequence[Record]) -> list[Record]:
-    """What `old` says, with what `new` says of each kernel that it ran in a column, on a target and in a lane."""
+    """Returns `old` with the results of `new` for each kernel, column, target and lane that it ran."""
 
     def place(record: Record) -> tuple[str, ...]:
         return record.column, record.target, record.lane, record.mode, record.kernel
@@ -172,7 +172,7 @@ class Table:
         return self._read[key]
 
     def versions(self, column: str) -> Mapping[str, str]:
-        """What the column imported; nothing where the file does not say."""
+        """Returns the versions that the column imported; nothing where the file does not say."""
         return self._versions.get(column, _NO_VERSIONS)
 
     def records(self, only: str | None = None, brief: bool = False) -> list[Record]:
@@ -204,7 +204,7 @@ def _each(found: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, An
 
 
 def _fields(cell: str | Mapping[str, Any]) -> dict[str, Any]:
-    """What a record holds of a cell."""
+    """Returns the fields of a cell in a record."""
     if isinstance(cell, str):
         return {"outcome": cell}
     resources: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What makes two red cells one root cause: the one definition, by which all reports group.
+"""The rule that makes two failing cells one root cause: the one definition, by which all reports group.
 
 A known issue is one cause, wherever it shows and in whichever of its ways. Without an issue, what was said is the
 cause: the outcome with its fingerprint, on whichever kernel, column or target. But wrong numbers, a time limit and what
@@ -45,7 +45,7 @@ def cause_of(record: Record, issue: str = "") -> RootCause:
 
 
 def words(record: Record) -> str:
-    """What to tell of a record's cause in a line."""
+    """Returns a record's cause in a line."""
     if record.outcome == "unsupported":
         # Its reason is what it lacks; the message says which.
         return record.message or record.reason

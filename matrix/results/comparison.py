@@ -96,7 +96,7 @@ SAME_BANDWIDTH = 0.10
 class Comparison:
     outcome: Compared
     changes: tuple[Change, ...] = ()
-    # What could not be compared, and why.
+    # Metrics that could not be compared, and why.
     note: str = ""
     # Reported beside the outcome.
     also: tuple[Compared, ...] = ()
@@ -347,6 +347,6 @@ def _timing(record: Record) -> dict[str, Any] | None:
         found[name] = value
     found["alone"] = timing.get("alone") is True
     found["host_bound"] = timing.get("host_bound") is True
-    # What the GPU's memory does, which tells one kind of GPU from another.
+    # Behaviour of the GPU's memory, which tells one kind of GPU from another.
     found["copy"] = found["bytes"] / found["median"] / found["of_copy"]
     return found

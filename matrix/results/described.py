@@ -1,4 +1,4 @@
-"""What the store keeps of a run's plan, read back: whose kernels, and which selection of them."""
+"""A run's plan as the store keeps it: whose kernels, and which selection of them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Described:
 
     @property
     def library(self) -> Mapping[str, Any]:
-        """What is kept of a library whose own tests ran; empty where none did."""
+        """Returns the facts about a library whose own tests ran; empty where none did."""
         found = self.plan.get("library")
         return found if isinstance(found, Mapping) else {}
 

@@ -35,7 +35,7 @@ _NO_TYPE = re.compile(r"type (\w+) not supported in this architecture")
 _OF_NVIDIA = re.compile(
     r"failed to legalize operation '(?:ttng\.|ttg\.warp_specialize|tt\.grid_dep|nvgpu\.)"
 )
-# What ptxas and LLVM's assembler say of text that they cannot read.
+# The messages of ptxas and LLVM's assembler about text that they cannot read.
 _ASSEMBLY = re.compile(
     r"(?s)ptxas.*?(?:Parsing error|Not a name of any known instruction|Unexpected instruction types|"
     r"Arguments mismatch|Unknown symbol|Illegal modifier)|"

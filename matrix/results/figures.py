@@ -1,4 +1,4 @@
-"""What a launch costs, as figures that can be compared and drawn: read from what a cell recorded of it.
+"""The resources of a launch, as figures that can be compared and drawn: read from what a cell recorded of it.
 
 The counts of instructions by class are in matrix/cell/standins/virtual_gpu/instructions.py. Of them are made:
 

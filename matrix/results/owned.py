@@ -61,7 +61,7 @@ class Owner:
     accepted: frozenset[tuple[str, str]] = frozenset()
 
     def about(self) -> dict[str, Any]:
-        """What the store keeps of it, with the plan of the run."""
+        """Returns the part of the run's plan that the store keeps."""
         expectations = {
             "compat": self.compat,
             "xfail": [vars(one) | {"targets": list(one.targets)} for one in self.xfail],

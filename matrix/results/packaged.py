@@ -50,7 +50,7 @@ def opened(store: Path) -> Store:
 
 
 def line() -> str:
-    """What to say of it, before anything is shown."""
+    """Returns the line about it that comes before any result."""
     with as_store() as store:
         run = store.run()
     targets = ", ".join(run.described.targets)

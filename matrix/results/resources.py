@@ -1,4 +1,4 @@
-"""What two launches of one kernel cost, compared: which changes are worse, and which are only told.
+"""The resources of two launches of one kernel, compared: which changes are worse, and which are only shown.
 
 Worse is what passes a threshold below. Registers and local memory are judged together, because a compiler moves values
 between them: registers count by how many warps remain resident on that target (`occupancy`), and where values move from
@@ -88,7 +88,7 @@ THRESHOLDS = (
     ),
 )  # fmt: skip
 _BY_METRIC = {threshold.metric: threshold for threshold in THRESHOLDS}
-# What a thread has in memory of its own.
+# Memory that belongs to one thread.
 _LOCAL = ("stack", "spills", "scratch")
 # Bytes a thread: of the stack as it is, of a spilled register four.
 _REGISTER_BYTES = 4
@@ -107,7 +107,7 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Change:
-    """What a metric was and is; `what` names the kernel, the launch or the configuration.
+    """A metric before and after; `what` names the kernel, the launch or the configuration.
 
     `told` says why it is shown and judged neither better nor worse; empty for what is worse.
     """
@@ -121,7 +121,7 @@ class Change:
 
 
 def grown(before: Record, after: Record) -> tuple[Change, ...]:
-    """What changed in the resources of its launches, each against the same one before: first what is worse."""
+    """Returns the changes of its launches' resources, each against the same launch before, worse ones first."""
     if before.resources.get("launches") == after.resources.get("launches"):
         # As most of two runs are.
         return ()

@@ -12,13 +12,13 @@ from typing import Any
 from crosswarp.matrix.cell.plain import MAX_ENTRIES, is_clean
 from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record, clean, of_fields
 
-# What a plan says, where it says it; the rest of it is for people.
+# The fields of a plan that programs read; the rest is for people.
 _LISTS = ("columns", "targets", "lanes", "modes", "kernels", "cases")
 # SQLite's own whole numbers.
 _LARGEST = 2**63
 
 
-# What is kept of a cell, in the order of the table.
+# The columns of a cell, in the order of the table.
 CELL = (
     "column", "target", "lane", "mode", "kernel", "case", "config", "outcome", "reason",
     "fingerprint", "message", "phase", "seconds", "resources", "shims", "issue",

@@ -57,11 +57,11 @@ MIGRATIONS = (
         id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL,
         kind TEXT NOT NULL, text TEXT NOT NULL);
     """,
-    # What a column off the official versions was installed with, whatever its packages ask for.
+    # The versions that a column outside of the official pairs was installed with, whatever its packages ask for.
     """
     ALTER TABLE environments ADD COLUMN overrides TEXT NOT NULL DEFAULT '[]';
     """,
-    # What decided on the cells of a kernel, and where those come from that did not run again.
+    # The keys of a kernel's cells, and the source of those that did not run again.
     """
     CREATE TABLE keys (
         run INTEGER NOT NULL REFERENCES runs, "column" TEXT NOT NULL, target TEXT NOT NULL, lane TEXT NOT NULL,
@@ -112,7 +112,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What it is called where it is spoken of: the installed baseline is no run of anybody's."""
+        """Returns its name in messages: the installed baseline is no run of anybody's."""
         baseline = self.plan.get("baseline")
         return baseline if isinstance(baseline, str) else f"run {self.id}"
 
@@ -175,7 +175,7 @@ class Store:
             return self._from_what_cannot_be_written()
         self._db = db
         with suppress(StoreError):
-            # What cannot be written now is read back another time.
+            # A file that cannot be written now is read back another time.
             journal.read_back(self)
         with self._prepared(db):
             db.execute("PRAGMA query_only = ON")
@@ -188,7 +188,7 @@ class Store:
         """A store in a folder, or on a file system, that may only be read: SQLite would put its own files beside it."""
         log = Path(f"{self.path}-wal")
         if log.is_file() and log.stat().st_size:
-            # What its last writer wrote is in two files, which are put together where that can be done.
+            # The last writer left two files, which are joined where that is possible.
             with tempfile.TemporaryDirectory(prefix="crosswarp-store-") as folder:
                 copy = Path(folder, "store.db")
                 for suffix in ("", "-wal"):
@@ -236,7 +236,7 @@ class Store:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is written inside is kept as a whole or not at all."""
+        """A transaction: all writes inside are kept, or none."""
         with self._write():
             yield
 

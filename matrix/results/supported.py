@@ -41,7 +41,7 @@ from crosswarp.matrix.versions import Version, minor
 
 # From the one that decides to the one that does not.
 STATES: tuple[State, ...] = tuple(RELEASES)
-# What stands for all cases of a kernel in a column that never came to tell them.
+# Stands for all cases of a kernel in a column that never listed them.
 _ALL = "*"
 
 Item = tuple[str, str, str, str]
@@ -58,7 +58,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one release showed in one mode."""
+    """The results of one release in one mode."""
 
     release: Release
     state: State
@@ -248,7 +248,7 @@ def _item(record: Record) -> Item:
 def _releases(
     names: Sequence[str], records: Sequence[Record], table: Sequence[Column]
 ) -> tuple[list[Release], dict[str, str]]:
-    """What was run and what the table knows besides, oldest first; and the columns that name no release."""
+    """Returns the releases that ran and the others of the table, oldest first; and the columns that name no release."""
     official = {column.id: column for column in table if column.official}
     torches = {
         release: column.torch
@@ -277,7 +277,7 @@ def _releases(
 def _pair(
     name: str, official: Mapping[str, Column], measured: Mapping[str, object]
 ) -> tuple[str | None, str | None]:
-    """What the column's name promises; only a column whose name promises nothing is what was measured."""
+    """Returns the version in the column's name; for a name without one, the measured version."""
     if name in official:
         return official[name].triton, official[name].torch
     torch = versions.base(str(measured.get("torch")))
@@ -314,5 +314,5 @@ def _plain(version: Version) -> str:
 def _worst_first(entry: tuple[str, Mapping[str, Range]]) -> tuple[list[int], str]:
     kernel, ranges = entry
     green = [sum(one.state == "green" for one in found.releases) for found in ranges.values()]
-    # What the shims do not heal is worst.
+    # A failure that compat does not fix is worst.
     return green[::-1], kernel

@@ -1,4 +1,4 @@
-"""What a run says about the known issues, and they about it.
+"""The verdict on a run: failures that known issues explain, and issues that the run contradicts.
 
 Pure functions: records and issues in, verdict out. The program is held to each issue in both directions. A red cell
 that no issue explains fails the run, and so does an issue's own case that is no longer red inside its window, because
@@ -73,7 +73,7 @@ class Verdict:
 
 
 def triton_of(record: Record) -> str | None:
-    """What the cell measured, else what its column promises."""
+    """Returns the version that the cell measured, else the one that its column promises."""
     return record.versions.get("triton") or versions.of_column(record.column)
 
 
@@ -219,7 +219,7 @@ def judge(records: Iterable[Record], issues: Sequence[Issue] | ByKernel) -> Verd
         if record.red:
             issue = classify(record, by_kernel, triton_of(record))
             twin = (_place(record), record.config)
-            # What only the shims make red is no fault of Triton's, whatever it looks like.
+            # A failure with compat alone is no fault of Triton's, whatever it looks like.
             broken = record.mode == "shimmed" and twin in green_bare
             if issue is None or (broken and not issue.shim):
                 verdict.unexpected_red.append(record)
@@ -243,7 +243,7 @@ def _healed(record: Record, issue: Issue, shimmed: Mapping[_Place, list[Record]]
     if record.mode != "bare":
         return None
     twins = shimmed.get(_place(record), [])
-    # What an autotuner left out says nothing by itself.
+    # A configuration that an autotuner left out proves nothing by itself.
     same = [twin for twin in twins if twin.config == record.config and twin.ran]
     twins = same or twins
     if any(twin.red for twin in twins) or not any(twin.outcome == "pass" for twin in twins):

@@ -18,7 +18,7 @@ from crosswarp.matrix.results.verdict import ByKernel, Verdict, triton_of, withi
 from crosswarp.matrix.versions import Version, minor
 
 Edge = Literal["lower edge", "upper edge", "hole", "middle"]
-# What an issue's window is made of: its field, and what a record has there.
+# The parts of an issue's affected releases: its field, and the value that a record has there.
 AXES: Mapping[str, Callable[[Record], str | None]] = {
     "triton": triton_of,
     "torch": lambda record: record.versions.get("torch"),
@@ -90,7 +90,7 @@ def edge(window: str, version: Version) -> Edge:
 def wrong(
     records: Sequence[Record], verdict: Verdict, issues: Sequence[Issue] | ByKernel
 ) -> list[Wrong]:
-    """What the cells that nobody expected say about the windows of issues, in the order of the issues.
+    """Returns the faults of issues' affected releases that unexpected cells show, in the order of the issues.
 
     Those of a vendor's build say nothing of them: it has the vendor's changes.
     """

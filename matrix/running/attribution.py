@@ -35,7 +35,7 @@ Verdict = Literal["carries", "enough", "together", "needed", "open"]
 
 @dataclass(frozen=True)
 class Swapped:
-    """What both swaps of one axis showed."""
+    """The results of both swaps of one axis."""
 
     axis: str
     # A with B's.
@@ -107,7 +107,7 @@ def _conclude(swapped: tuple[Swapped, ...]) -> Found:
 
 
 def symptom(bad: Seen, good: Seen) -> tuple[Record, ...]:
-    """What is wrong with B and not with A: what is red, or where nothing ran what was declared unsupported.
+    """The failures of B that A does not have, or where nothing ran the cells declared unsupported.
 
     Where A has nothing of it green, all that is wrong with B.
     """

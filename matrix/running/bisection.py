@@ -84,7 +84,7 @@ def search(count: int, ask: Callable[[int], Answer]) -> Found:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a release showed. `why` is for people; `red` are the cells that make it bad."""
+    """The result of a release. `why` is for people; `red` are the cells that make it bad."""
 
     answer: Answer
     why: str

@@ -28,7 +28,7 @@ class Job(BaseModel):
     shard: Annotated[str, Field(pattern=r"^[0-9]{1,4}/[0-9]{1,4}$")]
     # Fit for a file, a folder or an artifact.
     name: str
-    # What follows `crosswarp run` (or test): words between spaces, none of which needs a quote.
+    # The arguments of `crosswarp run` (or test): words between spaces, none of which needs a quote.
     run: str
     command: Literal["run", "test"] = "run"
 

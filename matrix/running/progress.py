@@ -189,7 +189,7 @@ class _Counted(ProgressColumn):
 
 @contextmanager
 def progress() -> Iterator[PlainProgress | BarProgress]:
-    """What suits standard error. CI systems often pretend to be a terminal and mangle what moves."""
+    """Returns the progress that suits standard error. CI systems pretend to be a terminal and mangle what moves."""
     console = Console(stderr=True)
     if not console.is_terminal or console.is_dumb_terminal or os.environ.get("CI"):
         yield PlainProgress()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-# What the cell side needs of crosswarp.
+# The packages of crosswarp that the cell side needs.
 _PARTS = ("compat", "kernels", "matrix")
 # In place of the user's folder, where a file may be called triton.py, there is what was brought along; for the
 # processes that it starts as well.

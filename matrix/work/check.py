@@ -19,7 +19,7 @@ from crosswarp.matrix.work import brought
 
 
 class Accepted:
-    """What is expected of a file of somebody's: nothing. Its red cells are told, and judged by nobody's records."""
+    """Expectations for a stranger's file: none. Its failures are shown, and no known issue judges them."""
 
     as_expected = True
 

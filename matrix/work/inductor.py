@@ -45,7 +45,7 @@ KERNEL = kernel({program!r}, str(Path(__file__).parent.parent), {configurations}
 
 @dataclass(frozen=True)
 class Asked:
-    """What is compiled: programs of ours by glob, or one function of a file.
+    """The programs to compile: programs of ours by glob, or one function of a file.
 
     Attributes:
         file: the file, and `name` in it; None for ours.
@@ -186,7 +186,7 @@ class Inductor(Work):
 
 @dataclass(frozen=True)
 class Replayed(Suite):
-    """What was written, as a suite, in an interpreter that need not have crosswarp.
+    """The written kernels, as a suite, in an interpreter that need not have crosswarp.
 
     Attributes:
         links: the crosswarp that was brought along.
@@ -200,7 +200,7 @@ class Replayed(Suite):
 
 @dataclass(frozen=True)
 class Judged:
-    """What is expected of programs that are written, or of pairs: that no cell is red, unless its issue is known."""
+    """Expectations for written programs and pairs: no cell fails, unless its issue is known."""
 
     records: Sequence[Record]
     issues: Sequence[Issue] = ()

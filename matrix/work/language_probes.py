@@ -37,7 +37,7 @@ def argv(python: Path, spec: Path) -> list[str]:
 
 @dataclass
 class _Answers:
-    """What one lane said."""
+    """The answers of one lane."""
 
     about: dict[str, str] = field(default_factory=dict)
     names: dict[str, Name] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Asker:
         self.failed: dict[str, CrosswarpError] = {}
 
     def __call__(self, columns: Sequence[Column]) -> Iterator[tuple[str, Release]]:
-        """What each column holds, by its id, as they end. Raises Cancelled on Ctrl-C."""
+        """Yields the language of each column, by its id, as they end. Raises Cancelled on Ctrl-C."""
         asked: dict[str, list[Future[_Answers]]] = {}
         with self._stop, ThreadPoolExecutor(self._jobs) as pool:
             for column in columns:
@@ -110,7 +110,7 @@ class Asker:
             return None
         not_run = compiled.not_run + interpreted.not_run
         if not_run:
-            # What the others found stands; of these it is not known.
+            # The answers of the others stand; these stay unknown.
             self.failed[column] = CrosswarpError(
                 f"{column}: {len(not_run)} probes could not be run: {'; '.join(not_run[:3])}. "
                 "Correct these in matrix/cell/kinds/language_probes."

@@ -57,7 +57,7 @@ def ask(
     here: bool,
     say: Callable[[str], None],
 ) -> list[Trial]:
-    """What the cases of `plan` did on a column.
+    """Returns the results of the cases of `plan` on a column.
 
     Args:
         folder: the library's, which the guards' paths begin in.
@@ -105,7 +105,7 @@ def _trials(answers: Path, column: str, known: Sequence[Issue]) -> list[Trial]:
             else:
                 found.append(_trial(message, column, versions, known))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            # What a library writes there is no answer.
+            # A line that a library prints is no answer.
             continue
     return found
 

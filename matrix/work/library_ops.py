@@ -53,7 +53,7 @@ class Library(BaseModel):
     requires: Annotated[
         tuple[Annotated[str, AfterValidator(validators.requirement)], ...], Field(min_length=1)
     ]
-    # What its own metadata asks for; columns outside are run all the same.
+    # The requirements of its metadata; columns outside of them are run all the same.
     triton: Annotated[str, AfterValidator(validators.specifier)] = ""
     torch: Annotated[str, AfterValidator(validators.specifier)] = ""
     # Of one that is published as its sources alone: what its setup.py imports, and what it is told.
@@ -177,7 +177,7 @@ class Installer:
         return home
 
     def _built(self, library: Library) -> list[str]:
-        """What uv is told besides, of a release that is built: it builds in an environment of its own."""
+        """Returns uv's further arguments for a release that is built: it builds in an environment of its own."""
         if not library.build:
             return []
         config = self.folder / f"{library.id}.uv.toml"
@@ -224,7 +224,7 @@ class LibraryOps(Suite):
         return {**super().about(), **found}
 
     def keys(self, plan: Plan, column: str, environment: Environment) -> Mapping[Coordinate, str]:
-        # What was installed of a release is not among what a key holds.
+        # A key does not hold the installed files of a release.
         return {}
 
     def judge(self, records: Sequence[Record], issues: Sequence[Issue]) -> Verdict:

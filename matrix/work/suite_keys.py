@@ -1,4 +1,4 @@
-"""What decides on a cell of a suite: its key.
+"""The key of a suite's cell: everything that its result depends on.
 
 That is the text of the kernel and of the files that it imports, the target's row, the mode, the limits of time and
 memory, the environment with the hashes of what is installed, the shims in whose window the column's Triton lies, and
@@ -38,7 +38,7 @@ def keys(
     if installed is None:
         return {}
     judges = {lane: _judge(lane) for lane in LANES}
-    # What was found: of an interpreter at hand nothing is expected.
+    # The versions that were found: nothing is expected of an installed interpreter.
     version = str(environment.versions.get("triton") or environment.expect.get("triton", "0"))
     shims = _digest(_shims(version))
     texts = {
@@ -82,7 +82,7 @@ def reach(path: Path, suite: Path | None, sources: Sequence[Path] = ()) -> list[
         for root in roots:
             for names in _imports(text, one, root):
                 left += _files(root.joinpath(*names))
-                # What a package does on import it does for each module of it.
+                # A package's import code runs for each module of it.
                 left += [root.joinpath(*names[:end], "__init__.py") for end in range(1, len(names))]
     return list(found)
 

@@ -30,7 +30,7 @@ def check_kernels(wanted: Sequence[str], suite: Path | None) -> tuple[str, ...]:
     else:
         found = _looked(suite)
         wrong = {one.name: one for one in found if one.kind in ("broken", "misspelt")}
-        # What Python refuses is a failure of its own cells, beside which the others have their verdicts.
+        # A module that Python refuses fails its own cells only; the others have their verdicts.
         names = [one.name for one in found if one.kind in ("kernel", "syntax") or one.name in wrong]
     if not names:
         where = suite or "crosswarp.kernels"

@@ -1,4 +1,4 @@
-"""What the options of `crosswarp run` and `crosswarp plan` ask for."""
+"""The plan that the options of `crosswarp run` and `crosswarp plan` ask for."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def chosen_columns(options: argparse.Namespace) -> tuple[tuple[Column, ...], lis
 
 
 def at_hand(options: argparse.Namespace) -> Here:
-    """What --here runs. Raises UsageError where columns are named as well."""
+    """Returns the environments of --here. Raises UsageError where columns are named as well."""
     if options.columns:
         raise UsageError("--here runs one column, this interpreter. Leave out --triton.")
     return here.look(options.here)
@@ -131,7 +131,7 @@ def words(options: argparse.Namespace) -> list[str]:
             texts[name.replace("_", "-")] = str(getattr(options, name))
     flags = [f"--{name}" for name in ("sanitize", "estimate", "batch") if getattr(found, name)]
     flags += ["--sample", str(found.sample)] if found.sample else []
-    # What her settings say is in the other machine's checkout.
+    # The settings are in the other machine's checkout as well.
     flags += [word for glob in getattr(options, "xfail", ()) for word in ("--xfail", glob)]
     for name in ("baseline", "fail_on"):
         if getattr(options, name, None):

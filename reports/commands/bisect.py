@@ -37,7 +37,7 @@ EXAMPLES = (
 )
 # Of the JSON.
 FORMAT = 1
-# What `git bisect run` takes for an answer; from 128 on it stops.
+# The exit statuses that `git bisect run` reads as answers; from 128 on it stops.
 GIT = {"good": 0, "bad": 1, "cannot say": 125}
 
 
@@ -101,7 +101,7 @@ def _search(options: argparse.Namespace, argv: Sequence[str]) -> int:
 def _history(
     options: argparse.Namespace,
 ) -> tuple[list[Column], Mapping[str, Path], Mapping[str, str]]:
-    """What is searched, oldest first, and the wheels or the builds of an index that it consists of."""
+    """Returns the columns to search, oldest first, and their wheels or builds of an index."""
     table = column_table(options)
     if options.index:
         listed = bisection.of_index(_builds(options), table)
@@ -115,7 +115,7 @@ def _history(
 
 
 def _builds(options: argparse.Namespace) -> list[Version]:
-    """What the index has between the ends; to list all of it could take as long as the search."""
+    """Returns the builds of the index between the ends; to list all of it could take as long as the search."""
     if Path(options.index).is_dir() and any(Path(options.index).glob("*.whl")):
         raise UsageError(f"--index {options.index}: a folder of wheels. Name it with --wheels.")
     ends = []

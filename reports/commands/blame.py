@@ -170,7 +170,7 @@ def _not_so(
     second: tuple[Column, Seen],
     answers: tuple[Answer, Answer],
 ) -> CrosswarpError:
-    """What to say where A is not good or B not bad."""
+    """Returns the message for an A that is not good or a B that is not bad."""
     (good, seen_good), (bad, seen_bad) = first, second
     closer = f"or look closer: crosswarp report --run {seen_good.run} (A), --run {seen_bad.run} (B)"
     if answers == ("bad", "good"):

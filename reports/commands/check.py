@@ -150,7 +150,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     given.check_names("signature", signatures, names)
     given.check_names("constexpr", constexprs, names)
     saved = answers.saved(read.path, Path())
-    # What is saved is of all files of the folder; what is typed comes after it, and counts.
+    # Saved answers are for all files of the folder; the options come after them, and win.
     signatures = [*(given.signature(one) for one in saved.signature), *signatures]
     constexprs = [*(given.constexpr(one) for one in saved.constexpr), *constexprs]
     if options.save:
@@ -242,7 +242,7 @@ class _Lines:
             self._say(place)
 
     def column_done(self, column: str, outcomes: Mapping[str, int], seconds: float) -> None:
-        # What ended with its process has no other mode.
+        # A case that ended with its process has no other mode.
         for place in list(self._open):
             self._say(place)
 
@@ -269,7 +269,7 @@ def _compiled(
         links = brought.bring_along(
             Path(scratch) / "path", at_hand.missing if at_hand else ("packaging",)
         )
-        # What is checked is no run of the matrix: its store goes with it, and leaves the last run the last.
+        # A check is no run of the matrix: its store is removed, and the last run stays the last.
         with Store(Path(scratch) / "check.db") as store:
 
             def go(prepare: Prepare, chosen: Sequence[columns.Column], is_here: bool) -> None:

@@ -24,12 +24,12 @@ from crosswarp.reports.text import colour, escape
 from crosswarp.reports.text.ending import ending
 from crosswarp.reports.text.summary import summary
 
-# What a worker's Python runs as crosswarp.
+# The program that a worker's Python runs as crosswarp.
 COMMAND: tuple[str, ...] = ("-m", "crosswarp.reports.cli")
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
-    # What `for_workers` goes through, with what is added later.
+    # The options that `for_workers` goes through, with those that are added later.
     parser.set_defaults(declared=parser._actions)
     group = parser.add_argument_group("on many machines (docs/scale.md)")
     group.add_argument(

@@ -243,7 +243,7 @@ def _issues(options: argparse.Namespace, shown: View, known: Sequence[Issue]) ->
 
 
 def _suite(shown: View) -> Path | None:
-    """What is posted is read by everybody: a store names no folder but one of those that we stand in."""
+    """Everybody reads what is posted, so a store names no folder but one of those that we stand in."""
     suite = suite_of(shown)
     if suite and not suite.resolve().is_relative_to(Path.cwd().resolve()):
         raise UsageError(f"{suite} is not below {Path.cwd()}, so that nothing of it is posted.")

@@ -170,7 +170,7 @@ def _asked(options: argparse.Namespace) -> _Asked:
         folders={library: home}, ops=selection.split(options.ops or ["*"]),
         configurations=options.configurations,
     )  # fmt: skip
-    # What it needs beside itself is installed there as well, and has guards of its own.
+    # Its dependencies are installed there as well, and have version checks of their own.
     return _Asked(library.id, home, library_ops.SUITE, (f"{library.family}_*",), release)
 
 

@@ -145,7 +145,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 def _plan(options: argparse.Namespace) -> Plan:
     wanted = selection.split(options.targets or [_TARGET])
     return Plan(
-        # What each step does, it says itself.
+        # Each step prints its own progress.
         work=Suite(),
         columns=(),
         targets=targets.choose(target_table(options), wanted),
@@ -177,7 +177,7 @@ def _environments(
 
 @dataclass(frozen=True)
 class _Command:
-    """What was asked for, and the environments: those at hand and those to be built."""
+    """The request, and the environments: installed ones and those to be built."""
 
     options: argparse.Namespace
     argv: Sequence[str]

@@ -1,4 +1,4 @@
-"""What `crosswarp report --ir` adds: a few cells compiled anew, in the environments that are there."""
+"""The texts of `crosswarp report --ir`: a few cells compiled anew, in the environments that are there."""
 
 from __future__ import annotations
 

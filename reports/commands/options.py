@@ -27,7 +27,7 @@ FAIL_ON = ("any", "compat")
 
 
 def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """What to run; asked.py reads it."""
+    """Adds the options that select a run; asked.py reads them."""
     group = parser.add_argument_group("what to run (globs, comma-separated)")
     add_triton(
         group,
@@ -274,7 +274,7 @@ def positive(text: str) -> int:
 
 
 def add_expectations(group: argparse._ActionsContainer) -> None:
-    """What the owner of the kernels expects: of a user's suite, or a library's tests."""
+    """Adds the options of an owner's expectations: for a user's suite, or a library's tests."""
     add = to_workers(group)
     add(
         "--xfail", action="append", default=[], metavar="GLOB",
@@ -292,7 +292,7 @@ def add_expectations(group: argparse._ActionsContainer) -> None:
 
 
 def owner(options: argparse.Namespace, whose: str, checkout: Path) -> owned.Owner:
-    """What the owner of a suite or a library expects, by her settings and by the options."""
+    """Returns the expectations of a suite's or library's owner, from settings and options."""
     from crosswarp.matrix.checkout import settings
 
     places = [one for one in (checkout, Path()) if settings.load(one).path is not None]

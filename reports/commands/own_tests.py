@@ -76,7 +76,7 @@ class Library:
     def beside(
         self, prepare: Prepare, work: Path, uv: Uv, say: Callable[[str], None] = lambda text: None
     ) -> Beside:
-        """What prepares a column with the library installed beside it."""
+        """Returns a function that prepares a column with the library installed."""
         return Beside(
             prepare, self.root, self.settings.requires, self.settings.env,
             work.absolute() / "libraries-beside", uv, say, self.imports,
@@ -84,7 +84,7 @@ class Library:
 
     @property
     def imports(self) -> Mapping[str, str]:
-        """What its tests, and the library for them, import of others, each with a place; not what is stubbed."""
+        """Returns the imports of its tests, and of the library for them, each with a place; stubs are left out."""
         paths = library_tests.paths_of(self.root, self.settings)
         found = Imports(self.root, finding.files_of(self.root, paths)).of_others
         stubbed = {name.partition(".")[0] for name in self.settings.stub}
@@ -123,7 +123,7 @@ class Asked:
 
 
 def asked(options: argparse.Namespace, path: Path) -> Asked:
-    """What --targets, --lanes, --modes and --cases choose of the tests of the checkout `path`."""
+    """Returns the selection of --targets, --lanes, --modes and --cases among the tests of the checkout `path`."""
     found = library(path, selection.split(options.cases) if options.cases else ())
     named = selection.split(options.targets or list(found.settings.targets))
     lanes = selection.split(options.lanes or list(library_tests.DEFAULT_LANES))

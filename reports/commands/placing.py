@@ -23,6 +23,6 @@ def builder(
     say: Callable[[str], None] = lambda text: None,
     uv: Uv | None = None,
 ) -> Builder:
-    """What builds a column's environment below `--work`, or finds it there."""
+    """Returns a function that builds a column's environment below `--work`, or finds it there."""
     folder = (options.work / "envs").absolute()
     return Builder(folder, column_table(options), uv or Uv(), say=say)

@@ -67,7 +67,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if options.ir and options.format != "html":
         raise UsageError("--ir adds pages. Write --format html --out DIR with it.")
     known = known_issues(options)
-    # What goes to a pull request or to a CI's own pages is of a run, or of nothing.
+    # A pull request or a CI's own page gets results of a run, never of the baseline.
     of_a_run = options.format in ("comment", "junit")
     opened = Store(options.store, read_only=True) if of_a_run else opened_store(options)
     with opened as store:

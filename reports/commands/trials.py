@@ -1,4 +1,4 @@
-"""What `crosswarp bisect` and `crosswarp blame` share: one kernel tried on one column at a time, and what was red."""
+"""Trials of `crosswarp bisect` and `crosswarp blame`: one kernel on one column at a time, and its failures."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _plan(
     options: argparse.Namespace, work: plan.Work, table: Mapping[str, Target], lanes: Sequence[str],
     fresh: bool,
 ) -> plan.Plan:  # fmt: skip
-    # What is told of the search names the target, and not the product that was asked for.
+    # Messages of the search name the target, not the product that was asked for.
     wanted = targets.named(table, selection.split([options.target]))
     options.target = ",".join(wanted)
     return plan.Plan(
@@ -182,7 +182,7 @@ def _beside(
     work: Path,
     folders: dict[str, tuple[Path, ...]],
 ) -> Callable[[Column, Callable[[str], None]], Prepare]:
-    """What prepares a column with the library beside it, whose `folders` become known then."""
+    """Returns a function that prepares a column with the library, whose `folders` become known then."""
     last: list[Beside] = []
 
     def build(column: Column, say: Callable[[str], None]) -> Prepare:
@@ -218,7 +218,7 @@ def builder(
 
 
 def cause(red: Sequence[Record], known: Sequence[Issue], options: argparse.Namespace) -> list[str]:
-    """What is red: each root cause once, with its issue."""
+    """Returns the failures: each root cause once, with its issue."""
     library = "::" in options.kernel or options.library
     of = "library" if library else "suite" if options.suite else ""
     by_id = {issue.id: issue for issue in known}

@@ -99,7 +99,7 @@ def messages(package: Path) -> str:
 
 
 def text(found: Sequence[Release], table: Sequence[Column], written: str = "") -> str:
-    """What is lacking and, unless it was written to the file `written`, the columns to paste."""
+    """Returns the missing releases and, unless they were written to the file `written`, the columns to paste."""
     if not found:
         return "The table has a column for every release of Triton that the package index has.\n"
     lines = [f"Releases of Triton that the table lacks: {len(found)}.", ""]

@@ -1,1 +1,1 @@
-"""What a run says, before anybody puts it into words: pure functions of what the store holds."""
+"""The findings of a run, before they are worded: pure functions of the store."""

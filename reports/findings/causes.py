@@ -1,4 +1,4 @@
-"""What nobody expected, one entry for each root cause, with the key by which it is known again."""
+"""Unexpected failures, one entry for each root cause, with the key that recognises it in another run."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Diff:
 
     @property
     def notes(self) -> dict[str, int]:
-        """What could not be compared, with the number of cells."""
+        """Returns the reasons why cells could not be compared, with the number of cells."""
         return dict(Counter(pair.comparison.note for pair in self.pairs if pair.comparison.note))
 
     @property
@@ -163,7 +163,7 @@ def is_file(text: str) -> bool:
 
 
 def side(text: str, store: Path) -> Side:
-    """What `text` names; `HOW` says what it may be."""
+    """Returns the side that `text` names; `HOW` lists the possible texts."""
     path = Path(text)
     if path.is_file():
         return _of_baseline(path)
@@ -256,7 +256,7 @@ def _aligned(before: Side, after: Side) -> tuple[Side, Side]:
 
 
 class Explained:
-    """What verdicts say of failures. Whoever groups several diffs of one verdict makes it once."""
+    """The verdicts on failures. Whoever groups several diffs of one verdict makes it once."""
 
     def __init__(self, verdicts: Sequence[Verdict]) -> None:
         # It holds them: a record that is looked up by its identity must not go meanwhile.
@@ -327,5 +327,5 @@ def _cause(pair: Pair, record: Record, issue: Issue | None) -> RootCause | None:
         return None
     if issue or record.red:
         return cause_of(record, issue.id if issue else "")
-    # What is new and green is no cause of anything; of what grew heavier all that is known is the kernel.
+    # A new pass has no cause; of a kernel that grew heavier only its name is known.
     return None if pair.comparison.outcome == "new" else RootCause(kernel=record.kernel)

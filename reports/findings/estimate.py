@@ -1,4 +1,4 @@
-"""What a run would be: its columns, cells, disk and time, before anything is built.
+"""The plan of a run in numbers: its columns, cells, disk and time, before anything is built.
 
 What the store saw of the same suite is what is said of a column; what it did not see has the defaults of costs.toml,
 which hold for crosswarp's own suite. Of another suite nobody knows its cases before they ran once.

@@ -1,4 +1,4 @@
-"""What the verdict says of each cell, for the reports that list cells one by one."""
+"""The verdict on each cell, for the reports that list cells one by one."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from crosswarp.matrix.work.library_guards import Trial
 
 
 class Need(enum.Enum):
-    """What is known of one guard on one column and target."""
+    """The results of one version check on one column and target."""
 
     NEEDED = "needed"
     NOT_NEEDED = "not needed"

@@ -18,7 +18,7 @@ class Shown:
     case: str
     config: str
     target: str
-    # What became of it: `regressed`, `resource-regressed`, ...
+    # The comparison: `regressed`, `resource-regressed`, ...
     what: str
     # The column before, and the one where it is red or heavier.
     before: str

@@ -93,7 +93,7 @@ def rows_of(table: Table, name: str, probed: Sequence[str] | None = None) -> lis
     if probed is None:
         probed = probes_of(table, name)
     if name.startswith("launch."):
-        # What is probed is a value of the option, which has no row without one.
+        # The probe is of a value of the option, which has no row without one.
         probe = probed[0] if probed else name
         value = language_table.option_of(probe).partition("=")[2]
         return [_row(table, f"{name}={value}" if value else name, probe)]

@@ -1,4 +1,4 @@
-"""What became of each case with its configuration, bare and shimmed together."""
+"""The outcomes of each case with its configuration, without and with compat together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run was to hold and does not: every report says it, because what is not there cannot look red."""
+"""Planned results that a run lacks: every report lists them, because a missing result cannot look red."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Proof:
     healed: tuple[str, ...] = ()
     # In the window, where nothing of the case ran.
     not_run: tuple[str, ...] = ()
-    # What contradicts the record, a sentence each.
+    # The contradictions of the entry, a sentence each.
     wrong: tuple[str, ...] = ()
 
     @property

@@ -19,14 +19,14 @@ from crosswarp.reports.findings import reproducers
 
 @dataclass(frozen=True)
 class Shown:
-    """What was measured, and of what."""
+    """The measured releases, and their subject."""
 
     run: Run
     kernels: Sequence[str]
     targets: Sequence[str]
     lanes: Sequence[str]
     found: supported.Supported
-    # What the metadata of the library whose tests these are says of "triton" and "torch".
+    # The requirements of the library whose tests these are, by "triton" and "torch".
     declares: Mapping[str, str] = field(default_factory=dict)
     # How many kernels that only show a known issue were left out.
     apart: int = 0

@@ -1,4 +1,4 @@
-"""What is new in a run since a baseline or another run, for who has read about the rest before."""
+"""News of a run since a baseline or another run, for readers who know the rest."""
 
 from __future__ import annotations
 

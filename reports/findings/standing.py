@@ -85,7 +85,7 @@ def standing(view: View, column: str | None = None, target: str | None = None) -
         mark
         for place, mark in view.marks.items()
         if column in (None, place[0]) and target in (None, place[1])
-        # What a lost column holds is that it was lost.
+        # A lost column has one entry: that it was lost.
         if (mark, place[0] in lost) != ("not-run", True)
     )
     return Standing(

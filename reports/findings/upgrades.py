@@ -1,4 +1,4 @@
-"""What breaks between two columns of one run."""
+"""Breaking changes between two columns of one run."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def view(
         verdict=verdict,
         unsupported_targets=store.unsupported_targets(one.id),
         planned=store.planned(one.id),
-        # What fails in somebody else's kernels says nothing of where an issue begins and ends.
+        # Failures of somebody else's kernels do not show where an issue begins and ends.
         wrong_windows=() if verdict.theirs else windows.wrong(records, verdict, issues),
         sources=store.taken(one.id),
     )

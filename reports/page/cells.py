@@ -22,7 +22,7 @@ CHANGES = tuple(outcome for outcome in OUTCOMES if outcome not in ("same", "unkn
 # The worst of these is the least; of all others it is the most.
 LEAST = ("tensor", *(threshold.metric for threshold in THRESHOLDS if threshold.falls))
 METRICS = (*(threshold.metric for threshold in THRESHOLDS), "tensor", "compile")
-# What a row of a kernel's details holds, in this order; a text is its number among the texts.
+# The fields of a row of a kernel's details, in this order; a text is stored as its number among the texts.
 FIELDS = (
     "case", "config", "mode", "outcome", "reason", "fingerprint", "message", "seconds", "issue", "shims", "figures",
 )  # fmt: skip
@@ -181,7 +181,7 @@ def _worst(noted: Any) -> list[float | None] | None:
 
 
 def _changes(model: Model) -> dict[Place, list[int]]:
-    """What became of each place, bare and shimmed, since the column before."""
+    """Returns the changes of each place since the column before, without and with compat."""
     found: dict[Place, list[int]] = defaultdict(lambda: [0, 0])
     for column in model.columns:
         before = model.before(column.id)

@@ -58,7 +58,7 @@ def _swap(out: Path, files: Mapping[str, str], named: Path) -> None:
 
 
 def _strangers(out: Path, files: Mapping[str, str], named: Path) -> list[PurePosixPath]:
-    """What in the folder is not ours and stays; an error when the folder itself is not."""
+    """Returns the files of the folder that are not ours and stay; raises an error when the folder is not ours."""
     if not out.exists():
         return []
     if not out.is_dir():

@@ -1,4 +1,4 @@
-"""What a run lacks of what it set out to do, in sentences: a page that hides this looks green."""
+"""Sentences about planned results that a run does not have: a page that hides them looks green."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def missing(model: Model) -> list[str]:
 
 
 def of_column(model: Model, column: str) -> list[str]:
-    """What every report says is missing, and why its environment is not there."""
+    """Returns the sentences of every report about missing results, and why the environment is not there."""
     sentences = [
         f"Its environment is {environment.state}: {environment.message}"
         for environment in model.view.environments

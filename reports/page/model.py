@@ -1,4 +1,4 @@
-"""What every page is made from: a view whose columns stand oldest first, each compared with the ones before it."""
+"""The model of every page: a view whose columns stand oldest first, each compared with the ones before it."""
 
 from __future__ import annotations
 
@@ -127,5 +127,5 @@ class Model:
     def command(
         self, kernel: str, column: str = "all", lane: str = "", targets: Sequence[str] = ()
     ) -> str:
-        """What runs the cells of a kernel again."""
+        """Returns the command that runs the cells of a kernel again."""
         return again.command(self.view.run, kernel, column, lane, targets)

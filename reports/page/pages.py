@@ -1,4 +1,4 @@
-"""What the templates of the kernels, columns and issues show."""
+"""The contexts of the templates for kernels, columns and issues."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ ABOUT = (
     "Triton kernels on every Triton × torch pair, without a GPU: what breaks with which release, and the shim that "
     "fixes it."
 )
-# What the numbers of a lane are worth, and what it cannot see.
+# How far the numbers of a lane can be trusted, and which faults it cannot see.
 LANES_SHOW = {
     "compile": "a real launch through the real compiler; nothing is executed, so wrong numbers stay out of sight",
     "emulate": (

@@ -52,7 +52,7 @@ def draft(view: View, cause: Cause, name: str, link: str = LINK) -> str:
         )
     lanes = sorted({record.lane for record in bare}, key=LANES.index)
     kernels = sorted({record.kernel for record in bare})
-    # What other kernels did says nothing of these.
+    # The results of other kernels prove nothing about these.
     mine = [record for kernel in kernels for record in view.by_kernel[kernel]]
     window, fixed = _window(view, mine, bare)
     targets = _targets(mine, bare)

@@ -28,7 +28,7 @@ def write(finding: EditFinding, suite: Path, table: Mapping[str, Target], folder
     edited = {finding.edit.name, finding.edit.kernel}
     edited |= {name.removesuffix(ring.ENDING) for name in edited}
     for path in suite.glob("*.py"):
-        # What it imports from beside it, but no other edit.
+        # The files that it imports from its folder, but no other edit.
         if path.stem in edited or path.is_symlink():
             (alone / path.name).write_bytes(path.read_bytes())
     (made / "edit.diff").write_text(finding.edit.difference + "\n", "utf-8")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 # The source of a module by its dotted name, or None where it is to stay an import.
 Find = Callable[[str], str | None]
-# What a name stands for: a module's own, or of an import that stays.
+# The meaning of a name: a definition of a module, or an import that stays.
 Meaning = tuple[str, str]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -25,7 +25,7 @@ class _Module:
     name: str
     source: str
     tree: ast.Module
-    # What binds a name: statements, or for an import that is followed the name in another module.
+    # The binding of a name: statements, or for an import that is followed the name in another module.
     binds: dict[str, list[ast.stmt] | Meaning] = field(default_factory=dict)
     # Names that imports which stay bind, with the imports of that name alone: `import a` and `import a.b` are two.
     imports: dict[str, list[str]] = field(default_factory=dict)
@@ -86,7 +86,7 @@ def _take(modules: dict[str, _Module], find: Find, name: str, wanted: str) -> No
             raise LookupError(f"the source of {name} is not here")
         module = modules[name] = _read(name, source, find)
         for statement in module.tree.body:
-            # What runs for its effect may be what the rest relies on.
+            # The rest may rely on a statement that runs for its effect.
             if isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Constant):
                 _take_statement(modules, find, module, statement)
     bound = module.binds.get(wanted)
@@ -108,7 +108,7 @@ def _take_statement(
 ) -> None:  # fmt: skip
     module.taken.add(statement)
     for used in dict.fromkeys(node.id for node in _globals(statement)):
-        # What nothing binds at the top level is for Python to complain of, as it did before.
+        # Python complains of a name that nothing binds at the top level, as it did before.
         if used in module.binds or used in module.imports:
             _take(modules, find, module.name, used)
 
@@ -140,7 +140,7 @@ def _read_import(module: _Module, statement: ast.Import | ast.ImportFrom, find: 
     for alias in statement.names:
         bound = alias.asname or alias.name
         if alias.name == "*":
-            # What it binds nobody knows here, so it is always taken.
+            # Its names are not known here, so it is always copied.
             bound = f"* of {source}"
             module.used_imports.add(bound)
             module.imports[bound] = [f"from {source} import *"]
@@ -221,7 +221,7 @@ def _spaced(blocks: list[str]) -> Iterator[str]:
 def _final(
     modules: Mapping[str, _Module], renamed: Mapping[tuple[str, str], str], name: str, bound: str
 ) -> str | None:  # fmt: skip
-    """What a module calls `bound` in the file, through the imports that were followed."""
+    """Returns the name that a module has for `bound` in the file, through the imports that were followed."""
     while isinstance(meaning := modules[name].binds.get(bound), tuple) and meaning[0] in modules:
         name, bound = meaning
     return renamed.get((name, bound))
@@ -271,7 +271,7 @@ def _bound_by(statement: ast.stmt) -> list[str]:
 
 
 def _stored(node: ast.AST) -> Iterator[str]:
-    """What is bound in this scope: not inside of functions and comprehensions that it holds."""
+    """Returns the names bound in this scope: not inside of functions and comprehensions that it holds."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
         return
@@ -317,7 +317,7 @@ def _globals(node: ast.AST, local: frozenset[str] = frozenset()) -> Iterator[ast
             yield from _globals(part, local)
         bound = {name for one in node.body for name in _stored(one)}
         for part in node.body:
-            # What a class body binds is not seen by its methods.
+            # Methods do not see the names of a class body.
             hidden = local if isinstance(part, _FUNCTIONS) else local | bound
             yield from _globals(part, hidden)
         return

@@ -1,4 +1,4 @@
-"""What a suite or a library needs besides Triton and torch, at the versions that a column had it in."""
+"""The requirements of a suite or a library besides Triton and torch, at the versions of a column."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosswarp.reports.findings.view import View
 
 
 def of_suite(view: View, column: str) -> list[str]:
-    """What the run installed for its suite's modules (`run --requires`), as pip takes it."""
+    """Returns the requirements of the suite's modules (`run --requires`), as pip takes them."""
     return pinned(view, column, view.run.described.requires)
 
 

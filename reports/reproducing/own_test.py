@@ -19,7 +19,7 @@ from crosswarp.reports.reproducing import needs
 from crosswarp.reports.text import escape
 
 _LONGEST = 1200
-# What a column is made of, and in that order. Its Python is said, and not installed.
+# The parts of a column, in that order. Its Python is named, and not installed.
 _INSTALLED = ("triton", "torch", "numpy")
 
 
@@ -91,7 +91,7 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
 
 
 def _test(record: Record, about: Mapping[str, Any], root: Path) -> list[str]:
-    """What pytest is given: the test, its file where that could not be imported, or all of them where none could."""
+    """Returns pytest's arguments: the test, its file where that cannot be imported, or all where none can."""
     tests = about.get("tests")
     paths = [one for one in tests if isinstance(one, str)] if isinstance(tests, list) else []
     folders = [path for path in paths if not path.endswith(".py")]

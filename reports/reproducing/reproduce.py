@@ -1,4 +1,4 @@
-"""What a script is made of: which cell of a root cause, and from which folder."""
+"""Chooses the cell of a root cause for a script, and the folder of its suite."""
 
 from __future__ import annotations
 

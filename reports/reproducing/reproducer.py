@@ -28,7 +28,7 @@ from crosswarp.matrix.work.suite_modules import kernel_names
 from crosswarp.reports.reproducing.flatten import flatten, names
 from crosswarp.reports.text import escape
 
-# What of our own is copied into a script; all else of it stays an import.
+# Our modules whose code is copied into a script; the others stay imports.
 _OURS = {
     "crosswarp.kernels": Path(kernels.__file__).parent,
     "crosswarp.compat.launch": Path(compat.__file__).with_name("launch.py"),
@@ -58,7 +58,7 @@ def _only_configuration(wanted):
 
 _WRONG = '''
 def _wrong(name, out, expected, tolerance):
-    """What is wrong with an output, or an empty text."""
+    """Returns the fault of an output, or an empty text."""
     if out.shape != expected.shape:
         return f"{name}: shape {tuple(out.shape)}, expected {tuple(expected.shape)}"
     out, expected = out.detach().double().cpu(), expected.detach().double().cpu()
@@ -262,7 +262,7 @@ def _others(body: str, suite: Path | None) -> list[str]:
 
 
 def _needs(record: Record, body: str, suite: Path | None) -> list[str]:
-    """What has to be installed, or to lie beside the script."""
+    """Returns the packages to install, and the files that lie beside the script."""
     first = _imported(body)
     ours = record.mode == "shimmed" or "crosswarp" in first
     beside = [

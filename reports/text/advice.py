@@ -1,4 +1,4 @@
-"""What to do about what is new: a kernel of crosswarp's is right, a user's, or a library, may be at fault itself."""
+"""Advice about new failures: a kernel of crosswarp's is right, a user's, or a library, may be at fault itself."""
 
 # By `findings.whose`. Short enough for a line of a table.
 _SHORT = {
@@ -9,7 +9,7 @@ _SHORT = {
 
 
 def short(of: str) -> str:
-    """What to do about a new cause in a run of `whose`."""
+    """Returns the advice for a new cause in a run of `whose`."""
     return _SHORT[of]
 
 

@@ -95,7 +95,7 @@ _TITLES = {
 
 
 def _entry(element: griffe.DocstringElement) -> str:
-    # What is raised has no name, and what is returned may have none; but each has its text.
+    # An exception has no name and a return value may have none, but each has a description.
     name = getattr(element, "name", "") or (
         str(element.annotation) if isinstance(element, griffe.DocstringRaise) else ""
     )
@@ -116,7 +116,7 @@ def _names(module: griffe.Module, dotted: str) -> Iterator[str]:
 
 
 def _definition(module: griffe.Module, name: str) -> griffe.Function | griffe.Class | None:
-    """What `name` is here. An imported function hides its module of the same name, which griffe would answer with."""
+    """Returns the object called `name`. An imported function hides its module of that name, which griffe returns."""
     target = module.imports.get(name)
     path = target.removeprefix(f"{module.package.path}.") if target else name
     root = module.package if target else module

@@ -136,7 +136,7 @@ def _badge(
     message, colour = found.summary(), COLOURS[found.state]
     if over.cells:
         message = f"{message} · {over}"
-    # What has no date is never taken for fresh.
+    # A badge without a date never counts as fresh.
     if stale_before and (on is None or on < stale_before):
         message, colour = f"stale, of {on or 'an unknown day'} · {message}", COLOURS["stale"]
     wrong = found.state == "regressed"

@@ -1,4 +1,4 @@
-"""What `crosswarp check --format json` looks like, for docs/schemas/ (see schemas.py)."""
+"""The document of `crosswarp check --format json`, for docs/schemas/ (see schemas.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `crosswarp check` says: the signatures that it took, a line for each verdict as it comes, the grid, and JSON."""
+"""The output of `crosswarp check`: the signatures, a line for each verdict as it comes, the grid, and JSON."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Checked:
 
     @property
     def absent(self) -> list[str]:
-        """What the file imports and the environments lack, without what may be stood in for."""
+        """Returns the imports of the file that the environments lack and that have no stand-in."""
         found = [name for one in self.records for name in one.resources.get(LACKING) or ()]
         return list(dict.fromkeys(found)) if not self.stub else []
 
@@ -148,7 +148,7 @@ def _signature(name: str, one: Signature, tunes: Sequence[str]) -> list[str]:
 
 
 def _assumptions(name: str, one: Signature) -> list[str]:
-    """What the file does not say, why it was taken for that, and the options to paste that say it."""
+    """Returns each assumption about a type, its reason, and the option to paste that sets it."""
     why: dict[str, list[str]] = {}
     for argument in one.assumed:
         why.setdefault(argument.origin, []).append(str(argument).split(":")[0])
@@ -212,7 +212,7 @@ def _case(one: Record, checked: Checked) -> str:
 
 
 def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
-    """What failed; the known issue; what heals it, as a run has seen; and what of the signature was assumed."""
+    """Yields the failure, its known issue, the fix as a run has seen it, and the assumed parts of the signature."""
     last_words = ""
     if records[0].reason in (LACKING, NO_KERNEL):
         yield _plain(records[0].message)
@@ -339,7 +339,7 @@ def _row(name: str, cells: Sequence[str], targets: Sequence[str], first: int) ->
 
 
 def ending(checked: Checked) -> str:
-    """What came of it, in a sentence, and what the exit status is for."""
+    """Returns the result in a sentence, and the reason of the exit status."""
     if not checked.items:
         return "Nothing was checked."
     missing = ""

@@ -54,7 +54,7 @@ class Terminal:
 
 
 def terminal(out: TextIO, environ: Mapping[str, str]) -> Terminal:
-    """What may be written to `out`: https://no-color.org, and FORCE_HYPERLINK=1 or 0 to decide on the links."""
+    """Returns the escapes that `out` may get: https://no-color.org, and FORCE_HYPERLINK=1 or 0 for links."""
     if not out.isatty() or environ.get("TERM", "dumb") == "dumb":
         return Terminal()
     forced = environ.get("FORCE_HYPERLINK")

@@ -218,7 +218,7 @@ def _title(group: Group) -> str:
 
 
 def facts(group: Group) -> list[tuple[str, str]]:
-    """What there is to tell of a root cause, by name; a fact of several lines names only its first."""
+    """Returns the facts about a root cause, by name; a fact of several lines names only its first."""
     if not _telling(group):
         return []
     where = ("where", _places([pair.record for pair in group.pairs]))
@@ -282,13 +282,13 @@ def changes(group: Group) -> list[tuple[str, str]]:
 
 
 def _growth(change: Change) -> float:
-    """What appeared comes first, then what changed by the largest factor."""
+    """Sort key: new values come first, then the largest factors."""
     if isinstance(change.before, str) or isinstance(change.after, str):
         return 0.0
     if change.before == 0:
         return change.after * 1e9
     grown = change.after / change.before
-    # What got worse by becoming less.
+    # A metric that got worse by shrinking.
     return 1 / grown if 0 < grown < 1 else grown
 
 

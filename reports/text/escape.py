@@ -11,7 +11,7 @@ import re
 from crosswarp.matrix.printable import printable
 
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-# What starts or ends inline markup, and the pipe that ends a table cell.
+# Characters that start or end inline markup, and the pipe that ends a table cell.
 _INLINE = re.compile(r"([\\`*_{}\[\]|~$!#@])")
 # Words of which GitHub makes a link or a mention although they are escaped, because it reads what was rendered:
 # mentions and mail addresses, issues, web addresses, commits. In a code span it leaves them alone.

@@ -1,4 +1,4 @@
-"""What `crosswarp guards` found, as text, Markdown and JSON."""
+"""The findings of `crosswarp guards`, as text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _place(place: Place) -> Mapping[str, object]:
 
 
 def _about(answer: Answer, report: Report) -> list[str]:
-    """What it decides, then what is known of it; the verdict where it was tried."""
+    """Returns the decision of a version check, the facts about it, and the verdict where it was tried."""
     guard = answer.guard
     lines = [guard.code]
     if answer.places:

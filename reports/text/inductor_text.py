@@ -1,4 +1,4 @@
-"""What `crosswarp inductor` says: programs, what was written, pairs of torch and Triton, what kernels take."""
+"""The output of `crosswarp inductor`: programs, written kernels, pairs of torch and Triton, resources."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def pairs(records: Sequence[Record], versions: Mapping[str, Mapping[str, Any]]) 
 
 
 def resources(records: Iterable[Record]) -> str:
-    """What each kernel takes where it was compiled: the most of its configurations."""
+    """Lists the resources of each compiled kernel: the most of its configurations."""
     rows = []
     for one in records:
         launches = (

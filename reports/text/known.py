@@ -1,4 +1,4 @@
-"""What is red and known upstream, on a terminal: a line for what is healed, all there is for what is not."""
+"""Known failures on a terminal: a line for each that compat fixes, all facts for the others."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from crosswarp.reports.findings.language_view import Row
 from crosswarp.reports.text import escape
 
 _NAMED = 8
-# What follows the language, and is in its tables, or is a compiler of its own.
+# Modules that follow the language and are in its tables, or are compilers of their own.
 _NOT_SHOWN = tuple(
     f"triton.{one}."
     for one in (
@@ -103,7 +103,7 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _host(table: Table) -> list[str]:
-    """What is beside the language and not in every release; of a module that comes or goes as a whole, one row."""
+    """Lists host-side names that some releases lack; a module that comes or goes as a whole has one row."""
     order = list(table)
     where: dict[str, list[str]] = {}
     for version, release in table.items():

@@ -11,7 +11,7 @@ WIDTH = 80
 _LONGEST_ID = 24
 
 
-# What one row may take up: a message may be a megabyte, and its beginning tells the most.
+# The most characters in one row: a message may be a megabyte, and its beginning tells the most.
 LONGEST = 1200
 # A longer word is no address and no path that anybody would copy.
 _LONGEST_WORD = 400

@@ -18,7 +18,7 @@ ABSENT = "-"
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page tells beside the table."""
+    """Facts that the page has besides the table."""
 
     # When the oldest and the newest of its cells were run.
     first: str
@@ -81,7 +81,7 @@ def _head(cells: Sequence[Cell], verdict: Verdict, facts: Facts) -> list[str]:
 
 
 def _asks(library: Library, cells: Sequence[Cell]) -> str:
-    """What the release's metadata asks for, and the columns that do not have it."""
+    """Returns the requirements of the release's metadata, and the columns outside of them."""
     asked = ", ".join(
         f"{name} {spec}"
         for name, spec in (("triton", library.triton), ("torch", library.torch))

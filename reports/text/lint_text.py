@@ -1,4 +1,4 @@
-"""What `crosswarp lint` found, as text, JSON, SARIF and annotations of GitHub."""
+"""The findings of `crosswarp lint`, as text, JSON, SARIF and annotations of GitHub."""
 
 from __future__ import annotations
 

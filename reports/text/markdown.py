@@ -8,7 +8,7 @@ from crosswarp.reports.findings.view import Regression, View
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.table import grids
 
-# What a compiler says may be a megabyte.
+# A compiler's message may be a megabyte.
 LONGEST = 600
 
 

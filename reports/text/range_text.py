@@ -20,7 +20,7 @@ from crosswarp.reports.text.markdown import pipes
 # Raised when a field changes its meaning or goes away; a new field does not.
 FORMAT = 1
 _WIDTH = 24
-# What these two are for everybody who did not write the harness.
+# The same two modes, in words for people who did not write the harness.
 _LANE_OF = {"cpu": "the interpret lane", "gpu": "the device lane"}
 
 
@@ -91,7 +91,7 @@ def export(shown: Shown) -> str:
 
 
 def declared(shown: Shown) -> list[str]:
-    """What the library's metadata says, beside what was measured: a line for Triton and one for torch."""
+    """Compares the library's metadata with the measurement: a line for Triton and one for torch."""
     lines = []
     for name, says in shown.declares.items():
         spans = [(mode, getattr(of, name)) for mode, of in shown.found.suite.items()]
@@ -123,7 +123,7 @@ def _pasted(name: str, span: Span) -> str:
 
 
 def _ends(span: Span, shown: Shown) -> list[str]:
-    """What the ends and the inside of a range rest on."""
+    """Returns the evidence for the ends and the inside of a range."""
     if not span.specifier:
         return []
     lines = []

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from crosswarp.matrix.results.vocabulary import OUTCOMES
 
-# What a colour says is also said by a sign. Each is in the fonts that systems come with.
+# Each colour has a sign with the same meaning. Each is in the fonts that systems come with.
 SIGNS: dict[str, str] = {name: word.sign for name, word in OUTCOMES.items()}

@@ -26,7 +26,7 @@ _HEADS: dict[str, str] = {name: word.short for name, word in OUTCOMES.items()}
 
 
 def summary(view: View, verbose: bool = False, grid: str = "") -> str:
-    """What a reader wants first stands first, and the verdict also last, where a terminal has scrolled to."""
+    """Returns the summary. The verdict stands first, and also last, where a terminal has scrolled to."""
     ended = verdict(view)
     parts = [
         ended,
@@ -206,7 +206,7 @@ def _unhealed(view: View) -> list[str]:
 
 
 def _theirs(view: View) -> list[str]:
-    """What fails in somebody else's kernels: the failure, whose fault it is, and the next step."""
+    """Lists failures of somebody else's kernels: the message, the owner of the fault, and the next step."""
     verdict = view.verdict
     parts = []
     causes: dict[RootCause, list[Record]] = {}
@@ -257,7 +257,7 @@ def _count(records: Collection[Record]) -> str:
 
 
 def _advice(view: View) -> str:
-    """What to do about what is new in crosswarp's own kernels, which are right."""
+    """Returns the advice for new failures of crosswarp's own kernels, which are right."""
     run = view.run
     script = f"    a script to attach  crosswarp reproduce --run {run.id}\n"
     record = f"    an entry to paste   crosswarp issues --run {run.id} --new"
@@ -289,7 +289,7 @@ def _cells(found: Iterable[tuple[Record, str]]) -> str:
     causes: dict[RootCause, list[Record]] = {}
     for record, issue in found:
         causes.setdefault(cause_of(record, issue), []).append(record)
-    # What died comes before what was merely refused.
+    # A crash comes before a refusal.
     ordered = sorted(causes.values(), key=lambda group: WORST.index(group[0].outcome))
     for group in ordered[:MAX_LISTED]:
         first, kernels = group[0], len({record.kernel for record in group})

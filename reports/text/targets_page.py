@@ -101,7 +101,7 @@ def _limits(name: str, target: Target) -> list[str]:
 
 
 def _reasons(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> list[str]:
-    """What the compilers said, each text once."""
+    """Returns the compilers' messages, each once."""
     found: dict[str, dict[str, list[str]]] = {}
     for version, release in probed.items():
         for name in targets:

@@ -31,7 +31,7 @@ _LICENCE_SUM = "LICENSE: sha256 "
 
 @dataclass(frozen=True)
 class Found:
-    """What lies in a folder, against what would be written; paths relative to it, sorted.
+    """The files of a folder, compared with those that would be written; paths relative to it, sorted.
 
     Attributes:
         same: as it would be written.
@@ -70,7 +70,7 @@ def content(chosen: Sequence[str]) -> dict[str, str]:
 
 
 def chosen_before(folder: Path) -> list[str]:
-    """What the record in `folder` says was chosen; empty where there is none. Raises UsageError for a broken one."""
+    """Returns the shims named by the record in `folder`, or none. Raises UsageError for a broken record."""
     text = _read(folder / RECORD)
     if text is None:
         return []
@@ -151,7 +151,7 @@ def _licence() -> str:
 
 
 def _there(folder: Path) -> list[str]:
-    """What may be ours: Python files of the folder, its shims and seams, the record and the licence."""
+    """Returns the files that may be ours: Python files, those of shims and seams, the record and the licence."""
     paths = [*folder.glob("*.py"), *folder.glob("shims/*.py"), *folder.glob("seams/*.py")]
     named = [path.relative_to(folder).as_posix() for path in paths]
     return [*named, *(name for name in (RECORD, LICENSE) if (folder / name).exists())]

@@ -9,7 +9,7 @@ from pathlib import Path
 from crosswarp import compat
 
 SOURCE = Path(compat.__file__).parent
-# What `from crosswarp import compat` brings, and how it finds its shims.
+# The modules that `from crosswarp import compat` imports, and those that find its shims.
 _ALWAYS = ("__init__.py", "shims/__init__.py")
 # Imported by name, by kernels: no shim needs it.
 _WITH_ALL = ("language.py",)
