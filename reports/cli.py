@@ -28,7 +28,7 @@ from crosswarp.matrix.errors import EXIT_INTERNAL, EXIT_USAGE, CrosswarpError, U
 from crosswarp.reports.text import escape
 
 _INSTALL = (
-    'Install the host side: pip install "crosswarp[matrix]" on Python 3.11 or newer (uvx --from "crosswarp[matrix]" '
+    'Install it: pip install "crosswarp[matrix]" on Python 3.11 or newer (uvx --from "crosswarp[matrix]" '
     "crosswarp ...). Without it there are `crosswarp why` and `crosswarp doctor`, and for the doctor alone Python 3.9 "
     "is enough: python -m crosswarp.compat doctor"
 )
@@ -310,7 +310,7 @@ def _install(command: str) -> str:
 
 
 class _Help(argparse.HelpFormatter):
-    """Descriptions are folded; examples stay as they are written, to be copied."""
+    """Descriptions are folded; examples keep their lines, to be copied."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if text.startswith(_EXAMPLES):
@@ -355,7 +355,11 @@ def _commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParse
 
 
 def _examples(command: Command) -> str:
-    return "\n  ".join([_EXAMPLES, *command.EXAMPLES])
+    folded = (
+        " \\\n      ".join(textwrap.wrap(line, 72, break_long_words=False, break_on_hyphens=False))
+        for line in command.EXAMPLES
+    )
+    return "\n  ".join([_EXAMPLES, *folded])
 
 
 def _spell_json(parser: argparse.ArgumentParser) -> None:

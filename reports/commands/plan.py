@@ -12,6 +12,7 @@ from crosswarp.matrix.work.suite_modules import left_out
 from crosswarp.reports.commands import asked, own_tests
 from crosswarp.reports.commands.options import add_files, add_selection, column_table, positive
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.layout import fill
 
 DESCRIPTION = (
     "Cut a run into jobs, columns × shards, from the same options as `crosswarp run`; --format github "
@@ -70,5 +71,5 @@ def _of_library(options: argparse.Namespace) -> int:
 
 
 def _show(planned: Sequence[jobs.Job], selection: Sequence[Iterable[str]]) -> None:
-    print("\n".join(f"crosswarp {job.command} {job.run}" for job in planned))
-    print(escape.terminal(f"\n{'; '.join(', '.join(words) for words in selection)}"))
+    print("\n".join(f"crosswarp {job.command} {job.run}" for job in planned) + "\n")
+    print(fill("", escape.terminal("; ".join(", ".join(words) for words in selection))))
