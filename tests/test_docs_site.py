@@ -19,7 +19,8 @@ import pytest
 import yaml
 
 from crosswarp import compat
-from crosswarp.matrix.facts import issues, known_texts
+from crosswarp.matrix.facts import issues, known_texts, targets
+from crosswarp.matrix.results import baseline
 from crosswarp.reports import cli
 from crosswarp.reports import page as matrix_page
 from crosswarp.reports.findings.view import view
@@ -182,6 +183,20 @@ def test_the_readme_is_short_and_keeps_the_two_commands():
         assert f"\n    python3 -m pip install 'nox[uv]' && python3 -m nox -s {session}\n" in text
     for path in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
         assert (ROOT / path).is_file(), path
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_data():
+    records = baseline.read(ROOT / "baseline" / "all.json")
+    failing = sum(one.red for one in records if one.mode == "bare")
+    left = sum(one.red for one in records if one.mode == "shimmed")
+    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    for claim in (
+        f"[{len(compat.all_shims())} fixes](docs/shims.md)",
+        f"for {len(targets.load())} GPU targets",
+        f"Without compat {failing:,} of {len(records):,} results fail",
+        f"With compat {failing - left:,} of them pass, and {left} have no fix yet",
+    ):
+        assert claim in text
 
 
 def test_every_command_has_an_example():

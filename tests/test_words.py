@@ -24,6 +24,7 @@ _NO_TEXT = re.compile(
 _OTHER_PAGES = {"shims.md", "api.md", "language.md", "targets.md", "issues.md", "commands.md"}
 PAGES = [
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
     *(one for one in sorted((ROOT / "docs").glob("*.md")) if one.name not in _OTHER_PAGES),
 ]
 
