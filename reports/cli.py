@@ -28,9 +28,12 @@ from crosswarp.matrix.errors import EXIT_INTERNAL, EXIT_USAGE, CrosswarpError, U
 from crosswarp.reports.text import escape
 
 _INSTALL = (
-    'Install it: pip install "crosswarp[matrix]" on Python 3.11 or newer (uvx --from "crosswarp[matrix]" '
-    "crosswarp ...). Without it there are `crosswarp why` and `crosswarp doctor`, and for the doctor alone Python 3.9 "
-    "is enough: python -m crosswarp.compat doctor"
+    'Install it: pip install "crosswarp[matrix]" on Python 3.11 or newer, or run it once: '
+    'uvx --from "crosswarp[matrix]" crosswarp ...'
+)
+_HERE = (
+    ". The small install has `crosswarp why` and `crosswarp doctor`; on Python 3.9 there is "
+    "python -m crosswarp.compat doctor"
 )
 _EXAMPLES = "examples:"
 # zero, full, random and urandom of Linux.
@@ -187,10 +190,14 @@ def _main(arguments: list[str]) -> int:
 
             return of_compat(arguments)
         name = wanted[0] if len(wanted) == 1 else "crosswarp"
-        print(f"crosswarp: {name}: {error}. {_install(name)}", file=sys.stderr)
+        needs = f"crosswarp: {name} needs {error.name or error}. {_install(name)}"
+        print(needs + (_HERE if _small() else ""), file=sys.stderr)
         return 125 if judging else EXIT_USAGE
     try:
-        chosen = _parser(commands).parse_args(arguments)
+        parser = _parser(commands)
+        chosen, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}{_closest(parser, unknown)}")
     except SystemExit as stopped:
         if judging and stopped.code:
             return 125
@@ -296,7 +303,7 @@ def _overview() -> str:
     ]  # fmt: skip
     if _small():
         others = ", ".join(name for name in COMMANDS if name not in _OF_SMALL)
-        text = f"This is the small install: it has these. For {others}: {_INSTALL}"
+        text = f"This is the small install: it has these. For {others}: {_INSTALL}{_HERE}"
         lines += ["", *textwrap.wrap(text, 80)]
     else:
         lines += ["  --print-completion {bash,zsh}"]
@@ -371,6 +378,15 @@ def _spell_json(parser: argparse.ArgumentParser) -> None:
                 default=argparse.SUPPRESS, help="the same as --format json",
             )  # fmt: skip
             return
+
+
+def _closest(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
+    """Asks whether an option was meant that is spelled almost like the unknown one; empty where none is."""
+    import difflib
+
+    options = [name for command in _commands_of(parser) for name in command._option_string_actions]
+    close = difflib.get_close_matches(unknown[0].partition("=")[0], options, n=2, cutoff=0.7)
+    return f". Did you mean {' or '.join(close)}?" if close else ""
 
 
 def _unknown(name: str) -> str:

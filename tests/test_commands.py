@@ -92,6 +92,17 @@ def test_the_help_of_all_loads_no_command_and_fits_a_terminal():
     assert not any("small install" in line for line in shown)
 
 
+def test_a_misspelled_option_is_answered_with_the_closest(capsys):
+    for argument, answer in (
+        ("--kernals", "Did you mean --kernels?"),
+        ("--tragets=x", "Did you mean --targets?"),
+        ("--zebra", "--zebra\n"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(["range", argument])
+        assert stopped.value.code == 2 and answer in capsys.readouterr().err
+
+
 def test_what_another_extra_brings_is_named():
     code = (
         "import sys; sys.modules['hypothesis'] = None; from crosswarp.reports import cli; "
