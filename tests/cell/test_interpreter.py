@@ -17,6 +17,7 @@ import triton
 from crosswarp import compat
 from crosswarp.compat.copies import COMMON
 from crosswarp.compat.record import inner
+from crosswarp.compat.seams.attribute import standing
 from crosswarp.compat.shims import all_shims
 from crosswarp.compat.shims.interpreter_numpy import pin
 from crosswarp.compat.versions import in_window
@@ -212,10 +213,11 @@ def replaced():
     """Owner, name and what is there now, of what is ours in Triton's interpreter."""
     interpreter = sys.modules["triton.runtime.interpreter"]
     owners = [interpreter, *(one for one in vars(interpreter).values() if isinstance(one, type))]
+    patches = [part.patches for part in [*COMMON.applied, *standing()]]
     return [
         (owner, name, ours)
-        for one in COMMON.applied
-        for owner, name, ours in one.patches.replaced()
+        for one in patches
+        for owner, name, ours in one.replaced()
         if any(owner is its for its in owners) and vars(owner).get(name) is ours
     ]
 

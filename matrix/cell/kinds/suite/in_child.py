@@ -215,16 +215,14 @@ def _emulated(item: Item, kernel: Any, case: Any, machine: Any, of_rows: bool = 
     if verdict.outcome == "mismatch" and compared:
         told = emulate.told(machine.writers, *compared)
         verdict.message = f"{verdict.message}\n{told}" if told else verdict.message
+    executed = machine.resources()
     if machine.failed is not None:
         verdict = replace(machine.failed, resources=verdict.resources)
     elif verdict.outcome == "pass" and machine.handed_out:
-        resources = machine.resources()
         found = emulate.in_other_orders(machine, compared[0], again)
         if found is not None:
             verdict = replace(found, resources=verdict.resources)
-        verdict.resources.update(resources)
-    else:
-        verdict.resources.update(machine.resources())
+    verdict.resources.update(executed)
     if of_rows and verdict.outcome == "pass" and kernel.batch in case.shape:
         machine.begin()
         verdict.resources["batch"] = batch.tried(
