@@ -34,6 +34,8 @@ MOST = 200
 FEW = 3
 # A known issue whose words are alike, and nothing more.
 ALIKE = 0.9
+# Words, and lines, of a text that is read as a title: of a longer one the message counts.
+TITLE, TITLE_LINES = 60, 4
 # Names of code that inductor writes: no author's.
 WRITTEN = re.compile(
     r"\btriton_(?:poi|red|per)_|\btmp\d+ = |\bks\d+\b|\bxindex\b|\bR0_BLOCK\b|\brindex\b|_HEAD_DIM_ROUNDED\b"
@@ -130,6 +132,7 @@ def answers(
     found += _computed(log, facts, found)
     known = why(log.said_first, issues, shims, facts.triton or None)
     found += _known(log, known, found, facts)
+    found += _named(log, index, found, facts)
     return _ordered(_told(found))
 
 
@@ -414,6 +417,33 @@ def _known(
         yield Answer(
             line.text, line.number, line.failure, certain, known=match, fits=not worse, rank=rank
         )
+
+
+# Titles
+
+
+def _named(
+    log: Log, index: errors.Index, found: Sequence[Answer], facts: Facts
+) -> Iterator[Answer]:
+    """The entry that a title speaks of in words of its own, where nothing in it is a message that is known."""
+    if len(errors.words(log.tidy)) > TITLE or len(log.lines) > TITLE_LINES or log.others:
+        return
+    if any(
+        one.entry and one.entry.kind != "general" or one.known and (one.known.exact or one.fits)
+        for one in found
+    ):
+        return
+    for place, topic in enumerate(index.topics):
+        if not log.framed and "triton" not in topic.parts:
+            continue
+        first = re.search(topic.parts[0], log.tidy)
+        if not first or not all(re.search(part, log.tidy) for part in topic.parts[1:]):
+            continue
+        entry, line = index.entries[topic.number], log.lines[log.at(first.start())]
+        causes = _causes(entry, log.plain, facts)
+        rank = (False, False, False, 0, place)
+        yield Answer(line.text, line.number, line.failure, False, entry, causes, rank=rank)
+        return
 
 
 def _told(found: Sequence[Answer]) -> Iterator[Answer]:

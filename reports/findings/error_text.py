@@ -40,6 +40,7 @@ STREAM = re.compile(
     r"^\s*(?:\x1b\[[\d;]*m)*(\[(?:rank|Rank |gw)\d+\]|\[\d+\]:"
     r"|\((?:\w*(?:Worker|Core|Engine|rank|pid)\w*)[^)\n]{0,60}\))"
 )
+RANK = re.compile(r"\[[Rr]ank\d+\]$")
 # What a CI, a launcher or pytest puts in front of a line.
 FRONT = re.compile(
     r"^(?:\s+|E {2,}|>+ |\[[^\]\n]{1,40}\]:?|\(\w[^)\n]{0,60}\)(?= )|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?"
@@ -71,6 +72,8 @@ class Line:
     failure: int
     # The source that a traceback shows, rather than what was said.
     quoted: bool = False
+    # What the launcher put in front of it, where that names a rank.
+    rank: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,8 @@ class Log:
     def by_failure(self) -> dict[int, str]:
         found: dict[int, list[str]] = {}
         for line in self.lines:
-            found.setdefault(line.failure, []).append(line.text)
+            # Which rank it is tells a tensor of another GPU.
+            found.setdefault(line.failure, [line.rank] if line.rank else []).append(line.text)
         return {number: _ends("\n".join(texts), OF_FAILURE) for number, texts in found.items()}
 
     @cached_property
@@ -197,7 +201,9 @@ FRAME = re.compile(
 )
 LIBRARY = re.compile(
     r"\bunsloth\b|bitsandbytes[/\\]+(?:triton|nn[/\\]+triton)|flash_attn[/\\.]+(?:ops|layers|losses)|\bfla/|liger_kernel|\bvllm/"
-    r"|sageattention|\bmamba_ssm",
+    r"|sageattention|\bmamba_ssm|\bautotune_warmup|custom_autotune|gptq_triton|matmul248|quant_linear\.py"
+    r"|\bbishengir|\bmake_(?:tensor_descriptor|block_ptr)\b|\batomic_(?:add|cas|xchg)\b"
+    r"|\bmlir::|\bparentOp\b|getTotal(?:In|Out)DimSize|isSupportedDotOpLayout",
     re.I,
 )
 # Lists of packages, lines of vLLM's start, advice of pip: they name Triton whatever failed.
@@ -225,6 +231,8 @@ OTHERS = re.compile(
     r"|XlaRuntimeError|\bxla/|tensorflow[/.]|tritonserver|model_lifecycle\.cc|backend_model\.cc|_Z\d+\w+|\.cu:\d+"
     r"|main\.cu\b|Failed building wheel for (?!triton)"
     r"|torch[/\\]utils[/\\]cpp_extension|Error building extension"
+    # A build of another package's C++ and CUDA, and the package of a like name.
+    r"|/csrc/\w+(?:/\w+)*\.(?:o|cpp|cu)\b|Linking C(?:XX|UDA) |\btriton[-_]library\b"
 )
 # A file of Triton's or inductor's, in a traceback.
 PLACE = re.compile(
@@ -319,7 +327,7 @@ def _lines(text: str) -> Iterator[Line]:
             and not (FRAME_LINE.match(line) or SAID_BY_PYTHON.match(line))
         )
         before = above[stream] = line
-        yield Line(number, line, streams[stream], quoted)
+        yield Line(number, line, streams[stream], quoted, stream if RANK.match(stream) else "")
 
 
 def _without_source(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:

@@ -55,6 +55,14 @@ OLD = Cause(
     r"|from \W?triton[\w.]*\W? \([^)\n]*[/\\]triton[/\\][^)\n]*\.py\)",
     triton="<2.3",
 )
+# Names that went with Triton 2.0, which nothing else tells of.
+LEGACY = Cause(
+    "The code was written for Triton 0.x or 1.x (2020 to 2022: triton.kernel, triton.code_gen, the old sparse "
+    "attention), whose names went with Triton 2.0.",
+    "Use a newer release of the library, or its path without Triton; else an environment of its own with the Triton "
+    "that it names (0.4.2, 1.0.0, 1.1.1) and the torch of that time.",
+    log=r"triton\W{1,3} has no attribute \W{0,2}(?:kernel|code_gen|function|softmax|heuristic)\b|triton\.(?:kernel\(|code_gen)",
+)
 ASK = 'What does `python -c "import triton; print(triton.__version__, triton.__file__)"` print?'
 SPELLING = "Check the spelling in docs/language.md, or the vendor's build that has it."
 
@@ -113,10 +121,8 @@ def _of_name(module: str, name: str, triton: str) -> Entry | None:
     do = f"It is also {other}. " if other else ""
     if have:
         do += f"Install one of {_spoken(have)}, or the release of torch or the library that fits yours. "
-    return Entry(
-        "triton-name", "versions", title[:110], (Cause(why, do + PAIRS),), meaning="",
-        links=(), shared=not have,
-    )  # fmt: skip
+    causes = (Cause(why, do + PAIRS),) if have else (Cause(why, do + PAIRS), LEGACY)
+    return Entry("triton-name", "versions", title[:110], causes, shared=not have)
 
 
 def _of_option(function: str, option: str, triton: str) -> Entry | None:

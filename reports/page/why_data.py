@@ -26,6 +26,7 @@ def data() -> dict[str, Any]:
     return {
         "errors": json.loads(errors.COMPILED.read_text(encoding="utf-8"))["errors"],
         "says": [[one.number, one.text, one.triton, list(one.anchors)] for one in index.wordings],
+        "topics": [[one.number, list(one.parts)] for one in index.topics],
         "messages": [dict(zip(fields, one, strict=True)) for one in messages],
         "issues": [_issue(one) for one in issues],
         "shims": [{"name": one.name, "issue": one.issue} for one in shims],
@@ -50,7 +51,7 @@ def data() -> dict[str, Any]:
 
 
 _RULES = {
-    "ansi": printable.ANSI, "command": printable.COMMAND, "stream": error_text.STREAM, "front": error_text.FRONT,
+    "ansi": printable.ANSI, "command": printable.COMMAND, "stream": error_text.STREAM, "rank": error_text.RANK, "front": error_text.FRONT,
     "header": error_text.HEADER, "byPytest": error_text.SAID_BY_PYTEST, "failedLine": error_text.FAILED_LINE,
     "sourceLine": error_text.SOURCE_LINE, "frameLine": error_text.FRAME_LINE,
     "saidByPython": error_text.SAID_BY_PYTHON, "namedFile": error_text.NAMED_FILE, "package": error_text.PACKAGE,
@@ -69,6 +70,7 @@ _LIMITS = {
     "failure": error_text.OF_FAILURE, "before": error_text.BEFORE, "after": error_text.AFTER,
     "line": error_text.LONGEST_LINE, "long": answers.LONG, "behind": answers.BEHIND, "quoted": answers.QUOTED,
     "most": answers.MOST, "few": answers.FEW, "alike": answers.ALIKE,
+    "title": answers.TITLE, "titleLines": answers.TITLE_LINES,
 }  # fmt: skip
 
 
@@ -98,6 +100,7 @@ def _language() -> dict[str, Any]:
             "old": {
                 name: getattr(language_answers.OLD, name) for name in ("why", "do", "log", "triton")
             },
+            "legacy": {name: getattr(language_answers.LEGACY, name) for name in ("why", "do", "log")},
             "print": language_answers.PRINT,
             "spelling": language_answers.SPELLING,
         },

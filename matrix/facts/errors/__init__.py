@@ -142,12 +142,22 @@ class Message(NamedTuple):
     thin: int
 
 
+class Topic(NamedTuple):
+    """Words by which people name an error in a title, where they do not quote the message."""
+
+    # Of the entry, in the order of the file.
+    number: int
+    # Expressions that are all found in a tidy text, in whichever order.
+    parts: Sequence[str]
+
+
 @dataclass(frozen=True)
 class Index:
     entries: Sequence[Entry]
     wordings: Sequence[Wording]
     messages: Sequence[Message]
     message_wordings: Sequence[Wording]
+    topics: Sequence[Topic] = ()
 
     @cached_property
     def by_word(self) -> dict[str, list[tuple[Wording, bool]]]:
@@ -209,6 +219,7 @@ def committed() -> Index:
         [Wording._make(one) for one in document["says"]],
         messages,
         [Wording(n, one[7], "", one[8]) for n, one in enumerate(said) if one[8]],
+        [Topic._make(one) for one in document["topics"]],
     )
 
 

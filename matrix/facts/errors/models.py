@@ -57,6 +57,17 @@ def _sentence(text: str) -> str:
     return text
 
 
+def _topic(text: str) -> str:
+    parts = text.split(" & ")
+    if len(parts) < 2:
+        raise ValueError(f"{text!r} is one word of many texts: join at least two parts with ' & '")
+    for part in parts:
+        validators.regex(part)
+        if part != part.lower():
+            raise ValueError(f"{part!r} is looked for in small letters")
+    return text
+
+
 Releases = Annotated[str, AfterValidator(lambda text: text and validators.specifier(text))]
 Expression = Annotated[str, AfterValidator(validators.regex)]
 Sentence = Annotated[str, Field(min_length=5), AfterValidator(_sentence)]
@@ -127,6 +138,8 @@ class _Error(_Strict):
     table: bool = False
     sure: bool = False
     own: bool = False
+    # The causes of vendors' backends belong to it as well.
+    vendors: bool = False
     bad: str = ""
     good: str = ""
     # Statements of a whole file rather than of a kernel.
@@ -145,6 +158,8 @@ class _Error(_Strict):
             _sentence(self.why), _sentence(self.do)
         if len(self.cause) == 1:
             raise ValueError("one cause is written as `why` and `do`")
+        if self.vendors and not self.cause:
+            raise ValueError("`vendors` adds causes to several: write `cause`")
         if len(self.cause) > 1 and not self.ask:
             raise ValueError("several causes share the text: `ask` for the fact that decides")
         for text in self.templates():
@@ -166,6 +181,10 @@ class _Error(_Strict):
 
 class _File(_Strict):
     error: Annotated[list[_Error], Field(min_length=1)]
+    # What speaks of another vendor's backend, whatever the error: ahead of the causes of entries with `vendors`.
+    vendor: list[_Cause] = []
+    # By id of an entry, how titles name it: expressions joined by ` & `, which are all found in any order.
+    topic: dict[str, Annotated[list[Annotated[str, AfterValidator(_topic)]], Field(min_length=1)]] = {}
 
 
 def load(folder: Path = FOLDER) -> dict[str, _File]:
@@ -187,6 +206,9 @@ def load(folder: Path = FOLDER) -> dict[str, _File]:
         raise ConfigError(
             f"{folder}: two errors say the same: {'; '.join(twice)}. Make one of them."
         )
+    named = {name for file in made.values() for name in file.topic}
+    if lost := sorted(named - counted.keys()):
+        raise ConfigError(f"{folder}: topics of no error: {', '.join(lost)}. Name its id.")
     return made
 
 
@@ -194,6 +216,7 @@ def compiled(files: dict[str, _File]) -> str:
     """compiled.json of these files."""
     errors: list[dict[str, Any]] = []
     says: list[tuple[int, str, str]] = []
+    vendors = [one for file in files.values() for one in file.vendor]
     for kind, file in files.items():
         for one in file.error:
             says += [
@@ -201,13 +224,22 @@ def compiled(files: dict[str, _File]) -> str:
                  "" if isinstance(text, str) else text.triton)
                 for text in one.says
             ]  # fmt: skip
-            errors.append(_record(kind, one))
-    return _document("errors", errors, "says", [[*one, _a] for one, _a in _anchored(says)])
+            errors.append(_record(kind, one, vendors))
+    places = {one["id"]: place for place, one in enumerate(errors)}
+    topics = [
+        [places[name], text.split(" & ")]
+        for file in files.values()
+        for name, texts in file.topic.items()
+        for text in texts
+    ]
+    wordings = [[*one, _a] for one, _a in _anchored(says)]
+    return _document(errors=errors, says=wordings, topics=topics)
 
 
-def _record(kind: str, error: _Error) -> dict[str, Any]:
+def _record(kind: str, error: _Error, vendors: list[_Cause]) -> dict[str, Any]:
     own = {name: getattr(error, name) for name in ("why", "do", "code", "triton", "targets")}
     causes = error.cause or [_Cause.model_validate(own)]
+    causes = [*vendors, *causes] if error.vendors else causes
     whole = {
         "id": error.id, "kind": kind, "title": error.title,
         "causes": [one.model_dump(exclude_defaults=True) for one in causes],
@@ -226,13 +258,14 @@ def _anchored(says: list[tuple[int, str, str]]) -> list[tuple[tuple[int, str, st
     ]
 
 
-def _document(first: str, entries: list[Any], second: str, others: list[Any]) -> str:
+def _document(**lists: list[Any]) -> str:
     """An entry a line, so that a change is read as one."""
 
     def lines(many: list[Any]) -> str:
         return ",\n".join(json.dumps(one, ensure_ascii=False) for one in many)
 
-    return f'{{"crosswarp_errors": 1,\n"{first}": [\n{lines(entries)}\n],\n"{second}": [\n{lines(others)}\n]}}\n'
+    parts = [f'"{name}": [\n{lines(many)}\n]' for name, many in lists.items()]
+    return "{" + ",\n".join(['"crosswarp_errors": 1', *parts]) + "}\n"
 
 
 def compiled_messages(extracted: list[dict[str, str]]) -> str:

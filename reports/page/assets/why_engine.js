@@ -154,7 +154,25 @@
       const found = [...this.entries(log, hits, facts), ...this.sourced(log, hits)];
       found.push(...this.computed(log, facts, found));
       found.push(...this.known(log, this.finder.why(log.saidFirst, facts.triton), found, facts));
+      found.push(...this.named(log, found, facts));
       return this.ordered(this.told(found));
+    }
+
+    // The entry that a title speaks of in words of its own.
+    named(log, found, facts) {
+      if (words(log.tidy).length > this.limits.title || log.lines.length > this.limits.titleLines || log.others) return [];
+      if (found.some((one) => (one.entry && one.entry.kind !== "general") || (one.known && (one.known.exact || one.fits)))) return [];
+      for (const [place, [number, parts]] of this.data.topics.entries()) {
+        if (!log.framed && !parts.includes("triton")) continue;
+        const found = parts.map((part) => this.regex([part, ""]).exec(log.tidy));
+        if (!found.every(Boolean)) continue;
+        const entry = this.data.errors[number], line = log.lines[log.at(found[0].index)];
+        return [{
+          id: entry.id, entry, line: line.text, number: line.number, failure: line.failure, certain: false, causes: this.causes(entry, log.plain, facts),
+          message: null, doubtful: false, rank: [0, 0, 0, 0, place], known: null, fits: false,
+        }];
+      }
+      return [];
     }
 
     hits(log) {
@@ -368,7 +386,7 @@
       this.plain = this.lines.map((line) => line.text).join("\n");
       this.saidFirst = [...this.lines.filter((line) => !line.quoted), ...this.lines.filter((line) => line.quoted)].map((line) => line.text).join("\n");
       this.byFailure = new Map();
-      for (const line of this.lines) this.byFailure.set(line.failure, (this.byFailure.get(line.failure) || []).concat(line.text));
+      for (const line of this.lines) this.byFailure.set(line.failure, (this.byFailure.get(line.failure) || (line.rank ? [line.rank] : [])).concat(line.text));
       const most = why.limits.failure;
       for (const [number, texts] of this.byFailure) {
         const whole = texts.join("\n");
@@ -439,7 +457,7 @@
         const framed = rules.frameLine.test(above.get(stream) || "") && !(rules.frameLine.test(line) || rules.saidByPython.test(line));
         before = line;
         above.set(stream, line);
-        yield { number, text: line, failure: streams.get(stream), quoted: (pytest && rules.failedLine.test(raw)) || framed };
+        yield { number, text: line, failure: streams.get(stream), quoted: (pytest && rules.failedLine.test(raw)) || framed, rank: rules.rank.test(stream) ? stream : "" };
       }
     }
 
@@ -713,7 +731,7 @@
       const other = others.slice(0, 3).map(([one, runs]) => `${one} in ${this.spoken(runs)}`).join("; ");
       let todo = other ? `It is also ${other}. ` : "";
       if (have.length) todo += `Install one of ${spoken}, or the release of torch or the library that fits yours. `;
-      return this.entry("triton-name", title, why, todo + say.pairs, { shared: !have.length });
+      return this.entry("triton-name", title, why, todo + say.pairs, { shared: !have.length, others: have.length ? [] : [{ ...say.legacy }] });
     }
 
     ofOption(name, option) {
