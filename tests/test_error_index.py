@@ -59,6 +59,7 @@ def python_alone(expression):
 
 def test_each_expression_of_a_cause_is_one_for_the_page_s_script_too():
     logs = {c.log for one in errors.committed().entries for c in one.causes if c.log}
+    logs |= {part for topic in errors.committed().topics for part in topic.parts}
     assert len(logs) > 100
     assert {one: python_alone(one) for one in logs if python_alone(one)} == {}
     alone = ("a(?i:fp8)", "(?x) a", "a\\Z", "a++", "(?>a)", "(?P<a>b)(?P=a)", "(a)?(?(1)b)")
@@ -112,6 +113,37 @@ def test_two_entries_of_one_id_or_one_text_are_refused(tmp_path):
     )
     with pytest.raises(ConfigError, match="say the same"):
         models.load(tmp_path)
+
+
+def test_a_topic_has_two_parts_in_small_letters_and_an_entry(tmp_path):
+    entry = 'id = "a"\ntitle = "A title of it"\nsays = ["some text"]\nwhy = "It is so."\ndo = "Do it so."\n'
+    one = '[topic]\n{} = ["{}"]\n[[error]]\n' + entry
+    for name, text, problem in (
+        ("a", "cache", "at least two parts"),
+        ("a", "Cache & full", "small letters"),
+        ("a", "(cache & full", "(?i)regular|parenthesis|unterminated"),
+        ("b", "cache & full", "topics of no error: b"),
+        ("a", "cache & full", None),
+    ):
+        (tmp_path / "author.toml").write_text(one.format(name, text))
+        if problem:
+            with pytest.raises(ConfigError, match=problem):
+                models.load(tmp_path)
+        else:
+            document = json.loads(models.compiled(models.load(tmp_path)))
+            assert document["topics"] == [[0, ["cache", "full"]]]
+
+
+def test_the_causes_of_vendors_belong_to_several_causes_alone(tmp_path):
+    vendor = '[[vendor]]\nwhy = "Theirs."\ndo = "Do it so."\nlog = "npu"\n'
+    entry = '[[error]]\nid = "a"\ntitle = "A title of it"\nsays = ["some text"]\nvendors = true\n'
+    (tmp_path / "author.toml").write_text(f'{vendor}{entry}why = "It is so."\ndo = "Do it so."\n')
+    with pytest.raises(ConfigError, match="write `cause`"):
+        models.load(tmp_path)
+    causes = "".join(f'[[error.cause]]\nwhy = "Of {n}."\ndo = "Do it so."\n' for n in "ab")
+    (tmp_path / "author.toml").write_text(f'{vendor}{entry}ask = "Which?"\n{causes}')
+    (made,) = json.loads(models.compiled(models.load(tmp_path)))["errors"]
+    assert [one["why"] for one in made["causes"]] == ["Theirs.", "Of a.", "Of b."]
 
 
 # What is answered

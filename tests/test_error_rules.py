@@ -226,3 +226,93 @@ def test_of_a_long_log_triton_s_lines_are_read_wherever_they_stand():
     assert len(text) > 400_000
     first = found(text)[0]
     assert first.id == "arange-power-of-two" and first.number > 4000
+
+
+# Titles, vendors and platforms
+
+
+@pytest.mark.parametrize(
+    "text, first",
+    [
+        ("cannot access `/.triton` in OpenShift", "cache-permission"),
+        ("Permission problem with the triton cache as a non-root user", "cache-permission"),
+        ("triton cache is corrupted when multiple processes start", "shared-cache-race"),
+        ("ptxas too old for sm_121", "ptxas-unknown-gpu"),
+        ("bf16 not supported on V100 with triton", "bf16-arch"),
+        ("tl.load gives wrong values for bf16 when TRITON_INTERPRET is set", "interpreter-bf16"),
+        ("pip install triton fails on macOS", "triton-missing"),
+        ("torch and triton version mismatch", "pin-conflict"),
+        ("torch.compile hangs with triton", "symptom-hang"),
+        ("make_tensor_descriptor fails on sm_89", "tma-target"),
+    ],
+)
+def test_a_title_without_a_message_finds_its_entry_in_any_order_of_words(text, first):
+    (one, *_) = found(text)
+    assert one.id == first and not one.certain and not one.doubtful
+
+
+def test_a_title_is_short_names_triton_and_gives_way_to_a_message():
+    title = "cannot access the cache of triton: permission"
+    assert [one.id for one in found(title)][:1] == ["cache-permission"]
+    # Without Triton in it, of another program, or one sentence of a long text.
+    assert found(title.replace("of triton", "of pip")) == []
+    assert (
+        found(f"{title}\ntritonserver: exit") == []
+        or found(f"{title}\ntritonserver: exit")[0].entry.foreign
+    )
+    assert "cache-permission" not in [one.id for one in found(f"{title}\n" + "some words\n" * 60)]
+    message = "ValueError: arange's range must be a power of 2"
+    assert [one.id for one in found(f"{title}\n{message}")][0] == "arange-power-of-two"
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["RuntimeError: PassManager::run failed", "error: failed to legalize operation 'tt.dot'"],
+)
+def test_a_vendor_s_backend_in_the_text_is_not_answered_with_nvidia_s_gpus(message):
+    frame = '  File "/x/site-packages/triton/backends/{}/compiler.py", line 3, in make_ttgir\n'
+    for folder, name in (("intel", "Intel"), ("ascend", "Ascend"), ("mthreads", "Moore Threads")):
+        assert name in found(frame.format(folder) + message)[0].causes[0].cause.why
+    why = found(frame.format("nvidia") + message)[0].causes[0].cause.why
+    assert not any(name in why for name in ("Intel", "Ascend", "Moore Threads"))
+
+
+def test_the_platform_that_the_text_shows_decides_which_cause_is_first():
+    def why(text):
+        return found(text)[0].causes[0].cause.why
+
+    missing, wheel = (
+        "ModuleNotFoundError: No module named 'triton'",
+        "No matching distribution found for triton",
+    )
+    for message in (missing, wheel):
+        assert "macOS" in why(f'File "/Users/me/x.py", line 1\n{message}')
+        assert "Windows" in why(f'File "C:\\Users\\me\\x.py", line 1\n{message}')
+        assert why(f'File "/home/me/x.py", line 1\n{message}').startswith("Linux:")
+        assert "macOS has" not in why(message)
+
+
+def test_the_name_that_is_missing_tells_too_old_from_too_new():
+    text = "ImportError: cannot import name '{}' from 'triton.runtime.cache'"
+    old, new = (found(text.format(f"default_{one}_dir"))[0] for one in ("dump", "cache"))
+    assert "too old" in old.causes[0].cause.why and "too new" in new.causes[0].cause.why
+    assert not old.certain and not new.certain
+    # A release that has the name not any more.
+    assert (
+        "too new" in found(text.format("default_dump_dir"), triton="3.6.0")[0].causes[0].cause.why
+    )
+
+
+def test_the_rank_in_front_of_a_line_is_evidence_of_another_gpu():
+    message = "ValueError: Pointer argument (at 0) cannot be accessed from Triton (cpu tensor?)"
+    assert "another GPU" in found(f"[rank3]: {message}")[0].causes[0].cause.why
+    assert "CPU tensor" in found(message)[0].causes[0].cause.why
+
+
+def test_what_a_tool_says_outranks_the_tool_s_name():
+    text = (
+        "[ERROR][Triton][BEG]\n/x/bishengir-compile: /lib/libm.so.6: version `GLIBC_2.29' not found "
+        "(required by /x/bishengir-compile)"
+    )
+    assert found(text)[0].id == "glibc-too-old"
+    assert found("ImportError: `GLIBC_2.38' not found (required by ./app)")[0].entry.foreign

@@ -61,7 +61,8 @@ LEGACY = Cause(
     "attention), whose names went with Triton 2.0.",
     "Use a newer release of the library, or its path without Triton; else an environment of its own with the Triton "
     "that it names (0.4.2, 1.0.0, 1.1.1) and the torch of that time.",
-    log=r"triton\W{1,3} has no attribute \W{0,2}(?:kernel|code_gen|function|softmax|heuristic)\b|triton\.(?:kernel\(|code_gen)",
+    log=r"triton\W{1,3} has no attribute \W{0,2}(?:kernel|code_gen|function|softmax|heuristic)\b"
+    r"|triton\.(?:kernel\(|code_gen)",
 )
 ASK = 'What does `python -c "import triton; print(triton.__version__, triton.__file__)"` print?'
 SPELLING = "Check the spelling in docs/language.md, or the vendor's build that has it."

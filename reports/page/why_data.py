@@ -51,7 +51,8 @@ def data() -> dict[str, Any]:
 
 
 _RULES = {
-    "ansi": printable.ANSI, "command": printable.COMMAND, "stream": error_text.STREAM, "rank": error_text.RANK, "front": error_text.FRONT,
+    "ansi": printable.ANSI, "command": printable.COMMAND, "stream": error_text.STREAM, "rank": error_text.RANK,
+    "front": error_text.FRONT,
     "header": error_text.HEADER, "byPytest": error_text.SAID_BY_PYTEST, "failedLine": error_text.FAILED_LINE,
     "sourceLine": error_text.SOURCE_LINE, "frameLine": error_text.FRAME_LINE,
     "saidByPython": error_text.SAID_BY_PYTHON, "namedFile": error_text.NAMED_FILE, "package": error_text.PACKAGE,
@@ -100,7 +101,9 @@ def _language() -> dict[str, Any]:
             "old": {
                 name: getattr(language_answers.OLD, name) for name in ("why", "do", "log", "triton")
             },
-            "legacy": {name: getattr(language_answers.LEGACY, name) for name in ("why", "do", "log")},
+            "legacy": {
+                name: getattr(language_answers.LEGACY, name) for name in ("why", "do", "log")
+            },
             "print": language_answers.PRINT,
             "spelling": language_answers.SPELLING,
         },

@@ -184,7 +184,9 @@ class _File(_Strict):
     # What speaks of another vendor's backend, whatever the error: ahead of the causes of entries with `vendors`.
     vendor: list[_Cause] = []
     # By id of an entry, how titles name it: expressions joined by ` & `, which are all found in any order.
-    topic: dict[str, Annotated[list[Annotated[str, AfterValidator(_topic)]], Field(min_length=1)]] = {}
+    topic: dict[
+        str, Annotated[list[Annotated[str, AfterValidator(_topic)]], Field(min_length=1)]
+    ] = {}
 
 
 def load(folder: Path = FOLDER) -> dict[str, _File]:
