@@ -132,7 +132,7 @@ def answers(
     found += _computed(log, facts, found)
     known = why(log.said_first, issues, shims, facts.triton or None)
     found += _known(log, known, found, facts)
-    found += _named(log, index, found, facts)
+    found += _named(text, log, index, found, facts)
     return _ordered(_told(found))
 
 
@@ -423,27 +423,27 @@ def _known(
 
 
 def _named(
-    log: Log, index: errors.Index, found: Sequence[Answer], facts: Facts
+    text: str, log: Log, index: errors.Index, found: Sequence[Answer], facts: Facts
 ) -> Iterator[Answer]:
     """The entry that a title speaks of in words of its own, where nothing in it is a message that is known."""
-    if len(errors.words(log.tidy)) > TITLE or len(log.lines) > TITLE_LINES or log.others:
+    if len(errors.words(log.tidy)) > TITLE or not 0 < len(log.lines) <= TITLE_LINES or log.others:
         return
     if any(
         one.entry and one.entry.kind != "general" or one.known and (one.known.exact or one.fits)
         for one in found
     ):
         return
+    # As it is given: what looks like a log's prefix is `[ROCm]` or `[Windows]` in a title.
+    title, line = errors.tidy(text), log.lines[0]
     for place, topic in enumerate(index.topics):
         if not log.framed and "triton" not in topic.parts:
             continue
-        first = re.search(topic.parts[0], log.tidy)
-        if not first or not all(re.search(part, log.tidy) for part in topic.parts[1:]):
-            continue
-        entry, line = index.entries[topic.number], log.lines[log.at(first.start())]
-        causes = _causes(entry, log.plain, facts)
-        rank = (False, False, False, 0, place)
-        yield Answer(line.text, line.number, line.failure, False, entry, causes, rank=rank)
-        return
+        if all(re.search(part, title) for part in topic.parts):
+            entry = index.entries[topic.number]
+            causes = _causes(entry, text, facts)
+            rank = (False, False, False, 0, place)
+            yield Answer(line.text, line.number, line.failure, False, entry, causes, rank=rank)
+            return
 
 
 def _told(found: Sequence[Answer]) -> Iterator[Answer]:

@@ -194,7 +194,7 @@ FRAME = re.compile(
     r"|\b_dynamo\b|\[grid\]|\w\[\([^)\n]{0,60}\)\]\(|\bhipModule\w+|\bcuModule\w+|\bload_binary\b|\bcuda_utils\b|\bcode_generator\.py|\binductor\b"
     r"|[/\\\\]tmp\w{8}[/\\\\](?:main|cuda_utils|hip_utils|__triton_launcher)\.c\b|/lib/(?:Dialect|Conversion|Analysis)/[\w/]+\.(?:cpp|h):\d"
     r"|cache_results|index out of bounds: 0 <= tmp\d|\bautotune\(\) got"
-    r"|\bhelion\b|flex_attention|torch\.compile"
+    r"|\bhelion\b|flex_attention|torch[. ]compile"
     r"|\b(?:input_precision|max_num_imprecise_acc|boundary_check|padding_option|cache_modifier|propagate_nan)\b"
     r"|\b(?:loop_unroll_factor|warp_specialize|static_range|fp8e4nv)\b",
     re.I,
@@ -202,7 +202,7 @@ FRAME = re.compile(
 LIBRARY = re.compile(
     r"\bunsloth\b|bitsandbytes[/\\]+(?:triton|nn[/\\]+triton)|flash_attn[/\\.]+(?:ops|layers|losses)|\bfla/|liger_kernel|\bvllm/"
     r"|sageattention|\bmamba_ssm|\bautotune_warmup|custom_autotune|gptq_triton|matmul248|quant_linear\.py"
-    r"|\bbishengir|\bmake_(?:tensor_descriptor|block_ptr)\b|\batomic_(?:add|cas|xchg)\b"
+    r"|\bbishengir|\bmake_(?:tensor_descriptor|block_ptr)\b|\batomic_(?:add|cas|xchg)\b|\bdo_bench\w*"
     r"|\bmlir::|\bparentOp\b|getTotal(?:In|Out)DimSize|isSupportedDotOpLayout",
     re.I,
 )

@@ -154,21 +154,21 @@
       const found = [...this.entries(log, hits, facts), ...this.sourced(log, hits)];
       found.push(...this.computed(log, facts, found));
       found.push(...this.known(log, this.finder.why(log.saidFirst, facts.triton), found, facts));
-      found.push(...this.named(log, found, facts));
+      found.push(...this.named(text, log, found, facts));
       return this.ordered(this.told(found));
     }
 
     // The entry that a title speaks of in words of its own.
-    named(log, found, facts) {
-      if (words(log.tidy).length > this.limits.title || log.lines.length > this.limits.titleLines || log.others) return [];
+    named(text, log, found, facts) {
+      const { title: most, titleLines } = this.limits;
+      if (words(log.tidy).length > most || !log.lines.length || log.lines.length > titleLines || log.others) return [];
       if (found.some((one) => (one.entry && one.entry.kind !== "general") || (one.known && (one.known.exact || one.fits)))) return [];
+      const title = tidy(text), line = log.lines[0];
       for (const [place, [number, parts]] of this.data.topics.entries()) {
-        if (!log.framed && !parts.includes("triton")) continue;
-        const found = parts.map((part) => this.regex([part, ""]).exec(log.tidy));
-        if (!found.every(Boolean)) continue;
-        const entry = this.data.errors[number], line = log.lines[log.at(found[0].index)];
+        if ((!log.framed && !parts.includes("triton")) || !parts.every((part) => this.regex([part, ""]).test(title))) continue;
+        const entry = this.data.errors[number];
         return [{
-          id: entry.id, entry, line: line.text, number: line.number, failure: line.failure, certain: false, causes: this.causes(entry, log.plain, facts),
+          id: entry.id, entry, line: line.text, number: line.number, failure: line.failure, certain: false, causes: this.causes(entry, text, facts),
           message: null, doubtful: false, rank: [0, 0, 0, 0, place], known: null, fits: false,
         }];
       }
