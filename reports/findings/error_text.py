@@ -233,6 +233,7 @@ OTHERS = re.compile(
     r"|torch[/\\]utils[/\\]cpp_extension|Error building extension"
     # A build of another package's C++ and CUDA, and the package of a like name.
     r"|/csrc/\w+(?:/\w+)*\.(?:o|cpp|cu)\b|Linking C(?:XX|UDA) |\btriton[-_]library\b"
+    r"|(?:binary|dynamic) analysis|symbolic execution|taint (?:analysis|engine)"
 )
 # A file of Triton's or inductor's, in a traceback.
 PLACE = re.compile(
