@@ -202,7 +202,7 @@ FRAME = re.compile(
 LIBRARY = re.compile(
     r"\bunsloth\b|bitsandbytes[/\\]+(?:triton|nn[/\\]+triton)|flash_attn[/\\.]+(?:ops|layers|losses)|\bfla/|liger_kernel|\bvllm/"
     r"|sageattention|\bmamba_ssm|\bautotune_warmup|custom_autotune|gptq_triton|matmul248|quant_linear\.py"
-    r"|\bbishengir|\bmake_(?:tensor_descriptor|block_ptr)\b|\batomic_(?:add|cas|xchg)\b|\bdo_bench\w*"
+    r"|\bbisheng|\bmake_(?:tensor_descriptor|block_ptr)\b|\batomic_(?:add|cas|xchg)\b|\bdo_bench\w*"
     r"|\bmlir::|\bparentOp\b|getTotal(?:In|Out)DimSize|isSupportedDotOpLayout",
     re.I,
 )
