@@ -297,6 +297,11 @@ def test_the_name_that_is_missing_tells_too_old_from_too_new():
     old, new = (found(text.format(f"default_{one}_dir"))[0] for one in ("dump", "cache"))
     assert "too old" in old.causes[0].cause.why and "too new" in new.causes[0].cause.why
     assert not old.certain and not new.certain
+    # Triton hands over the argument, and a function of another time does not take it.
+    hidden = "triton.compiler.errors.CompilationError: TypeError(\"flip() got an unexpected keyword argument '{}'\")"
+    newer, older = (found(hidden.format(one))[0] for one in ("_semantic", "_builder"))
+    assert "too old for the installed Triton" in newer.causes[0].cause.why
+    assert "the installed Triton is too old" in older.causes[0].cause.why
     # A release that has the name not any more.
     assert (
         "too new" in found(text.format("default_dump_dir"), triton="3.6.0")[0].causes[0].cause.why
