@@ -436,7 +436,8 @@ def _named(
     # As it is given: what looks like a log's prefix is `[ROCm]` or `[Windows]` in a title.
     title, line = errors.tidy(text), log.lines[0]
     for place, topic in enumerate(index.topics):
-        if not log.framed and "triton" not in topic.parts:
+        # A topic that asks for Triton's name takes it beside a version as well, where it is no frame.
+        if not log.framed and not any(part.startswith("triton") for part in topic.parts):
             continue
         if all(re.search(part, title) for part in topic.parts):
             entry = index.entries[topic.number]

@@ -165,7 +165,7 @@
       if (found.some((one) => (one.entry && one.entry.kind !== "general") || (one.known && (one.known.exact || one.fits)))) return [];
       const title = tidy(text), line = log.lines[0];
       for (const [place, [number, parts]] of this.data.topics.entries()) {
-        if ((!log.framed && !parts.includes("triton")) || !parts.every((part) => this.regex([part, ""]).test(title))) continue;
+        if ((!log.framed && !parts.some((part) => part.startsWith("triton"))) || !parts.every((part) => this.regex([part, ""]).test(title))) continue;
         const entry = this.data.errors[number];
         return [{
           id: entry.id, entry, line: line.text, number: line.number, failure: line.failure, certain: false, causes: this.causes(entry, text, facts),
