@@ -162,7 +162,7 @@ def test_mutated_streams_of_the_language_probes(tmp_path):
     for seed in range(STREAMS):
         data, good = stream(language_lines(), seed)
         path.write_bytes(data)
-        told = language_probes._Told()
+        told = language_probes._Answers()
         for event in Tail(path).finish():
             language_probes.take(told, event)
         assert {f"p{number}" for number in good} <= set(told.probes), seed
