@@ -177,7 +177,7 @@ def _main(arguments: list[str]) -> int:
     # A command is loaded with all that it needs, and the others only to be completed by a shell.
     wanted = COMMANDS if arguments[0].startswith("--print") else arguments[:1]
     try:
-        if wanted != ["why"] and _small():
+        if wanted[0] in COMMANDS and wanted != ["why"] and _small():
             # Not every command imports it before it runs.
             raise ModuleNotFoundError("No module named 'pydantic'", name="pydantic")
         commands = {name: load(name) for name in wanted if name in COMMANDS}

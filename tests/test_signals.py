@@ -11,6 +11,17 @@ import pytest
 from crosswarp.matrix.running.signals import StopRequested, terminated_as_interrupted
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """Whoever runs these tests below nohup, or behind a shell's `&`, ignores two of the signals."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_stops_where_it_can(number):
     before = signal.getsignal(number)
