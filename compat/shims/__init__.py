@@ -67,6 +67,6 @@ def all_shims() -> Tuple[Shim, ...]:
 
 
 def in_list(shim: Shim) -> Listed:
-    """What the list has of it (`crosswarp docs` writes it)."""
+    """Its row of the list, which `crosswarp docs` writes."""
     waits = shim.concerns is not None and shim.apply is Shim._field_defaults["apply"]
     return Listed(shim.name, shim.window, shim.tier, shim.order, bool(shim.changes), waits)

@@ -209,7 +209,7 @@ class _Body:
         if not isinstance(node, ast.Name) or node.id in seen:
             return set()
         own = {node.id} if node.id in self.found else set()
-        # What is added to an address in a loop is none.
+        # A step that a loop adds to an address is no address.
         begun = [one for one in self._made.get(node.id, ()) if id(one) not in self._steps]
         return own.union(*(self._bases(one, seen | {node.id}) for one in begun))
 

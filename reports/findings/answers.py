@@ -425,7 +425,7 @@ def _known(
 def _named(
     text: str, log: Log, index: errors.Index, found: Sequence[Answer], facts: Facts
 ) -> Iterator[Answer]:
-    """The entry that a title speaks of in words of its own, where nothing in it is a message that is known."""
+    """The entry that a title paraphrases, where no known message stands in the text."""
     if len(errors.words(log.tidy)) > TITLE or not 0 < len(log.lines) <= TITLE_LINES or log.others:
         return
     if any(

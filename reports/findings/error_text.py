@@ -72,7 +72,7 @@ class Line:
     failure: int
     # The source that a traceback shows, rather than what was said.
     quoted: bool = False
-    # What the launcher put in front of it, where that names a rank.
+    # The prefix of the launcher, where it names a rank.
     rank: str = ""
 
 

@@ -44,7 +44,7 @@ def measured(mode: str, folder: str) -> dict:
     warnings.simplefilter("ignore")
     import torch
 
-    # What a host has imported before it installs compat.
+    # A host has imported these before it installs compat.
     for name in ("triton.compiler", "triton.runtime.autotuner"):
         importlib.import_module(name)
     begun = cpu()

@@ -225,7 +225,7 @@ def with_a_reader_that_raises(kind):
 def test_a_reader_of_kernels_that_raises_is_skipped_among_all_fixes(
     in_fork, monkeypatch, tmp_path, kind
 ):
-    """What `raise_in_shim.py` of issue 34 tries by functions of modules, which the records hold themselves."""
+    """A fix's reader of kernels, replaced in its record by one that raises: the fix is left out, with one warning."""
 
     def run():
         virtual_gpu.activate(targets.SM_90, guarded=False)
@@ -239,9 +239,11 @@ def test_a_reader_of_kernels_that_raises_is_skipped_among_all_fixes(
             warnings.simplefilter("always")
             compat.install(guard="off")
             found = launched(tmp_path / "found")
-        told = [str(one.message) for one in said if issubclass(one.category, compat.CompatWarning)]
-        return found == own, list(compat.left_out()) == [broken.name], len(told), told
+        warned = [
+            str(one.message) for one in said if issubclass(one.category, compat.CompatWarning)
+        ]
+        return found == own, list(compat.left_out()) == [broken.name], len(warned), warned
 
-    same, left_out, count, told = in_fork(run)
-    assert (same, left_out, count) == (True, True, 1), told
-    assert "IndexError: of the test" in told[0]
+    same, left_out, count, warned = in_fork(run)
+    assert (same, left_out, count) == (True, True, 1), warned
+    assert "IndexError: of the test" in warned[0]

@@ -5,7 +5,7 @@
 Each round begins a run of 30 fake cases in a column of its own folder and sends SIGKILL once: to the host, to a process
 of the column, or to the child of a case. A cell is finished when its line is whole in the column's file of records.
 Then `crosswarp runs` is called, and each finished cell must be in the store. Where the host lived, each case must be
-there, or told as not run; and of nobody's tree may a process be left. Exit status: 0 all rounds hold, 1 one does not.
+there, or named as not run, and no process may be left. Exit status: 0 every round holds, 1 one does not.
 """
 
 from __future__ import annotations
@@ -157,12 +157,12 @@ def round_of(dice: random.Random, whom: str) -> tuple[str, int, float]:
         if left:
             return f"{whom}: processes left: {left}", len(done), took
         tail = (folder / "log").read_text("utf-8", "replace")[-600:]
-        # What a dead column could not run any more is told, and is no failure of the store.
-        told = "did not run in the" in tail or "did not start" in tail
+        # The host names the cases that a dead column did not run: no failure of the store.
+        named = "did not run in the" in tail or "did not start" in tail
         if whom != "host" and status not in (0, 1, 3):
             return f"{whom}: exit {status}: {tail}", len(done), took
-        if whom != "host" and not told and len(stored(folder)) < CASES:
-            return f"{whom}: cases that nobody tells of: {tail}", len(done), took
+        if whom != "host" and not named and len(stored(folder)) < CASES:
+            return f"{whom}: cases that are neither stored nor named: {tail}", len(done), took
         return "", len(done), took
 
 

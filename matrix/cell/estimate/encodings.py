@@ -19,7 +19,7 @@ from .machine_code import Instruction
 # Instructions and labels, as of `machine_code.parsed`.
 Code = Tuple[List[Instruction], Dict[str, int]]
 
-# What the model asks of them is in their modifiers, which these bits hold.
+# The model needs the modifiers of these, which further bits hold.
 _MODIFIED = (
     "HMMA",
     "IMMA",
@@ -33,7 +33,7 @@ _MODIFIED = (
     "SYNCS",
     "BRA",
 )
-# It is in their operands.
+# Of these it needs the operands.
 _WHOLE = ("DEPBAR", "WARPGROUP")
 # Where these go to is not read here.
 _STRANGE = ("CALL", "RET", "BRX", "JMP")
@@ -49,7 +49,7 @@ _Key = Tuple[int, ...]
 
 
 class Encodings:
-    """What is known; in `path`, where there is one, for other processes and later runs."""
+    """The instructions that are known. A file at `path` keeps them for other processes and later runs."""
 
     def __init__(self, path: Optional[Path] = None):
         self._path = path

@@ -181,7 +181,7 @@ class _Error(_Strict):
 
 class _File(_Strict):
     error: Annotated[list[_Error], Field(min_length=1)]
-    # What speaks of another vendor's backend, whatever the error: ahead of the causes of entries with `vendors`.
+    # Evidence of another vendor's backend, whatever the error: it leads the causes of entries with `vendors`.
     vendor: list[_Cause] = []
     # By id of an entry, how titles name it: expressions joined by ` & `, which are all found in any order.
     topic: dict[

@@ -131,7 +131,7 @@ def lacking(error: Optional[BaseException]) -> str:
     text = text_of(error)
     if "attempted relative import" in text:
         return RELATIVE
-    # What a library raises itself has no name.
+    # An ImportError that a library raises itself names no module.
     raised = re.match(r"No module named '([\w.]+)'", text)
     name = attribute(error, "name") or (raised[1] if raised else "")
     if not isinstance(name, str) or name.split(".")[0] in _NEVER:
