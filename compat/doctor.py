@@ -224,10 +224,9 @@ def _about_distributions(triton: Dict[str, Any], say: Any) -> None:
         names = ", ".join(f"{one['name']} {one['version']}" for one in listed)
         say("problem", "triton", f"Several distributions put their files into one folder: {names}.",
             "Uninstall all of them, then install one.")  # fmt: skip
-    elif listed and listed[0]["name"] in vendors.PACKAGES:
-        say("note", "triton", f"{listed[0]['name']} {listed[0]['version']} is a vendor's build of Triton: it has "
-            "the vendor's changes, which no known issue describes.",
-            "crosswarp run --here PYTHON shows where it differs from the nearest release.")  # fmt: skip
+    elif listed and listed[0]["name"] in vendors.KNOWN:
+        whose, _, follows = vendors.about(listed[0]["name"], listed[0]["version"]).partition(". ")
+        say("note", "triton", f"{whose}.", follows)
     elif listed and triton["version"] and listed[0]["version"] != triton["version"]:
         say("note", "triton", f"import triton gives {triton['version']} from {triton['path']}; installed is "
             f"{listed[0]['name']} {listed[0]['version']}.",

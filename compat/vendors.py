@@ -6,11 +6,40 @@ A build that also has another package, such as `tokenspeed_triton`, is served as
 import importlib
 import importlib.machinery
 import importlib.util
+import re
 import sys
 from typing import Any, NamedTuple, Optional
 
-# Distribution -> the package that it brings.
-PACKAGES = {"fbtriton": "triton", "tokenspeed-triton": "tokenspeed_triton"}
+
+class Known(NamedTuple):
+    """A distribution of Triton that is not called ``triton``.
+
+    Attributes:
+        package: the name that it imports as.
+        name: whose build it is, and for which chips.
+        changed: whether the compiler or its backend is not that of Triton's release.
+    """
+
+    package: str
+    name: str
+    changed: bool
+
+
+_AMD = "PyTorch's build of Triton for AMD GPUs"
+_INTEL = "a build of Triton with Intel's backend for Intel GPUs"
+KNOWN = {
+    "fbtriton": Known("triton", "Meta's build of Triton, with TLX", True),
+    "tokenspeed-triton": Known("tokenspeed_triton", "TokenSpeed's build of Triton", True),
+    "triton-ascend": Known("triton", "a build of Triton with Ascend's compiler for NPUs", True),
+    "pytorch-triton-xpu": Known("triton", _INTEL, True),
+    "triton-xpu": Known("triton", _INTEL, True),
+    "pytorch-triton-rocm": Known("triton", _AMD, False),
+    "triton-rocm": Known("triton", _AMD, False),
+    "pytorch-triton": Known("triton", "PyTorch's build of Triton, for its nightly builds", False),
+    "triton-windows": Known("triton", "a build of Triton for Windows, by its community", False),
+}
+# A vendor's build, which is a column of its own -> the package that it brings.
+PACKAGES = {name: one.package for name, one in KNOWN.items() if one.changed}
 
 
 class Build(NamedTuple):
@@ -41,7 +70,53 @@ def installed() -> Optional[Build]:
         except importlib.metadata.PackageNotFoundError:
             continue
         if package == "triton" or _serves(package) or not _is_there("triton"):
-            return Build(distribution, version.partition(".post")[0], package)
+            return Build(distribution, _release(version), package)
+    return None
+
+
+def about(distribution: str, version: str) -> str:
+    """Whose build a distribution is, and what follows for answers that name releases; "" for Triton's own."""
+    known = KNOWN.get(distribution)
+    if known is None:
+        return ""
+    if not known.changed:
+        return (
+            f"{distribution} {version} is {known.name}. Known issues of this release of Triton are expected here, and "
+            f"were not measured on this build. Upgrade {distribution} with its torch: another Triton beside it writes "
+            "into the same folder."
+        )
+    name = "" if known.package == "triton" else f" It imports as {known.package}."
+    beside = (
+        " Another Triton beside it writes into the same folder."
+        if known.package == "triton"
+        else ""
+    )
+    return (
+        f"{distribution} {version} is {known.name}.{name} It has the vendor's changes: known issues and names are "
+        "those of Triton's own releases, and may not hold here. `crosswarp run --here PYTHON` lists where it differs "
+        f"from the nearest release. Upgrade {distribution}, not triton.{beside}"
+    )
+
+
+def named(text: str) -> str:
+    """What `about` says of the first vendor's build that a log names with its version, as ``pip list`` does; or ""."""
+    names = "|".join(name.replace("-", "[-_]") for name in PACKAGES)
+    found = re.search(rf"(?<![\w-])({names})(?:==|[ \t@-]{{1,40}})v?(\d[\w.]{{0,40}})", text)
+    if found is None:
+        return ""
+    return about(found.group(1).replace("_", "-"), _release(found.group(2).rstrip(".")))
+
+
+def at_hand() -> Optional[Build]:
+    """The first distribution in `KNOWN` that is installed beside this package."""
+    import importlib.metadata
+
+    for distribution, known in KNOWN.items():
+        try:
+            version = importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        return Build(distribution, _release(version), known.package)
     return None
 
 
@@ -56,6 +131,10 @@ def serve() -> Optional[Build]:
     if build is not None and build.package != "triton" and not _serves(build.package):
         sys.meta_path.insert(0, _Served(build.package))
     return build
+
+
+def _release(version: str) -> str:
+    return version.partition(".post")[0]
 
 
 def _is_there(name: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.compat import vendors as builds
 from crosswarp.matrix import versions
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.errors import EnvironmentFailed
@@ -139,3 +140,40 @@ def test_all_that_an_interpreter_lacks_is_said_at_once(monkeypatch):
     assert "triton cannot be imported (ImportError: no triton)" in text
     assert "missing there: pytest, pytest-xdist, crosswarp" in text
     assert "pip install crosswarp numpy" in text and "import torch, triton" in text
+
+
+def test_each_other_name_of_triton_says_whose_it_is_and_what_follows():
+    for name, known in builds.KNOWN.items():
+        said = builds.about(name, "3.7.4")
+        assert said.startswith(f"{name} 3.7.4 is {known.name}. ")
+        assert ("may not hold" in said) is known.changed
+        assert (f"It imports as {known.package}." in said) is (known.package != "triton")
+    assert builds.about("triton", "3.9.0") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("fbtriton==3.7.4\ntorch==2.13.0", "fbtriton 3.7.4"),
+        ("tokenspeed_triton-3.9.10.post20261028", "tokenspeed-triton 3.9.10"),
+        ("pytorch-triton-xpu    3.3.0+git", "pytorch-triton-xpu 3.3.0"),
+        ("triton==3.9.0", ""),
+        ("my-fbtriton 3.7.4", ""),
+        ("fbtriton fails", ""),
+    ],
+)
+def test_a_log_that_names_a_vendors_build(text, name):
+    assert builds.named(text).partition(" is ")[0] == name
+
+
+def test_why_and_lint_say_that_the_installed_triton_is_a_vendors(tmp_path, command, monkeypatch):
+    place = site(tmp_path / "site", "fbtriton", "3.7.4+fb", "triton")
+    monkeypatch.setattr(sys, "path", [str(place), *sys.path])
+    text = "ValueError: type fp8e4nv not supported in this architecture"
+    status, out, _ = command("why", text)
+    assert status == 0 and "fbtriton 3.7.4 is Meta's build" in out
+    assert json.loads(command("why", text, "--format", "json")[1])["build"].startswith("fbtriton")
+    assert "Meta" not in command("why", text, "--triton", "3.9.0")[1]
+    (tmp_path / "kernel.py").write_text("import triton\n")
+    asked = command("lint", str(tmp_path / "kernel.py"), "--triton", "3.9.0")
+    assert "Installed: fbtriton 3.7.4" in asked[2]

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from crosswarp.compat import vendors
 from crosswarp.matrix import versions
 from crosswarp.matrix.checkout import metadata, settings
 from crosswarp.matrix.checkout.settings import Settings
@@ -68,6 +69,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     root = paths[0] if paths[0].is_dir() else Path(".")
     loaded = settings.load(root).settings
     releases = _releases(options, loaded, paths[0])
+    if build := vendors.at_hand():
+        print(f"Installed: {vendors.about(build.distribution, build.version)}", file=sys.stderr)
     left_out = [
         *loaded.lint_exclude,
         *(selection.split(options.exclude) if options.exclude else []),

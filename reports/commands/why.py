@@ -22,13 +22,8 @@ DESCRIPTION = (
     "each is named, with the fact that decides. Any wording will do: one line, a few words, a whole log. Exit status: "
     "0 something known matches, 1 nothing does, 2 usage."
 )
-# Distribution to look for beside crosswarp -> the fact that its version is.
-# A version without what it was built for, `+cu128`. crosswarp.compat, which knows more of them, takes long to import.
-_PUBLIC = re.compile(r"[^+]*")
-_PACKAGES = {
-    "triton": "triton", "triton_windows": "triton", "pytorch_triton": "triton", "pytorch_triton_rocm": "triton",
-    "torch": "torch",
-}  # fmt: skip
+# A version without what it was built for, `+cu128`, and without the number of a vendor's build.
+_PUBLIC = re.compile(r"(?:(?!\+|\.post).)*")
 EXAMPLES = (
     "crosswarp why \"TypeError: missing a required argument: 'num_warps'\"",
     "crosswarp why reshapeOuts --triton 3.2.0",
@@ -65,19 +60,22 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         )
     facts = Facts(triton or "", options.torch or "", options.target or "")
     issues, shims = known_texts.packed()
-    found = answers(text, issues, shims, facts, here=_here())
+    here, build = _here()
+    # Whoever names a release asks for another machine, and so does a log that names its own build.
+    build = "" if triton else _named(text) or build
+    found = answers(text, issues, shims, facts, here=here)
     if options.format == "json":
-        print(why_text.export(found, triton), end="")
+        print(why_text.export(found, triton, build), end="")
     elif options.format == "note":
         answer = why_text.note(found)
         print(answer, end="")
         return EXIT_EXPECTED if answer else EXIT_UNEXPECTED
     elif not sys.stdout.isatty():
-        print(why_text.terminal(found, triton), end="")
+        print(why_text.terminal(found, triton, build), end="")
     else:
         from crosswarp.reports.text import colour
 
-        colour.show(why_text.terminal(found, triton))
+        colour.show(why_text.terminal(found, triton, build))
     return EXIT_EXPECTED if found else EXIT_UNEXPECTED
 
 
@@ -89,15 +87,34 @@ def _is_version(text: str) -> bool:
     return versions.parse(text) is not None
 
 
-def _here() -> Facts:
-    """The releases that are installed beside crosswarp, by their folders: importlib.metadata takes longer to import."""
+def _here() -> tuple[Facts, str]:
+    """The releases that are installed beside crosswarp, and what is to be said of a Triton of another name.
+
+    By their folders: importlib.metadata takes longer to import.
+    """
     found: dict[str, str] = {}
+    said = ""
     for folder in map(Path, filter(None, sys.path)):
         for path in sorted(folder.glob("*t[or]*-*.dist-info")):
             name, _, version = path.name.removesuffix(".dist-info").partition("-")
-            if name in _PACKAGES:
-                found.setdefault(_PACKAGES[name], _PUBLIC.findall(version)[0])
-    return Facts(**found)
+            release = _PUBLIC.findall(version)[0]
+            if name in ("triton", "torch"):
+                found.setdefault(name, release)
+            elif "triton" in name and "triton" not in found:
+                from crosswarp.compat import vendors
+
+                if about := vendors.about(name.replace("_", "-").lower(), release):
+                    found["triton"], said = release, about
+    return Facts(**found), said
+
+
+def _named(text: str) -> str:
+    """What follows where the log names a vendor's build."""
+    if not re.search(r"\w[-_]?triton[-_ =]|triton[-_](?:ascend|xpu)", text):
+        return ""
+    from crosswarp.compat import vendors
+
+    return vendors.named(text)
 
 
 def _text(words: Sequence[str]) -> str:

@@ -352,6 +352,10 @@ class Explained(_Part):
 
     format: One
     triton: str | None
+    build: str = Field(
+        default="",
+        description="what follows where Triton is installed under another name; else empty",
+    )
     found: list[_Found] = Field(description="the likeliest first")
     paste_for_all: list[str] = Field(
         default=[], description="the lines that apply the shims of all certain answers"

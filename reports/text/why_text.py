@@ -60,6 +60,7 @@ class Found(TypedDict):
 class Document(TypedDict):
     format: Literal[1]
     triton: str | None
+    build: str
     found: list[Found]
     paste_for_all: list[str]
 
@@ -89,10 +90,11 @@ def _install(shims: Sequence[str]) -> list[str]:
     return ["from crosswarp import compat", f"compat.install(only=[{named}])"]
 
 
-def terminal(answers: Sequence[Answer], triton: str | None) -> str:
-    """The likeliest answers, by failure where the log has several."""
+def terminal(answers: Sequence[Answer], triton: str | None, build: str = "") -> str:
+    """The likeliest answers, by failure where the log has several; `build` is said of a Triton of another name."""
+    last = f"\n{fill('', build)}\n" if build else ""
     if not answers:
-        return nothing()
+        return nothing() + last
     shown = _chosen(answers)
     several = len({one.failure for one in shown}) > 1
     parts = []
@@ -103,7 +105,7 @@ def terminal(answers: Sequence[Answer], triton: str | None) -> str:
     lines = paste_for_all(shown)
     if len(set(_offered(shown))) > 1:
         parts.append("For all of them:\n" + "\n".join("   " + line for line in lines))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts) + "\n" + last
 
 
 def _chosen(answers: Sequence[Answer]) -> list[Answer]:
@@ -150,11 +152,12 @@ def nothing() -> str:
     )
 
 
-def export(answers: Sequence[Answer], triton: str | None) -> str:
+def export(answers: Sequence[Answer], triton: str | None, build: str = "") -> str:
     """The answers as JSON, all of them."""
     document: Document = {
         "format": FORMAT,
         "triton": triton,
+        "build": build,
         "found": [_record(one) for one in answers],
         "paste_for_all": paste_for_all(answers),
     }
