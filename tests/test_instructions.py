@@ -98,6 +98,25 @@ def test_ptx():
     }  # fmt: skip
 
 
+def test_ptx_of_a_newer_llvm_has_operands_on_lines_below():
+    folded = """
+\tmma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+\t\t{%r98, %r99, %r100, %r101},
+\t\t{%r90, %r91};
+\tcp.async.cg.shared.global
+\t\t[%r5], [%rd7],
+\t\t0x10, 0x10;
+\tcall.uni (retval0),
+\tvprintf,
+\t(
+\tparam0,
+\tparam1
+\t);
+waitLoop:
+"""
+    assert in_ptx(folded) == {"async.16": 1, "mma.m16n8k16.f32.bf16.bf16.f32": 1, "total": 3}
+
+
 def test_amdgcn():
     assert in_amdgcn(AMD) == {
         "load.16": 2, "load.8": 1, "load.2": 3, "load.1": 2, "async.4": 1, "async.16": 1, "store.12": 1, "store.8": 1,

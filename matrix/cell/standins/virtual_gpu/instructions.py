@@ -22,10 +22,13 @@ import struct
 from collections import Counter
 from typing import Callable, Dict, List, Optional
 
-# At the start of a line, after a brace and a predicate if there are any.
-_PTX = re.compile(r"^[ \t]*(?:\{[ \t]*)?(?:@!?%\w+[ \t]+)?([a-z][\w.:]*)(?=[ \t;])", re.M)
+# At the start of a line, after a brace and a predicate if there are any. The LLVM behind 3.9.0 ends the line there
+# where the operands take several; the last argument of a call stands alone on its line as well, and has no point.
+_PTX = re.compile(
+    r"^[ \t]*(?:\{[ \t]*)?(?:@!?%\w+[ \t]+)?([a-z](?:[\w.:]*(?=[ \t;])|\w*\.[\w.:]*\w(?=\n)))", re.M
+)
 _PTX_ASYNC = re.compile(
-    r"\bcp\.async\.c[ag]\.[\w.:]+[ \t]+\[[^]]*\],[ \t]*\[[^]]*\],[ \t]*(0x[0-9a-f]+|\d+)"
+    r"\bcp\.async\.c[ag]\.[\w.:]+\s+\[[^]]*\],\s*\[[^]]*\],\s*(0x[0-9a-f]+|\d+)"
 )
 _PTX_SHAPE = re.compile(r"m\d+n\d+k\d+$")
 _PTX_TYPE = re.compile(r"(?:bf|tf|f|s|u|b)(\d+)(?:x\d)?$|e\dm\d$")
