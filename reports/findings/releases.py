@@ -12,7 +12,7 @@ from crosswarp.matrix.facts.probed_targets import Release as Probed
 from crosswarp.matrix.results import comparison
 from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.verdict import Verdict, judge
-from crosswarp.reports.findings import reproducers
+from crosswarp.reports.findings import gluon_changes, reproducers
 from crosswarp.reports.findings.diff import Diff, Side, grouped
 
 # Lanes in which Triton's own code generator had its part.
@@ -38,6 +38,7 @@ class Release:
     went: Sequence[str] = ()
     targets_came: Sequence[str] = ()
     targets_went: Sequence[str] = ()
+    gluon: gluon_changes.Changes | None = None
 
 
 def releases(
@@ -65,7 +66,14 @@ def releases(
         targets = _changes(_targets(probed, before), _targets(probed, version))
         found.append(
             Release(
-                version, before, diff, _silent(verdict, column), len(suite), *names, *targets
+                version,
+                before,
+                diff,
+                _silent(verdict, column),
+                len(suite),
+                *names,
+                *targets,
+                gluon_changes.changes(language, before, version),
             )  # fmt: skip
         )
     return found

@@ -9,6 +9,7 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.comparison import HEAVIER, REPORTED
 from crosswarp.matrix.results.vocabulary import COMPARED
 from crosswarp.reports.findings.diff import Diff, Group
+from crosswarp.reports.findings.gluon_changes import Change
 from crosswarp.reports.findings.releases import Release
 from crosswarp.reports.text import diff_text, escape
 from crosswarp.reports.text.layout import plural
@@ -66,7 +67,7 @@ def page(one: Release) -> str:
             *_breaks(one.diff),
             *_fixed(one.diff),
         ]
-    parts += [*_still(one), *_announced(one), *_rest(one)]
+    parts += [*_still(one), *_announced(one), *_rest(one), *_gluon(one)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -162,6 +163,47 @@ def _rest(one: Release) -> list[str]:
         ]
         parts += ["## Targets", "\n".join(lines)]
     return parts
+
+
+def _gluon(one: Release) -> list[str]:
+    """What a Gluon kernel of the release before meets."""
+    found = one.gluon
+    if found is None:
+        return []
+    before, now = found.counts
+    parts = [
+        "## Gluon",
+        f"{plural(now, 'public name')} in `triton.experimental.gluon.language`, {before:,} in Triton {one.before}. "
+        f"`crosswarp lint mylib/ --triton {one.before},{one.version}` lists the lines that meet a change.",
+    ]
+    if found.gone:
+        parts += [
+            f"Gone ({sum(len(each.names) for each in found.gone)} names):",
+            "\n".join(f"- {_named(each)}{_instead(each)}" for each in found.gone),
+        ]
+    if found.refused:
+        parts += [
+            f"Still there, and raise ({sum(len(each.names) for each in found.refused)} names):",
+            "\n".join(f"- {_named(each)}: {escape.code(each.after)}" for each in found.refused),
+        ]
+    if found.calls:
+        rows = [
+            [_named(each), escape.code(each.before), escape.code(each.after), escape.markdown(each.instead)]
+            for each in found.calls
+        ]  # fmt: skip
+        parts += [
+            f"Calls that the release before took, and this one may refuse ({len(rows)}):",
+            pipes(["Name", f"Triton {one.before}", f"Triton {one.version}", "Write"], rows),
+        ]
+    return parts if len(parts) > 2 else [*parts, "Nothing went, and no call is refused."]
+
+
+def _named(change: Change) -> str:
+    return _names(change.names)
+
+
+def _instead(change: Change) -> str:
+    return f": {escape.markdown(change.instead)}" if change.instead else ""
 
 
 def _reported(diff: Diff) -> list[str]:

@@ -1,0 +1,147 @@
+"""What a release changed in Gluon's language, of the language table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from crosswarp.matrix.facts.language_table import Name, Table
+from crosswarp.matrix.linting import gluon
+
+_BELOW = f"{gluon.LANGUAGE}."
+_REMOVED = re.compile(r"\w+ has been removed\b.*")
+# Commas of the signature itself, and not of a default such as `(1, 2)`.
+_PARTS = re.compile(r"(?:[^,()\[\]]|\([^()]*\)|\[[^\[\]]*\])+")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change under every name that it is reached by.
+
+    Attributes:
+        names: below Gluon's language, without it.
+        before, after: signatures, or the message of a name that only raises.
+        instead: what to write.
+    """
+
+    names: tuple[str, ...]
+    before: str = ""
+    after: str = ""
+    instead: str = ""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Of one release beside the one before it.
+
+    Attributes:
+        counts: public names before and now.
+        gone: names that it no longer has, without what lay below them.
+        refused: names that exist and raise.
+        calls: functions and layouts that refuse a call which the release before took.
+    """
+
+    counts: tuple[int, int]
+    gone: Sequence[Change]
+    refused: Sequence[Change]
+    calls: Sequence[Change]
+
+
+def changes(table: Table, before: str, version: str) -> Changes | None:
+    """What changed from `before` to `version`; None where one of them has no Gluon, or was not asked."""
+    if before not in table or version not in table:
+        return None
+    old, new = _public(table[before].names), _public(table[version].names)
+    if not old or not new:
+        return None
+    gone = [
+        name
+        for name in sorted(old.keys() - new.keys())
+        if name.rpartition(".")[0] not in old.keys() - new.keys()
+        # A field that went is a parameter that went.
+        and not _is_type(old, name.rpartition(".")[0])
+    ]
+    raises = {name: _refusal(table[version].probes.get(_BELOW + name, {})) for name in new}
+    calls = [
+        (name, old[name].signature, new[name].signature)
+        for name in sorted(old.keys() & new.keys())
+        if not raises[name] and not _takes(old[name].signature, new[name].signature)
+    ]
+    return Changes(
+        (len(old), len(new)),
+        _together((name, "", "", _instead(name, new)) for name in gone),
+        _together(
+            (name, "", raises[name], "") for name in sorted(old.keys() & new.keys()) if raises[name]
+        ),
+        _together(
+            (name, was, now, _of_call(name, was, now)) for name, was, now in calls
+        ),
+    )  # fmt: skip
+
+
+def _public(names: Mapping[str, Name]) -> dict[str, Name]:
+    return {
+        name[len(_BELOW) :]: one
+        for name, one in names.items()
+        if name.startswith(_BELOW) and "._" not in name
+    }
+
+
+def _is_type(names: Mapping[str, Name], name: str) -> bool:
+    return name in names and names[name].kind == "type"
+
+
+def _refusal(probed: Mapping[str, str]) -> str:
+    found = [match for text in probed.values() if (match := _REMOVED.search(text))]
+    return found[0].group() if found else ""
+
+
+def _instead(name: str, new: Mapping[str, Name]) -> str:
+    last = name.rpartition(".")[2]
+    # It was imported there for the module's own use.
+    return f"gl.{last} is there" if last in new else gluon.instead(_BELOW + name)
+
+
+def _of_call(name: str, was: str, now: str) -> str:
+    """The advice for what the caller passes that is refused, or else for the whole call."""
+    old, new = _parameters(was), _parameters(now)
+    found = [f"{name}({one})" for one in old if one not in new] + [name]
+    if any(place is not None and new.get(one, (0,))[0] is None for one, (place, _) in old.items()):
+        found.append(f"{name}()")
+    return next(filter(None, (gluon.instead(_BELOW + one) for one in found)), "")
+
+
+def _takes(was: str, now: str) -> bool:
+    """Whether every call by which `was` can be called, `now` takes as well."""
+    if was == now or not was or not now:
+        return True
+    old, new = _parameters(was), _parameters(now)
+    if any(name not in new for name in old):
+        return False
+    for name, (place, optional) in old.items():
+        now_at, now_optional = new[name]
+        if optional and not now_optional or place is not None and place != now_at:
+            return False
+    return all(optional for name, (_, optional) in new.items() if name not in old)
+
+
+def _parameters(signature: str) -> dict[str, tuple[int | None, bool]]:
+    """Of each parameter its place, None where it goes by name alone, and whether it can be left out."""
+    found: dict[str, tuple[int | None, bool]] = {}
+    by_name = False
+    for part in _PARTS.findall(signature[1:-1]):
+        name, equals, _ = part.strip().partition("=")
+        if name.startswith("*"):
+            by_name = True
+        elif name and name != "/":
+            found[name] = (None if by_name else len(found), bool(equals))
+    return found
+
+
+def _together(each: Iterable[tuple[str, str, str, str]]) -> list[Change]:
+    """One change for all names of which the same is said and that end alike."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for name, was, now, instead in each:
+        found.setdefault((name.rpartition(".")[2], was, now, instead), []).append(name)
+    return [Change(tuple(names), *key[1:]) for key, names in found.items()]
