@@ -64,6 +64,12 @@ LEGACY = Cause(
     log=r"triton\W{1,3} has no attribute \W{0,2}(?:kernel|code_gen|function|softmax|heuristic)\b"
     r"|triton\.(?:kernel\(|code_gen)",
 )
+# Parts that `import triton` alone does not bring.
+PARTS = Cause(
+    "It is a part of the package that `import triton` alone does not import; and triton.ops is gone since Triton 3.2.",
+    "Import it by name (import triton.ops.blocksparse, with Triton 3.1 or older), or use the library's own kernels.",
+    log=r"triton\W{1,3} has no attribute \W{0,2}(?:ops|tools|experimental)\b",
+)
 ASK = 'What does `python -c "import triton; print(triton.__version__, triton.__file__)"` print?'
 SPELLING = "Check the spelling in docs/language.md, or the vendor's build that has it."
 
@@ -122,7 +128,10 @@ def _of_name(module: str, name: str, triton: str) -> Entry | None:
     do = f"It is also {other}. " if other else ""
     if have:
         do += f"Install one of {_spoken(have)}, or the release of torch or the library that fits yours. "
-    causes = (Cause(why, do + PAIRS),) if have else (Cause(why, do + PAIRS), LEGACY)
+    own = Cause(why, do + PAIRS)
+    if have and path in ("triton.ops", "triton.tools", "triton.experimental"):
+        return Entry("triton-name", "versions", title[:110], (PARTS, own), ask=ASK, shared=True)
+    causes = (own,) if have else (own, LEGACY)
     return Entry("triton-name", "versions", title[:110], causes, shared=not have)
 
 
