@@ -25,7 +25,7 @@ NAMES = ("make_block_ptr", "advance", "load", "store")
 HERE = Path(__file__).parent
 
 # The interpreter of 2.3.1 has no block pointers at all.
-pytestmark = pytest.mark.triton(">=3.0")
+pytestmark = [pytest.mark.triton(">=3.0"), pytest.mark.both_ends]
 only_where_gone = pytest.mark.triton(">=3.9")
 
 

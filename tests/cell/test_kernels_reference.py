@@ -11,6 +11,8 @@ import crosswarp.kernels
 from crosswarp.kernels import SUITE
 from crosswarp.kernels.case import DTYPES, FEATURES, LANES
 
+pytestmark = pytest.mark.both_ends
+
 F = torch.nn.functional
 # The gradient of the decays where a single token has no state before it to decay: its error is judged as it is.
 ALL_ZEROS = {("selective_scan_backward", "fp16-1x1x1-n1", "da")}

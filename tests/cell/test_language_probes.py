@@ -4,10 +4,13 @@ import ast
 import collections
 import time
 
+import pytest
 import targets
 import torch
 
 from crosswarp.matrix.cell.kinds.language_probes import names, probe, probes, running
+
+pytestmark = pytest.mark.both_ends
 
 COPY = probe.Probe("tl.load", "r = tl.load(x_ptr + i)", lambda x, y: x)
 

@@ -7,12 +7,15 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
 import small_kernels
 import targets
 import torch
 
 from crosswarp import compat
 from crosswarp.matrix.cell.standins import virtual_gpu
+
+pytestmark = pytest.mark.both_ends
 
 HERE = str(Path(__file__).parent)
 

@@ -26,6 +26,8 @@ from crosswarp import compat
 from crosswarp.compat import crash_memory
 from crosswarp.matrix.cell.standins import virtual_gpu
 
+pytestmark = pytest.mark.both_ends
+
 
 def launch(block=128):
     small_kernels.scaled[(1,)](torch.ones(100), torch.zeros(100), 100, BLOCK=block)
