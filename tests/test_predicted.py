@@ -17,6 +17,7 @@ from crosswarp.reports.text import diff_text
 
 sys.path.insert(0, str(Path(__file__).parent / "proofs"))
 import performance_against_device as proof
+import reported
 
 ESTIMATE = {
     "path": 20_000.0, "instructions": 3000.0, "waits": {"global loads": [9000.0, 67], "barriers": [500.0, 70]},
@@ -150,3 +151,38 @@ def test_beside_the_times_of_a_gpu():
     assert (found.pairs, found.big, found.small) == (183, 33, 107)
     assert found.right >= 29 and found.wrong == 0 and found.false <= 6
     assert predicted.FACTOR == 1.05
+
+
+@pytest.mark.parametrize(
+    ("says", "ratios", "agrees"),
+    [
+        ("slower", (1.0, 1.06), True), ("slower", (1.0, 1.04), False), ("slower", (1.2, 0.9), False),
+        ("same", (1.0, 1.04), True), ("same", (1.06,), False), ("slower", (None,), False), ("same", (), False),
+    ],
+)  # fmt: skip
+def test_a_report_agrees_where_some_case_is_slower_and_none_faster(says, ratios, agrees):
+    cases = [reported.Case("one", ratio) for ratio in ratios]
+    assert reported.agrees({"says": says}, cases) is agrees
+
+
+def test_a_report_is_judged_by_its_own_cases_and_target(counted):
+    report = {"kernel": "softmax", "target": "sm_90", "cases": ["bf16-*"]}
+
+    def cell(path, **record):
+        at = {"kernel": "softmax", "target": "sm_90", "case": "bf16-1", **record}
+        return counted(path=path, record=at)
+
+    others = [cell(90_000.0, case="fp32-1"), cell(90_000.0, target="sm_80")]
+    after = [cell(30_000.0), *others]
+    (found,) = reported.judged(report, [cell(20_000.0), *others], after)
+    assert found.name == "bf16-1" and found.ratio == pytest.approx(1.36, abs=0.02)
+
+
+def test_each_reported_slowdown_has_its_kernel_and_stands_on_the_page():
+    page = (Path(__file__).parent.parent / "docs" / "predicted.md").read_text("utf-8")
+    reports = reported.load()
+    assert len({one["thread"] for one in reports if one["says"] == "slower"}) == 8
+    for one in reports:
+        name, number = one["thread"].split("#")
+        assert (reported.SUITE / f"{one['kernel']}.py").exists()
+        assert f"https://github.com/{name}/issues/{number})" in page
