@@ -31,6 +31,16 @@ def assumed(tmp_path):
 
 
 BODIES = {
+    "what is given a shape": ("x, y", "tl.store(y, tl.broadcast_to(tl.load(x), [4, 4]))", {"x": "*fp32:16"}),
+    "what a tensor is filled with": (
+        "x, CODE_SIZE: tl.constexpr", "tl.store(x, tl.full((4,), CODE_SIZE - 1, dtype=tl.int32))", {"CODE_SIZE": "128"},
+    ),
+    "a tensor of four axes": (
+        "x, A: tl.constexpr, B: tl.constexpr",
+        "a = tl.arange(0, A)[:, None, None, None]\n    b = tl.arange(0, B)[None, :, None, None]\n"
+        "    tl.store(x + a + b, 1.0)",
+        {"A": "8", "B": "8"},
+    ),
     "an index": ("x, rows, y", "tl.store(y, tl.load(x + tl.load(rows)))", {"rows": "*i32:16", "x": "*fp32:16"}),
     "an index in two steps": (
         "x, rows, y",
@@ -203,3 +213,15 @@ def test_a_checkouts_own_packages_are_found_above_its_file(tmp_path, root, found
         (tmp_path / root).write_text("")
     above = source.above(file)
     assert (above[-2:] == [tmp_path, tmp_path / "src"]) is found
+
+
+@pytest.mark.parametrize("names", [("'x'", "'n'"), ("0", "1")])
+def test_what_torch_compile_says_of_its_kernel_is_taken(assumed, names):
+    x, n = names
+    found = assumed(f"""
+        @pointwise(size_hints=[4], triton_meta={{'signature': {{{x}: '*bf16', {n}: 'i32'}}, 'device': Device(index=0)}})
+        @triton.jit
+        def k(x, n, XBLOCK: tl.constexpr):
+            tl.store(x + tl.arange(0, XBLOCK), 1.0, mask=tl.arange(0, XBLOCK) < n)
+        """)
+    assert found == {"x": "*bf16:16", "n": "i32:16", "XBLOCK": "128"}

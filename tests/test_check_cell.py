@@ -25,6 +25,7 @@ GONE = Verdict(
 )
 BOUND = Verdict("api-error", "TypeError", "missing 1 required argument; NameError", "m", "bind")
 CRASH = Verdict("crash", "SIGABRT", "SIGABRT", "m", "compile")
+LATE = Verdict("timeout", "longer than 120 s", "timeout", "m", "compile")
 LARGE = Verdict("limit", "OutOfResources", "shared memory", "m", "launch")
 
 
@@ -35,8 +36,9 @@ def settled(monkeypatch):
     A pair of verdicts is that without compat and that with it.
     """
 
-    def go(*verdicts, assumed=("x",), again=1):
-        told = [{"assumed": list(assumed)} for _ in verdicts]
+    def go(*verdicts, assumed=("x",), again=1, kind="constexpr"):
+        typed = [{"name": "x", "type": kind}]
+        told = [{"assumed": list(assumed), "arguments": typed} for _ in verdicts]
         spec = AskedCheck(check={"kernels": {"k": {"cases": {"c": {"attempts": told}}}}})
         unit = [Item("sm_90", "compile", mode, "k", "c") for mode in ("bare", "shimmed")]
         ran = []
@@ -91,6 +93,14 @@ def test_a_failure_that_may_come_of_assumptions_is_no_verdict(settled, failures)
         one.broken["reason"] == ASSUMED and "in each of 2 tries" in one.broken["message"]
         for one in items
     )
+
+
+def test_an_assumed_constant_may_be_why_it_takes_too_long(settled):
+    items, _, _ = settled(LATE, LATE)
+    assert [one.broken["reason"] for one in items] == [ASSUMED] * 2
+    # No type makes a compiler slow.
+    items, place, ran = settled(LATE, LATE, kind="*fp32")
+    assert place == 0 and ran == [0] and not any(one.broken for one in items)
 
 
 def test_a_compiler_that_dies_each_time_is_a_failure(settled):

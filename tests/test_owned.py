@@ -116,6 +116,22 @@ TEN = {
         "3.9.0", {"outcome": "timeout", "reason": "longer than 120 s", "fingerprint": "timeout"},
         "your kernel: it takes too long to compile",
     ),
+    "host code without an end": (
+        "3.9.0", {"outcome": "timeout", "phase": "host", "reason": "longer than 120 s", "fingerprint": "timeout"},
+        "your host code: it takes too long outside of the compiler",
+    ),
+    "file whose import does not end": (
+        "3.9.0", {"outcome": "timeout", "phase": "import", "reason": "longer than 120 s", "fingerprint": "timeout"},
+        "your host code: it takes too long in the import of its file",
+    ),
+    "host code that aborts": (
+        "3.9.0", {"outcome": "crash", "phase": "host", "reason": "SIGABRT", "fingerprint": "SIGABRT"},
+        "your host code: the process ends outside of the compiler (SIGABRT)",
+    ),
+    "host code that exits": (
+        "3.9.0", {"outcome": "crash", "phase": "host", "reason": "exit 3 without a result", "fingerprint":
+        "exit 3 without a result"}, "your host code: the process ends outside of the compiler (exit 3",
+    ),
     "inline assembly": (
         "3.9.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
         "PTXASError: ptxas fatal : Parsing error near 'no': syntax error"},

@@ -12,7 +12,9 @@ from crosswarp.matrix.cell.kinds.check import absent
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 
-Whose = Literal["your kernel", "your environment", "Triton", "crosswarp"]
+Whose = Literal["your kernel", "your host code", "your environment", "Triton", "crosswarp"]
+# Of a record: neither in the compiler nor in a kernel.
+_HOST = {"host": "outside of the compiler", "import": "in the import of its file"}
 _NEW = "no known issue is like it, so report it upstream, with `crosswarp reproduce`"
 INSTALL = "from crosswarp import compat; compat.install()"
 _MISSING = re.compile(r"No module named '([\w.]+)'")
@@ -160,6 +162,12 @@ def _unknown(record: Record, text: str) -> Fault:
             "your kernel",
             "its numbers differ from its reference: `crosswarp reproduce` shows where",
         )
+    where = _HOST.get(record.phase)
+    if record.outcome == "timeout" and where:
+        return Fault(
+            "your host code",
+            f"it takes too long {where}: look for a loop without an end, or raise --time-limit",
+        )
     if record.outcome == "timeout" and record.lane == "compile":
         return Fault(
             "your kernel",
@@ -175,6 +183,12 @@ def _unknown(record: Record, text: str) -> Fault:
         )
     if record.outcome == "crash" and record.reason.startswith("memory"):
         return Fault("your environment", "it needs more memory than --memory-limit allows")
+    # Who calls triton.compile by hand has the compiler die there as well.
+    if record.outcome == "crash" and where and not _COMPILER.search(text):
+        return Fault(
+            "your host code",
+            f"the process ends {where} ({record.reason}): look for what aborts or exits there",
+        )
     if (
         record.outcome == "crash"
         and record.phase not in ("import", "execute")

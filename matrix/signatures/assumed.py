@@ -59,6 +59,8 @@ _WARPS = {"num_warps": 4, "num_stages": 2, "num_ctas": 1}
 # The values of sizes that are tried after those of the first assumption.
 _OTHER_SIZES = (32, 16, 128, 256)
 _DEFAULT_SIZE = 64
+# By the most axes of a tensor, where all of that size would be too many elements, or slow to compile.
+_SIZES_BY_AXES = {3: 16, 4: 8, 5: 4}
 # Where a kernel goes over one axis alone.
 _ONE_AXIS = 128
 _SMALL_NUMBER = 4
@@ -106,7 +108,9 @@ class Assuming:
         self._dtype = dtype
         self.uses = uses(source, kernel)
         sized = [one for one in kernel.parameters if one.constexpr and self._is_size(one.name)]
-        self._size = _ONE_AXIS if len(sized) <= 1 else _DEFAULT_SIZE
+        self._size = _SIZES_BY_AXES.get(_axes(kernel), _DEFAULT_SIZE)
+        if len(sized) <= 1:
+            self._size = _ONE_AXIS
         self._written = _written(source)
 
     def argument(self, parameter: Parameter, other: Assumption) -> Argument | None:
@@ -268,6 +272,20 @@ class Assuming:
             ):
                 return {"name": one.name}, "a function of the file that can be called so"
         return None
+
+
+def _axes(kernel: Kernel) -> int:
+    """The most axes that the kernel gives a tensor by ``[:, None, None]``."""
+    return max(
+        (
+            len(node.slice.elts)
+            for node in ast.walk(kernel.node)
+            if isinstance(node, ast.Subscript)
+            and isinstance(node.slice, ast.Tuple)
+            and any(isinstance(one, ast.Constant) and one.value is None for one in node.slice.elts)
+        ),
+        default=0,
+    )
 
 
 def _pieces(name: str, use: Use) -> tuple[dict[str, Any], str] | None:

@@ -270,7 +270,7 @@ class _Inference:
 
     def _declared(self, parameter: Parameter) -> Argument | None:
         """By its annotation."""
-        node = parameter.annotation
+        node = parameter.annotation or self._kernel.compiled_as.get(parameter.name)
         if node is None:
             return None
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -281,7 +281,7 @@ class _Inference:
         pointer = told.startswith("*")
         told = told.removeprefix("*").removeprefix("const ").strip()
         element = told if told in ELEMENTS else DTYPES.get(told, "")
-        origin = "its annotation"
+        origin = "its annotation" if parameter.annotation else "its triton_meta"
         if pointer and element:
             return Argument(parameter.name, f"*{element}", "16", origin=origin)
         if element in SCALARS and not pointer:

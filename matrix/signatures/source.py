@@ -64,11 +64,32 @@ class Kernel:
         return min([self.line, *(one.lineno for one in self.node.decorator_list)])
 
     @property
+    def compiled_as(self) -> dict[str, ast.expr]:
+        """By parameter, the type that torch.compile wrote into the ``triton_meta`` of a kernel that it made."""
+        decorators = [one for one in self.node.decorator_list if isinstance(one, ast.Call)]
+        found: dict[str, ast.expr] = {}
+        for word in (word for one in decorators for word in one.keywords):
+            if word.arg == "triton_meta":
+                for key, value in _entries(dict(_entries(word.value)).get("signature")):
+                    # By number before torch 2.6.
+                    numbered = isinstance(key, int) and key < len(self.parameters)
+                    name = self.parameters[key].name if numbered else key  # type: ignore[index]
+                    found[str(name)] = value
+        return found
+
+    @property
     def returns(self) -> bool:
         """Whether it returns a value, as functions for kernels do and kernels do not."""
         return any(
             isinstance(one, ast.Return) and one.value is not None for one in ast.walk(self.node)
         )
+
+
+def _entries(node: ast.expr | None) -> Iterator[tuple[object, ast.expr]]:
+    """Of a dict in the source, what is under plain keys."""
+    for key, value in zip(node.keys, node.values) if isinstance(node, ast.Dict) else ():
+        if isinstance(key, ast.Constant):
+            yield key.value, value
 
 
 @dataclass

@@ -357,11 +357,11 @@ class _Body:
         if last == "where" and node.args:
             self._truth(node.args[0])
         if last in _SHAPES or last in ("range",) or self._source.full(node.func) == "range":
-            for one in node.args:
+            for one in _numbers(last, node):
                 self._mark(one, INDEX)
         if last in _SHAPES:
             for one in [
-                *node.args,
+                *_numbers(last, node),
                 *(words[name] for name in ("shape", "block_shape") if name in words),
             ]:
                 for part in ast.walk(one):
@@ -370,8 +370,9 @@ class _Body:
         for name in ("dtype", "out_dtype", "input_precision"):
             if name in words and isinstance(words[name], ast.Name) and name != "input_precision":
                 self._mark(words[name], DTYPE)
-        if last in ("zeros", "full") and len(node.args) > 1:
-            self._mark(node.args[-1], DTYPE)
+        place = {"zeros": 1, "full": 2}.get(last, len(node.args))
+        if len(node.args) > place:
+            self._mark(node.args[place], DTYPE)
         if last == "cast" and len(node.args) > 1:
             self._mark(node.args[1], DTYPE)
         if method:
@@ -501,3 +502,12 @@ class _Body:
         ):
             return last
         return last if module.startswith("triton.language") or module.endswith("libdevice") else ""
+
+
+def _numbers(last: str, node: ast.Call) -> list[ast.expr]:
+    """Of a function that takes a shape or bounds, the arguments by place that are numbers of them."""
+    if last in ("zeros", "ones", "full"):
+        return node.args[:1]
+    if last in ("broadcast_to", "reshape", "view", "make_block_ptr"):
+        return node.args[1:]
+    return node.args

@@ -209,9 +209,10 @@ def _theirs(view: View) -> list[str]:
     """Lists failures of somebody else's kernels: the message, the owner of the fault, and the next step."""
     verdict = view.verdict
     parts = []
-    causes: dict[RootCause, list[Record]] = {}
+    causes: dict[tuple[RootCause, str], list[Record]] = {}
     for record in verdict.unexpected_red:
-        causes.setdefault(cause_of(record, ""), []).append(record)
+        key = cause_of(record, ""), str(view.fault(record))
+        causes.setdefault(key, []).append(record)
     lines = []
     for group in sorted(causes.values(), key=lambda group: WORST.index(group[0].outcome))[
         :MAX_LISTED

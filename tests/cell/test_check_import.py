@@ -31,7 +31,7 @@ def kernel(x, BLOCK: tl.constexpr):
 def imported(tmp_path):
     """`imported(text)`: what a child says of the import of a file with a kernel, below which is `text`."""
 
-    def ask(text, package=""):
+    def ask(text, package="", kernel=""):
         folder = tmp_path / package
         folder.mkdir(exist_ok=True)
         if package:
@@ -40,7 +40,7 @@ def imported(tmp_path):
         path.write_text(HEAD + textwrap.dedent(text))
         check = {
             "file": str(path), "module": f"{package}.kernels_here" if package else "", "root": str(tmp_path),
-            "kernels": {},
+            "kernels": {kernel: {"function": kernel, "first": 1, "line": 99, "within": ""}} if kernel else {},
         }  # fmt: skip
 
         def child(send):
@@ -62,6 +62,21 @@ def test_an_import_ends_at_the_first_launch(imported, package):
     text = "try:\n    kernel[(1,)](None, BLOCK=1)\nexcept Exception:\n    pass\nlater = 1\n"
     line = HEAD.count("\n") + 2
     assert imported(text, package) == (True, False, f"its import launches a kernel at line {line}")
+
+
+@pytest.mark.parametrize("place", ["__init__", "beside"])
+def test_a_kernel_is_reached_although_its_package_stumbles_over_a_stand_in(
+    imported, tmp_path, place
+):
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / f"{place}.py").write_text("import no_such\nLEVEL = int(no_such.level())\n")
+    text = "from pack.beside import LEVEL\nlater = 1\n\n\n@triton.jit\ndef below(x):\n    tl.store(x, 1.0)\n"
+    assert imported(text, "pack", "below") == (True, True, "")
+
+
+def test_an_import_begins_anew_with_each_stand_in(imported):
+    text = "import no_such_package\nimport another_such_package\nlater = 1\n"
+    assert imported(text, "pack") == (True, True, "")
 
 
 def test_what_an_import_raises_comes_after_its_kernels(imported):

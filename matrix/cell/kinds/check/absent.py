@@ -111,6 +111,13 @@ def install(names: Sequence[str]) -> None:
         _attribute(one)
 
 
+def stand_before(name: str) -> None:
+    """Stand in for a package that is there, but cannot be imported."""
+    for one in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+        del sys.modules[one]
+    sys.meta_path.insert(0, _Finder([name]))
+
+
 def package(folder: str) -> str:
     """The name of a package of several levels, the innermost of which finds what lies in `folder`."""
     import types

@@ -92,13 +92,23 @@ def _tried(
         chosen[key] = place
         verdict = runner.run(replace(item, guarded=True), spec, _quiet)
         seen.append(verdict)
-        mendable = verdict.outcome in ("api-error", "compile-error", "limit", "crash")
+        mendable = verdict.outcome in ("api-error", "compile-error", "limit", "crash") or (
+            verdict.outcome == "timeout" and _is_a_guess(attempts[place])
+        )
         if not mendable or _whatever_is_assumed(verdict):
             return place, True, seen
         if time.monotonic() - began > _SECONDS:
             break
     chosen[key] = known
     return known, all(map(_is_the_compilers, seen)), seen
+
+
+def _is_a_guess(attempt: Dict[str, Any]) -> bool:
+    """Whether a constant of it is assumed: with another one there may be less to unroll."""
+    return any(
+        one["type"] == "constexpr" and one["name"] in attempt["assumed"]
+        for one in attempt["arguments"]
+    )
 
 
 def _quiet(config: str, verdict: Verdict, seconds: float) -> None:

@@ -19,6 +19,7 @@ from crosswarp.matrix.cell.kinds.suite import (
     launch_time,
     lowered,
     oracle,
+    whereabouts,
 )
 from crosswarp.matrix.cell.plain import attribute, text_of
 from crosswarp.matrix.cell.standins import virtual_gpu
@@ -97,6 +98,8 @@ def _of_case(kernel: Any, item: Item, spec: Asked, send: Callable[[Any], None]) 
     if spec.in_place:
         guard.compile_in_place()
     guard.time_all()
+    if item.lane == "compile":
+        whereabouts.watch_compilations()
     # For the guard, which watches over one compilation.
     os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec.time_limit)
     began = time.monotonic()

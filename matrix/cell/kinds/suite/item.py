@@ -7,7 +7,7 @@ from typing import Any, Callable, Collection, Dict, List, Set, Tuple
 from crosswarp.compat.isolate import Outcome, run_isolated
 from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_raised, told
-from crosswarp.matrix.cell.kinds.suite import in_child, prepared
+from crosswarp.matrix.cell.kinds.suite import in_child, prepared, whereabouts
 from crosswarp.matrix.cell.starting import specification, turns
 
 from .plan import Item
@@ -107,7 +107,9 @@ def _isolated(
         # An exception of the harness itself, not of the kernel: those are caught in the child.
         verdict = of_raised(outcome.raised)
     else:
-        verdict = of_death(outcome.kind, outcome.reason, outcome.output)
+        # In the other lanes more than the compiler may die, or take its time.
+        phase = whereabouts.phase() if item.lane == "compile" else ""
+        verdict = of_death(outcome.kind, outcome.reason, outcome.output, phase=phase)
         if visiting:
             judged(visiting[0], replace(verdict, resources={}), outcome.seconds)
     if verdict.outcome == "timeout":
@@ -119,6 +121,7 @@ def _isolated(
 def _run(
     item: Item, spec: Asked, limits: Dict[str, Any], on_message: Callable[[Any], None]
 ) -> Outcome:
+    whereabouts.share()
     outcome = prepared.run(item, spec, in_child.prepare, in_child.run_prepared, limits, on_message)
     if outcome is not None:
         return outcome
