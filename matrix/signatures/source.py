@@ -72,9 +72,9 @@ class Kernel:
             if word.arg == "triton_meta":
                 for key, value in _entries(dict(_entries(word.value)).get("signature")):
                     # By number before torch 2.6.
-                    numbered = isinstance(key, int) and key < len(self.parameters)
-                    name = self.parameters[key].name if numbered else key  # type: ignore[index]
-                    found[str(name)] = value
+                    if isinstance(key, int) and key < len(self.parameters):
+                        key = self.parameters[key].name
+                    found[str(key)] = value
         return found
 
     @property
