@@ -12,12 +12,13 @@ from crosswarp import compat
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.compat.record import Shim
 from crosswarp.matrix.checkout import settings
-from crosswarp.matrix.facts import known_texts, language_table, probed_targets, targets
+from crosswarp.matrix.facts import coming, known_texts, language_table, probed_targets, targets
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.baseline import read
 from crosswarp.reports.findings import releases
 from crosswarp.reports.findings.proofs import columns_of, proofs
 from crosswarp.reports.text import (
+    coming_page,
     escape,
     export,
     language_page,
@@ -107,7 +108,16 @@ def _of_baseline(issues: Sequence[Issue], baseline: Path) -> dict[str, str]:
         f"{baseline.parent.name}/{baseline.name}",
     )
     found = releases.releases(records, issues, language_table.load(), probed_targets.load())
-    return {"issues.md": seen, **release_pages.pages(found)}
+    newer = coming.load()
+    measured = baseline.with_name(f"{newer.build}.json")
+    if not measured.is_file():
+        return {"issues.md": seen, **release_pages.pages(found)}
+    page = coming_page.page(newer, records, read(measured), issues)
+    return {
+        "issues.md": seen,
+        **release_pages.pages(found, newer.build),
+        coming_page.NAME: page,
+    }
 
 
 def _shim(shim: Shim, issue: Issue | None, healed: Sequence[Issue]) -> str:

@@ -19,13 +19,16 @@ _MADE = "<!-- Made by `crosswarp docs` from the baseline, issues.toml, language.
 _NAMES = 24
 
 
-def pages(found: Sequence[Release]) -> dict[str, str]:
-    """File name below docs/ and text of each page."""
-    made = {f"releases/{one.version}.md": page(one) for one in found}
-    return {"releases/index.md": index(found), **made} if made else {}
+def pages(found: Sequence[Release], coming: str = "") -> dict[str, str]:
+    """File name below docs/ and text of each page; `coming` is the build that coming.md compares with the newest."""
+    if not found:
+        return {}
+    made = {f"releases/{one.version}.md": page(one) for one in found[:-1]}
+    made[f"releases/{found[-1].version}.md"] = page(found[-1], coming)
+    return {"releases/index.md": index(found, coming), **made}
 
 
-def index(found: Sequence[Release]) -> str:
+def index(found: Sequence[Release], coming: str = "") -> str:
     rows = [
         [
             f"[{one.version}]({one.version}.md)",
@@ -52,12 +55,21 @@ def index(found: Sequence[Release]) -> str:
             "Each row compares a release with the one before it: the whole suite and every reproducer, without a GPU "
             "([how](../concepts.md)). Open a release for the code that breaks, the message, and the fix.",
             pipes(heads, rows),
+            *_coming(coming),
             "In a terminal: `crosswarp diff 3.8.0 3.9.0`.",
         ]
     ) + "\n"  # fmt: skip
 
 
-def page(one: Release) -> str:
+def _coming(build: str) -> list[str]:
+    return (
+        [f"[What is coming](coming.md): the suite on {build}, a vendor's newer build."]
+        if build
+        else []
+    )
+
+
+def page(one: Release, coming: str = "") -> str:
     parts = [f"# Triton {one.version}", _MADE]
     if one.diff:
         parts += [
@@ -67,7 +79,7 @@ def page(one: Release) -> str:
             *_breaks(one.diff),
             *_fixed(one.diff),
         ]
-    parts += [*_still(one), *_announced(one), *_rest(one), *_gluon(one)]
+    parts += [*_still(one), *_announced(one), *_coming(coming), *_rest(one), *_gluon(one)]
     return "\n\n".join(parts) + "\n"
 
 
