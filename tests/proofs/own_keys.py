@@ -37,10 +37,14 @@ def launches(names):
 
 
 def first_that_compiles(kernel):
+    """Launches the first case that compiles, or the one in `ONLY`, and returns its place among the kernel's cases."""
     import torch
 
     error = None
-    for case in kernel.cases:
+    only = json.loads(os.environ.get("ONLY", "{}")).get(kernel.name)
+    for place, case in enumerate(kernel.cases):
+        if only not in (None, place):
+            continue
         # LLVM ends the process where a target lacks an instruction.
         if not any(fnmatch.fnmatchcase("sm_90", target) for target in case.targets or ("*",)):
             continue
@@ -48,7 +52,8 @@ def first_that_compiles(kernel):
             given = (
                 kernel.inputs(case, torch.device("cpu"), torch.Generator()) if kernel.inputs else {}
             )
-            return kernel.launch(**given, **case.options)
+            kernel.launch(**given, **case.options)
+            return place
         except Exception as one:
             error = one
     if error is not None:
@@ -57,7 +62,7 @@ def first_that_compiles(kernel):
 
 
 def compiled(names, mode):
-    """kernel -> (key, the fixes that acted) of each that was compiled."""
+    """kernel -> the case, and (key, the fixes that acted) of each that was compiled."""
     from triton.compiler import compiler
 
     from crosswarp import compat
@@ -75,29 +80,41 @@ def compiled(names, mode):
     found = {}
     for name, launch in launches(names):
         made.clear()
+        place = None
         try:
-            launch()
+            place = launch()
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {error!s:.200}", file=sys.stderr)
-        found[name] = [(key, [one.fix for one in compat.explain(kernel)]) for kernel, key in made]
+        found[name] = (
+            place,
+            [(key, [one.fix for one in compat.explain(kernel)]) for kernel, key in made],
+        )
     return found
 
 
 def main(names):
     import triton
 
-    both = {}
+    both, same = {}, {}
     for mode in ("bare", "compat"):
         with tempfile.TemporaryDirectory() as cache:
-            told = subprocess.run(
+            child = subprocess.run(
                 [sys.executable, __file__, f"--{mode}", *names],
                 # Triton 2.3.1 puts a set into its keys, in whatever order.
-                env={**os.environ, "TRITON_CACHE_DIR": cache, "PYTHONHASHSEED": "0"},
+                env={
+                    **os.environ,
+                    "TRITON_CACHE_DIR": cache,
+                    "PYTHONHASHSEED": "0",
+                    "ONLY": json.dumps(same),
+                },
                 stdout=subprocess.PIPE,
                 text=True,
                 check=True,
             )
-            both[mode] = json.loads(told.stdout.splitlines()[-1])
+            found = json.loads(child.stdout.splitlines()[-1])
+        # With compat another case may be the first that compiles: another program, with another key.
+        same = {name: place for name, (place, _) in found.items() if place is not None}
+        both[mode] = {name: made for name, (_, made) in found.items()}
     kept = acted = wrong = only = 0
     for name, made in both["compat"].items():
         own_keys = [key for key, _ in both["bare"].get(name, [])]
