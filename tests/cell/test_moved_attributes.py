@@ -3,6 +3,7 @@
 import ast
 import enum
 import importlib
+import os
 import re
 import sys
 import warnings
@@ -15,7 +16,7 @@ from crosswarp import compat
 from crosswarp.compat.install import wanted_shims
 from crosswarp.compat.record import Patches
 
-# Two minutes: hundreds of attributes, each taken away once.
+# Each third attribute, and more until each shim was left out once; with CROSSWARP_FAULTS=all every one, two minutes.
 pytestmark = pytest.mark.both_ends
 FOLDER = Path(compat.__file__).parent
 # The words of the seams' files, among them the names of Triton's that they look at.
@@ -24,6 +25,16 @@ SEAMS = frozenset(
     for file in sorted((FOLDER / "seams").glob("*.py"))
     for word in re.findall(r"\w+", file.read_text("utf-8"))
 )
+EVERY = os.environ.get("CROSSWARP_FAULTS") == "all"
+# constexpr_function needs nothing of a Triton that has it, and of another what only that one has; attrs_descriptor
+# and common_backend are for another torch; compile_workers replaces nothing of Triton's, and gluon_names waits.
+NEVER = {
+    "constexpr_function",
+    "attrs_descriptor",
+    "common_backend",
+    "compile_workers",
+    "gluon_names",
+}
 # Modules that look at Triton as they are imported: imported anew each time, as by the first install of a process.
 AT_IMPORT = ("old_arguments", "old_language", "old_methods", "block_pointers")
 
@@ -143,7 +154,10 @@ def test_whatever_triton_moves_the_rest_is_installed_and_taken_back(in_fork, mon
         assert [shim.name for shim in compat.active()] == wanted
         compat.uninstall()
         bare, problems, left_out = state(found), [], {name: 0 for name in wanted}
-        for (owner, name), shims in found.items():
+        for number, ((owner, name), shims) in enumerate(found.items()):
+            named = shims | texts.get(name, set())
+            if number % 3 and not EVERY and all(left_out[shim] for shim in named - NEVER):
+                continue
             own, title = vars(owner)[name], f"{owner.__name__}.{name}"
             delattr(owner, name)
             removed = state(found)
@@ -162,7 +176,7 @@ def test_whatever_triton_moves_the_rest_is_installed_and_taken_back(in_fork, mon
                 problems.append((title, "said", told))
             if len(told) != len(left) or active != [n for n in wanted if n not in left]:
                 problems.append((title, "left out", sorted(left), "active", active))
-            others = left.keys() - shims - texts.get(name, set())
+            others = left.keys() - named
             # A seam that is gone takes with it every fix that acts there.
             if others and name not in SEAMS:
                 problems.append((title, "is not touched by", sorted(others)))
@@ -179,12 +193,4 @@ def test_whatever_triton_moves_the_rest_is_installed_and_taken_back(in_fork, mon
     count, problems, left_out = in_fork(run, seconds=900)
     assert problems == []
     assert count > 50
-    # constexpr_function needs nothing of a Triton that has it, and of another what only that one has; attrs_descriptor
-    # and common_backend are for another torch; compile_workers replaces nothing of Triton's, and gluon_names waits.
-    assert {name for name, times in left_out.items() if not times} <= {
-        "constexpr_function",
-        "attrs_descriptor",
-        "common_backend",
-        "compile_workers",
-        "gluon_names",
-    }
+    assert {name for name, times in left_out.items() if not times} <= NEVER
