@@ -156,7 +156,7 @@ def test_what_is_installed_is_seen_without_being_imported(tmp_path, monkeypatch)
     for name in ("triton_windows-3.2.0.post21", "torch-2.6.0+cu124", "torchvision-0.21.0"):
         (tmp_path / f"{name}.dist-info").mkdir()
     monkeypatch.setattr(sys, "path", ["", str(tmp_path / "missing"), str(tmp_path)])
-        assert command._here()[0] == Facts(triton="3.2.0", torch="2.6.0")
+    assert command._here()[0] == Facts(triton="3.2.0", torch="2.6.0")
 
 
 # Time
