@@ -11,6 +11,7 @@ import pytest
 
 from crosswarp.compat import vendors as builds
 from crosswarp.matrix import versions
+from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.facts import issues
@@ -177,3 +178,10 @@ def test_why_and_lint_say_that_the_installed_triton_is_a_vendors(tmp_path, comma
     (tmp_path / "kernel.py").write_text("import triton\n")
     asked = command("lint", str(tmp_path / "kernel.py"), "--triton", "3.9.0")
     assert "Installed: fbtriton 3.7.4" in asked[2]
+
+
+def test_the_package_of_a_vendor_is_tritons_in_a_fingerprint():
+    for package in builds.PACKAGES.values():
+        assert (
+            fingerprint.of_text(f"{package}.runtime.errors.X: no") == "triton.runtime.errors.X: no"
+        )
