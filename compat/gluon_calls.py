@@ -34,7 +34,7 @@ def apply(gluon: Gluon) -> None:
 def _copies(gluon: Gluon) -> None:
     # Symptom: RuntimeError: async_copy_global_to_shared has been removed; call async_load instead (3.9 and later);
     # module 'triton.experimental.gluon.language.nvidia.hopper.tma' has no attribute 'async_load' (before 3.8).
-    # Window: every Triton with Gluon.
+    # Affected: every Triton with Gluon.
     # Breakpoint: Triton 3.8 has both; delete with the last column before it, and when no library has the old names.
     names = {
         "async_copy_global_to_shared": "async_load",
@@ -189,7 +189,7 @@ def _products(gluon: Gluon) -> None:
 
 def _memory(gluon: Gluon) -> None:
     # Symptom: load() got an unexpected keyword argument 'boundary_check'; load() takes from 1 to 3 positional arguments
-    # but 7 were given. Window: Triton 3.9 and later. Link: triton-lang/triton#10833.
+    # but 7 were given. Affected: Triton 3.9 and later. Link: triton-lang/triton#10833.
     # Breakpoint: none. Delete when no library passes them.
     language = gluon.module("")
     for name, places in (("load", _LOAD), ("store", _STORE)):

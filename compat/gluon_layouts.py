@@ -28,7 +28,7 @@ def apply(gluon: Gluon) -> None:
     for name in _IN_LANGUAGE:
         _one_block(gluon, getattr(language, name, None))
     # Symptom: NVMMASharedLayout.get_default_for() got an unexpected keyword argument 'cta_split_num'.
-    # Window: Triton 3.6 and later; of cga_layout, 3.5. Breakpoint: none, delete with the last column of 3.5.
+    # Affected: Triton 3.6 and later; of cga_layout, 3.5. Breakpoint: none, delete with the last column of 3.5.
     default: Any = getattr(getattr(language, "NVMMASharedLayout", None), "get_default_for", None)
     if hasattr(default, "fn"):
         gluon.translate(
@@ -41,7 +41,7 @@ def apply(gluon: Gluon) -> None:
 
 def _one_block(gluon: Gluon, layout: Any) -> None:
     # Symptom: BlockedLayout.__init__() got an unexpected keyword argument 'ctas_per_cga' (3.6 and later), 'cga_layout'
-    # (3.5). Window: every Triton with Gluon.
+    # (3.5). Affected: every Triton with Gluon.
     # Breakpoint: Triton 3.6 describes a cluster by bases; delete with the last column of 3.5.
     if layout is not None:
         known = parameters(layout.__init__)[1:]
@@ -92,7 +92,7 @@ def _is_one_block(given: Dict[str, Any]) -> bool:
 
 def _padded(gluon: Gluon, layout: Any) -> None:
     # Symptom: PaddedSharedLayout.__init__() got an unexpected keyword argument 'block_bases' (3.7 and later),
-    # 'cga_layout' (3.6). Window: Triton 3.6 and later: the layout of 3.5 is another one, which takes an order.
+    # 'cga_layout' (3.6). Affected: Triton 3.6 and later: the layout of 3.5 is another one, which takes an order.
     # Breakpoint: Triton 3.7 renamed it; delete with the last column of 3.6.
     if layout is None:
         return
@@ -109,7 +109,7 @@ def _padded(gluon: Gluon, layout: Any) -> None:
 
 def _mfma(gluon: Gluon, layout: Any) -> None:
     # Symptom: "instr_shape must follow the (M, N, K) format" (3.6 and later), unexpected keyword argument 'elem_type'.
-    # Window: every Triton with Gluon. Link: triton-lang/triton#8213, ROCm/aiter#2491.
+    # Affected: every Triton with Gluon. Link: triton-lang/triton#8213, ROCm/aiter#2491.
     # Breakpoint: Triton 3.6 has three numbers; delete with the last column of 3.5.
     if layout is None:
         return

@@ -46,7 +46,7 @@ class _Stride(int):
 
 def _layouts(gluon: Gluon, blackwell: Any) -> None:
     # Symptom: TensorMemoryLayout.__init__() got an unexpected keyword argument 'unpacked' (3.6 and later), 'col_stride'
-    # (3.5), 'cta_split_num' (3.8 and later). Window: every Triton with Gluon. Link: triton-lang/triton#8136.
+    # (3.5), 'cta_split_num' (3.8 and later). Affected: every Triton with Gluon. Link: triton-lang/triton#8136.
     # Breakpoint: Triton 3.6 has a stride, and 3.8 bases; delete with the last column of 3.7.
     layout = blackwell.TensorMemoryLayout
     known = parameters(layout.__init__)[1:]
@@ -129,7 +129,7 @@ def _registers(gluon: Gluon, blackwell: Any) -> None:
     # Symptom: module 'triton.experimental.gluon.language.nvidia.blackwell' has no attribute
     # 'get_tmem_32x32b_reg_layout' (3.6 and later), 'get_tmem_reg_layout' (3.5, 3.8 and later);
     # 'tensor_memory_descriptor' object has no attribute 'get_reg_layout' (before 3.8).
-    # Window: every Triton with Gluon. Link: triton-lang/triton#8421, #9594.
+    # Affected: every Triton with Gluon. Link: triton-lang/triton#8421, #9594.
     # Breakpoint: Triton 3.8 has a method of the descriptor; delete with the last column of 3.7.
     language = gluon.module("")
 

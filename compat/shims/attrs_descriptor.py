@@ -76,7 +76,7 @@ def apply(patches: Patches) -> None:
     theirs = vars(importlib.import_module(_HOMES[0])).get("AttrsDescriptor")
     if theirs is not None:
         # Symptom: TypeError: must be called with a dataclass type or instance, by import torch._inductor.
-        # Window: Triton 3.2 beside a torch before 2.6. Link: triton-lang/triton#5722, triton-lang/triton#5026.
+        # Affected: Triton 3.2 beside a torch before 2.6. Link: triton-lang/triton#5722, triton-lang/triton#5026.
         # Breakpoint: Triton 3.3 has no such class; delete with the last torch before 2.6.
         if in_window(_TORCH_BEFORE_3_2, torch):
             # Torch looks here; Triton's own code looks where the class is at home.
@@ -84,7 +84,7 @@ def apply(patches: Patches) -> None:
             patches.set(ASTSource, "__init__", _in_words_of_3_2(ASTSource.__init__, theirs))
         return
     # Symptom: ImportError: cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler', by torch.compile.
-    # Window: Triton 3.3 and later beside a torch before 2.7. Link: triton-lang/triton#5512.
+    # Affected: Triton 3.3 and later beside a torch before 2.7. Link: triton-lang/triton#5512.
     # Breakpoint: Triton 3.3 has no such class; delete with the last torch before 2.7.
     if not in_window(_TORCH, torch):
         return

@@ -47,7 +47,7 @@ def apply(patches: Patches) -> None:
 
     # Symptom: TypeError: autotune() got an unexpected keyword argument 'cache_results' (before 3.4), 'do_bench' (before
     # 3.2), 'use_cuda_graph', 'pre_hook' or 'post_hook' (before 3.0), and the same of Autotuner.__init__();
-    # `do_bench` is never called (3.2). Window: Triton < 3.4, every target. Link: triton-lang/triton#5992 (do_bench).
+    # `do_bench` is never called (3.2). Affected: Triton < 3.4, every target. Link: triton-lang/triton#5992 (do_bench).
     # Breakpoint: Triton 3.4 has every argument; delete with the last column before it.
     @functools.wraps(own)
     def autotune(*args, **kwargs):

@@ -20,7 +20,7 @@ def apply(patches: Patches) -> None:
     import triton.runtime.autotuner as autotuner
 
     # Symptom: AttributeError: 'NoneType' object has no attribute 'zero_' (or 'clone', 'copy_').
-    # Window: Triton < 3.8, every target. Link: triton-lang/triton#10295.
+    # Affected: Triton < 3.8, every target. Link: triton-lang/triton#10295.
     # Breakpoint: Triton 3.8 looks for None; delete with the last column before it.
 
     def init(own_init: Any, self: Any, *args: Any, **kwargs: Any) -> None:

@@ -43,13 +43,13 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def apply(patches: Patches) -> None:
     # Symptom: SubprocException: An exception occurred in a subprocess: … cannot import name 'triton_key' from
     # 'triton.compiler.compiler', by torch.compile after compat.install().
-    # Window: every Triton beside torch 2.4 and later. Link: triton-lang/triton#7835, pytorch/pytorch#122941.
+    # Affected: every Triton beside torch 2.4 and later. Link: triton-lang/triton#7835, pytorch/pytorch#122941.
     # Breakpoint: none. A torch whose workers are forks of this process needs nothing.
     if features.has_hash_lock() and in_window(_TORCH, torch_version() or "999"):
         from triton.runtime.jit import JITFunction
 
-        # Symptom: TypeError: cannot pickle '_thread.RLock' object, out of a worker. Window: Triton 3.5 and later beside
-        # torch 2.7 to 2.9. Breakpoint: torch 2.10 takes the lock out itself; delete with the last before it.
+        # Symptom: TypeError: cannot pickle '_thread.RLock' object, out of a worker. Affected: Triton 3.5 and later
+        # beside torch 2.7 to 2.9. Breakpoint: torch 2.10 takes the lock out itself; delete with the last before it.
         patches.set(JITFunction, "__getstate__", _without_lock)
         patches.set(JITFunction, "__setstate__", _with_lock)
     module = sys.modules.get(_POOL)

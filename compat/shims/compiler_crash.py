@@ -51,22 +51,22 @@ def apply(patches: Patches) -> None:
     # Symptom: Allocation.cpp … getCvtOrder … "mma -> mma layout conversion is only supported on Ampere", then SIGABRT
     # (before 3.2); LinearLayout.cpp … reshapeOuts … Assertion `getTotalOutDimSize() == …' failed, then SIGABRT (3.2);
     # Assertion `instrN >= numColsPerChunk …' failed, then RuntimeError: PassManager::run failed (3.3).
-    # Window: Triton < 3.4, sm_90, num_warps 8 and 16.
+    # Affected: Triton < 3.4, sm_90, num_warps 8 and 16.
     # Link: triton-lang/triton#4418, fla-org/flash-linear-attention#196, triton-lang/triton#5609.
     # Breakpoint: Triton 3.4 compiles these kernels.
     # Symptom: OptimizeThreadLocality.cpp … Assertion `loopResult.hasOneUse()' failed, then SIGABRT.
-    # Window: Triton < 3.3, every target. Link: triton-lang/triton#11682.
+    # Affected: Triton < 3.3, every target. Link: triton-lang/triton#11682.
     # Breakpoint: Triton 3.3 takes two stores of such a sum; all else is `thread_locality`'s.
     # Symptom: SIGSEGV in TritonAMDGPUOptimizeEpilogue, without a word.
-    # Window: Triton 3.0 and 3.1, AMD. Link: none known. Breakpoint: Triton 3.2 compiles these kernels.
+    # Affected: Triton 3.0 and 3.1, AMD. Link: none known. Breakpoint: Triton 3.2 compiles these kernels.
     # Symptom: PipeliningUtility.cpp … Assertion `"don't know how to predicate this op" && false' failed, then SIGABRT.
-    # Window: Triton 3.2, AMD, atomics in a pipelined loop. Link: triton-lang/triton#4650.
+    # Affected: Triton 3.2, AMD, atomics in a pipelined loop. Link: triton-lang/triton#4650.
     # Breakpoint: Triton 3.3 compiles these kernels.
     # Symptom: ArrayRef.h … Assertion `Index < Length' … failed, in TritonAMDGPUConvertToBufferOps.
-    # Window: Triton 3.6, AMD, num_stages 3. Link: triton-lang/triton#10701.
+    # Affected: Triton 3.6, AMD, num_stages 3. Link: triton-lang/triton#10701.
     # Breakpoint: Triton 3.7 compiles these kernels.
     # Symptom: LLVM ERROR: operation destroyed but still has uses, then RuntimeError: PassManager::run failed.
-    # Window: Triton 3.5 and 3.6, gfx942, num_stages 4. Link: triton-lang/triton#9175.
+    # Affected: Triton 3.5 and 3.6, gfx942, num_stages 4. Link: triton-lang/triton#9175.
     # Breakpoint: Triton 3.7 compiles these kernels; delete the shim with the columns of both.
     def bench_surviving(bench, self, *args, config, **meta):
         _tuning.now = True

@@ -20,7 +20,7 @@ _KEPT = "_crosswarp_key"
 
 def apply(patches: Patches) -> None:
     # Symptom: wrong numbers: the kernel of an earlier value.
-    # Window: before Triton 3.5, every target. Link: triton-lang/triton#7322, PR 7348.
+    # Affected: before Triton 3.5, every target. Link: triton-lang/triton#7322, PR 7348.
     # Breakpoint: Triton 3.5 puts the values of constexprs into the key.
     from triton.runtime.jit import JITFunction
 

@@ -36,7 +36,7 @@ def in_order(ir: str) -> Optional[str]:
     return _LOOSE.sub(lambda found: found[1] if found[2] in beside else found[0], ir)
 
 
-# Symptom: silent wrong numbers. Window: Triton 3.3 and later, every target.
+# Symptom: silent wrong numbers. Affected: Triton 3.3 and later, every target.
 # Link: none known; triton-lang/triton#5748 brought it. Breakpoint: none yet, 3.9.0 is wrong.
 SHIM = Shim(
     name="flattened_argmax",

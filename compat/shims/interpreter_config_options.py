@@ -18,7 +18,7 @@ OPTIONS = (
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
     # Symptom: TypeError: kernel() got an unexpected keyword argument 'num_buffers_warp_spec'.
-    # Window: Triton 3.2, interpreter, autotuned kernels.
+    # Affected: Triton 3.2, interpreter, autotuned kernels.
     # Link: triton-lang/triton#5622 brought the options, #5164 is what 3.3 mended: it keeps what the signature holds.
     # Breakpoint: Triton 3.3; delete with the 3.2 column.
     def call_without_options(call, self, *args, **kwargs):

@@ -15,7 +15,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
     reserved = frozenset(interpreter.RESERVED_KWS) - {"grid"}
 
     # Symptom: TypeError: kernel() missing 1 required positional argument: 'num_warps'.
-    # Window: Triton < 3.3, interpreter.
+    # Affected: Triton < 3.3, interpreter.
     # Link: the same cause as linkedin/Liger-Kernel#215, in the interpreter.
     # Breakpoint: Triton 3.3 keeps the keywords that the kernel's signature holds; delete with the last column
     # before it.

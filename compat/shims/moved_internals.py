@@ -31,7 +31,7 @@ def apply(patches: Patches) -> None:
     from triton.compiler import CompiledKernel
 
     # Symptom: ImportError: cannot import name 'triton_key' from 'triton.compiler.compiler' (before 3.0, from 3.5 on).
-    # Window: every Triton. Link: pytorch/pytorch#157242, triton-lang/triton#7835.
+    # Affected: every Triton. Link: pytorch/pytorch#157242, triton-lang/triton#7835.
     # Breakpoint: no torch before 2.9 is left beside a Triton from 3.5 on.
     modules = [importlib.import_module(name) for name in _KEY_IN]
     key = next((vars(one)["triton_key"] for one in modules if "triton_key" in vars(one)), None)
@@ -40,14 +40,14 @@ def apply(patches: Patches) -> None:
             patches.set(module, "triton_key", key or _key_before_3_0())
 
     # Symptom: AttributeError: 'Config' object has no attribute 'all_kwargs'.
-    # Window: Triton 2.3. Link: apple/ml-cross-entropy#13, flagos-ai/FlagGems#656.
+    # Affected: Triton 2.3. Link: apple/ml-cross-entropy#13, flagos-ai/FlagGems#656.
     # Breakpoint: Triton 3.0 has it. Delete with the last column before.
     if not features.has_config_all_kwargs():
         patches.set(triton.Config, "all_kwargs", _all_kwargs)
 
     # Symptom: ImportError: cannot import name 'default_cache_dir' from 'triton.runtime.cache'; AttributeError: type
     # object 'CompiledKernel' has no attribute 'launch_enter_hook'.
-    # Window: Triton 3.4 and later. Link: sgl-project/sglang#7832, unslothai/unsloth#3438, triton-lang/triton#6467.
+    # Affected: Triton 3.4 and later. Link: sgl-project/sglang#7832, unslothai/unsloth#3438, triton-lang/triton#6467.
     # Breakpoint: none. Delete when no library uses the old names.
     if features.knobs() is None:
         return
@@ -57,7 +57,7 @@ def apply(patches: Patches) -> None:
         patches.set(CompiledKernel, name, _Hook(name))
 
     # Symptom: AttributeError: 'KernelMetadata' object has no attribute 'cluster_dims', by torch.compile.
-    # Window: Triton 3.6 and later beside a torch before 2.10. Link: pytorch/pytorch#167187, unslothai/unsloth#4001.
+    # Affected: Triton 3.6 and later beside a torch before 2.10. Link: pytorch/pytorch#167187, unslothai/unsloth#4001.
     # Breakpoint: Triton 3.6 has no clusters but those of num_ctas; delete with the last torch before 2.10.
     if not features.has_cluster_dims():
         patches.set(CompiledKernel, "metadata", _Metadata())

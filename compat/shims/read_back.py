@@ -82,7 +82,7 @@ def _may_store_above_a_load(reached: Iterable[Any]) -> bool:
     return may_store_above_a_load(reached)
 
 
-# Symptom: silent wrong numbers. Window: Triton 3.0 to 3.9, NVIDIA's targets.
+# Symptom: silent wrong numbers. Affected: Triton 3.0 to 3.9, NVIDIA's targets.
 # Link: triton-lang/triton#8259 (closed). Breakpoint: none yet, 3.9.0 is wrong.
 # What gives loads the turns by which they come early; before Triton 3.4 one pass does all of it.
 SHIM = Shim(

@@ -73,7 +73,7 @@ def _converted(
     return lines
 
 
-# Symptom: none; wrong numbers. Window: Triton 3.0 to 3.4, every target.
+# Symptom: none; wrong numbers. Affected: Triton 3.0 to 3.4, every target.
 # Link: triton-lang/triton#6987, mended by #7938.
 # Breakpoint: Triton 3.5 asks the layout which lanes and warps hold copies.
 SHIM = Shim(

@@ -67,7 +67,7 @@ def _unrolled(turns: ast.expr) -> bool:
 
 
 # Symptom: wrong numbers from a loop that adds up, or OptimizeThreadLocality.cpp … isa<BlockArgument>(accumOperand),
-# or … loopResult.hasOneUse(). Window: every Triton to 3.9, every target; read inside the loop, in a branch and in
+# or … loopResult.hasOneUse(). Affected: every Triton to 3.9, every target; read inside the loop, in a branch and in
 # an inner loop, used twice: before 3.9. Link: triton-lang/triton#11836, #11269, #11305, #11682.
 # Breakpoint: none yet for -= and decay, mended on main by #11370.
 SHIM = Shim(

@@ -100,7 +100,7 @@ def _heal_backends(patches: Patches) -> None:
     from triton.backends import backends
 
     # Symptom: KeyError: Keyword argument waves_per_eu was specified but unrecognised.
-    # Window: Triton 3.0 and later, every target. Link: intel/intel-xpu-backend-for-triton#5137 (threads_per_warp).
+    # Affected: Triton 3.0 and later, every target. Link: intel/intel-xpu-backend-for-triton#5137 (threads_per_warp).
     # Breakpoint: none upstream; each Triton refuses what it does not know, which it should.
     # `run` accepts a keyword that the options object holds, and looks only when it has no kernel in memory. So what is
     # to be dropped goes into that object, and is taken out again before the compiler sees it.
@@ -153,7 +153,7 @@ def _heal_run_before_3_0(patches: Patches) -> None:
     known = frozenset(field.name for field in dataclasses.fields(CUDAOptions))
     foreign = frozenset(ELSEWHERE) - known
 
-    # Symptom: TypeError: got an unexpected keyword argument 'maxnreg'. Window: Triton < 3.0, every target.
+    # Symptom: TypeError: got an unexpected keyword argument 'maxnreg'. Affected: Triton < 3.0, every target.
     # `run` hands over its own keywords, and afterwards binds what is left of them to the kernel's parameters.
     # Every launch comes by, so this is no seam, whose frames would cost it 2 %; nobody else replaces it.
     parse = CUDABackend.parse_options
@@ -184,7 +184,7 @@ def _heal_config(patches: Patches) -> None:
     unknown = [name for name in CONFIG_ARGUMENTS if name not in known]
 
     # Symptom: TypeError: Config.__init__() got an unexpected keyword argument 'num_consumer_groups'.
-    # Window: every Triton, each for the arguments of the others.
+    # Affected: every Triton, each for the arguments of the others.
     def init_without(init, self, *args, **kwargs):
         for name in unknown:
             if name in kwargs:
