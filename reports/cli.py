@@ -1,11 +1,11 @@
 """The command line.
 
 Exit status: 0 as expected: every failure is a known issue, and passes with compat wherever its entry names a shim; 1
-something fails or passes unexpectedly (diff: something breaks; doctor: something known is not fixed; issues: an entry
-is contradicted; why: nothing known says this; docs --check: a page is old, or a record cannot be right; blame: it could
-not be told; bisect --here: bad, and 125 when it cannot say); 2 usage (doctor: or there is no Triton; bisect, blame: or
-an end is not what it was said to be); 3 an environment could not be built; 4 the store failed; 70 a bug of crosswarp's
-own, whose traceback is in the file that the message names; 130 cancelled.
+something fails or passes unexpectedly (diff: something breaks; doctor: a known issue is not fixed; issues: an entry is
+contradicted; why: no known cause matches; docs --check: a page is old, or a record cannot be right; blame: no answer;
+bisect --here: bad, and 125 when it cannot say); 2 usage (doctor: or there is no Triton; bisect, blame: or an end is not
+as good or bad as stated); 3 an environment could not be built; 4 the store failed; 70 a bug in crosswarp, whose
+traceback is in the file that the message names; 130 cancelled.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OF_THE_PLACE = (
     errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOTDIR,
     errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENFILE,
 )  # fmt: skip
-# Of the commands, those that need nothing of the host side.
+# Commands that need nothing of the host side.
 _OF_SMALL = ("why", "doctor")
 # The extra that brings what a command needs, where that is not `matrix`.
 _EXTRAS = {"fuzz": "fuzz"}
@@ -185,7 +185,7 @@ def _main(arguments: list[str]) -> int:
         if (error.name or "").startswith("crosswarp"):
             raise
         if wanted == ["doctor"]:
-            # Without the issues that no shim heals: those are the host side's.
+            # Without the issues that no shim fixes: those belong to the host side.
             from crosswarp.compat.__main__ import main as of_compat
 
             return of_compat(arguments)

@@ -23,7 +23,7 @@ from crosswarp.reports.commands.options import column_table, target_table
 class Asked:
     targets: Mapping[str, Target]
     lanes: tuple[str, ...]
-    # Of the targets, those that the lane emulate covers; None: all.
+    # The targets that the lane emulate covers; None: all.
     emulated: tuple[str, ...] | None
     modes: tuple[str, ...]
     kernels: tuple[str, ...]
@@ -91,7 +91,7 @@ def _quick(options: argparse.Namespace) -> None:
             "--quick is a part of crosswarp's own suite. Leave out --suite, or --quick."
         )
     for name, globs in named_runs.load()[named_runs.QUICK].model_dump().items():
-        # An interpreter at hand is a column of its own.
+        # An interpreter at hand is a separate column.
         if getattr(options, name) is None and not (
             name == "columns" and getattr(options, "here", None)
         ):

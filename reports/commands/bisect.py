@@ -35,7 +35,7 @@ EXAMPLES = (
     "crosswarp bisect softmax --good 3.1.0 --bad 3.3.1",
     "git bisect run crosswarp bisect softmax --here python",
 )
-# Of the JSON.
+# Version of the JSON format.
 FORMAT = 1
 # The exit statuses that `git bisect run` reads as answers; from 128 on it stops.
 GIT = {"good": 0, "bad": 1, "cannot say": 125}
@@ -79,7 +79,7 @@ def _search(options: argparse.Namespace, argv: Sequence[str]) -> int:
     bad = bisection.position(ids, options.bad, "--bad")
     if good == bad:
         raise UsageError(f"--good and --bad both name {ids[good]}. Name two releases.")
-    # From a newer good one down to an older bad one: the same search finds what mended it.
+    # From a newer good release down to an older bad one: the same search finds the fix.
     mended = good > bad
     history = history[bad : good + 1][::-1] if mended else history[good : bad + 1]
     seen: dict[str, Seen] = {}

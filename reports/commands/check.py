@@ -300,7 +300,7 @@ def _compiled(
                 )
     code = EXIT_ENVIRONMENT if EXIT_ENVIRONMENT in codes else 0
     if not code and EXIT_UNEXPECTED in codes:
-        # A problem beside the cells, which was told of.
+        # A problem outside the cells, already reported.
         code = EXIT_UNEXPECTED
     return replace(
         checked, columns=asked_columns, records=found, notes=shown.notes, exit_code=code,

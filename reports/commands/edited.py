@@ -119,7 +119,7 @@ def _in_order(found: Sequence[EditPlace]) -> list[EditPlace]:
 
 def _at_hand(options: argparse.Namespace) -> list[EditPlace]:
     def look(python: Path) -> Here:
-        # As a suite needs it: with crosswarp, pytest and numpy, and with what tells whether it has changed since.
+        # As a suite needs it: with crosswarp, pytest and numpy, and with an identity that shows changes.
         return here.look(python).identified(options.suite, Path.cwd(), os.environ)
 
     return [

@@ -124,8 +124,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
         if options.replay is not None:
             return _replay(programs, options.replay, lane(2), list(on))
-        # A worker takes four seconds of a processor to begin, as long as twenty cells: all are kept, as far as those
-        # that look into a finding need no more than a quarter of memory, and those that look for one no more than half.
+        # A worker takes four seconds of CPU time to start, as long as twenty cells, so workers stay alive. Those that
+        # investigate a finding may use a quarter of memory, those that search for one half.
         workers = _memory_mb() // places.WORKER_MB
         triage = Triage(
             programs, lane(workers // 4), sorted(on), issues, _say, options.shrink_seconds, options.shrink_programs,

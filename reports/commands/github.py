@@ -49,7 +49,7 @@ _TIMEOUT = 300
 # gh lists the newest first; this is more than most projects ever had.
 _ISSUES = 5000
 _CAUSE = re.compile(r"^<!-- crosswarp-cause: ([0-9a-f]{16}) -->", re.MULTILINE)
-# Of each body its first line alone: what follows was written by a kernel.
+# Only the first line of each body: a kernel wrote the rest.
 _BEGINNING = ".[].body | .[0:60]"
 LONGEST_TITLE = 160
 LONGEST_MESSAGE = 6000

@@ -170,7 +170,7 @@ def _asked(options: argparse.Namespace) -> _Asked:
         folders={library: home}, ops=selection.split(options.ops or ["*"]),
         configurations=options.configurations,
     )  # fmt: skip
-    # Its dependencies are installed there as well, and have version checks of their own.
+    # Its dependencies are installed there too, and contain other version checks.
     return _Asked(library.id, home, library_ops.SUITE, (f"{library.family}_*",), release)
 
 

@@ -53,7 +53,7 @@ EXAMPLES = (
     "crosswarp language tl.load --triton 3.9.0",
 )
 _WHAT_IT_IS = f"The table of crosswarp {__version__}, as it was measured. To ask anew: crosswarp language --ask"
-# Of what differs from the table; the whole of it is one --write and `git diff` away.
+# The most differences shown; --write and `git diff` show all.
 _SHOWN = 40
 
 
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     path = options.language_file or language_table.DEFAULT_FILE
     globs = selection.split(options.names) if options.names else ["*"]
     old = language_table.load(path) if path.exists() or not options.write else {}
-    # Asking builds an environment a column, gigabytes: that is said, and never happens by itself.
+    # Asking builds an environment a column, gigabytes: only on request.
     asking = options.columns or options.ask or options.write or options.here
     if options.no_run or not asking:
         if not (options.no_run or options.language_file):

@@ -111,7 +111,7 @@ def _cell(shown: View, wanted: str) -> Record:
             if not record.red:
                 raise UsageError(f"{wanted} is {record.outcome}. Name a red cell.")
             return record
-    # Of what is endless the beginning tells enough, and to compare the rest takes for ever.
+    # 300 characters of an id are enough; comparing megabytes takes too long.
     red = [escape.line(record.id, 300) for record in shown.records if record.red]
     near = difflib.get_close_matches(wanted[:300], red, 3, 0)
     raise UsageError(

@@ -169,7 +169,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             modes=wanted.modes,
             kernels=wanted.kernels,
             cases=wanted.cases,
-            # Of many machines each gives a share one of its CPUs, unless told otherwise.
+            # With several machines, each uses one CPU for a shard by default.
             jobs=options.jobs or (1 if options.on else default_jobs()),
             time_limit=options.time_limit,
             time_limit_alone=alone(options),

@@ -90,7 +90,7 @@ def trial(
     with progress() as shown, Store(options.store) as store:
         if skipped := suite_modules.left_out(_suite(options)):
             shown.say(skipped)
-        # Of a library's tests those that count alone have run, or their file could not be imported.
+        # Only the library's tests that ran count, or whose file could not be imported.
         judged, none = (None, "") if library is None else ("*", "no such test was collected")
         yield (
             Trial(

@@ -1,8 +1,8 @@
-"""`crosswarp why`: what a text says, the likeliest first: errors of the index, known issues, messages of the source.
+"""`crosswarp why`: the causes of an error text, the likeliest first: index entries, known issues, source messages.
 
 The rules: a text that several causes share is never certain, and a shim to paste never answers it first. A cause
-outside the release or the GPU that is named never comes first. Python's own errors are answered with a frame of
-Triton's or a known library's alone. What is not Triton's is said to be so.
+outside the named release or GPU never comes first. Python's own errors are answered only with a frame of Triton or of
+a known library. Errors that are not Triton's are marked so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from crosswarp.reports.findings import language_answers
 from crosswarp.reports.findings.error_text import FRAME_LINE, Facts, Log
 from crosswarp.reports.findings.why import Match, why
 
-# Of the message of the source that nobody wrote more of; a shorter one is in too many texts.
+# A source message of less weight, without an entry, needs a frame of Triton: it is in too many texts.
 LONG = 22
 # Kinds whose texts are Triton's own words; of others another program may say the same.
 OWN = ("author", "hardware")
@@ -72,13 +72,13 @@ class Answer:
     # The line that says it, as it was given, and its number.
     line: str
     number: int
-    # Of which failure of the log, from 0; and in how many more.
+    # Index of the failure in the log, from 0, and the number of others with the same answer.
     failure: int
     certain: bool
     entry: Entry | None = None
     causes: tuple[Ranked, ...] = ()
     known: Match | None = None
-    # What Triton's source says in these words; alone, where nobody wrote more of it.
+    # The message of Triton's source with these words; the only answer where no entry explains it.
     message: Message | None = None
     # Nothing in the text is Triton's: another program may say the same.
     doubtful: bool = False
@@ -101,7 +101,7 @@ class _Hit:
     start: int
     end: int
     of_source: bool
-    # Of the message of the source that says the same, where an entry says more of it.
+    # The source message with the same words, where an entry explains more.
     source: int | None = None
 
 
@@ -113,11 +113,11 @@ def answers(
     index: errors.Index | None = None,
     here: Facts | None = None,
 ) -> list[Answer]:
-    """What explains `text`, the likeliest first; none where nothing does.
+    """Returns the explanations of `text`, the likeliest first; empty if there are none.
 
     Args:
-        facts: what the reader says of the machine; it counts for more than what the text names.
-        here: what is installed at hand; it counts where neither says anything.
+        facts: the machine as the reader describes it; it overrides what the text names.
+        here: the versions installed at hand; they count where neither of the others names one.
     """
     index = index or errors.committed()
     log = Log(text)
@@ -136,7 +136,7 @@ def answers(
     return _ordered(_told(found))
 
 
-# What is said
+# Wordings in the text
 
 
 def _hits(log: Log, index: errors.Index) -> list[_Hit]:
@@ -158,8 +158,8 @@ def _hits(log: Log, index: errors.Index) -> list[_Hit]:
 
 
 def _may_stand(log: Log, index: errors.Index, wording: Wording, of_source: bool) -> bool:
-    """Whether a wording can be meant: what is said of any exception with Triton's own alone, and a message that says
-    too little with its file."""
+    """Whether a wording can be meant: a general entry needs an exception of Triton's, and a message with too few words
+    needs its file."""
     if not of_source:
         return index.entries[wording.number].kind != "general" or log.own and not log.others
     message = index.messages[wording.number]
@@ -180,8 +180,8 @@ def _thin(message: Message, wording: Wording) -> bool:
 
 
 def _exact(hits: list[_Hit], index: errors.Index) -> list[_Hit]:
-    """Without the hits that overlap a more exact one: an entry rather than a message of the source, that rather than
-    what is said of any exception, a text of one error rather than of many, a longer wording rather than a shorter."""
+    """Without the hits that overlap a more exact one. Entries rank before source messages, those before general
+    entries; a text of one error before one of many, a longer wording before a shorter."""
 
     def order(hit: _Hit) -> tuple[int, bool, int, int, bool, int]:
         weight, places = -hit.wording.weight, hit.wording.text.count("{}")
@@ -254,7 +254,7 @@ def _causes(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
         share, because = 0.0, ""
         if cause.log:
             found = re.search(cause.log, text)
-            # What there would be evidence for, and is none, comes behind what nothing speaks of.
+            # A cause whose evidence is missing ranks below one that needs no evidence.
             share, because = (2.0, found[0][:80]) if found else (-0.5, "")
         for mine, window in ((facts.triton, cause.triton), (facts.torch, cause.torch)):
             if mine and window:
@@ -316,7 +316,7 @@ def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answe
     taken: dict[int, Answer] = {}
     for one in found:
         if one.entry and not one.entry.consequence:
-            # Of several of a line the one that nothing of the table comes before.
+            # Of several on a line, the one that nothing from the table precedes.
             before = taken.get(one.number)
             if not (before and before.entry and (not before.entry.table or before.certain)):
                 taken[one.number] = one
@@ -349,7 +349,7 @@ def _known(
 ) -> Iterator[Answer]:
     """Those that the text speaks of: exactly, and not in words that others share, before everything else."""
     places = {line.text: line for line in reversed(log.lines)}
-    # What is said of any exception takes nothing from a known issue.
+    # An entry for any exception does not displace a known issue.
     found = [one for one in found if one.entry and one.entry.kind != "general"]
     shared = {one.number for one in found if one.entry and one.entry.shared and not one.entry.table}
     named = {one.failure for one in found if one.entry and not one.entry.wrapper}
@@ -357,7 +357,7 @@ def _known(
     told = {one.number for one in found if one.entry and not one.entry.consequence}
     explained = {one.failure for one in found if one.entry and not one.entry.consequence}
     mentioned = {one.failure for one in found}
-    # No shim mends what inductor generates.
+    # No shim fixes code that inductor generates.
     generated = {one.number for one in found if one.entry and one.entry.kind == "inductor"}
     written = {one.failure for one in found if one.entry and one.entry.kind == "inductor"}
     # An entry that has the issue among its causes says what decides.
@@ -374,7 +374,7 @@ def _known(
             continue
         targets = tuple(match.issue.targets)
         elsewhere = bool(facts.target) and targets != ("*",) and not _is_one(facts.target, targets)
-        # Of a text of several lines nobody says which one it was.
+        # For a text of several lines, the matching line is unknown.
         beside = line.number in shared if match.line in places else bool(shared)
         alike = not match.exact and (line.number in told or not (short or match.share >= ALIKE))
         if not match.exact and match.share < ALIKE and not short and told:
@@ -390,7 +390,7 @@ def _known(
         # A file and a line of a traceback are words of many failures.
         if not match.exact and (line.quoted or FRAME_LINE.match(line.text)):
             continue
-        # Of what the interpreter alone shows the text has to speak.
+        # An issue of the interpreter alone counts only if the text mentions the interpreter.
         interpreted = tuple(match.issue.lanes) == ("interpret",) and not log.interpreted
         certain = match.exact and match.inside is True
         thin = len(errors.words(errors.tidy(match.issue.fingerprint))) < FEW
@@ -433,7 +433,7 @@ def _named(
         for one in found
     ):
         return
-    # As it is given: what looks like a log's prefix is `[ROCm]` or `[Windows]` in a title.
+    # The text as given: in a title, `[ROCm]` or `[Windows]` looks like a log's prefix.
     title, line = errors.tidy(text), log.lines[0]
     for place, topic in enumerate(index.topics):
         # A topic that asks for Triton's name takes it beside a version as well, where it is no frame.
@@ -448,7 +448,7 @@ def _named(
 
 
 def _told(found: Sequence[Answer]) -> Iterator[Answer]:
-    """Without what is said of any exception, in a failure of which an entry says more."""
+    """Drops general answers (for any exception) of a failure that a specific entry explains."""
     more = {
         one.failure
         for one in found
@@ -467,7 +467,7 @@ def _told(found: Sequence[Answer]) -> Iterator[Answer]:
 
 
 def _ordered(found: Iterable[Answer]) -> list[Answer]:
-    """By failure, and in each by rank; what several failures say is said once, of the first."""
+    """By failure, then by rank; an answer that several failures share is given once, at the first."""
     best: dict[tuple[str, str], Answer] = {}
     first: dict[int, int] = {}
     for one in sorted(found, key=lambda one: (*one.rank[:3], one.failure, *one.rank[3:])):  # type: ignore[type-var]

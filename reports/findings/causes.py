@@ -26,7 +26,7 @@ class Cause:
 
     @property
     def fingerprint(self) -> str:
-        """Or what else is told of it."""
+        """The fingerprint, or the message where there is none."""
         return words(self.records[0])
 
     @property

@@ -41,7 +41,7 @@ class Side:
     unreached: frozenset[str] = frozenset()
     # Whose kernels they are, as far as a run says.
     whose: str = ""
-    # Of its kernels, those that only show a known issue.
+    # The kernels that only show a known issue.
     reproducers: frozenset[str] = frozenset()
     # By column and item, the run that its cells were taken over from.
     sources: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -266,7 +266,7 @@ class Explained:
             for verdict in verdicts
             for record, issue in [*verdict.known, *verdict.shim_failed]
         }
-        # Of somebody's own kernels: the issue by which one fails, and the shims with which it passes.
+        # For a user's own kernels: the issue by which one fails, and the shims with which it passes.
         self._theirs = {
             name: one for verdict in verdicts for name, one in verdict.explained.items()
         }

@@ -26,7 +26,7 @@ MARKS = (
     "illegal", "misaligned", "not support", "unsupported", "out of resource", "no module", "killed", "/triton/",
     "_inductor/",
 )  # fmt: skip
-# Of those lines, what is Triton's: it is read first where all are too many.
+# The marks of Triton's lines: read first where there are too many lines.
 STRONG = (
     "/triton/", "_inductor/", "triton.compiler", "triton.runtime", "triton error [", "compilationerror",
     "inductorerror", "libtriton", "tritongpu", "ttgir", "constexpr", "ptxas", "llvm error", "out of resource",
@@ -41,7 +41,7 @@ STREAM = re.compile(
     r"|\((?:\w*(?:Worker|Core|Engine|rank|pid)\w*)[^)\n]{0,60}\))"
 )
 RANK = re.compile(r"\[[Rr]ank\d+\]$")
-# What a CI, a launcher or pytest puts in front of a line.
+# Prefixes that a CI, a launcher or pytest adds to a line.
 FRONT = re.compile(
     r"^(?:\s+|E {2,}|>+ |\[[^\]\n]{1,40}\]:?|\(\w[^)\n]{0,60}\)(?= )|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?"
     r"|(?:\d\d-\d\d )?\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:stderr|stdout) [FP](?= )"
@@ -68,9 +68,9 @@ class Line:
     # From 1, as an editor counts.
     number: int
     text: str
-    # Of which failure it is a part, from 0.
+    # Index of the failure that it belongs to, from 0.
     failure: int
-    # The source that a traceback shows, rather than what was said.
+    # Source that a traceback quotes, not output.
     quoted: bool = False
     # The prefix of the launcher, where it names a rank.
     rank: str = ""
@@ -78,7 +78,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of the reader's machine; empty: nothing."""
+    """Known facts about the reader's machine; empty: none."""
 
     triton: str = ""
     torch: str = ""
@@ -119,14 +119,14 @@ class Log:
 
     @cached_property
     def said_first(self) -> str:
-        """The lines that were said, and behind them what a traceback quotes: of two alike the first counts."""
+        """The output lines, then those that a traceback quotes: of two equal lines the first counts."""
         return "\n".join(line.text for line in sorted(self.lines, key=lambda line: line.quoted))
 
     @cached_property
     def by_failure(self) -> dict[int, str]:
         found: dict[int, list[str]] = {}
         for line in self.lines:
-            # Which rank it is tells a tensor of another GPU.
+            # The rank identifies a tensor of another GPU.
             found.setdefault(line.failure, [line.rank] if line.rank else []).append(line.text)
         return {number: _ends("\n".join(texts), OF_FAILURE) for number, texts in found.items()}
 

@@ -1,7 +1,7 @@
 """The plan of a run in numbers: its columns, cells, disk and time, before anything is built.
 
-What the store saw of the same suite is what is said of a column; what it did not see has the defaults of costs.toml,
-which hold for crosswarp's own suite. Of another suite nobody knows its cases before they ran once.
+A column is estimated from the store's runs of the same suite; without any, from the defaults of costs.toml, which hold
+for crosswarp's own suite. The cases of another suite are unknown before its first run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class OfColumn:
     column: str
     # None: not known before it ran once.
     cells: int | None
-    # Of the whole column, with the jobs of the plan.
+    # For the whole column, with the jobs of the plan.
     seconds: float | None
     # Whether its environment is there.
     built: bool

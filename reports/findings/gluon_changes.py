@@ -1,4 +1,4 @@
-"""What a release changed in Gluon's language, of the language table."""
+"""The changes of Gluon's language in a release, from the language table."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """Of one release beside the one before it.
+    """The changes of one release from the one before.
 
     Attributes:
         counts: public names before and now.
-        gone: names that it no longer has, without what lay below them.
+        gone: names that it no longer has, without those below them.
         refused: names that exist and raise.
         calls: functions and layouts that refuse a call which the release before took.
     """
@@ -49,7 +49,7 @@ class Changes:
 
 
 def changes(table: Table, before: str, version: str) -> Changes | None:
-    """What changed from `before` to `version`; None where one of them has no Gluon, or was not asked."""
+    """Returns the changes from `before` to `version`; None where one of them has no Gluon, or was not asked."""
     if before not in table or version not in table:
         return None
     old, new = _public(table[before].names), _public(table[version].names)
@@ -127,7 +127,7 @@ def _takes(was: str, now: str) -> bool:
 
 
 def _parameters(signature: str) -> dict[str, tuple[int | None, bool]]:
-    """Of each parameter its place, None where it goes by name alone, and whether it can be left out."""
+    """Returns for each parameter its position (None: keyword-only) and whether it is optional."""
     found: dict[str, tuple[int | None, bool]] = {}
     by_name = False
     for part in _PARTS.findall(signature[1:-1]):
@@ -140,7 +140,7 @@ def _parameters(signature: str) -> dict[str, tuple[int | None, bool]]:
 
 
 def _together(each: Iterable[tuple[str, str, str, str]]) -> list[Change]:
-    """One change for all names of which the same is said and that end alike."""
+    """Returns one change for all names that have the same change and the same last part."""
     found: dict[tuple[str, ...], list[str]] = {}
     for name, was, now, instead in each:
         found.setdefault((name.rpartition(".")[2], was, now, instead), []).append(name)

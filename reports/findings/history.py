@@ -42,7 +42,7 @@ def history(store: Store, run: Run, most: int = MOST) -> list[Past]:
     if len(same) < 2:
         return []
     found: list[Past] = []
-    # Runs have the same places: each is kept once, and not for every run.
+    # Runs share their places: each is stored once, not once a run.
     same_places: dict[Any, Any] = {}
     for one in same[-most:]:
         counts = store.counts(one.id)

@@ -55,7 +55,7 @@ OLD = Cause(
     r"|from \W?triton[\w.]*\W? \([^)\n]*[/\\]triton[/\\][^)\n]*\.py\)",
     triton="<2.3",
 )
-# Names that went with Triton 2.0, which nothing else tells of.
+# Names removed in Triton 2.0, which no other cause covers.
 LEGACY = Cause(
     "The code was written for Triton 0.x or 1.x (2020 to 2022: triton.kernel, triton.code_gen, the old sparse "
     "attention), whose names went with Triton 2.0.",

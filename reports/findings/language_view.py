@@ -137,7 +137,7 @@ def _probes_by_name(table: Table) -> dict[str, list[str]]:
 def options(release: Release, name: str) -> dict[str, str]:
     """The parameters of a function that have a default, with it."""
     entry = release.names.get(name)
-    # A method takes what the function of its name takes, which has rows of its own.
+    # A method takes the arguments of the function with its name, which has separate rows.
     function = f"tl.{name.removeprefix('tensor.')}"
     if entry is None or (function != name and function in release.names):
         return {}

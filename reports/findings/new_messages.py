@@ -16,7 +16,7 @@ _ALIKE = 0.6
 
 
 class Changes(NamedTuple):
-    """Of the messages that Python raises, by file and text."""
+    """Changes of the messages that Python raises, by file and text."""
 
     added: tuple[tuple[str, str], ...]
     dropped: tuple[tuple[str, str], ...]

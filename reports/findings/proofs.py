@@ -1,6 +1,6 @@
-"""Which known issues a run or a baseline shows: for each record, where its case is red bare, green bare, green shimmed.
+"""Which known issues a run or a baseline shows: for each, where its case fails or passes without and with compat.
 
-A record is shown when its case is red on every column of its window that ran, and on no other. Pure functions.
+An issue is shown when its case fails on every affected column that ran, and on no other. Pure functions.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Proof:
     red: tuple[str, ...] = ()
     green: tuple[str, ...] = ()
     mixed: tuple[str, ...] = ()
-    # Red in another way, outside of the window: another issue's.
+    # Failing for another issue, outside the affected releases.
     otherwise: tuple[str, ...] = ()
-    # Of those in `red`, where the shims made all of it green.
+    # Those in `red` where everything passes with compat.
     healed: tuple[str, ...] = ()
-    # In the window, where nothing of the case ran.
+    # Affected, and nothing of the case ran.
     not_run: tuple[str, ...] = ()
     # The contradictions of the entry, a sentence each.
     wrong: tuple[str, ...] = ()

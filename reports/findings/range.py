@@ -88,10 +88,10 @@ def measured(
 
 
 def _comparable(records: list[Record], run: Run) -> list[Record]:
-    """The records of a library's tests, of which every column tells by itself which there are.
+    """Returns the records of a library's tests that can be compared between columns.
 
-    What could not be imported stands for all tests in it, and is none that another column lacks. A column that has
-    such files is red, and a sample was drawn there from fewer tests: what was drawn instead of others is left out.
+    A file that could not be imported stands for all its tests, and is not missing from other columns. A column with
+    such files fails, and its sample was drawn from fewer tests: tests drawn as substitutes are left out.
     """
     library = run.described.library
     if not library:

@@ -15,10 +15,10 @@ from crosswarp.matrix.results.record import Record
 
 
 def among(names: Iterable[str], plan: Mapping[str, Any] | None = None) -> frozenset[str]:
-    """Those of `names` that are reproducers; none where all are, since then they are what was asked for.
+    """Returns the reproducers among `names`; none if all are, since then they were requested.
 
-    `plan` is that of the run. Without one (a baseline has none), the kernels tell: any that is not crosswarp's makes
-    them another suite, whose names are its own.
+    `plan` is that of the run. Without one (a baseline has none), any kernel that is not crosswarp's makes it another
+    suite, whose names mean nothing here.
     """
     held = {name for name in names if name != "*"}
     if plan is None:

@@ -28,9 +28,9 @@ class Since:
 
 
 def compared(view: View, name: str, store: Path, issues: Sequence[Issue]) -> Since | None:
-    """The run of `view` with what `name` is to `crosswarp diff`; None without a name.
+    """Compares the run of `view` with `name`, as `crosswarp diff` does; None without a name.
 
-    What cannot be compared is said, and does not keep the rest from being told.
+    If they cannot be compared, the result says why, and the report goes on.
     """
     if not name:
         return None

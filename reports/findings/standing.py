@@ -20,9 +20,9 @@ class Standing:
     ok: int = 0
     # Red bare and green shimmed.
     healed: int = 0
-    # Red as a known issue says, and not healed.
+    # Failing as a known issue predicts, and not fixed by compat.
     known: int = 0
-    # Red, and neither known nor healed as promised.
+    # Failing, and neither known nor fixed as promised.
     regressed: int = 0
     # Green where a known issue says red.
     newly_green: int = 0
@@ -47,7 +47,7 @@ class Standing:
         return "healed" if self.healed else "passing"
 
     def summary(self) -> str:
-        """`1,204 ok · 3 healed`, with what is wrong first."""
+        """A line such as `1,204 ok · 3 fixed`, failures first."""
         if self.state in ("not-run", "unsupported"):
             return STANDINGS[self.state].short
         columns = "1 column" if len(self.lost) == 1 else f"{len(self.lost)} columns"
@@ -65,7 +65,7 @@ class Standing:
 
 
 def standing(view: View, column: str | None = None, target: str | None = None) -> Standing:
-    """Of the whole, or of one column or target."""
+    """Counts the outcomes of the whole view, or of one column or target."""
 
     def chosen(record: Record) -> bool:
         return column in (None, record.column) and target in (None, record.target)

@@ -39,7 +39,10 @@ def taken(
     column: str | None = None,
     target: str | None = None,
 ) -> Taken:
-    """Of `records`, or of those of one column or target. `sources`: by column and item, where it is from."""
+    """Counts the cells taken over from other runs, by run; of all `records`, or of one column or target.
+
+    `sources`: by column and item, the run that its cells come from.
+    """
     of, runs = 0, dict[int, int]()
     for record in records:
         if column in (None, record.column) and target in (None, record.target):

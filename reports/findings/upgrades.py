@@ -24,7 +24,7 @@ def ran(view: View) -> list[str]:
 
 
 class Upgrades:
-    """The upgrades of a view. What each is made of is found once: a page shows every pair of columns."""
+    """The upgrades of a view. Shared parts are computed once: a page shows every pair of columns."""
 
     def __init__(self, view: View) -> None:
         self._view = view

@@ -95,7 +95,7 @@ class View:
 
     @cached_property
     def releases(self) -> frozenset[Version]:
-        """Of Triton, that the records met; a nightly counts as its release."""
+        """The Triton releases of the records; a nightly counts as its release."""
         met = {triton_of(record) for record in self.records}
         return frozenset(release for one in met if one and (release := versions.base(one)))
 

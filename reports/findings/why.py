@@ -19,9 +19,9 @@ from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.facts.known_texts import ANYTHING, Fix, Known, texts, written_out
 from crosswarp.matrix.printable import printable
 
-# Of a log the end is looked at: what failed stands there.
+# Characters read from the end of a log, where the failure is.
 LONGEST = 20_000_000
-# What a CI, a launcher or pytest puts in front of a line.
+# Prefixes that a CI, a launcher or pytest adds to a line.
 FRONT = re.compile(
     r"^(?:\s+|E {2,}|>+ |\[[^\]\n]{1,40}\]:?|\(\w[^)\n]{0,40}\)|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?"
     r"|\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:ERROR|FATAL|WARNING|INFO|FAILED|stderr|stdout)\b[:|]?|\|)\s*"
@@ -60,7 +60,7 @@ class Match:
     share: float
     # The line that spoke of it, as it was given.
     line: str
-    # Whether the Triton that was named lies in the window; None: none was named.
+    # Whether the named Triton is an affected release; None: none was named.
     inside: bool | None = None
 
 
@@ -69,7 +69,7 @@ class _Text:
     issue: int
     words: frozenset[str]
     weight: float
-    # Of its words the rarest: without one of them it is not looked at.
+    # Its rarest words: a text without any of them is skipped.
     anchors: frozenset[str]
 
 
@@ -90,7 +90,7 @@ def why(
     for number, (exact, share, weight, line) in best.items():
         issue = issues[number]
         inside = plain_versions.within(triton, issue.triton) if triton else None
-        # What the interpreter alone shows is told of it: with nothing said, the compiler is meant.
+        # An interpreter issue ranks last unless the text mentions the interpreter: usually the compiler is meant.
         elsewhere = tuple(issue.lanes) == ("interpret",) and not interpreted
         match = Match(issue, by_name.get(issue.shim or ""), exact, round(share, 3), line, inside)
         over = issue.status == "no longer reproduces"
@@ -158,7 +158,7 @@ class Finder:
             for number, one in enumerate(issues)
             if one.fingerprint and not written_out(one.fingerprint)
         }
-        # Of each text that a fingerprint stands for the longest word: where it is missing, nothing is compiled.
+        # The longest word of each text that a fingerprint stands for: where it is missing, nothing is compiled.
         self.parts = [
             [
                 max(_LETTERS.findall(text), key=len, default="")
@@ -177,7 +177,7 @@ class Finder:
         for number, issue in enumerate(issues):
             if issue.shim:
                 self.names.setdefault(issue.shim.lower(), []).append(number)
-        # Of a text whose own word is open (`create_…`) what is left says too little.
+        # Where the text's own word is open (`create_…`), the rest is too vague.
         self.texts = [
             self._text(number, words) for number, words, whole in self.listed if words and whole
         ]
@@ -214,7 +214,7 @@ class Finder:
         self, lines: Sequence[str]
     ) -> Iterator[tuple[int, tuple[bool, float, float, str]]]:
         """Fingerprints that match the text as it is, or what a cell would have made of it."""
-        # What a compiler printed may take several lines.
+        # A compiler's message may take several lines.
         said = fingerprint.of_output("\n".join(lines))
         everything = set().union(*map(self._split, lines))
         heard = [self._may_say(issue, everything) for issue in self.issues]
@@ -242,7 +242,7 @@ class Finder:
                     yield number, (True, max(shares, default=1.0), weight, line)
 
     def _may_say(self, issue: Known, words: set[str]) -> bool:
-        """What crosswarp says of its own kernels is evidence where such a kernel is named."""
+        """Whether the issue's text can be evidence: crosswarp's own wording counts only beside such a kernel."""
         if not OURS.match(issue.fingerprint):
             return True
         return any(kernel.lower() in words for kernel in issue.kernels)
@@ -291,6 +291,6 @@ class Finder:
             common = one.words & kept
             share = math.fsum(tally[word] for word in common) / math.fsum(tally.values())
             if share >= _ALL_BUT and (common & self.rare or len(common) >= 3):
-                # What says the whole of the text is better than what says a part of it.
+                # A match of the whole text ranks above a match of a part.
                 of_it = self._weight(common) / one.weight
                 yield one.issue, (False, share * (0.5 + of_it / 2), self._weight(common), line)

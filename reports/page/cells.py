@@ -26,7 +26,7 @@ METRICS = (*(threshold.metric for threshold in THRESHOLDS), "tensor", "compile")
 FIELDS = (
     "case", "config", "mode", "outcome", "reason", "fingerprint", "message", "seconds", "issue", "shims", "figures",
 )  # fmt: skip
-# Of a mode among the modes, and of an outcome among the outcomes: no name is in both.
+# The index of a mode among the modes, and of an outcome among the outcomes: no name is in both.
 _NUMBERS = {name: number for names in (MODES, WORST) for number, name in enumerate(names)}
 
 Place = tuple[str, str, str, str]
@@ -100,7 +100,7 @@ def _column(model: Model, column: Column) -> dict[str, str]:
 
 
 def details(model: Model) -> dict[str, dict[str, Any]]:
-    """For each kernel, by its slug: every case and configuration, with what was said of it."""
+    """For each kernel, by its slug: every case and configuration, with its messages."""
     return {
         kernel.slug: _detail(model, kernel, model.view.by_kernel[kernel.name])
         for kernel in model.kernels

@@ -1,7 +1,7 @@
 """The grid as a picture: kernel × column, a square for each target and lane, for a README.
 
-It stands on a background of its own, so that it is read in light pages and dark ones; each kind of square has a colour
-and a sign; and it needs no font to be of a certain width. The page (report --format html) has the rest.
+It has a background, so that it is readable on light and dark pages. Each kind of square has a colour and a sign. No
+font width is assumed. The page (report --format html) has the rest.
 """
 
 from __future__ import annotations

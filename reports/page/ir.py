@@ -14,7 +14,7 @@ from crosswarp.reports.page.text import MAX_SLUG, slug_of
 
 # Beyond that a comparison by lines takes minutes.
 _MOST_LINES = 6000
-# Of a difference, what a page shows.
+# The most lines of a difference that a page shows.
 _MOST_SHOWN = 2000
 _KINDS = {"+": "add", "-": "del", "@": "at"}
 

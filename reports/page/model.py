@@ -27,7 +27,7 @@ class Column:
 
     @property
     def short(self) -> str:
-        """`3.2.0` for triton-3.2.0: what tells the columns of a table apart."""
+        """`3.2.0` for triton-3.2.0: the part in which a table's columns differ."""
         return versions.split_id(self.id)[0].removeprefix("triton-")
 
 
@@ -114,7 +114,7 @@ class Model:
         found: dict[str, list[Record]] = {issue.id: [] for issue in self.issues}
         for record, issue in [*self.view.verdict.known, *self.view.verdict.shim_failed]:
             found[issue.id].append(record)
-        # Of somebody's own kernels a known issue explains a failure, and excuses none.
+        # For a user's own kernels a known issue explains a failure but does not excuse it.
         for record in self.view.verdict.unexpected_red:
             if record.id in self.view.verdict.explained:
                 found[self.view.verdict.explained[record.id].id].append(record)

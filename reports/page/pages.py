@@ -205,7 +205,7 @@ def _tally(model: Model, column: Column, lane: str, target: str, mode: str) -> C
 
 
 def shim_rows(model: Model) -> list[tuple[compat.Shim, Issue | None]]:
-    """Each shim, by name, and the issue that it heals where that is among those of the site."""
+    """Each shim, by name, with the issue that it fixes where the site has it."""
     issues = {one.id: one for one in model.issues}
     by_shim = {one.shim: one for one in model.issues if one.shim}
     shims = sorted(compat.all_shims(), key=lambda shim: shim.name)

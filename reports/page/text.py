@@ -1,7 +1,7 @@
 """Text of a store inside HTML and JavaScript.
 
-Jinja escapes what it prints. What is left to do is what no escaping heals: terminal escapes, controls and direction
-marks are dropped, and what is endless is cut, with a note of how much.
+Jinja escapes what it prints. This module does the rest: it drops terminal escapes, controls and direction marks, and
+cuts endless text, with a note of how much.
 """
 
 from __future__ import annotations

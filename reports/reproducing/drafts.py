@@ -146,7 +146,7 @@ def _targets(mine: Sequence[Record], red: Sequence[Record]) -> list[str]:
 def _proof(
     mine: Sequence[Record], red: Sequence[Record], window: str, targets: Sequence[str], lanes: Sequence[str]
 ) -> list[Mapping[str, object]]:  # fmt: skip
-    """Kernels, cases and configurations that are red wherever the window says, and nothing else is needed."""
+    """Returns the kernels, cases and configurations that fail on all affected releases, as few entries as suffice."""
     ids = {record.id for record in red}
     always: dict[tuple[str, str, str], bool] = {}
     for record in mine:

@@ -1,4 +1,4 @@
-"""A finding of `crosswarp fuzz` as files: a module for --suite, a draft of its record, a script of its own."""
+"""A finding of `crosswarp fuzz` as files: a module for --suite, a draft of its issue, a standalone script."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def draft(finding: Shown) -> str:
     bad = finding.suspect.bad
     outcome = "mismatch" if finding.kind == NUMBERS else bad.outcome
     name = module_name(finding)
-    # Of an interpreter at hand the column is here-triton-3.6.0.
+    # The column of an interpreter at hand is here-triton-3.6.0.
     releases = sorted(
         {versions.of_column(cell.column) or cell.column for cell in finding.bad},
         key=versions.sort_key,

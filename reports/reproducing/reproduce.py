@@ -22,7 +22,7 @@ def suite_of(shown: View) -> Path | None:
 
 
 def typical(cause: Cause) -> Record:
-    """Of its cells the one that shows it with the least around it: bare, and one configuration alone."""
+    """Returns the cell that shows the cause with the least around it: without compat, one configuration."""
     return min(cause.records, key=lambda record: (record.mode != "bare", not record.config))
 
 

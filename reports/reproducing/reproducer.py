@@ -164,7 +164,7 @@ def _beside(module: str, suite: Path | None) -> str | None:
 
 
 def _one_case(source: str, case: str) -> str:
-    """The source with no other case than this one, where its text tells which that is."""
+    """Returns the source with this case only, or unchanged where the case cannot be identified."""
     for node in ast.walk(ast.parse(source)):
         if (
             isinstance(node, ast.keyword)

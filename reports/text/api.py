@@ -17,7 +17,7 @@ _CODE = re.compile(r"``(?P<double>.+?)``|`(?P<single>[^`]+)`", re.S)
 
 
 def reference(package: Path, dotted: str) -> str:
-    """The page: the package, then each of its modules that has an ``__all__`` of its own, then its command line."""
+    """The page: the package, then each of its modules that has an ``__all__``, then its command line."""
     root = griffe.load(package.name, search_paths=[package.parent], allow_inspection=False)
     assert isinstance(root, griffe.Module)
     parts = [

@@ -59,7 +59,7 @@ def badges(view: View, stale_before: date | None = None) -> dict[str, Badge]:
             _spelled(view.label(column)), found, view, stale_before,
             taken(view.records, view.sources, column=column),
         )  # fmt: skip
-    # The other lanes have a target of their own, which no plan names.
+    # The other lanes have targets that no plan names.
     planned = view.run.described.targets
     named = planned if "compile" in view.run.described.lanes else ()
     for target in dict.fromkeys([*named, *(record.target for record in view.records)]):
@@ -162,7 +162,7 @@ def _spelled(label: str) -> str:
 
 
 def _file(name: str) -> str:
-    """Fit for a file: targets are named by the cell side. What had to be changed is told apart by a hash."""
+    """Returns a safe file name: the cell side names targets. A hash keeps changed names distinct."""
     plain = re.sub(r"[^A-Za-z0-9._+-]", "-", name).lstrip(".-")[:60]
     if plain == name:
         return plain

@@ -25,7 +25,7 @@ from crosswarp.reports.text.table import ABSENT, mark
 
 FORMATS = ("text", "json")
 _NAME = 28
-# Reasons of a kernel that was not compiled, or of which nothing can be said.
+# Reasons why a kernel was not compiled, or has no verdict.
 UNKNOWN = (ASSUMED, LACKING, NO_KERNEL)
 
 

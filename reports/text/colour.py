@@ -37,7 +37,7 @@ _OUTCOME = re.compile(
 _SIGN = re.compile(rf"(?<=  )[{re.escape(''.join(SIGNS.values()))}]{{1,2}}(?=  |$)")
 _OF_OUTCOME = {"pass": _GREEN, "unsupported": _FAINT, "not-run": _YELLOW}
 _WORDS = {sign: outcome for outcome, sign in SIGNS.items()}
-# Of ASCII alone, as the sequence wants it; a sentence's end is no part of it.
+# ASCII only, as the escape sequence requires; without the punctuation that ends a sentence.
 _ADDRESS = re.compile(r"https?://[!-~]+(?<![.,;:!?)\"'])")
 
 # Terminals that are known to follow OSC 8. The others show it as nothing at best.

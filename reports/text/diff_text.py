@@ -20,7 +20,7 @@ from crosswarp.reports.text.markdown import pipes, short
 FORMAT = 2
 MAX_CHANGES = 4
 MAX_PLACES = 4
-# Of a line, beside which there is room for what happened.
+# Width of the names in a line: leaves room for the event.
 _NAMES = 44
 _HEADINGS = {
     "regressed": "Breaks", "resource-regressed": "Heavier", "slower-to-compile": "Slower to compile",
@@ -157,7 +157,7 @@ def _brief(group: Group) -> str:
 
 
 def reported(text: str) -> str:
-    """Of a change that is reported and no failure: the figures, and what it is seen by."""
+    """For a change that is reported without failing: the figures, and what shows it."""
     figures, _, rest = text.partition(": ")
     _, _, why = rest.partition("); ")
     return f"{figures}{f', {why}' if why else ''}"
@@ -303,7 +303,7 @@ def _healed(group: Group) -> str:
 
 
 def _telling(group: Group) -> bool:
-    """Whether there is more to tell than which kernels."""
+    """Whether the group has more to show than its kernels."""
     return group.outcome not in ("new", "gone", "unknown") or _red(group)
 
 

@@ -35,7 +35,7 @@ _COST = re.compile(r"^Cost:\s*(?P<text>.+)", re.S)
 
 
 def pages(issues: Sequence[Issue], baseline: Path | None = None) -> dict[str, str]:
-    """File name and text of every page; which issues were seen, a committed baseline tells."""
+    """Returns file name and text of every page; a committed baseline shows which issues were seen."""
     package = Path(compat.__file__).parent
     seen = _of_baseline(issues, baseline) if baseline else {}
     return {
@@ -147,7 +147,7 @@ def _shim(shim: Shim, issue: Issue | None, healed: Sequence[Issue]) -> str:
 
 
 def _error_texts(shim: Shim, healed: Sequence[Issue]) -> str:
-    """All texts by which what it heals is known, so that a search of the page finds each."""
+    """All error texts of the issues that the shim fixes, so that a search of the page finds each."""
     found = {
         text: None
         for issue in healed

@@ -13,7 +13,7 @@ from crosswarp.reports.text.layout import WIDTH, tight
 from crosswarp.reports.text.markdown import short
 
 LINES = 30
-# Of the causes by which releases broke something, however long the rest is.
+# The least number of breaking causes shown, however long the rest is.
 _LEAST = 5
 _LINK = 28
 

@@ -11,7 +11,7 @@ from crosswarp.matrix.facts.errors import Cause, Entry
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.markdown import pipes
 
-# Of each kind, in the order of the list, what it is called there.
+# The heading of each kind, in the order of the list.
 KINDS = {
     "environment": "Environment", "versions": "Versions", "author": "Your kernel", "hardware": "Limits of the hardware",
     "compiler": "The compiler", "runtime": "Run time", "interpreter": "The interpreter", "autotuner": "The autotuner",

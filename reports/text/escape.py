@@ -22,14 +22,14 @@ _PIPE = re.compile(r"(\\*)\|")
 
 
 def terminal(text: str) -> str:
-    """Safe to print: lines and tabs are kept, every other control or invisible direction mark is dropped."""
+    """Safe to print: lines and tabs stay, every other control or invisible direction mark is dropped."""
     return printable(text)
 
 
 def line(text: str, width: int | None = None) -> str:
     """On one line, and no longer than `width`."""
     if width is not None and len(text) > 100 * width:
-        # Of a megabyte the beginning is enough, whatever of it is dropped.
+        # The beginning of a megabyte is enough, even if parts of it are dropped.
         text = f"{text[: 99 * width]}{'.' * width}"
     text = " ".join(terminal(text.replace("\r", "\n")).split())
     return text if width is None or len(text) <= width else text[: max(width - 3, 0)] + "..."

@@ -12,7 +12,7 @@ from crosswarp.reports.text.layout import LONGEST, WIDTH, fill, row, tight
 
 
 def known(view: View, verbose: bool = False) -> list[str]:
-    """The paragraphs; of what is healed the details are told when `verbose`."""
+    """Returns the paragraphs; with `verbose`, also the details of issues fixed by compat."""
     groups = [group for group in view.regressions if group.issue]
     by_issue: dict[str, list[Regression]] = {}
     for group in sorted(groups, key=lambda group: WORST.index(group.outcome)):
@@ -25,7 +25,7 @@ def known(view: View, verbose: bool = False) -> list[str]:
     whole: list[list[Regression]] = []
     for mine in by_issue.values():
         healed = all(group.healed == group.cells for group in mine)
-        # Where no shim was asked for, none can be told to have failed.
+        # Where no shim was requested, none can have failed.
         (brief if healed or not shims_ran else whole).append(mine)
     parts = []
     if whole:
@@ -61,7 +61,7 @@ def _rows(found: Sequence[Sequence[Regression]]) -> list[list[str]]:
 
 
 def _span(columns: Sequence[str]) -> str:
-    """`3.2.0`, or `2.3.1..3.9.0` with both ends; what lies between them is told by -v."""
+    """`3.2.0`, or `2.3.1..3.9.0` with both ends; -v lists those between."""
     named = [versions.split_id(column)[0].removeprefix("triton-") for column in columns]
     text = named[0] if len(set(named)) == 1 else f"{named[0]}..{named[-1]}"
     return escape.line(text, 20)

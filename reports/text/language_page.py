@@ -12,7 +12,7 @@ from crosswarp.reports.findings.language_view import Row
 from crosswarp.reports.text import escape
 
 _NAMED = 8
-# Modules that follow the language and are in its tables, or are compilers of their own.
+# Modules that follow the language and are in its tables, or are separate compilers.
 _NOT_SHOWN = tuple(
     f"triton.{one}."
     for one in (
@@ -137,7 +137,7 @@ def _host(table: Table) -> list[str]:
 def _signatures(table: Table) -> list[str]:
     rows = []
     for name in sorted({name for release in table.values() for name in release.names}):
-        # Of functions of tl.math and libdevice only the names of their one to four arguments have ever changed.
+        # Functions of tl.math and libdevice have only changed the names of their one to four arguments.
         if name.startswith(("tl.math.", "libdevice.")) or _inside(name):
             continue
         before: Mapping[str, str] | None = None

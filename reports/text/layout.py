@@ -11,7 +11,7 @@ WIDTH = 80
 _LONGEST_ID = 24
 
 
-# The most characters in one row: a message may be a megabyte, and its beginning tells the most.
+# The most characters in one row: a message may be a megabyte, and its beginning says the most.
 LONGEST = 1200
 # A longer word is no address and no path that anybody would copy.
 _LONGEST_WORD = 400
@@ -41,11 +41,11 @@ def side_by_side(
     longest: int,
     gap: int,
 ) -> list[str]:
-    """A table of signs: a column for each of `names`, and as many blocks below each other as fill the terminal.
+    """A table of signs: a column for each of `names`, in as many blocks as the terminal's width requires.
 
     Args:
         rows: a name and its signs, one for each of `names`.
-        longest: a longer name stands on a line of its own; cut off, it could read like another.
+        longest: a longer name gets a separate line; cut off, it could read like another.
         gap: spaces between two columns.
     """
     wide = max(2, *map(len, names))

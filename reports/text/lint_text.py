@@ -12,10 +12,10 @@ from crosswarp.matrix.linting.lint import Finding, Result
 from crosswarp.matrix.linting.rules import RULES
 from crosswarp.reports.text import escape
 
-# Of the JSON.
+# Version of the JSON format.
 FORMAT = 1
 FORMATS = ("text", "json", "sarif", "github")
-# Of one name in one file: the first places, and how many more.
+# The most places shown of one name in one file; the rest is counted.
 _SHOWN = 3
 _UNREADABLE = "unreadable"
 _VENDORS = "For other vendors' chips, which have a Triton of their own (not counted; --format json has each):"

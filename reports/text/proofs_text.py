@@ -15,7 +15,7 @@ from crosswarp.reports.text.layout import LONGEST, fill, plural
 from crosswarp.reports.text.markdown import pipes
 
 _HEADS = ("issue", "affected", "fails", "passes", "with compat", "verdict")
-# Of the JSON: raised when a field changes its meaning or goes away.
+# Version of the JSON format: raised when a field changes its meaning or goes away.
 FORMAT = 1
 _MEANING = {
     "shown": "its case fails on every affected release, and on no other",
@@ -42,7 +42,7 @@ def _entry(one: Proof, columns: Sequence[str]) -> list[str]:
     """The lines of one issue."""
     _, affected, fails, _, compat, _ = _row(one, columns)
     facts = [f"Triton {affected}"]
-    # Where it fails is said by the affected releases, unless the verdict is another.
+    # The affected releases already say where it fails, unless the verdict is another.
     if one.verdict != "shown" and fails:
         facts.append(f"fails on {fails}")
     if compat:

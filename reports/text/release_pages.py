@@ -178,7 +178,7 @@ def _rest(one: Release) -> list[str]:
 
 
 def _gluon(one: Release) -> list[str]:
-    """What a Gluon kernel of the release before meets."""
+    """The changes that affect a Gluon kernel of the release before."""
     found = one.gluon
     if found is None:
         return []

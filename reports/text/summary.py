@@ -60,7 +60,7 @@ def counts(view: View) -> str:
     apart = _reproducers(view)
     rows = []
     for column, lane, mode, found in lines:
-        # a long name goes on in rows of its own
+        # a long name continues in extra rows
         first, *others = column_id(column).split("\n")
         rows.append(
             [first, lane, COMPAT[mode].short, *(str(found[outcome] or "") for outcome in seen)]
@@ -70,7 +70,7 @@ def counts(view: View) -> str:
     text = tight(heads, rows, left=3)
     if max(map(len, text.splitlines())) <= WIDTH:
         return text + apart
-    # So many outcomes, or so long a name, that a column for each is too much: they are told in words.
+    # Too many outcomes, or too long a name, for a column each: they are given in words.
     return (
         "\n".join(
             fill(
@@ -138,7 +138,7 @@ def _environments(view: View) -> list[str]:
 
 
 def _missing(view: View) -> list[str]:
-    # Of the others more is said: above of a failed environment, in the last line of a run that was cut short.
+    # Other causes are reported elsewhere: a failed environment above, a run cut short in its last line.
     failed = {
         environment.column for environment in view.environments if environment.state == "failed"
     }

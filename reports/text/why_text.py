@@ -1,4 +1,4 @@
-"""What `crosswarp why` found, for a terminal and for programs."""
+"""The answers of `crosswarp why`, for a terminal and for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMAT: Literal[1] = 1
 _SHOWN = 5
 _LEAST_CAUSES, _CAUSES = 3, 4
 _LINE = 200
-# What to do where the source alone says it.
+# The advice where only the source has the message.
 _OF_SOURCE = (
     "Nobody wrote more of it yet. Look in the line that the text shows for what makes the condition true, or open that "
     "file."
@@ -91,7 +91,7 @@ def _install(shims: Sequence[str]) -> list[str]:
 
 
 def terminal(answers: Sequence[Answer], triton: str | None, build: str = "") -> str:
-    """The likeliest answers, by failure where the log has several; `build` is said of a Triton of another name."""
+    """The likeliest answers, by failure where the log has several; `build` is noted for a Triton of another name."""
     last = f"\n{fill('', build)}\n" if build else ""
     if not answers:
         return nothing() + last
@@ -142,7 +142,7 @@ def note(answers: Sequence[Answer]) -> str:
 
 
 def nothing() -> str:
-    """What is said where nothing is known."""
+    """The text for no answer."""
     return (
         "No known error of Triton says this. It may be new, or your code's own error.\n"
         "  Give more of the text: the last line of the traceback, or the whole log on standard input.\n"
@@ -201,7 +201,7 @@ def _record(answer: Answer) -> Found:
 
 
 def title(answer: Answer) -> str:
-    """What the text says, in a line."""
+    """A one-line summary of the answer."""
     if answer.known:
         return answer.known.issue.title
     if answer.entry:

@@ -138,13 +138,13 @@ def write(folder: Path, wanted: Mapping[str, str]) -> Found:
 
 
 def releases(folder: Path, paths: Iterable[str]) -> tuple[str, ...]:
-    """Of which releases of crosswarp these files say that they are."""
+    """Returns the releases of crosswarp that these files name as their origin."""
     texts = (_read(folder / path) or "" for path in paths)
     return tuple(sorted({m[1] for t in texts if (m := re.search(rf"^{_FROM}(\S+) ", t, re.M))}))
 
 
 def _licence() -> str:
-    """Of the installed distribution, or of the checkout."""
+    """Returns the licence of the installed distribution, or of the checkout."""
     found = importlib.metadata.distribution("crosswarp")
     text = found.read_text("licenses/LICENSE") or found.read_text("LICENSE")
     return text or (needs.SOURCE.parent / "LICENSE").read_text("utf-8")
