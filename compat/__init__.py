@@ -3,9 +3,9 @@
     from crosswarp import compat
     compat.install()
 
-Call it before or after ``import triton``; kernels decorated earlier are healed too. Importing this package imports
-neither Triton nor torch. On a Triton outside a shim's window that shim changes nothing at all. A shim that cannot be
-applied is left out with a warning, and the others are applied. ``uninstall()`` puts everything back.
+Call it before or after ``import triton``; kernels decorated earlier are fixed too. Importing this package imports
+neither Triton nor torch. Outside its affected releases a shim changes nothing. A shim that cannot be applied is left
+out with a warning, and the others are applied. ``uninstall()`` puts everything back.
 
 ``install(only=["compiler_crash"])`` and ``install(exclude=["libdevice_paths"])`` choose shims by name,
 ``install(tiers=["names", "refused"])`` by what they change, and ``install(scope="mylib")`` limits those that

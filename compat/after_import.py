@@ -57,7 +57,8 @@ def _forget(finder: Any) -> None:
 
 
 def after_execution(spec: Any, then: Any) -> Any:
-    """`spec`, whose loader calls ``then(module)`` when the module has run; a failure of `then` is said, not raised."""
+    """`spec`, whose loader calls ``then(module)`` when the module has run; a failure of `then` is logged, not
+    raised."""
     loader = getattr(spec, "loader", None)
     execute = getattr(loader, "exec_module", None)
     if execute is None:
@@ -75,7 +76,7 @@ def after_execution(spec: Any, then: Any) -> Any:
 
     try:
         if isinstance(loader, type):
-            # The loader of other modules as well, which are none of our business.
+            # The loader may also load other modules, which we leave alone.
             raise TypeError("a class")
         loader.exec_module = exec_module  # type: ignore[union-attr]
     except (AttributeError, TypeError):

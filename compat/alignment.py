@@ -1,14 +1,14 @@
-"""How the whole numbers of a kernel's IR lie along an axis of a tile: read from its text, for shims that rewrite it.
+"""How the integers of a kernel's IR lie along an axis of a tile: read from its text, for shims that rewrite it.
 
-Triton's own analysis decides how many bytes one instruction moves; it has no face in Python. This one knows what masks
-are made of, and of everything else that nothing is known.
+Triton's own analysis decides how many bytes one instruction moves, and Python cannot call it. This one understands
+the operations that masks are made of. About all other values nothing is known.
 """
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from .patterns import lazily
 
-# More than any instruction moves at a time; every number here is a power of two up to it.
+# The most that any instruction moves at a time. Every number here is a power of two up to it.
 _MUCH = 1 << 10
 _RESULT = lazily(r"\s*(%[\w$.-]+)(?::\d+)? = \"?([\w.]+)\"?(.*)")
 _VALUE = lazily(r"%[\w$.-]+(?:#\d+)?")
@@ -25,12 +25,12 @@ _COUNTING_LEFT, _COUNTING_RIGHT = ("slt", "ult", "sge", "uge"), ("sgt", "ugt", "
 
 
 class Along(NamedTuple):
-    """Of the numbers of a tile along one axis, in groups that begin at multiples of their length.
+    """Facts about the numbers of a tile along one axis, in groups that begin at multiples of their length.
 
     Attributes:
-        counting: how many, beside each other, count up by one.
-        divisible: by what the first of each such group can be divided; says nothing of groups of one.
-        equal: how many, beside each other, are the same.
+        counting: how many adjacent numbers count up by one.
+        divisible: a divisor of the first number of each such group; says nothing of groups of one.
+        equal: how many adjacent numbers are the same.
     """
 
     counting: int
@@ -52,7 +52,7 @@ class _Operation(NamedTuple):
 
 
 class Alignment:
-    """Of the values of a module of Triton's IR, with layouts or without.
+    """The facts about the values of a module of Triton's IR, with layouts or without.
 
     Args:
         ir: its text.
@@ -61,7 +61,7 @@ class Alignment:
     def __init__(self, ir: str) -> None:
         self._made: Dict[str, _Operation] = {}
         self._arguments = {name: int(number) for name, number in _ARGUMENT.findall(ir)}
-        # Of what loops hand on: what it is at first, and behind a turn.
+        # Of the variables that a loop carries: the initial value, and the value after an iteration.
         self._carried: Dict[str, Tuple[str, str]] = {}
         self._turns: Dict[str, Tuple[str, str]] = {}
         self._assumed: Dict[Tuple[str, Optional[int]], Along] = {}
@@ -69,11 +69,11 @@ class Alignment:
         self._read(ir)
 
     def equal_along(self, value: str, axis: int) -> int:
-        """How many elements of a tile beside each other, along an axis, are known to be the same: a power of two."""
+        """Returns how many adjacent elements of a tile along an axis are known to be the same: a power of two."""
         while True:
             self._known.clear()
             found = self._along(value, axis, 0).equal
-            # What loops hand on was assumed to be the best there is; until no turn says otherwise.
+            # A loop's variables are first assumed to be as regular as possible, until an iteration shows otherwise.
             held = {
                 key: _worst(*(self._along(one, key[1], 0) for one in self._carried[key[0]]))
                 for key in list(self._assumed)
@@ -83,7 +83,7 @@ class Alignment:
             self._assumed.update(held)
 
     def _read(self, ir: str) -> None:
-        # What is open: of a loop its result, and what it hands on; of anything else nothing.
+        # The open regions: of a loop its result and its variables; of any other nothing.
         opened: List[Tuple[str, List[Tuple[str, str]]]] = []
         for line in ir.splitlines():
             text = line.split(" loc(")[0].rstrip()
@@ -109,7 +109,7 @@ class Alignment:
                     opened.append(("", []))
 
     def _along(self, value: str, axis: Optional[int], depth: int) -> Along:
-        """`axis` None: of all elements, in any order."""
+        """With `axis` None: of all elements, in any order."""
         key = (value, axis)
         if value in self._carried:
             return self._assumed.setdefault(key, _ANYTHING)

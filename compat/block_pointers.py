@@ -79,7 +79,7 @@ class BlockPointerType(core.base_type):
 
 
 class BlockPointer(core.base_value):
-    """What ``make_block_ptr`` returns."""
+    """The type of ``make_block_ptr``'s result."""
 
     def __init__(
         self, base: Any, shape: List, strides: List, offsets: List, block_shape: Tuple[int, ...]
@@ -312,7 +312,7 @@ def _dimensions(boundary_check, rank: int) -> List[int]:
 
 
 def _padding(option, element, semantic):
-    """What a load gives outside of the bounds, or None where that was left open."""
+    """The value that a load gives out of bounds, or None where that was left open."""
     option = _plain(option)
     if not option:
         return None

@@ -1,4 +1,4 @@
-"""The child's side of crash isolation: it runs a function, sends what comes of it, and leaves."""
+"""The child's side of crash isolation: it runs a function, sends the result to the parent, and exits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Have this process killed when the one that started it dies, however it dies (Linux; elsewhere nothing)."""
+    """Have this process killed when its parent dies, however that happens (Linux; elsewhere this does nothing)."""
     library = libc()
     if library is not None:
         library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -31,8 +31,8 @@ def libc() -> Any:
 
 
 def in_group_of_its_own(library: Any, parent: int) -> None:
-    # What the parent left to its garbage collector may be a compiler's context, whose destructor waits for threads that
-    # a fork does not copy: here it is never collected.
+    # Objects that the parent left to its garbage collector may include a compiler's context. Its destructor waits for
+    # threads that a fork does not copy, so the child never collects it.
     gc.freeze()
     with contextlib.suppress(OSError):
         system.setpgid(0, 0)
@@ -40,7 +40,7 @@ def in_group_of_its_own(library: Any, parent: int) -> None:
 
 
 def die_with(library: Any, parent: int) -> None:
-    """Have this process, a fork of `parent`, killed when that dies; at once where it is dead already."""
+    """Have this process, a fork of `parent`, killed when that dies; at once if it is dead already."""
     if library is not None:
         library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if system.getppid() != parent:
@@ -51,7 +51,7 @@ def run(function: Callable, result_fd: int, output_fd: int) -> None:
     """Send each item of ``function(send)`` to the parent, or the exception that it raises, and leave."""
     leave, getpid = system.leave, system.getpid
     system.set_handler(signal.SIGINT, signal.SIG_DFL)
-    # Where it is ignored nobody learns how a process has ended that is started here, ptxas for one.
+    # While SIGCHLD is ignored, nobody learns how a process started here (ptxas, for example) has ended.
     system.set_handler(signal.SIGCHLD, signal.SIG_DFL)
     # pytest points faulthandler at its own stderr: the dying child would write over the run's progress.
     faulthandler.disable()
@@ -95,9 +95,9 @@ def run(function: Callable, result_fd: int, output_fd: int) -> None:
 
 
 def _raised(error: BaseException) -> Tuple[str, str, str]:
-    """The texts of a `Raised`, whatever its class does when it is asked for some."""
+    """The texts of a `Raised`, even if the class of the exception raises when asked for one."""
     try:
-        # Of a class of its own, if __str__ returns one: as exact text.
+        # If __str__ returns a subclass of str: as an exact str.
         text = str.__str__(str(error))
     except BaseException as another:
         text = f"<without text: {type(another).__name__}>"

@@ -1,4 +1,4 @@
-"""What somebody asks of `install`, and what the environment variable ``CROSSWARP_COMPAT`` takes away from that."""
+"""The shims that a caller requests of `install`, and those that ``CROSSWARP_COMPAT`` in the environment takes away."""
 
 import os
 from typing import (
@@ -26,7 +26,7 @@ GUARD_MODES = ("auto", "always", "off")
 GUARD_SHIM = "compiler_crash"
 ENVIRONMENT = "CROSSWARP_COMPAT"
 
-# What a fix changes, from the least that a host has to trust it with to the most.
+# Kinds of change that a fix makes, from the one that needs the least trust to the one that needs the most.
 TIERS: Mapping[str, str] = {
     "names": "adds names, arguments and options of other releases, for the whole process",
     "refused": "takes what a release refuses or dies of, and leaves alone what it compiles",
@@ -38,7 +38,7 @@ _OFF, _UNTESTED = "off", "+untested"
 
 
 class Request(NamedTuple):
-    """What one caller asked for; the fields are `install`'s arguments."""
+    """The request of one caller; the fields are `install`'s arguments."""
 
     guard: str
     only: Optional[FrozenSet[str]]
@@ -52,7 +52,7 @@ class Request(NamedTuple):
         return self._names(shim) and self._reaches(shim, version)
 
     def holds_back(self, shim: AnyShim, version: str) -> bool:
-        """Whether it wants `shim` in all respects but that nobody has tested it on this `version`."""
+        """Whether it wants `shim`, apart from the question whether that is tested on this `version`."""
         return (
             self._names(shim)
             and not self._reaches(shim, version)
@@ -88,7 +88,7 @@ class Request(NamedTuple):
         if found.tested:
             return in_window(shim.window, found.release)
         environment = read_environment(os.environ.get(ENVIRONMENT, ""))
-        # A name that is added breaks nothing that lacks it; how such a build's IR looks nobody knows.
+        # Adding a name cannot break code that lacks it; how such a build's IR looks is unknown.
         if shim.tier == "names" or self.untested or environment.untested:
             return in_window(shim.window, found.nearest)
         return not _rewrites(shim) and in_window(shim.window, found.release)
@@ -107,10 +107,10 @@ def request(
     untested: bool = False,
     known: Known = lambda: listed(),
 ) -> Request:
-    """The request with these arguments of `install`; `known` returns the shims that there are.
+    """The request with these arguments of `install`; `known` returns the existing shims.
 
     Raises:
-        CompatError: one of them is not known, with what is near to it.
+        CompatError: a name is not known; the message suggests similar ones.
     """
     if guard not in GUARD_MODES:
         msg = f"guard={guard!r} is not known: use one of {', '.join(GUARD_MODES)}"
@@ -154,7 +154,7 @@ def _near(name: str, known: List[str]) -> str:
 
 
 class Environment(NamedTuple):
-    """What ``CROSSWARP_COMPAT`` says.
+    """The setting in ``CROSSWARP_COMPAT``.
 
     Attributes:
         off: nothing is installed, whoever asks.
@@ -173,7 +173,7 @@ _read: Dict[str, Environment] = {}
 def read_environment(text: str) -> Environment:
     """The variable's value, read once: ``off``, or a list such as ``-thread_locality,-silent``, or ``+untested``.
 
-    A part that is none of these is warned of, and the others count.
+    Any other part gets a warning, and the rest still counts.
     """
     if text not in _read:
         _read[text], unknown = _parsed(text)

@@ -1,8 +1,8 @@
 """Several copies of this library in one process: an installed one, and those that libraries have vendored.
 
-Each copy has modules of its own and knows what was asked of it. What there must be one of in a process lies in
-`COMMON`, an entry of ``sys.modules`` that the first copy makes: the lock, who asks, what is applied and in which order,
-what was said. Every copy reads it, also one that is older or newer, so names are added to it and never changed.
+Each copy has its own modules and knows what was asked of it. State that a process may hold only once is in `COMMON`,
+an entry of ``sys.modules`` that the first copy makes: the lock, the requests, the shims applied and their order, the
+warnings given. Older and newer copies read it too, so names are added to it and never changed.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _Class = TypeVar("_Class", bound=type)
 
 
 class _Common(types.ModuleType):
-    """What the copies share.
+    """State shared by all copies.
 
     Attributes:
-        lock: held by whoever changes who asks or what is applied. The others are for less than that, so that nobody
-            who imports the interpreter waits for somebody who applies.
-        asking: the copies of which something is asked now (`install._Here`), in the order in which they were asked.
+        lock: held while the requests or the applied shims change. The other locks are for less, so that importing the
+            interpreter never waits for a thread that applies shims.
+        asking: the copies with a request now (`install._Here`), in the order of the requests.
         applied: the shims that are applied (`install._Applied`), in order, whichever copy applied them.
-        waiting: what the shims of the interpreter do when it is imported.
-        finder: what waits for that import, or None.
+        waiting: functions that apply the interpreter's shims when it is imported.
+        finder: the finder that waits for that import, or None.
         acted: how often each shim has acted.
-        said: what was warned of.
+        said: warnings already given.
         classes: exceptions and warnings, by name.
     """
 
@@ -55,5 +55,5 @@ COMMON = cast(_Common, sys.modules.setdefault(_NAME, _Common()))
 
 
 def the_same_for_all(kind: _Class) -> _Class:
-    """The first copy's class of this name: who catches an exception of one copy catches that of each."""
+    """The first copy's class of this name: catching one copy's exception then catches every copy's."""
     return cast(_Class, COMMON.classes.setdefault(kind.__name__, kind))

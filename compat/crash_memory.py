@@ -1,7 +1,7 @@
-"""What is known to kill the compiler, on disk: one small JSON file a crash, written whole or not at all.
+"""Known compiler crashes, on disk: one small JSON file a crash, written whole or not at all.
 
-The folder is ``$CROSSWARP_CACHE_DIR``, else ``crosswarp`` in ``$XDG_CACHE_HOME`` or ``~/.cache``. In a process without
-a home, as a container's user often is, nothing is remembered, and everything else is as ever.
+The folder is ``$CROSSWARP_CACHE_DIR``, else ``crosswarp`` in ``$XDG_CACHE_HOME`` or ``~/.cache``. A process without a
+home, as in many containers, remembers nothing; all else works as usual.
 """
 
 import functools
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional
 
 CACHE_ENV = "CROSSWARP_CACHE_DIR"
-# An entry of ours holds 64 KiB of output and a few names.
+# An entry holds 64 KiB of output and a few names.
 _LARGEST = 1 << 20
 
 
@@ -56,7 +56,7 @@ class Entry(NamedTuple):
     key: str = ""
 
     def read(self) -> Optional[Dict[str, str]]:
-        """The remembered crash, or None. A file that is not ours, not whole or too large counts as nothing."""
+        """The remembered crash, or None. A file that is foreign, incomplete or too large counts as none."""
         try:
             found = json.loads("null" if self.path is None else _text_of(self.path))
             crash = {name: str(found[name]) for name in ("kind", "reason", "stderr")}
@@ -65,7 +65,7 @@ class Entry(NamedTuple):
             return None
 
     def write(self, crash: Dict[str, str]) -> None:
-        """Remember `crash`. A full or read-only disk costs the memory, never the program."""
+        """Remember `crash`. On a full or read-only disk nothing is remembered, and the program goes on."""
         if self.path is None:
             return
         try:
@@ -83,7 +83,7 @@ class Entry(NamedTuple):
 
 
 def _text_of(path: Path) -> str:
-    # Somebody's pipe or device would be read for ever.
+    # Reading a pipe or a device would never end.
     fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):

@@ -28,7 +28,7 @@ def examine(guard: str = "auto", seconds: float = TIMEOUT) -> Dict[str, Any]:
 
     Args:
         guard: as for `install`.
-        seconds: how long that child may take; whatever it told before is kept.
+        seconds: how long that child may take; what it reported until then is kept.
     """
     asked = probe.ask(guard, seconds)
     triton = _triton(asked["triton"])
@@ -50,7 +50,7 @@ def examine(guard: str = "auto", seconds: float = TIMEOUT) -> Dict[str, Any]:
         ],
         "crashes": facts.crashes(),
         "shims": _shims(guard, version, asked["shims"]),
-        # In this process, for a program that asks from inside; a command of its own has installed nothing.
+        # Counts for a program that calls this after installing; the doctor's command has installed nothing.
         "installed_here": [shim.name for shim in active()],
         "acted_here": acted(),
         # None: not looked up. The host side puts a list here.

@@ -52,7 +52,7 @@ def _to_do(advice: Iterable[Dict[str, str]]) -> List[str]:
 
 
 def shim_line(name: str, window: str, symptom: str) -> str:
-    """A shim in a list: name, window, and the symptom below it."""
+    """A shim in a list: name, affected releases, and the symptom below it."""
     return "\n".join([*_wrapped(f"{name}   Triton {window}", "  "), *_wrapped(symptom, "      ")])
 
 

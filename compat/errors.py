@@ -1,4 +1,5 @@
-"""What compat raises and how it speaks: once for each thing, as a warning and to the logger ``crosswarp.compat``."""
+"""The exceptions and warnings of compat. Each message is given once, as a warning and to the logger
+``crosswarp.compat``."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class CompilerCrashed(CompatError):
 
 
 def _logger() -> Any:
-    """The logger of every copy. A program that has set up no logging sees the warnings, and nothing twice."""
+    """The logger of every copy. A program that has set up no logging sees each warning, once."""
     import logging
 
     logger = logging.getLogger("crosswarp.compat")
@@ -60,7 +61,7 @@ def _logger() -> Any:
 
 
 def say_once(text: str) -> None:
-    """Warn with `text`, the first time that it is said in this process."""
+    """Warn with `text`, once per process."""
     with COMMON.said_lock:
         if text in COMMON.said:
             return
@@ -70,12 +71,12 @@ def say_once(text: str) -> None:
 
 
 def log(text: str) -> None:
-    """Say it to the logger alone, as information."""
+    """Log it as information, without a warning."""
     _logger().info("%s", text)
 
 
 def say_without_raising(text: str) -> None:
-    """Warn with `text`, also where warnings are errors: of a failure of ours the host hears, and does not die."""
+    """Warn with `text`, even where warnings are errors: a failure of ours is reported and does not end the program."""
     try:
         say_once(text)
     except Exception:

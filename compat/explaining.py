@@ -12,9 +12,9 @@ class Explanation(NamedTuple):
         fix: its name.
         symptom: the wrong numbers or the message that there would be without it.
         link: the upstream report.
-        lines: of the kernel's source, as ``file:line``; empty where the IR does not tell.
-        diff: the IR, or PTX, as Triton made it against what was compiled, as a unified diff; "" unless it was asked
-            for, where the fix acted while the kernel was traced, and for a kernel that comes from Triton's cache.
+        lines: of the kernel's source, as ``file:line``; empty where the IR does not say.
+        diff: a unified diff from Triton's IR, or PTX, to what was compiled. "" unless it was asked for, where the fix
+            acted while the kernel was traced, and for a kernel from Triton's cache.
     """
 
     fix: str

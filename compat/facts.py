@@ -1,4 +1,4 @@
-"""What lies in this environment, read from its files and metadata: nothing here imports Triton or torch."""
+"""Facts about this environment, read from its files and metadata: nothing here imports Triton or torch."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 from . import crash_memory, vendors
 from .versions import DISTRIBUTIONS
 
-# How long a cache folder is counted; a folder of millions of files is said to hold "at least" what was seen.
+# Seconds to count a cache folder. For a folder of millions of files the report then says "at least".
 COUNT_SECONDS = 2.0
 PTXAS_SECONDS = 20
 
-# What the variables do that change results most; every other TRITON_* variable is listed without a word.
+# The variables that change results most, and what each does; every other TRITON_* variable is listed without that.
 VARIABLES = {
     "TRITON_INTERPRET": "1: kernels run in the interpreter on the CPU, not compiled",
     "TRITON_ALWAYS_COMPILE": "1: compiles again what the cache holds",
@@ -67,7 +67,7 @@ def version_of(distribution: str) -> Optional[str]:
 
 
 def folder_of(module: str) -> Optional[Path]:
-    """Where a top-level package lies, without importing it."""
+    """The location of a top-level package, without importing it."""
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):
@@ -158,7 +158,7 @@ def git_of(version: Optional[str]) -> Optional[str]:
 
 
 def requirements_on(distribution: str, names: Any) -> List[Requirement]:
-    """What an installed distribution asks for among `names`, on this machine and Python."""
+    """The requirements of an installed distribution among `names`, on this machine and Python."""
     try:
         listed = importlib.metadata.requires(distribution) or []
     except importlib.metadata.PackageNotFoundError:
@@ -177,7 +177,7 @@ def requirements_on(distribution: str, names: Any) -> List[Requirement]:
 
 
 def ptxas(triton: Optional[Path]) -> List[Dict[str, Any]]:
-    """Every ptxas that Triton ships or is told to use, asked for its version."""
+    """Every ptxas that Triton ships or is set to use, asked for its version."""
     found = [(path, "Triton") for path in _shipped(triton)]
     for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
         chosen = os.environ.get(name)
@@ -215,14 +215,14 @@ def variables() -> Dict[str, str]:
 
 
 def cache_folder() -> Path:
-    """Where Triton keeps what it compiled, as far as that can be told without asking it."""
+    """Triton's cache folder, as far as it can be known without asking Triton."""
     chosen = os.environ.get("TRITON_CACHE_DIR")
     # Without a home Triton takes "~" as it is, for a folder of the current one.
     return Path(chosen or os.path.expanduser("~/.triton/cache"))
 
 
 def inductor_folder() -> Path:
-    """Where torch.compile keeps its Triton kernels: its own rule, which needs torch to be asked."""
+    """The folder of torch.compile's Triton kernels, by torch's rule; only torch itself could confirm it."""
     chosen = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     if chosen:
         return Path(chosen)

@@ -1,7 +1,7 @@
-"""Which generation of Triton this is, by what it has: each fact under one name, in one place.
+"""Traits of Triton's generations: each fact under one name, in one place.
 
-A fact is looked at when it is asked for, because a shim may bring what an old Triton lacks. Where the name of the fact
-matters and not its look, ask here; which releases a shim is for is its window, and compared in `versions`.
+A fact is looked up on each call, because a shim may add what an old Triton lacks. Ask here for a feature, however it is
+spelled. Which releases a shim affects is a specifier in its record, compared in `versions`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def has_cluster_dims() -> bool:
 
 
 def has_sound_clusters() -> bool:
-    """Breakpoint: what compiles wrong with ``num_ctas`` before Triton 3.2 does not compile since then."""
+    """Breakpoint: before Triton 3.2 some kernels compile wrongly with ``num_ctas``; since then they do not compile."""
     return _at_least("3.2")
 
 
@@ -140,7 +140,8 @@ def backend_and_arch(target: Any) -> Tuple[Any, Any]:
 
 
 def hidden_keyword(interpreter: Any) -> Dict[str, Any]:
-    """What builtins are handed in the interpreter. Breakpoint: Triton 3.4 hands a semantic; before, a builder."""
+    """The argument that builtins get in the interpreter. Breakpoint: Triton 3.4 passes a semantic; before, a
+    builder."""
     if hasattr(interpreter, "interpreter_semantic"):
         return {"_semantic": interpreter.interpreter_semantic}
     return {"_builder": interpreter.interpreter_builder}

@@ -23,7 +23,7 @@ class Format(NamedTuple):
     unsigned_zero: bool = False
 
 
-# Triton's names. fp8e4b15, a format of its own with its own conversion, is left to Triton.
+# Triton's names. fp8e4b15, which has another format and conversion, is left to Triton.
 FORMATS = {
     "fp8e4nv": Format(3, 7, 0x7E, 0x7F),
     "fp8e5": Format(2, 15, 0x7B, 0x7F, infinity=0x7C),

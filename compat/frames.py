@@ -1,4 +1,4 @@
-"""Frames of plain data from a child to its parent, who reads them without running anything of the child's.
+"""Frames of plain data from a child to its parent, which reads them without running any of the child's code.
 
 A frame is a mark, a letter for its kind, a length, and JSON in which what JSON lacks (tuples, bytes, sets) is tagged.
 """
@@ -9,10 +9,10 @@ import json
 import struct
 from typing import Any, Iterator, Tuple
 
-# A mark, so that what a kernel writes into a pipe that is not its own is not taken for a length.
+# A mark, so that bytes a kernel writes into this pipe by mistake are not taken for a length.
 _MARK = b"\x93crosswarp"
 _HEADER = struct.Struct(f"!{len(_MARK)}scQ")
-# Longer than anything that is sent; what is announced as longer was written by somebody else.
+# Longer than any frame sent. A greater length was written by somebody else.
 _LARGEST = 1 << 30
 _SEQUENCES = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
@@ -43,7 +43,7 @@ def _tagged(value: Any) -> Any:
             return {name: [_tagged(item) for item in value]}
     if isinstance(value, (bytes, bytearray)):
         return {"bytes": bytes(value).decode("latin-1")}
-    # What counts as one of them: a name that is a str and more, numpy's float64.
+    # Subclasses count as their base: a name that extends str, numpy's float64.
     for plain in (str, int, float):
         if isinstance(value, plain):
             return plain(value)
@@ -65,7 +65,7 @@ def _untagged(value: Any) -> Any:
 
 
 class Reader:
-    """Takes frames out of what comes through a pipe.
+    """Splits the bytes from a pipe into frames.
 
     Attributes:
         unreadable: why the rest of it cannot be read; "" while it can.
@@ -76,7 +76,7 @@ class Reader:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Tuple[bytes, Any]]:
-        """The kind and the value of each frame that is whole with `data`."""
+        """The kind and the value of each frame that `data` completes."""
         buffer = self._buffer
         if not self.unreadable:
             buffer += data

@@ -18,7 +18,7 @@ def apply(gluon: Gluon) -> None:
 
 
 class _Unpacked(int):
-    """The stride of a layout that is said to be unpacked: how wide that is, the elements' type tells later."""
+    """The stride of a layout declared unpacked. Its width follows from the elements' type, known later."""
 
     def __repr__(self) -> str:
         return "unpacked"
@@ -38,7 +38,7 @@ class _Unpacked(int):
 
 
 class _Stride(int):
-    """Whether a layout is unpacked, of one by its stride: the elements' type tells later."""
+    """Whether a layout given by its stride is unpacked; that depends on the elements' type, known later."""
 
     def __bool__(self) -> bool:
         return int(self) > 1

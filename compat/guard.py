@@ -1,9 +1,9 @@
 """Compile in a forked child, so that a compiler abort becomes a Python exception.
 
-Only what a known issue may kill goes there (`known_crashes`), or everything where that was asked for. Only a miss of
-Triton's cache forks: the child compiles and leaves the result in that cache, the parent loads it from there. A crash
-is remembered on disk (``crash_memory``), keyed by kernel source, options, target and Triton build, so that no later
-process walks into it again. The matrix and the library use this same guard.
+Only kernels that a known issue may kill go there (`known_crashes`), or all kernels on request. Only a miss in Triton's
+cache forks: the child compiles and leaves the result in that cache, and the parent loads it from there. A crash is
+remembered on disk (``crash_memory``), keyed by kernel source, options, target and Triton build, so that no later
+process repeats it. The matrix and the library use this same guard.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TIME_LIMIT_ENV = "CROSSWARP_COMPILE_SECONDS"
 MEMORY_LIMIT_ENV = "CROSSWARP_COMPILE_MB"
-# How long to wait for another process that compiles the same kernel, before compiling it as well.
+# Seconds to wait for another process that compiles the same kernel, before compiling it here as well.
 LOCK_LIMIT_ENV = "CROSSWARP_LOCK_SECONDS"
 DEFAULT_SECONDS = 600.0
 
@@ -40,12 +40,12 @@ CrashHandler = Callable[..., Any]
 
 
 class _CacheMiss(BaseException):
-    """Raised where Triton starts to build the IR: what is asked for is not in its cache."""
+    """Raised where Triton starts to build the IR: the kernel is not in its cache."""
 
 
 class _State(threading.local):
     looking = False
-    # Under the lock of a kernel, for which whoever guards it as well would wait.
+    # A process that guards the same kernel would wait for its lock, held here.
     guarding = False
 
 
@@ -53,36 +53,36 @@ _state = _State()
 _child = False
 _in_place = False
 _timed = False
-# Ways to die that are the program's own. The others come from outside: from a person, or from a machine without memory.
+# Deaths that the program itself causes. The others come from outside: from a person, or a machine without memory.
 _OWN_SIGNALS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
-# What a process says that dies because it got no thread, no memory or no file.
+# Messages of a process that dies because it got no thread, no memory or no file.
 _OF_THE_MACHINE = (
     *("Resource temporarily unavailable", "Cannot allocate memory", "Too many open files"),
     *("No space left on device", "std::bad_alloc"),
 )
-# How long a child compiled, by the kernel that this process then loaded; what cannot be referred to weakly is left out.
+# Seconds a child compiled, by the kernel that this process then loaded. Kernels without weak references are left out.
 _seconds_of: "weakref.WeakKeyDictionary[Any, float]" = weakref.WeakKeyDictionary()
 _processor_of: "weakref.WeakKeyDictionary[Any, float]" = weakref.WeakKeyDictionary()
 
 
 def compile_seconds(kernel: Any) -> Optional[float]:
-    """Wall time in which the guard had a compiled kernel made; None if it was in Triton's cache."""
+    """Wall time of a compilation under the guard; None if the kernel was in Triton's cache."""
     return None if kernel is None else _seconds_of.get(kernel)
 
 
 def processor_seconds(kernel: Any) -> Optional[float]:
-    """Seconds of a processor that this took, ptxas and the like counted in; None if it was in Triton's cache."""
+    """CPU seconds of that compilation, with ptxas and the like; None if the kernel was in Triton's cache."""
     return None if kernel is None else _processor_of.get(kernel)
 
 
 def compile_in_place() -> None:
-    """From now on compile in this process: it is a child itself, and whoever watches it tries again if it dies."""
+    """From now on compile in this process: it is a child already, and its parent retries if it dies."""
     global _in_place
     _in_place = True
 
 
 def time_all() -> None:
-    """From now on note how long each compilation takes, of one that nothing guards as well."""
+    """From now on note how long each compilation takes, even without a guard."""
     global _timed
     _timed = True
 
@@ -93,7 +93,7 @@ def in_child() -> bool:
 
 
 def mode() -> str:
-    """``off``, ``auto`` or ``always``: the most that anybody has asked for, of any copy of this library."""
+    """The strictest mode requested by any copy of this library: ``off``, ``auto`` or ``always``."""
     asked: Set[str] = set()
     for copy in tuple(COMMON.asking):
         asked.update(getattr(copy, "guards", lambda: ("auto",))())
@@ -101,7 +101,7 @@ def mode() -> str:
 
 
 def install(patches: Patches) -> None:
-    """Compile whatever a launch asks for in a child."""
+    """Compile every kernel that a launch asks for in a child."""
     prepare(patches)
     around_compile(
         patches, lambda compile_, src, args, kwargs: _in_child(compile_, src, args, kwargs)
@@ -125,11 +125,11 @@ def install_with(patches: Patches, on_crash: CrashHandler) -> None:
         except Exception as error:
             crash = as_crash(error, kernel)
             if crash is None and _may_be_a_crash(error) and _can_fork():
-                # Of a compilation in this process: what it printed has gone to this process's own stderr.
+                # In this process: the compiler's output has already gone to this process's stderr.
                 again = _failed_again(compile_, src, args, kwargs)
                 crash = as_crash(again, kernel) if again else None
                 if again and crash is None:
-                    # It is the kernel's mistake, and only what the compiler printed says which.
+                    # The kernel is at fault, and only the compiler's output shows how.
                     with contextlib.suppress(AttributeError):
                         error.compiler_output = again.compiler_output  # type: ignore[attr-defined]
             if crash is None:
@@ -137,7 +137,7 @@ def install_with(patches: Patches, on_crash: CrashHandler) -> None:
             try:
                 return on_crash(crash, compile_, src, args, kwargs)
             except CompilerCrashed:
-                # The compiler lives, and has said by its own exception that it cannot.
+                # The compiler survived and raised its own exception.
                 with contextlib.suppress(AttributeError):
                     error.compiler_output = crash.stderr  # type: ignore[attr-defined]
                 raise error from None
@@ -146,7 +146,7 @@ def install_with(patches: Patches, on_crash: CrashHandler) -> None:
 
 
 def _worker() -> Any:
-    # When it is first needed: with pickle and what else it takes, it is a third of what installing costs.
+    # Imported on first use: with pickle and its other imports it takes a third of the time of installing.
     from . import worker
 
     return worker
@@ -157,7 +157,7 @@ def _can_fork() -> bool:
 
 
 def _failed_again(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Optional[Exception]:
-    """The exception of a second compilation, in a child whose output is read; None if that one succeeds."""
+    """The exception of a second compilation, in a child whose output is captured; None if that one succeeds."""
     try:
         _in_child(compile_, src, args, kwargs)
     except Exception as error:
@@ -166,10 +166,10 @@ def _failed_again(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Op
 
 
 def prepare(patches: Patches) -> None:
-    """What `compile_guarded` needs; whoever guards some compilations alone calls that for them."""
+    """Install the hooks that `compile_guarded` needs; for callers that guard only some compilations themselves."""
     import triton.compiler.compiler as compiler
 
-    # A worker that was forked before knows nothing of what is installed now.
+    # A worker forked before does not know what is installed now.
     if f"{__package__}.worker" in sys.modules:
         _worker().forget()
     around(patches, compiler.ASTSource, "make_ir", _miss_or_go_on)
@@ -178,8 +178,8 @@ def prepare(patches: Patches) -> None:
 
 
 def _miss_before_the_context(patches: Patches) -> None:
-    """A miss can be told before MLIR's context is made, which costs a millisecond and starts threads."""
-    # Before, the context is made by `make_ir`.
+    """Detect a miss before MLIR's context is made, which costs a millisecond and starts threads."""
+    # Before Triton 3.0 `make_ir` makes the context.
     if not features.has_backends():
         return
     import triton
@@ -196,11 +196,11 @@ def _miss_or_go_on(own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _one_launcher(patches: Patches) -> None:
-    """One launcher for what one C program serves.
+    """Use one launcher for all kernels that one C program serves.
 
-    Triton 2.3.1 builds it with a C compiler, which takes longer than the kernel. It keys it by the values of all
-    constants, of which the program only knows the places; and by numbers that are a tuple where it has compiled, and
-    the list that JSON makes of it where it has found the kernel.
+    Triton 2.3.1 builds a launcher with a C compiler, which takes longer than the kernel. Its key holds the values of
+    all constants, though the program depends only on their positions. Some numbers are a tuple in the key after a
+    compilation, and a list, read from JSON, after a cache hit.
     """
     # Since then a launcher is built at the launch, and without them.
     if features.has_backends():
@@ -253,7 +253,7 @@ def compile_guarded(
         CompilerCrashed: the compiler died, now or (remembered) before. Whatever else the compiler raises is raised
             here as it is.
     """
-    # Here and below: a process that installs may never compile.
+    # Imported here and below: a process that installs may never compile.
     from . import known_crashes
 
     asked = mode()
@@ -336,14 +336,14 @@ def _compile_in_child(
             variant, compile_here, src, args, kwargs, _seconds(), _megabytes()
         )
     except OSError as error:
-        # No room for another process or its pipes: a launch without the guard is better than none.
+        # No room for another process or its pipes: launching without the guard is better than not launching.
         _say_unguarded(error)
         return compile_(src, *args, **kwargs)
     if outcome.kind == "returned":
         shims, said, processor = outcome.value
         for shim in set(shims) - set(acted()):
             note_acted(shim)
-        # Its own warnings went to a pipe that nobody reads.
+        # The child's warnings went to a pipe that nobody reads.
         for text in said:
             say_without_raising(text)
         # The cache has it now.
@@ -351,14 +351,14 @@ def _compile_in_child(
         _note_seconds(compiled, outcome.seconds, processor)
         return compiled
     if outcome.kind == "raised":
-        # The compiler does the same here, and raises its own exception; what it printed was caught with the child.
+        # The compiler fails the same way here and raises its own exception. Its output was captured in the child.
         try:
             return compile_(src, *args, **kwargs)
         except Exception as error:
             with contextlib.suppress(AttributeError):
                 error.compiler_output = outcome.output  # type: ignore[attr-defined]
             raise
-    # A limit on time, memory or processes says as much about the machine as about the kernel: not remembered.
+    # Hitting a limit on time, memory or processes may be due to the machine, not the kernel: not remembered.
     of_machine = any(words in outcome.output for words in _OF_THE_MACHINE)
     if outcome.kind == "signal" and outcome.reason in _OWN_SIGNALS and not of_machine:
         memory.write({"kernel": kernel, **_summary(outcome)})
@@ -388,7 +388,7 @@ def _say_unguarded(error: OSError) -> None:
 
 
 def _become_a_child() -> None:
-    """Compile here, and leave the result in the cache unread: the parent loads it, not this process."""
+    """Compile here and leave the result in the cache unread: the parent loads it."""
     global _child
     if _child:
         return
