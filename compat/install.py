@@ -1,10 +1,10 @@
-"""install, uninstall, and what is active. Before Triton is imported, installing waits for that import.
+"""install, uninstall, and the list of active shims. Before Triton is imported, installing waits for that import.
 
-What is installed is the union of what was asked for: by `install`, until `uninstall`, and by each `installed` block, as
-long as it lasts. A shim that cannot be applied to this Triton is taken back, said once and left out; the others go on.
+The union of all requests is installed: by `install`, until `uninstall`, and by each `installed` block, as long as it
+lasts. A shim that cannot be applied to this Triton is taken back, reported once and left out; the others stay.
 
-A process may hold several copies of this library (`copies`). What is installed is then the union over all of them, each
-shim once: any copy works out the whole, and has the copy that is to apply a shim do it.
+A process may hold several copies of this library (`copies`). Then the union is over all of them, each shim once: any
+copy works out the whole, and asks the copy chosen for a shim to apply it.
 """
 
 import contextlib
@@ -48,12 +48,12 @@ class _Applied(NamedTuple):
 _lock = COMMON.lock
 _standing: List[Request] = []
 _passing: List[Request] = []
-# Also those that failed later than they were applied, which may lie under others.
+# Including those that failed after they were applied, which may lie under others.
 _left_out: Dict[str, str] = {}
 
 
 class _Here:
-    """This copy, as the others see it."""
+    """This copy, as the other copies see it."""
 
     version = VERSION
 
@@ -64,27 +64,27 @@ class _Here:
         return listed()
 
     def wanted(self, version: str) -> Set[str]:
-        """Names of what is asked of this copy, on this Triton."""
+        """Names of the shims requested of this copy, on this Triton."""
         requests = [*_standing, *_passing]
         return {s.name for s in listed() if any(r.wants(s, version) for r in requests)}
 
     def guards(self) -> Set[str]:
-        """The guard modes that are asked of this copy."""
+        """The guard modes requested of this copy."""
         return {request.guard for request in (*_standing, *_passing)}
 
     def scopes(self, name: str) -> Set[Optional[str]]:
-        """The packages for whose kernels the shim `name` is asked of this copy, None for all."""
+        """The packages for whose kernels the shim `name` is requested of this copy, None for all."""
         version = triton_text() or ""
         named = [shim for shim in listed() if shim.name == name]
         requests = (*_standing, *_passing)
         return {one.scope for one in requests if any(one.wants(shim, version) for shim in named)}
 
     def failed(self) -> Collection[str]:
-        """Names of what this copy cannot apply."""
+        """Names of the shims that this copy cannot apply."""
         return _left_out
 
     def patches(self, shim: AnyShim, version: str) -> Optional[Patches]:
-        """Applies it, or says why not."""
+        """Apply the shim and return its patches; None where that failed, which is reported."""
         patches = Patches(functools.partial(_leave_out, shim, version), shim.name)
         return patches if patches.attempt(_put_in_place, shim, patches) else None
 
@@ -94,7 +94,7 @@ class _Here:
 
 
 def _put_in_place(chosen: AnyShim, patches: Patches) -> None:
-    # Most processes never import the interpreter: neither are the modules of its shims.
+    # Most processes never import the interpreter, so the modules of its shims are not imported either.
     if isinstance(chosen, Listed) and chosen.tier == "interpreter":
         if interpreter.waits(patches, functools.partial(_with_interpreter, chosen.name)):
             return
@@ -108,14 +108,14 @@ def _put_in_place(chosen: AnyShim, patches: Patches) -> None:
 
 
 def _when_compiled(patches: Patches, find: Callable[[], Shim]) -> None:
-    # Here, for a process that installs nothing of the kind needs no seams.
+    # Imported here: a process that installs no such shim needs no seams.
     from .seams.launches import before_first_compilation
 
     before_first_compilation(patches, find)
 
 
 def _with_interpreter(name: str, patches: Patches, module: Any) -> None:
-    # Below `once_imported`: its import has run, and has not ended.
+    # The function below `once_imported`: the module's code has run, though its import has not ended.
     load(name).apply.__wrapped__(patches, module)  # type: ignore[attr-defined]
 
 
@@ -132,30 +132,30 @@ def install(
     untested: bool = False,
     explain: bool = False,
 ) -> None:
-    """Install every shim whose window holds this Triton. Idempotent and thread-safe.
+    """Install every shim that this Triton is affected by. Idempotent and thread-safe.
 
-    Whoever else has called it keeps what was asked for there: installed is the union. To have less than that, call
-    `uninstall` first. A shim that fails on this Triton is undone, warned of once (`CompatWarning`) and left out.
+    Calls accumulate: the union of everything requested is installed. To narrow it, call `uninstall` first. A shim that
+    fails on this Triton is undone, warned of once (`CompatWarning`) and left out.
 
     Args:
         guard: ``auto`` compiles a kernel in a forked child only where a known issue may kill the compiler: of this
             release, on this target, by what the kernel does. ``always`` does so for every kernel, ``off`` for none.
         only: names of shims, to install no others; None for all.
-        exclude: names of shims that are not asked for.
+        exclude: names of shims that are not requested.
         tiers: kinds of shims, to install no others, of ``names``, ``refused``, ``torch``, ``interpreter`` and
             ``silent``; None for all.
         scope: a package; shims that act on a kernel act on those that are defined in it or below it. Shims that add
-            names, and those for torch and the interpreter, hold for the whole process all the same.
-        untested: whether shims that change what a kernel is compiled to are installed on a Triton that they were not
-            tested on: newer than every column, a nightly, a build of one's own.
-        explain: whether an exception that ends the program, or a thread, gets a note with what ``crosswarp why`` says
-            of it (Python 3.11 or newer, with all of crosswarp installed). That takes a third of a second then, and
-            nothing before.
+            names, and those for torch and the interpreter, still apply to the whole process.
+        untested: whether shims that change compiled kernels are installed on a Triton that they were not tested on:
+            newer than every column, a nightly, a private build.
+        explain: whether an exception that ends the program, or a thread, gets a note with the answer of ``crosswarp
+            why`` (Python 3.11 or newer, with all of crosswarp installed). This takes a third of a second when such an
+            exception comes, and no time before.
 
     The environment variable ``CROSSWARP_COMPAT`` takes away from it: ``off``, or ``-NAME,-NAME`` of shims or tiers.
 
     Raises:
-        CompatError: one of these is not known.
+        CompatError: an argument has a value that is not known.
     """
     request = _request(guard, only, exclude, tiers, scope, untested)
     if explain and not choice.read_environment(os.environ.get(choice.ENVIRONMENT, "")).off:
@@ -169,9 +169,9 @@ def install(
 
 
 def uninstall() -> None:
-    """Put Triton's own objects back, whoever has asked for the shims, and stop waiting for Triton's import.
+    """Put Triton's own objects back, whoever requested the shims, and stop waiting for Triton's import.
 
-    What another copy of this library was asked for, one that somebody has vendored, stays: it has an `uninstall` too.
+    Requests made of another copy of this library, such as a vendored one, stay: that copy has an `uninstall` too.
     """
     passing = sys.modules.get(f"{__package__}.passing")
     if passing is not None:
@@ -193,8 +193,8 @@ def installed(
 ) -> Iterator[None]:
     """`install` for the length of a ``with`` block.
 
-    What was installed before stays installed after it, and so does what others, in other threads too, have asked for
-    meanwhile: it takes back what nobody else wants.
+    Earlier requests, and those that others make meanwhile (in other threads too), remain in force after the block: it
+    takes back only what nobody else wants.
     """
     request = _request(guard, only, exclude, tiers, scope, untested)
     with _lock:
@@ -223,7 +223,7 @@ def active() -> List[Shim]:
 
 
 def left_out() -> Dict[str, str]:
-    """The shims that were asked for and cannot be applied to this Triton: name, and what went wrong."""
+    """The shims that were requested and cannot be applied to this Triton: name, and reason."""
     with _lock:
         return dict(_left_out)
 
@@ -236,19 +236,19 @@ def wanted_shims(
     tiers: Optional[Iterable[str]] = None,
     untested: bool = False,
 ) -> List[Shim]:
-    """The shims to install on Triton `version`: those inside their window, the guard's by the `guard` mode."""
+    """The shims to install on Triton `version`: those that it is affected by, the guard's by the `guard` mode."""
     request = _request(guard, only, exclude, tiers, None, untested)
     return [_HERE.record(shim) for shim in listed() if request.wants(shim, version)]
 
 
 def _forget(request: Request) -> None:
-    # Another block may have asked for the same: which of the two goes makes no difference.
+    # Another block may have made the same request: which of the two is removed makes no difference.
     if request in _passing:
         _passing.remove(request)
 
 
 def _settle() -> None:
-    """Bring what is applied in line with what is asked for. Called with the lock held."""
+    """Bring the applied shims in line with the requests. Called with the lock held."""
     asked = bool(_standing or _passing)
     if asked and _HERE not in COMMON.asking:
         COMMON.asking.append(_HERE)
@@ -258,15 +258,15 @@ def _settle() -> None:
             COMMON.asking.remove(_HERE)
     triton = sys.modules.get("triton")
     waiting = any(isinstance(finder, _AfterTriton) for finder in sys.meta_path)
-    # Half-imported counts as not yet: torch may be importing Triton in this very call. And where another thread imports
-    # it, that one will apply: it holds the lock of the import that we would wait for.
+    # A half-imported Triton counts as not yet imported: torch may be importing it in this very call. If another thread
+    # imports it, that thread will apply the shims: it holds the import lock that we would wait for.
     importing = getattr(getattr(triton, "__spec__", None), "_initializing", False)
     if not COMMON.asking:
         _take_back(0)
     elif triton is None or (importing and (waiting or not hasattr(triton, "jit"))):
         if asked and not waiting:
             sys.meta_path.insert(0, _AfterTriton())
-    # What a library puts there on machines without Triton is no package.
+    # A stand-in that a library put there on machines without Triton is not a package.
     elif hasattr(triton, "__path__"):
         _apply()
     if not asked:
@@ -278,8 +278,8 @@ def _apply() -> None:
     if version is None:
         return
     _say_untested(version)
-    # They wrap each other in their order, so what comes in between is put under those that come later. Not where
-    # somebody else's patch lies on ours, which would stay below it and wrap twice.
+    # Shims wrap each other in their order, so a shim added between is put under the later ones. Not if somebody else's
+    # patch lies on ours: ours would stay below it and wrap twice.
     covered = covered_by_others(one.patches for one in COMMON.applied)
     wanted = _chosen(version, stay=covered)
     present = [(one.shim.name, one.copy) for one in COMMON.applied]
@@ -302,7 +302,7 @@ def _apply() -> None:
 
 
 def _say_untested(version: str) -> None:
-    """Warn of what is not installed because nobody has tested it on this Triton."""
+    """Warn of shims that are not installed because they are untested on this Triton."""
     if read(version).tested:
         return
     requests = [*_standing, *_passing]
@@ -328,10 +328,10 @@ def _say_untested(version: str) -> None:
 
 
 def _chosen(version: str, stay: bool) -> List[Tuple[AnyShim, Any]]:
-    """What is asked for of any copy, in order, each with the copy that is to apply it.
+    """The requested shims of all copies, in order, each with the copy that is to apply it.
 
-    That is the newest of those that have it, and of two of one release the one that has more: shims of one copy know
-    of each other. `stay`: what is applied remains with whoever applied it.
+    The newest copy that has a shim applies it; of two copies of one release, the one that has more shims, because shims
+    of one copy know of each other. `stay`: shims already applied remain with the copy that applied them.
     """
     present = {one.shim.name: one for one in COMMON.applied}
     names = set().union(*(copy.wanted(version) for copy in COMMON.asking))
@@ -344,19 +344,19 @@ def _chosen(version: str, stay: bool) -> List[Tuple[AnyShim, Any]]:
             name = shim.name
             applied = present.get(name)
             at_it = applied is not None and applied.copy is copy
-            # What could not be applied is not tried again, by that copy.
+            # A copy does not try again a shim that it could not apply.
             if name in names and name not in found and (at_it or name not in copy.failed()):
                 found[name] = (shim, copy)
     if stay:
         found.update(
             {name: (one.shim, one.copy) for name, one in present.items() if name in found}
         )  # fmt: skip
-    # Each copy has its own in the order of their names.
+    # Each copy lists its shims in the order of their names.
     return sorted(found.values(), key=lambda one: one[0].order)
 
 
 def _listed_by(copy: Any) -> Iterable[AnyShim]:
-    # Breakpoint: a copy of before 2026-11-26 has records alone.
+    # Breakpoint: a copy older than 2026-11-26 has only records.
     found: Iterable[AnyShim] = copy.listed() if hasattr(copy, "listed") else copy.shims().values()
     return found
 
@@ -391,8 +391,8 @@ class _AfterTriton:
         self._looking = threading.local()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        # Asked again below, and asked by whoever only wants to know whether there is a Triton (torch 2.15 does): stay
-        # in place until it really runs.
+        # Asked again below, and by callers that only check whether there is a Triton (torch 2.15 does): stay in place
+        # until it really runs.
         if name != "triton" or getattr(self._looking, "now", False):
             return None
         self._looking.now = True
@@ -410,7 +410,7 @@ class _AfterTriton:
             try:
                 _settle()
             except BaseException:
-                # The import fails, of a Ctrl-C: the next one starts from where this did.
+                # The import failed, for example by Ctrl-C: the next one starts from the same state.
                 _take_back(0)
                 sys.meta_path.insert(0, self)
                 raise

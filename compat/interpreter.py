@@ -1,4 +1,4 @@
-"""What the shims of Triton's interpreter (``TRITON_INTERPRET=1``) share.
+"""Helpers shared by the shims of Triton's interpreter (``TRITON_INTERPRET=1``).
 
 A value in the interpreter is a `TensorHandle`: a numpy array and a Triton element type. bf16 is kept as uint16 and
 the 8-bit floats as uint8, as bit patterns.

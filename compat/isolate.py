@@ -1,12 +1,12 @@
-"""Run a function in a forked child, and live through whatever happens to it.
+"""Run a function in a forked child, and survive whatever happens to it.
 
 The compiler may abort, segfault, hang or eat the machine's memory; a suite's kernel may call ``os._exit``. Each of
 these becomes an `Outcome`. The child gets its own process group and its output on a pipe that is always drained, so
-50 MB on stderr neither block it nor fill the parent. If the parent dies the child is killed (Linux). What the child
-started dies with its process group; a daemon that left the group on purpose does not.
+50 MB on stderr neither block it nor fill the parent. If the parent dies the child is killed (Linux). Processes that
+the child started die with its process group; a daemon that left the group on purpose does not.
 
-The parent trusts nothing of the child: what it sends is data (`frames`), every wait has an end, and the system calls
-that both need are kept apart from what a test may replace (`system`).
+The parent trusts nothing of the child: it sends only data (`frames`), every wait has an end, and the system calls that
+both need are kept apart from what a test may replace (`system`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from .child import die_with_parent as die_with_parent
 # First and last part of what a child printed: the assertion is near the end, its cause may be at the start.
 KEPT_OUTPUT = 32 * 1024
 POLL_SECONDS = 0.05
-# How long to wait for a child that was killed. Only one that hangs in the system itself takes longer.
+# Seconds to wait for a child that was killed. Only one that hangs inside a system call takes longer.
 _DEATH_SECONDS = 10.0
-# A pipe holds no more (Linux: 1 MiB), so what comes beyond was written by what outlived the child.
+# A pipe holds no more (Linux: 1 MiB), so any further bytes were written by a process that outlived the child.
 _LEFT_IN_A_PIPE = 1 << 20
 
 
@@ -42,7 +42,7 @@ class Raised:
 
     @classmethod
     def of(cls, data: Any) -> "Raised":
-        """Of the three texts that came from a child. Raises ValueError for anything else."""
+        """From the three texts that came from a child. Raises ValueError for anything else."""
         if not (isinstance(data, tuple) and list(map(type, data)) == [str, str, str]):
             msg = "not three texts"
             raise ValueError(msg)
@@ -51,17 +51,17 @@ class Raised:
 
 @dataclass
 class Outcome:
-    """How a child ended.
+    """The end of a child.
 
     Attributes:
         kind: ``returned``, ``raised``, ``signal``, ``exit`` (ended without a result), ``timeout``, ``memory``, or
-            ``unreadable`` (what came through its pipe is no result of ours, or of a class that is not known here).
-        value: what the function returned.
+            ``unreadable`` (the data in its pipe is no result of ours, or of a class that is not known here).
+        value: the function's result.
         raised: the exception, for ``raised``.
         reason: ``SIGABRT``, ``exit 0``, ``12 s``, ``4096 MiB``: for people and records.
-        output: what it printed on stdout and stderr, first and last `KEPT_OUTPUT` bytes.
+        output: its stdout and stderr, first and last `KEPT_OUTPUT` bytes.
         seconds: wall time from fork to end.
-        gone: whether nobody knows how it ended, because another part of this process has taken the child's status
+        gone: whether it is unknown how it ended, because another part of this process took the child's status
             (`monitor`). That is an ``exit`` as well; the next child will have a monitor.
     """
 
@@ -74,14 +74,14 @@ class Outcome:
     gone: bool = False
 
     def as_data(self) -> Dict[str, Any]:
-        """All of it, for a child that sends what became of its own child; its value has to be data too."""
+        """All of it as data, for a child that sends the outcome of its own child; its value has to be data too."""
         raised = self.raised
         texts = None if raised is None else (raised.type_name, raised.text, raised.traceback)
         return {**vars(self), "raised": texts}
 
     @classmethod
     def of_data(cls, data: Any) -> Optional["Outcome"]:
-        """What `as_data` was made of; None if it was made of no outcome."""
+        """The outcome that `as_data` was made of; None if the data is of no outcome."""
         kinds = {"kind": str, "reason": str, "output": str, "seconds": float, "gone": bool}
         if not (isinstance(data, dict) and set(data) == set(cls.__dataclass_fields__)):
             return None
@@ -125,15 +125,15 @@ def run_isolated(
     on_message: Optional[Callable[[Any], None]] = None,
     anew: bool = False,
 ) -> Outcome:
-    """Run ``function(send)`` in a forked child and say how that ended.
+    """Run ``function(send)`` in a forked child and return how that ended.
 
     Args:
         function: its result must be data (`frames`). ``send(message)`` hands data to `on_message` in the parent at
             once, so that it survives whatever happens next.
-        time_limit: seconds of wall time; then the child and what it started are killed.
+        time_limit: seconds of wall time; then the child and the processes it started are killed.
         memory_limit_mb: resident memory of the child in MiB, looked at every 50 ms; None for no limit.
         on_message: called in the parent for each message.
-        anew: whether the time limit begins anew with each message: it is then the time for one step of several.
+        anew: whether each message restarts the time limit, which is then for one step of several.
 
     Raises:
         OSError: the fork or a pipe failed. KeyboardInterrupt is passed on after the child is killed.
@@ -148,14 +148,14 @@ def run_isolated(
 
 @dataclass
 class Child:
-    """A forked child, seen from its parent; `pid` is its monitor's where it has one, and its group's in any case."""
+    """A forked child, seen from its parent; `pid` is its monitor's if it has one, and always its group's."""
 
     pid: int
     result_fd: int
     output_fd: int
     told: Optional[monitor.Told] = None
     _reader: frames.Reader = field(default_factory=frames.Reader)
-    # It has ended, and its status was taken.
+    # It has ended, and its status was collected.
     _dead: bool = False
 
     def watch(
@@ -167,7 +167,7 @@ class Child:
         until_result: bool = False,
         anew: bool = False,
     ) -> Outcome:
-        """Wait for the end of the child, or for its next result, and say what came."""
+        """Wait for the end of the child, or for its next result, and return which of them came."""
         since = started
 
         def heard(message: Any) -> None:
@@ -207,14 +207,14 @@ class Child:
                 if stopped is not None:
                     break
             if status is not None:
-                # What it left behind could go on writing for ever.
+                # Processes that it left behind could go on writing for ever.
                 self.kill()
             for data in _left(self.output_fd):
                 kept.feed(data)
             for data in _left(self.result_fd) if result is None else ():
                 result = self._frames(data, heard) or result
         outcome = stopped or result or _ended(status)
-        # A signal says more.
+        # A signal is more specific.
         if self._reader.unreadable and stopped is None and _ended(status).kind != "signal":
             outcome = Outcome("unreadable", reason=self._reader.unreadable)
         outcome.output = kept.text()
@@ -226,7 +226,7 @@ class Child:
         return not self._ended()[0]
 
     def _ended(self) -> Tuple[bool, Optional[int]]:
-        """Whether the child has ended, and how, as of `os.waitpid`; None if that is gone.
+        """Whether the child has ended, and its status, as of `os.waitpid`; None if that is gone.
 
         Raises:
             OSError: its monitor could not fork it.
@@ -244,14 +244,14 @@ class Child:
         return self._dead, status if done else None
 
     def _frames(self, data: bytes, on_message: Callable[[Any], None]) -> Optional[Outcome]:
-        """Take the whole frames out of what came: messages are handed on, a result is returned."""
+        """Take the complete frames out of the bytes read: messages are handed on, a result is returned."""
         result = None
         for kind, value in self._reader.feed(data):
             if kind == frames.MESSAGE:
                 try:
                     on_message(value)
                 except (TypeError, ValueError, KeyError) as error:
-                    # What was listened for has another form: somebody else in the child has sent it.
+                    # Not a message of the expected form: other code in the child has sent it.
                     self._reader.unreadable = f"a message of another form ({type(error).__name__})"
             elif kind == frames.RESULT:
                 result = Outcome("returned", value=value)
@@ -267,10 +267,10 @@ class Child:
         return result
 
     def kill(self) -> None:
-        """Kill the child, with what it started (ptxas, a stray process)."""
+        """Kill the child and the processes it started (ptxas, a stray process)."""
         with contextlib.suppress(OSError):
             system.killpg(self.pid, signal.SIGKILL)
-        # It may have left its group. Of a child that has ended somebody else may have the number by now.
+        # It may have left its group. The number of a child that has ended may belong to another process by now.
         alone = [] if self._dead else [self.pid]
         if self.told is not None and self.told.pid is not None and not self.told.ended:
             alone.append(self.told.pid)
@@ -279,7 +279,7 @@ class Child:
                 system.kill(pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """Kill the child, with what it started, and wait until it is gone."""
+        """Kill the child and the processes it started, and wait until it is gone."""
         self.kill()
         until, pause = system.monotonic() + _DEATH_SECONDS, 0.0005
         while not self._dead and system.monotonic() < until:
@@ -301,9 +301,9 @@ class Child:
 
 
 def fork(function: Callable[[Callable[[Any], None]], Iterable[Any]]) -> Child:
-    """Fork a child that runs ``function(send)`` and answers with each item of what that returns.
+    """Fork a child that runs ``function(send)`` and sends each item of the iterable that it returns.
 
-    An exception ends the child, also one in the making of an item.
+    An exception ends the child, even one raised while an item is made.
 
     Raises:
         OSError: there is no room for another process, or for its pipes.
@@ -313,12 +313,12 @@ def fork(function: Callable[[Callable[[Any], None]], Iterable[Any]]) -> Child:
             stream.flush()
     libc = child.libc()
     parent = system.getpid()
-    # A child whose globals are cleared has to leave as well.
+    # A child whose globals are cleared must still be able to exit.
     leave = system.leave
     reads: List[int] = []
     writes: List[int] = []
     try:
-        # Results, output, and how it ended, where that has to be told.
+        # Pipes for results, for output, and for the child's end if there is a monitor.
         for _ in range(3 if monitor.needed() else 2):
             read, write = system.pipe()
             reads.append(read)
@@ -359,7 +359,7 @@ def _read(fd: int) -> bytes:
 
 
 def _left(fd: int) -> Iterator[bytes]:
-    """What a pipe still holds."""
+    """The bytes that a pipe still holds."""
     left = _LEFT_IN_A_PIPE
     while left > 0 and (data := _read(fd)):
         left -= len(data)

@@ -35,11 +35,11 @@ class Crash(NamedTuple):
 
     Attributes:
         issue: a known issue (issues.toml) of this kind.
-        window: releases that die of it.
-        names: the kernel names one of these; none are needed where it is empty.
+        window: the affected releases, as a specifier.
+        names: the kernel uses one of these names; empty if none is needed.
         backend: of the targets, "" for every one.
-        loops: whether it takes a loop.
-        bfloat16: whether it takes a value of that type.
+        loops: whether the kernel must have a loop.
+        bfloat16: whether the kernel must have a value of that type.
         num_ctas: the launch asks for at least so many.
     """
 
@@ -52,7 +52,7 @@ class Crash(NamedTuple):
     num_ctas: int = 1
 
     def takes(self, features: Features) -> bool:
-        """Whether a kernel with these features may meet it."""
+        """Whether a kernel with these features may crash so."""
         return (
             (not self.names or not self.names.isdisjoint(features.names))
             and (features.loops or not self.loops)

@@ -79,7 +79,7 @@ def __dir__() -> List[str]:
 
 @functools.lru_cache(maxsize=None)
 def _ours() -> Dict[str, Any]:
-    """What is not Triton's own on this Triton."""
+    """The names that are not Triton's own on this Triton."""
 
     if features.has_libdevice_in_math():
         from . import old_arguments, old_language

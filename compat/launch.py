@@ -112,13 +112,13 @@ def _target_name(target: Any) -> str:
     return f"sm_{arch}" if isinstance(arch, int) else str(arch).split(":")[0]
 
 
-# What was there when a process made itself ready to be forked often; None where none did.
+# The objects that existed when a process prepared to be forked often; None if none did.
 _ready_with: Optional[List[Any]] = None
 
 
 def ready_to_fork() -> None:
-    """Look for kernels and their configurations now, so that forked children need not: in a child the collector does
-    not tell of what came before the fork, and to look at a hundred thousand names makes a copy of each one's page."""
+    """Look for kernels and their configurations now, so that forked children need not. In a child the collector does
+    not list objects from before the fork, and reading a hundred thousand names copies the page of each."""
     global _ready_with
     from triton.runtime.autotuner import Config
 
@@ -132,7 +132,7 @@ def existing(*kinds: type) -> List[Any]:
     found = {id(thing): thing for thing in _collected(*kinds)}
     if _ready_with is None and not gc.get_freeze_count():
         return list(found.values())
-    # The collector does not tell of what was frozen, as in a forked child: look where kernels are.
+    # The collector does not list frozen objects, as in a forked child: look where kernels are.
     for thing in _kernels_of_modules() if _ready_with is None else _ready_with:
         for one in (thing, *(getattr(thing, "configs", None) or ())):
             if type(one) in kinds:
@@ -179,12 +179,12 @@ def with_option(src: Any, name: str, asked: int, value: int) -> Any:
         return src
 
 
-# The types of what measuring a configuration gives, by release and by how it is measured.
+# The types of a measurement of one configuration, by release and by how it is measured.
 TIMINGS = (float, list, tuple)
 
 
 def no_time(tuner: Any) -> Any:
-    """What a configuration that cannot run takes, in the form that this autotuner compares."""
+    """The time given to a configuration that cannot run, in the form that this autotuner compares."""
     # Breakpoint: before Triton 3.2 a benchmark with CUDA graphs returns one number, not three.
     if getattr(tuner, "use_cuda_graph", False) and not hasattr(tuner, "do_bench"):
         return float("inf")

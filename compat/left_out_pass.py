@@ -1,4 +1,4 @@
-"""Compile without an optimisation that kills the compiler: what it makes is right without it, and a little slower."""
+"""Compile without an optimisation that kills the compiler: the kernel is right without it, and a little slower."""
 
 import copy
 import functools
@@ -12,16 +12,16 @@ from .versions import in_window
 
 
 class Pass(NamedTuple):
-    """A pass that kills, and how it is known.
+    """A pass that kills the compiler, and how to recognise it.
 
     Attributes:
         name: for the key in Triton's cache.
-        window: versions whose pass does.
+        window: the affected releases, as a specifier.
         module: where ``triton._C.libtriton`` keeps the function that adds it.
         function: that function's name.
         backend: of the targets that have it; "" is every one.
         reason: how the compiler dies of it.
-        words: what it says then, "" if nothing.
+        words: its last message, "" if none.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Pass(NamedTuple):
 
 
 PASSES = (
-    # Keeps a loop's sums of rows apart in each thread, and asserts that such a sum is used once.
+    # Keeps a loop's sums of rows separate in each thread, and asserts that such a sum is used once.
     Pass(
         "thread-locality",
         ">=3.0,<3.3",
@@ -44,8 +44,8 @@ PASSES = (
         "SIGABRT",
         "OptimizeThreadLocality.cpp",
     ),
-    # Stores what a matrix product made as it lies, and follows each stored value to the operation that made it: what a
-    # loop carries was made by none. A segmentation fault says nothing of where it was.
+    # Stores a matrix product in the layout it has, and follows each stored value to the operation that made it. A value
+    # that a loop carries was made by none. The segmentation fault does not show where it happened.
     Pass(
         "epilogue",
         ">=3.0,<3.2",
@@ -75,7 +75,7 @@ def _module(which: Pass) -> Any:
 
 
 def _here() -> List[Pass]:
-    """Those that this Triton needs to do without, where they can be left out."""
+    """The passes that this Triton has to leave out, where they can be left out."""
     import triton
 
     return [
@@ -86,7 +86,7 @@ def _here() -> List[Pass]:
 
 
 def killing(crash: CompilerCrashed, backend: str) -> List[Pass]:
-    """The passes that this crash may be of, on a target of `backend`."""
+    """The passes that may have caused this crash, on a target of `backend`."""
     return [
         which
         for which in _here()
@@ -97,7 +97,7 @@ def killing(crash: CompilerCrashed, backend: str) -> List[Pass]:
 
 
 def install(patches: Patches) -> None:
-    """Have each pass ask whether it is wanted. Other compilations, of other threads too, go on as they are."""
+    """Have each pass ask whether it is wanted. Other compilations, including other threads', are not affected."""
 
     for which in _here():
         around(patches, _module(which), which.function, functools.partial(_add_if_wanted, which))
@@ -109,7 +109,7 @@ def _add_if_wanted(which: Pass, add: Callable, pass_manager: Any, *args: Any) ->
 
 
 def compiling(which: Pass, compile_: Callable) -> Callable:
-    """`compile_` without the pass, under a key of its own in Triton's cache."""
+    """`compile_` without the pass, under a separate key in Triton's cache."""
 
     def compile(src: Any, *args: Any, **kwargs: Any) -> Any:
         ours = copy.copy(src)

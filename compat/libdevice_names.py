@@ -31,7 +31,7 @@ def names() -> List[str]:
 
 
 def missing_from_math() -> Dict[str, Callable]:
-    """What `tl.math` had on Triton 2.3 and has no longer on this one."""
+    """The functions of `tl.math` on Triton 2.3 that this one lacks."""
     import triton.language as tl
 
     functions = {name: dispatched(name) for name in names() if not hasattr(tl.math, name)}
@@ -183,7 +183,7 @@ def _bits(source: str, target: str) -> Callable:
     return function
 
 
-# What the library for AMD lacks in some version of Triton.
+# Functions that AMD's library lacks in some version of Triton.
 BUILT: Dict[str, Callable] = {
     "round": _round,
     "rint": _rint,

@@ -74,7 +74,7 @@ def _is_broken(lines: List[_Line], reduce: _Line, checks_uses: bool) -> bool:
     shape = _SHAPE.search(end.text)
     load = _definition(lines, reduce, source)
     loop = _parent(lines, reduce)
-    # What the pass looks for: rows that were loaded, reduced by one operation along their last dimension, in a loop …
+    # The pattern of the pass: rows that were loaded, reduced by one operation along their last dimension, in a loop …
     if (
         len(region) != 1
         or shape is None
@@ -124,7 +124,7 @@ def _carried(loop: _Line) -> List[str]:
 
 
 def _below(lines: List[_Line], line: _Line) -> Iterator[_Line]:
-    """What stands in the region that `line` opens; a label stands as far left as `line`, and so does its end."""
+    """The lines of the region that `line` opens; a label stands as far left as `line`, and so does its end."""
     for inner in lines[line.number + 1 :]:
         if inner.indent <= line.indent and not inner.text.startswith("^"):
             return

@@ -1,6 +1,7 @@
-"""Whether a loop of a kernel may store above a load, as far as sources tell before anything is traced.
+"""Whether a loop of a kernel may store above a load, as far as sources show before anything is traced.
 
-In doubt it may. What a call does is looked up where the caller's names lead to; what they do not lead to does both.
+In doubt it may. The effects of a call are looked up where the caller's names lead; a call that cannot be resolved
+counts as reading and writing.
 """
 
 import ast
@@ -36,7 +37,7 @@ def may_store_above_a_load(reached: Iterable[Any]) -> bool:
     if _NOTHING.union(*map(_words_of, found)) != _BOTH:
         return False
     functions = [item for item in functions if _LOOP.search(item.src)]
-    # These have methods of their own, of any name.
+    # These have methods of any name.
     aggregates = any(getattr(item, "__triton_aggregate__", False) is True for item in found)
     return any(_Function(item, aggregates).does() for item in functions)
 
@@ -151,7 +152,7 @@ class _Function:
         return found is range or _is_tritons(found) or isinstance(turns.func, ast.Attribute)
 
     def _lookup(self, node: ast.expr) -> Any:
-        """What a name, or a name in a module, stands for."""
+        """The object that a name, or a name in a module, stands for."""
         assert self._text is not None
         if isinstance(node, ast.Name) and node.id not in self._text.own:
             return self._scope.get(node.id, getattr(builtins, node.id, _LEADS_NOWHERE))
@@ -162,7 +163,7 @@ class _Function:
         return _LEADS_NOWHERE
 
     def _done_by(self, function: ast.expr) -> _Event:
-        """What a call of it reads and writes."""
+        """The reads and writes of a call of it."""
         named = _words(_last_name(function))
         found = self._lookup(function)
         if isinstance(getattr(found, "src", None), str):
@@ -210,7 +211,7 @@ def _calls_its_own(item: Any) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def _calls_of(names: Tuple[str, ...]) -> "re.Pattern[str]":
-    # Not where it is defined: what a method is called by is no name of its own.
+    # Not behind a dot, or as the end of a longer name: a method of the same name is another thing.
     return lazily(rf"(?<![\w.])(?:{'|'.join(map(re.escape, names)) or '(?!)'})\s*\(")
 
 

@@ -1,9 +1,9 @@
-"""How a child ended, in a process that does not keep its children for those who ask.
+"""The status of a child, in a process that does not keep its children's statuses for those who ask.
 
-A server may ignore SIGCHLD, or wait for whatever child ends, in a handler or in a thread: then the status of a child
-is gone before we ask for it. There a child gets a monitor between it and us: a fork that only waits for it, and tells
-of its end on a pipe of ours. That costs a second fork, so it is done only where SIGCHLD is not as the system has it,
-and where a status was gone before.
+A server may ignore SIGCHLD, or wait for any child that ends, in a handler or in a thread: then a child's status is gone
+before we ask for it. There a child gets a monitor between it and us: a fork that only waits for the child, and reports
+its end on a pipe of ours. That costs a second fork, so it is done only where SIGCHLD is not at its default, and
+where a status was gone before.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def needed() -> bool:
 
 
 def note_gone() -> None:
-    """Somebody has taken the status of a child of this process: from here on they get monitors."""
+    """Note that another part of this process took a child's status: from here on children get monitors."""
     global _gone
     _gone = True
 
@@ -38,8 +38,8 @@ def become(status_fd: int, others: Tuple[int, ...]) -> int:
     """In a fresh fork: be the monitor of a fork of this one. Returns in that one only, the monitor's process id.
 
     Args:
-        status_fd: where to tell of it.
-        others: what only the child is to hold open, so that it is closed when the child has ended.
+        status_fd: where to report its end.
+        others: descriptors that only the child holds open, so that they are closed when it has ended.
     """
     me = system.getpid()
     system.set_handler(signal.SIGCHLD, signal.SIG_DFL)
@@ -61,7 +61,7 @@ def become(status_fd: int, others: Tuple[int, ...]) -> int:
 
 
 class Told:
-    """What a monitor has told so far, on `fd`, which does not block.
+    """A monitor's reports so far, on `fd`, which does not block.
 
     Attributes:
         pid: the child's process id, once it is known.
@@ -77,7 +77,7 @@ class Told:
         self._buffer = b""
 
     def look(self, seconds: float) -> None:
-        """Take in what has come, waiting at most `seconds` for it.
+        """Read its reports, waiting at most `seconds` for them.
 
         Raises:
             OSError: the monitor could not fork.

@@ -47,7 +47,7 @@ def install(patches: Patches) -> None:
 
 
 def compiling(compile_: Callable) -> Callable:
-    """`compile_` with every 16-bit right-hand operand moved, under a key of its own in Triton's cache."""
+    """`compile_` with every 16-bit right-hand operand moved, under a separate key in Triton's cache."""
 
     def compile(src: Any, *args: Any, **kwargs: Any) -> Any:
         ours = copy.copy(src)

@@ -1,4 +1,4 @@
-"""What `triton.language` has since 3.0, built on Triton 2.3: functions that are missing there.
+"""Functions of `triton.language` since 3.0 that Triton 2.3 lacks, built from its operations.
 
 Each is traced into the operations that 2.3.1 has. Imported only on such a Triton.
 """
@@ -227,7 +227,7 @@ def get_int_dtype(bitwidth, signed):
 # Called by name while a kernel is hashed.
 get_int_dtype.__module__ = "triton.language.core"
 
-# What is in triton.language.core only, and kernels use nevertheless.
+# Names in triton.language.core only, which kernels use nevertheless.
 CORE_NAMES = {"CONSTEXPR_0": core.constexpr(0), "get_int_dtype": get_int_dtype}
 
 NAMES = {
