@@ -1,15 +1,15 @@
-"""A baseline: what a run found, as a small text file to be committed, reviewed and compared with later runs.
+"""A baseline: the results of a run, as a small text file to be committed, reviewed and compared with later runs.
 
-JSON, sorted, without dates, durations and paths, so that two runs which found the same write the same bytes. One line
-for each kernel, case and lane, and what was found there; columns and targets that found the same share it:
+Sorted JSON without dates, durations and paths, so that two runs with equal results write the same bytes. Each kernel,
+case and lane has one line with its results; columns and targets with equal results share it:
 
     [["triton-3.0.0","triton-3.1.0"],["sm_90"],{"both":{"":{"launches":{"_softmax_kernel":[[4,30,0,0]]}}}}]
 
 The last part is mode → configuration → cell ("both": bare and shimmed agree). A cell is its outcome, or an object with
-the outcome unless that is `pass`, and with what a comparison needs: why an autotuner left it out, fingerprint, shims,
-launches (warps, registers, shared memory, stack, spills where the binary tells; then, where instructions were counted,
-those that touch scratch memory, bytes of code, bytes an access moves, the kind of tensor core, barriers, and accesses
-to shared memory) and times.
+the outcome unless that is `pass`, and the fields that a comparison needs: why an autotuner left it out, fingerprint,
+shims, launches and times. A launch has warps, registers, shared memory, stack, and spills where the binary has them.
+Where instructions were counted, it also has those that touch scratch memory, bytes of code, bytes an access moves, the
+kind of tensor core, barriers, and accesses to shared memory.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _document(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None =
 
 
 class Entry(NamedTuple):
-    """A line of the file: what was found of a case, where it was found."""
+    """A line of the file: the results of a case, with the columns and targets that they hold for."""
 
     kernel: str
     case: str
@@ -297,7 +297,7 @@ def _entries(places: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[str]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of two equal names json would keep the last without a word, as after a merge."""
+    """Returns `pairs` as a dict; refuses equal names, as after a merge, of which json silently keeps the last."""
     found = dict(pairs)
     if len(found) < len(pairs):
         counts = Counter(name for name, _ in pairs)

@@ -11,12 +11,12 @@
 
 `not-run` on either side is `unknown`, whatever the other says, and so is a timeout after a pass, unless it was run
 again alone with more time. `unsupported` counts as absent: a column that comes to lack what a case needs, or no longer
-lacks it, says so by declaration, and that is no verdict on the kernel. "left out" is a configuration that an autotuner
-or a shim passed over: nothing is red, but one survivor less is left to choose from. Red twice is `same` when outcome
-and fingerprint are the same. (*) What passed twice can be `resource-regressed` (see `resources`), `slower` (see
-`slower`), or `changed`, which is told and judged neither way; what became leaner or faster is `same`. Beside that it
-can be what is reported and no failure (`REPORTED`): `predicted-slower` and `predicted-faster` (see `predicted`),
-`slower-to-compile` (see `compile_time`), `slower-to-launch` (see `launch_time`) and `numbers-changed` (see `numbers`).
+lacks it, declares so, and that is no verdict on the kernel. "left out" is a configuration that an autotuner or a shim
+passed over: nothing is red, but there is one configuration less to choose from. Red twice is `same` when outcome and
+fingerprint are the same. (*) A cell that passed twice can be `resource-regressed` (see `resources`), `slower` (see
+`slower`), or `changed`, which is shown and not judged; leaner or faster is `same`. Some outcomes are reported beside
+that and are no failure (`REPORTED`): `predicted-slower` and `predicted-faster` (see `predicted`), `slower-to-compile`
+(see `compile_time`), `slower-to-launch` (see `launch_time`) and `numbers-changed` (see `numbers`).
 """
 
 from __future__ import annotations
@@ -347,6 +347,6 @@ def _timing(record: Record) -> dict[str, Any] | None:
         found[name] = value
     found["alone"] = timing.get("alone") is True
     found["host_bound"] = timing.get("host_bound") is True
-    # Behaviour of the GPU's memory, which tells one kind of GPU from another.
+    # The bandwidth of the GPU's memory, which distinguishes one kind of GPU from another.
     found["copy"] = found["bytes"] / found["median"] / found["of_copy"]
     return found

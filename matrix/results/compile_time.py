@@ -24,7 +24,7 @@ FRONT_END = "front end"
 FACTOR = 2.0
 # Below that a factor is that of a small number, and nobody waits for it.
 MORE_SECONDS = 1.0
-# Of so many compilations the median says how fast one machine is beside the other.
+# From this many compilations on, their median compares the speeds of two machines.
 ENOUGH = 30
 # A machine that is slower still is taken for one that is so much slower: else a release that is slower everywhere
 # would be taken for the machine's fault.

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# What decides on which cells a run has, its columns and its shard apart, each with what is meant where a plan does not
-# say it. Runs with the same selection may be merged, and what one of them found of a kernel that is as it was need not
-# run again.
+# The options that select a run's cells, beside its columns and its shard, each with its default for plans without it.
+# Runs with the same selection may be merged, and results of an unchanged kernel are reused between them.
 SELECTION: Mapping[str, Any] = {
     "targets": None, "lanes": None, "emulated": None, "sanitize": False, "sample": None, "estimate": False,
     "batch": False, "modes": None, "kernels": None, "cases": ["*"], "suite": None, "library": None, "check": None,
@@ -64,7 +63,7 @@ class Described:
 
     @property
     def commit(self) -> str:
-        """Of the suite, as far as git told."""
+        """The suite's commit; empty where git reported none."""
         return str(self.plan.get("commit") or "")
 
     @property

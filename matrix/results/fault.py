@@ -13,7 +13,7 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 
 Whose = Literal["your kernel", "your host code", "your environment", "Triton", "crosswarp"]
-# Of a record: neither in the compiler nor in a kernel.
+# Phases of a record that are neither in the compiler nor in a kernel.
 _HOST = {"host": "outside of the compiler", "import": "in the import of its file"}
 _NEW = "no known issue is like it, so report it upstream, with `crosswarp reproduce`"
 INSTALL = "from crosswarp import compat; compat.install()"

@@ -20,7 +20,7 @@ from crosswarp.matrix.results.record import Record
 
 Figures = dict[str, Any]
 Read = TypeVar("Read")
-# Of a run with 37,000 cells, 6,000 differ.
+# A run with 37,000 cells has 6,000 different lists.
 MOST_LISTS = 50_000
 
 # How much of the tensor cores one instruction drives: tcgen05 those of an SM (or of two), wgmma those of four warps.
@@ -67,7 +67,7 @@ def read(noted: Any) -> Mapping[tuple[str, int], list[Figures]]:
     return dict(found)
 
 
-# Of what a record's cell launched.
+# Reads the figures of the launches of a record's cell.
 launches = once_a_list(read)
 
 

@@ -16,7 +16,7 @@ from crosswarp.matrix.results.resources import Change
 
 METRIC = "launch"
 FACTOR = 1.25
-# Of the calls: another release of Python or torch may have one more or less.
+# The least ratio of calls that counts as more: another release of Python or torch may have one more or less.
 MORE_CALLS = 1.05
 # Microseconds of the constant work, on the machines of 2026.
 _USUAL_PACE = 20.0

@@ -28,7 +28,7 @@ OTHER_NUMPY = (
 
 
 class Distance(NamedTuple):
-    """Of the kept elements: how many differ, of how many, and how far apart the farthest are.
+    """How many of the stored elements differ, of how many, and the largest difference.
 
     `ulp`: for integers the difference; infinite between a number and what is none (NaN).
     """
@@ -85,7 +85,7 @@ def _of_outputs(before: Record, after: Record) -> tuple[tuple[Change, ...], str]
 
 
 def distance(was: Mapping[str, Any], now: Mapping[str, Any]) -> Distance | None:
-    """Of two outputs as a cell keeps them; None where they are of different types or shapes, or were not kept."""
+    """The distance of two outputs as a cell stores them; None for other types or shapes, or where one is missing."""
     if any(was.get(name) != now.get(name) for name in ("dtype", "shape", "size", "step")):
         return None
     one, other = _elements(was), _elements(now)

@@ -19,15 +19,15 @@ from crosswarp.matrix.results.resources import Change
 from crosswarp.matrix.results.traffic import grown_line
 
 SLOWER, FASTER = "predicted-slower", "predicted-faster"
-# Of pairs that were timed on an H100: docs/predicted.md has the table.
+# Chosen from pairs that were timed on an H100: docs/predicted.md has the table.
 FACTOR = 1.05
 MOST_CAUSES = 3
-# Of a launch, in seconds: what events around it take, and what one takes behind another. Read off the smallest cases on
-# an H100.
+# Overhead in seconds of the events around a launch, and of a launch behind another one. Measured with the smallest
+# cases on an H100.
 _AROUND, _EACH = 3.4e-6, 1.5e-6
 # Up to so many waves the last one counts as a whole.
 _FEW_WAVES = 8
-# Of the difference, what a cause has to make up at least.
+# The least part of the difference that a cause has to make up.
 _LEAST_CAUSE = 0.1
 # Larger figures a cell made up.
 _MOST = 1e15
@@ -66,7 +66,7 @@ class _Launch(NamedTuple):
 
     @property
     def cycles(self) -> float:
-        """Of the whole launch; without what the host and the driver take for it."""
+        """Seconds of the whole launch, without the overhead of host and driver."""
         return _wave(self.estimate) * _waves(self.estimate)
 
     @property
@@ -101,7 +101,7 @@ def _total(launches: Mapping[Any, _Launch]) -> float:
 
 
 def _parts(one: _Estimate) -> tuple[float, float, float]:
-    """Cycles of its own warp, of the busiest unit and of DRAM, for all blocks that share a multiprocessor."""
+    """Cycles of one warp, of the busiest unit and of DRAM, for all blocks that share a multiprocessor."""
     together = one["together"]
     return (
         one["path"],

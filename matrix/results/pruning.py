@@ -70,7 +70,7 @@ def choose(store: Store, keep: int, days: float | None, now: datetime | None = N
 
 
 def _days(run: Run, now: datetime) -> float:
-    """How old it is; young where nobody can tell."""
+    """The run's age in days; 0 where its start is no date."""
     try:
         started = datetime.fromisoformat(run.started)
     except ValueError:

@@ -84,7 +84,7 @@ def of_fields(*parts: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> Record:
 
 
 def of(cell: Cell, column: str) -> Record:
-    """The record of a cell that the cell side told of."""
+    """The record of a cell that the cell side reported."""
     return Record(column, **{one.name: getattr(cell, one.name) for one in fields(cell)})
 
 

@@ -1,8 +1,8 @@
 """The resources of two launches of one kernel, compared: which changes are worse, and which are only shown.
 
-Worse is what passes a threshold below. Registers and local memory are judged together, because a compiler moves values
-between them: registers count by how many warps remain resident on that target (`occupancy`), and where values move from
-memory into as many registers, or back for more warps, that is a trade. A trade is told, and so are a small stack that
+A change is worse when it passes a threshold below. Registers and local memory are judged together, because a compiler
+moves values between them. Registers count by how many warps remain resident on that target (`occupancy`). Values that
+move from memory into as many registers, or back for more warps, are a trade. Only shown are trades, a small stack that
 appears, barriers, and shared memory that grows by much without passing its threshold or no longer fits a smaller GPU.
 """
 
@@ -30,7 +30,7 @@ class Threshold:
     unit: str
     factor: float
     above: int
-    # Told where it was nothing and is now something, up to `above`.
+    # Whether to show a value that was 0 and is now up to `above`.
     appears: bool
     why: str
     falls: bool = False
@@ -51,7 +51,7 @@ class Threshold:
 # nothing; CPU seconds are compared in `compile_time`. Nor judges the size of a binary, which AMD has only since Triton
 # 3.5, and in which names and line numbers may outweigh the code.
 # A stack that appears, between each release and the next from 2.3.1 to 3.9.0 (baseline of 2026-11-22, 9,971 launches on
-# sm_80, sm_90 and gfx942): in 66 launches it has up to 32 bytes, which this file holds to be nothing; those are told.
+# sm_80, sm_90 and gfx942): in 66 launches it has up to 32 bytes, which is below the threshold; those are only shown.
 THRESHOLDS = (
     Threshold(
         "stack", "bytes", 1.25, 32, True,
@@ -94,11 +94,11 @@ _LOCAL = ("stack", "spills", "scratch")
 _REGISTER_BYTES = 4
 # A third of the warps less is worse, half as many again is more room: the factor of the registers, both ways.
 _WARPS = 1.5
-# Shared memory that grows by this much is told although it does not pass its threshold. Of the 9,971 launches above, 36
-# grew so much, and 1,024 bytes or more of padding and barriers were added in 184.
+# Shared memory that grows by this much is shown although it does not pass its threshold. It grew so much in 36 of the
+# 9,971 launches above, and 1,024 bytes or more of padding and barriers were added in 184.
 SHARED_GROWS = 16_384
 
-# Of a change, in the order in which a reader wants them.
+# The metrics of a change, the most important first.
 METRICS = (
     *_BY_METRIC, "tensor", "barriers", "configs", "time", "predicted-slower", "predicted-faster", "processor",
     "launch", "numbers",
@@ -109,7 +109,7 @@ METRICS = (
 class Change:
     """A metric before and after; `what` names the kernel, the launch or the configuration.
 
-    `told` says why it is shown and judged neither better nor worse; empty for what is worse.
+    `told`: why it is shown and not judged; empty for a change that is worse.
     """
 
     metric: str
@@ -131,7 +131,7 @@ def grown(before: Record, after: Record) -> tuple[Change, ...]:
     for (kernel, warps), now in sorted(new.items()):
         then = old.get((kernel, warps), [])
         what = f"{kernel}, {warps} warps"
-        # A configuration more or less: which is which cannot be told, so the worst stand for all.
+        # A configuration more or less: they cannot be matched, so the worst stands for all.
         couples = (
             list(zip(then, now)) if len(then) == len(now) else [(_worst(then), _worst(now))]
         )  # fmt: skip
@@ -187,7 +187,7 @@ def _passes(metric: str, was: Figures, now: Figures) -> bool:
 
 
 def _trade(warps: int, was: Figures, now: Figures, target: Target | None) -> str:
-    """Why what passed a threshold of registers or of local memory is told and not judged; "" where it is worse.
+    """Why a change beyond a threshold of registers or local memory is shown and not judged; "" where it is worse.
 
     A register holds four bytes. Registers for memory: at least as many bytes have left it as the registers took.
     Memory for registers: no more bytes have come than registers were given up, and half as many warps again fit.
@@ -225,7 +225,7 @@ def _resident(had: int | None, has: int | None) -> str:
 
 
 def _of_shared(before: float, after: float, target: Target | None) -> str:
-    """Why shared memory that grew without passing its threshold is told, or ""."""
+    """Why shared memory that grew without passing its threshold is shown, or ""."""
     if after <= before:
         return ""
     if target is not None:
@@ -252,5 +252,5 @@ def _worst(figures: Sequence[Figures]) -> Figures:
 
 @functools.cache
 def _targets() -> Mapping[str, Target]:
-    """By name; what a run was given as a table of its own has no limits here, and is judged by its figures alone."""
+    """The targets by name. A target from a run's own table has no limits here, and is judged by its figures alone."""
     return targets.load()

@@ -1,4 +1,4 @@
-"""Reading a row of the store: SQLite keeps any value in any field, and what is no longer what was written is told."""
+"""Reading a row of the store: SQLite keeps any value in any field, so a changed value is reported."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _json(row: sqlite3.Row, name: str) -> Any:
     value = text(row, name)
     try:
         found = json.loads(value)
-        # Of so few characters it has no more entries than `clean` leaves.
+        # A text this short has no more entries than `clean` leaves.
         if isinstance(found, (dict, list)) and len(value) < MAX_ENTRIES and is_clean(found):
             return found
         return clean(found)

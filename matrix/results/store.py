@@ -650,7 +650,7 @@ def _is_gone(row: sqlite3.Row) -> bool:
 
 
 def process_started(pid: int) -> str:
-    """When the process began, as far as the system tells, so that a reused pid is not taken for the old process."""
+    """When the process began, if the system reports it, so that a reused pid is not mistaken for the old process."""
     if sys.platform == "linux":
         try:
             stat = Path(f"/proc/{pid}/stat").read_bytes()

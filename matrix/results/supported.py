@@ -18,12 +18,12 @@ The specifier admits every green release and no red or unsupported one:
   are left out (`<3.9`) whether it is red, unsupported or was not run. Beyond what was measured nothing is assumed;
 - a hole is the whole minor series (`!=3.2.*`) unless another patch of it is green, and then the patch (`!=3.3.0`). The
   table has one column a minor, its last patch: where that one is red, the earlier patches, which nobody tried, are no
-  better. A later patch that mends it becomes the column of its minor, and the hole closes with the next run;
+  better. A later patch that fixes it becomes the column of its minor, and the hole closes with the next run;
 - a release between two green ones that was not run is left in, and must be said wherever the specifier is shown
   (`inside`): a specifier has no way to say "unknown".
 
-Columns off the official pair, or with a numpy or Python of their own, and builds that are no release, take no part;
-they are named too (`left_out`).
+Columns off the official pair, or with another numpy or Python, and builds that are no release, take no part; they are
+named too (`left_out`).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Range:
-    """Of a suite or a kernel, in one mode."""
+    """The releases that support a suite or a kernel, in one mode."""
 
     releases: tuple[Measured, ...]
     triton: Span
@@ -135,7 +135,7 @@ def supported(
 
 
 def short(records: Sequence[Record], planned: Mapping[tuple[str, str], int]) -> set[str]:
-    """Columns that planned more cases in a lane than any column has cells of: which they are, nobody can tell.
+    """Columns that planned more cases in a lane than any column has cells of; the missing ones cannot be named.
 
     `planned` counts the cases by column and lane, as `Store.planned` does.
     """
@@ -167,7 +167,7 @@ def span(states: Sequence[tuple[Version, State]]) -> Span:
         if left not in parts:
             parts.append(left)
     if newer:
-        # Of a minor that has nothing green not even the first patch is admitted.
+        # A minor without a green release is left out from its first patch.
         above = newer[0]
         parts.append(f"<{_plain(above) if minor(above) == minor(ceiling) else minor(above)}")
     specifier = ",".join(parts)

@@ -1,8 +1,8 @@
 """The verdict on a run: failures that known issues explain, and issues that the run contradicts.
 
-Pure functions: records and issues in, verdict out. The program is held to each issue in both directions. A red cell
-that no issue explains fails the run, and so does an issue's own case that is no longer red inside its window, because
-then the record is out of date.
+Pure functions: records and issues in, verdict out. Each issue is checked in both directions. A red cell that no issue
+explains fails the run. So does an issue's own case that is no longer red on its affected releases, because then the
+issue is out of date.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Verdict:
 
     @property
     def unhealed(self) -> list[tuple[Record, Issue]]:
-        """Of the known, what is red with the shims as well, as their records say: they name no shim. No failure of the
-        run, and never to be told as healed."""
+        """The known failures that are red with the shims as well: their issues name no shim. They do not fail the run,
+        and must never be reported as fixed by compat."""
         return [(record, issue) for record, issue in self.known if record.mode == "shimmed"]
 
     @property
@@ -175,7 +175,7 @@ def describes(issue: Issue, record: Record) -> bool:
 
 
 def proves(issue: Issue, record: Record) -> bool:
-    """Whether a record is of the cells that prove `issue`, bare: red on the versions of its window, green on others."""
+    """Whether a record is a bare cell that proves `issue`: red on its affected releases, green on others."""
     return (
         record.mode == "bare"
         and any(_covers(case, record) for case in issue.case)
@@ -186,7 +186,7 @@ def proves(issue: Issue, record: Record) -> bool:
 
 
 def within(issue: Issue, record: Record, axis: str) -> bool:
-    """Whether a record is inside one part of the window: "triton", "torch", "targets" or "lanes"."""
+    """Whether the issue affects a record on one axis: "triton", "torch", "targets" or "lanes"."""
     if axis == "triton":
         return versions.within(triton_of(record), issue.triton)
     if axis == "torch":
@@ -239,7 +239,8 @@ def judge(records: Iterable[Record], issues: Sequence[Issue] | ByKernel) -> Verd
 
 
 def _healed(record: Record, issue: Issue, shimmed: Mapping[_Place, list[Record]]) -> Healed | None:
-    """Healed means seen green: the same configuration shimmed, or all of the case where the shim dropped it."""
+    """Returns how compat fixed the record: the same configuration green with it, or, where the shim dropped that, all
+    of the case."""
     if record.mode != "bare":
         return None
     twins = shimmed.get(_place(record), [])
@@ -259,7 +260,7 @@ def _place(record: Record) -> _Place:
 
 
 def must_be_red(issue: Issue, record: Record) -> bool:
-    """Whether a record is of the cells that prove `issue`, inside its window."""
+    """Whether a record is a cell that proves `issue`, on an affected release."""
     return proves(issue, record) and _in_window(issue, record, triton_of(record))
 
 

@@ -17,7 +17,7 @@ class Word(NamedTuple):
     sign: str = ""
 
 
-# Of a cell: what one case did on one column, target and lane, in one mode.
+# A cell's outcome: the result of one case on one column, target and lane, in one mode.
 Outcome = Literal[
     "pass", "mismatch", "api-error", "compile-error", "crash", "fault", "limit", "timeout", "unsupported",
     "not-run",
@@ -46,7 +46,7 @@ WORST: Sequence[Outcome] = (
     "crash", "timeout", "fault", "mismatch", "compile-error", "api-error", "limit", "pass", "unsupported", "not-run",
 )  # fmt: skip
 
-# Of a cell that the known issues are compared with. What passes, or is left out, as it should be, has none.
+# How a cell compares with the known issues. A cell that passes, or is left out, as expected has none.
 Fate = Literal[
     "known", "expected", "unexpectedly red", "not healed", "unexpectedly green", "unexpected pass"
 ]
@@ -63,8 +63,8 @@ FATES: Mapping[Fate, Word] = {
     ),
 }
 
-# Of a case with its configuration on one column, target and lane, without compat and with it together; of several
-# together, the first of these.
+# The state of a case and configuration on one column, target and lane, without compat and with it together. Several
+# together have the first of their states.
 Mark = Literal["regressed", "known", "not-run", "healed", "passing", "unsupported"]
 MARKS: Mapping[Mark, Word] = {
     "regressed": Word("regressed", "it fails unexpectedly, or is not fixed"),
@@ -75,7 +75,7 @@ MARKS: Mapping[Mark, Word] = {
     "unsupported": Word("not in that release", "it was declared unsupported"),
 }
 
-# Of a run, or of one column or target of it: the mark that decides, or that the run is not whole.
+# The state of a run, or of one column or target of it: the deciding mark, or that the run is not whole.
 Standing = Literal[
     "regressed", "incomplete", "known", "healed", "passing", "unsupported", "not-run"
 ]
@@ -89,7 +89,7 @@ STANDINGS: Mapping[Standing, Word] = {
     "not-run": Word("not run", "nothing ran", "⚠️"),
 }
 
-# Of a release of Triton, for a suite or one kernel in one mode: what decides first.
+# The state of a release of Triton, for a suite or one kernel in one mode: the deciding one first.
 Release = Literal["red", "unknown", "green", "unsupported"]
 RELEASES: Mapping[Release, Word] = {
     "red": Word("fails", "a cell fails, known upstream or not"),
@@ -100,7 +100,7 @@ RELEASES: Mapping[Release, Word] = {
     "unsupported": Word("unsupported", "all were declared unsupported"),
 }
 
-# Of two results of one cell, in the order in which a reader wants them.
+# How two results of one cell compare, the most important first.
 Compared = Literal[
     "regressed", "changed-failure", "fixed", "resource-regressed", "slower", "predicted-slower", "predicted-faster",
     "slower-to-compile", "slower-to-launch", "numbers-changed", "changed", "new", "gone", "unknown", "same",

@@ -1,7 +1,7 @@
-"""Where a window ends: the one that a run measured, and what a run finds wrong with an issue's own.
+"""Affected releases: those that a run measured, and those of an issue that a run contradicts.
 
-Pure functions. A window is too narrow where what the issue describes is red outside of it, and too wide where its
-proving case is green inside; `wrong` names the edge, and the window that the cells would have had.
+Pure functions. An issue's range is too narrow where its failure is red outside, and too wide where its proving case is
+green inside. `wrong` names the wrong edge, and the range that the cells have.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ AXES: Mapping[str, Callable[[Record], str | None]] = {
 
 @dataclass(frozen=True)
 class Wrong:
-    """One thing that a run finds wrong with an issue's window."""
+    """One error of an issue's affected releases that a run shows."""
 
     issue: Issue
     text: str
@@ -49,7 +49,7 @@ def measured(
 
     A minor has one column, its last patch, so an edge is at the minor unless two of its patches differ. One of
     `releases` between a red and a green one, which was not run, is left out. Where nothing newer was green, nothing is
-    assumed to have mended it; where nothing older was, nothing is assumed to be broken, unless `open_below`.
+    assumed to have fixed it; where nothing older was, nothing is assumed to be broken, unless `open_below`.
     """
     reds = sorted(set(red))
     greens = sorted(set(green) - set(reds))
@@ -77,7 +77,7 @@ def measured(
 
 
 def edge(window: str, version: Version) -> Edge:
-    """Which edge of `window` keeps `version` out of it."""
+    """Returns the edge of `window` that excludes `version`."""
     part = versions.leaves_out(window, version)
     if part is None:
         raise ValueError(f"{version} is inside {window or 'every window'}")
@@ -132,7 +132,7 @@ def wrong(
 
 
 def _left_out(issue: Issue, record: Record) -> tuple[str, ...]:
-    """The parts of the window that leave out a record which is red as the issue describes."""
+    """The axes of the issue that leave out a record which is red as the issue describes."""
     # Without a text to go by, any failure of the kernel would look like it.
     if not issue.fingerprint:
         return ()
@@ -216,7 +216,7 @@ def _side(release: Version | None, reds: set[Version]) -> str:
 def _would_be(
     issue: Issue, green: Sequence[Record], red: Sequence[Record], run: set[Version]
 ) -> str:
-    """The window that the cells have; empty where none was red, or where it is the one that the issue has.
+    """The affected releases by the cells; empty where none was red, or where the issue has the same.
 
     `green` are the passes of its case, and `run` the releases that ran at all.
     """

@@ -59,7 +59,7 @@ class Asked:
 
 
 def asked(text: str | None, programs: Sequence[str], dynamic: bool = False) -> Asked:
-    """Of ``my_module.py:step``, or of globs of our programs.
+    """Reads ``my_module.py:step``, or globs of our programs.
 
     Raises:
         UsageError: there is no such file, or no name in it is given.
@@ -210,7 +210,7 @@ class Judged:
         return all(self.known(one) for one in self.records if one.red)
 
     def known(self, record: Record) -> bool:
-        # Of a torch's own window it is known only when the run is told as a whole.
+        # An issue of some torch releases alone is known only when the whole run is judged.
         triton = versions.base(record.versions["triton"]) if "triton" in record.versions else None
         return classify(record, self.issues, str(triton) if triton else None) is not None
 

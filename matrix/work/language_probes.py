@@ -43,7 +43,7 @@ class _Answers:
     names: dict[str, Name] = field(default_factory=dict)
     probes: dict[str, dict[str, str]] = field(default_factory=dict)
     not_run: list[str] = field(default_factory=list)
-    # How many probes the lane was going to tell of, if it has said so, and how many it has.
+    # How many probes the lane announced, if it did, and how many it reported.
     planned: int | None = None
     came: int = 0
     ended: bool = False

@@ -60,12 +60,13 @@ def ask(
     """Returns the results of the cases of `plan` on a column.
 
     Args:
-        folder: the library's, which the guards' paths begin in.
-        chosen: ids of the guards to turn.
-        here: whether it is an interpreter of the user's.
+        folder: the library's folder; the paths of `guards` are relative to it.
+        chosen: ids of the version checks to turn.
+        here: whether it is the user's own interpreter.
 
     Raises:
-        CrosswarpError: it ended before its last case, took longer than the plan's limit for a column, or told no sense.
+        CrosswarpError: it ended before its last case, took longer than the plan's limit for a column, or wrote no
+            valid answers.
     """
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)

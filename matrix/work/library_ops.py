@@ -36,7 +36,7 @@ from crosswarp.matrix.work.suite import Suite
 _CELL = Path(__file__).parents[1] / "cell"
 DEFAULT_FILE = Path(__file__).parents[1] / "facts" / "libraries.toml"
 SUITE = _CELL / "kinds" / "library_ops"
-# Of the configurations that survive an autotuner's pruning: the first and the last.
+# How many of the configurations that survive an autotuner's pruning run: the first and the last.
 CONFIGURATIONS = 2
 
 
@@ -56,7 +56,7 @@ class Library(BaseModel):
     # The requirements of its metadata; columns outside of them are run all the same.
     triton: Annotated[str, AfterValidator(validators.specifier)] = ""
     torch: Annotated[str, AfterValidator(validators.specifier)] = ""
-    # Of one that is published as its sources alone: what its setup.py imports, and what it is told.
+    # For a library published as sources alone: the packages that its setup.py imports, and its environment variables.
     build: tuple[Annotated[str, AfterValidator(validators.requirement)], ...] = ()
     build_environment: tuple[Annotated[str, Field(pattern=r"^[A-Z_]+=")], ...] = ()
     # Modules that it imports, that take seconds and hold none of its kernels: torch's and those of its dependencies.
@@ -75,7 +75,7 @@ class Cause(BaseModel):
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
     title: Annotated[str, Field(min_length=1)]
-    # Whose it is: a shim could heal what is Triton's, nobody here what is the library's or the target's.
+    # Whose fault it is: a shim could fix one of Triton's, but not one of the library or the target.
     of: Literal["library", "triton", "target", "virtual gpu", "crosswarp"]
     libraries: tuple[str, ...] = ("*",)
     ops: tuple[str, ...] = ("*",)
@@ -146,7 +146,7 @@ def choose(file: LibraryFile, wanted: Sequence[str]) -> tuple[Library, ...]:
 
 
 class Installer:
-    """Puts releases into folders of their own, each built once for this Python and used beside every column."""
+    """Puts each release into a separate folder, built once for this Python and used beside every column."""
 
     def __init__(self, folder: Path, uv: Uv, say: Callable[[str], None]) -> None:
         self.folder = folder / f"py{python()}"
@@ -177,7 +177,7 @@ class Installer:
         return home
 
     def _built(self, library: Library) -> list[str]:
-        """Returns uv's further arguments for a release that is built: it builds in an environment of its own."""
+        """Returns uv's further arguments for a release that is built: it builds in a separate environment."""
         if not library.build:
             return []
         config = self.folder / f"{library.id}.uv.toml"

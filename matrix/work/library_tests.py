@@ -1,4 +1,4 @@
-"""A run of a library's own tests: what a plan says of them, and what the cell side is told."""
+"""A run of a library's own tests: their facts in a plan, and the request to the cell side."""
 
 from __future__ import annotations
 

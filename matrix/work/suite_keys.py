@@ -1,8 +1,8 @@
 """The key of a suite's cell: everything that its result depends on.
 
 That is the text of the kernel and of the files that it imports, the target's row, the mode, the limits of time and
-memory, the environment with the hashes of what is installed, the shims in whose window the column's Triton lies, and
-the code that judges.
+memory, the environment with the hashes of its packages, the shims that the column's Triton needs, and the code that
+judges.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _imported(tree: ast.AST, path: Path, root: Path) -> Iterator[Sequence[str]]:
 
 
 def _files(path: Path) -> list[Path]:
-    """Of a module: its file, or all of a package."""
+    """Returns a module's file, or all files of a package."""
     if path.is_dir():
         return sorted(path.rglob("*.py")) if (path / "__init__.py").is_file() else []
     file = path.with_name(f"{path.name}.py")
@@ -142,7 +142,7 @@ def _paths(suite: Path | None) -> list[tuple[str, Path]]:
 
 
 def _judge(lane: str) -> str:
-    """Of the code that runs a cell of this lane and judges it."""
+    """The digest of the code that runs a cell of this lane and judges it."""
     cell = Path(matrix.__file__).parent / "cell"
     left_out = {name for other, rooms in _ONLY.items() if other != lane for name in rooms}
     left_out |= set(_NONE)
@@ -166,7 +166,7 @@ def _shims(version: str) -> list[Path]:
 
 
 def _installed(environment: Environment, beside: Sequence[Path]) -> str | None:
-    """Of the hashes of all files that are installed, but for crosswarp's own; None where there are none to read."""
+    """The digest of the hashes of all installed files but crosswarp's own; None where there are none to read."""
     if environment.identity:
         return environment.identity
     home = environment.python.parent.parent
@@ -178,7 +178,7 @@ def _installed(environment: Environment, beside: Sequence[Path]) -> str | None:
 
 
 def _digest(paths: Iterable[Path]) -> str:
-    """Of names and contents, in the order of the names."""
+    """Returns the digest of the files' names and contents, in the order of the names."""
     found = hashlib.sha256()
     for path in sorted(paths):
         found.update(path.parent.name.encode() + b"/" + path.name.encode() + b"\0")

@@ -27,14 +27,14 @@ def argv(python: Path, spec: Path) -> list[str]:
 def ask(
     python: Path, targets: Mapping[str, Target], time_limit: int, *, here: bool
 ) -> tuple[str, Release]:
-    """The version of Triton of `python`, and what it says of each of `targets`.
+    """The version of Triton of `python`, and its answer for each of `targets`.
 
     Args:
-        time_limit: seconds for one kernel; all of them get as much together as they would one after the other.
-        here: whether it is an interpreter of the user's, with crosswarp in it, and no environment of ours.
+        time_limit: seconds for one kernel; all together get the sum.
+        here: whether it is the user's own interpreter, with crosswarp in it, and no environment of ours.
 
     Raises:
-        CrosswarpError: it ended before its last target, took too long, or told no sense.
+        CrosswarpError: it ended before its last target, took too long, or wrote no valid answers.
     """
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
