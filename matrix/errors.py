@@ -1,14 +1,14 @@
 """Every failure that a user is expected to meet. Each message ends with what to do.
 
 The command line prints these on stderr without a traceback and exits with the class's `exit_code`. Anything else that
-escapes is a bug in crosswarp: one line, a file with the traceback, and an exit status of its own.
+escapes is a bug in crosswarp: one line, a file with the traceback, and a separate exit status.
 
-Every exit status stands here, each number with one meaning. Both sides read it: Python 3.9, nothing imported.
+Every exit status is defined here, each number with one meaning. Both sides read it: Python 3.9, nothing imported.
 """
 
 from __future__ import annotations
 
-# Of the command line.
+# Exit statuses of the command line.
 EXIT_EXPECTED = 0
 EXIT_UNEXPECTED = 1
 EXIT_USAGE = 2
@@ -18,7 +18,7 @@ EXIT_STORE = 4
 EXIT_INTERNAL = 70
 EXIT_CANCELLED = 130
 
-# Of a process that runs inside a column. Python, pytest and shells have 1 to 5 and 126 upwards for themselves.
+# Exit statuses of a process inside a column. Python, pytest and shells use 1 to 5 and 126 upwards.
 SUITE_DONE = 0
 SUITE_SPEC = 40
 SUITE_WRONG_VERSIONS = 41

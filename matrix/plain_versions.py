@@ -1,7 +1,7 @@
-"""Whether a release lies in a window of plain numbers (`>=3.0,<3.3`, `==3.2.*`), said as versions.py says it.
+"""Whether a release matches a specifier of plain numbers (`>=3.0,<3.3`, `==3.2.*`), with the answers of versions.py.
 
-For `crosswarp why`: importing packaging and crosswarp.compat takes longer than its answer. What is more than numbers is
-asked of versions.py; a test compares the two.
+For `crosswarp why`: importing packaging and crosswarp.compat takes longer than its answer. Versions with more than
+numbers go to versions.py; a test compares the two.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def numbers(text: str) -> tuple[int, ...] | None:
-    """`(3, 2, 0)` of `3.2.0`; None for what is more than numbers, or no version."""
+    """`(3, 2, 0)` of `3.2.0`; None for a text with more than numbers, or no version."""
     return tuple(map(int, text.split("."))) if _PLAIN.fullmatch(text) else None
 
 
 def within(version: str, window: str) -> bool:
-    """Whether `version` lies in `window`."""
+    """Whether `version` matches the specifier `window`."""
     inside = _within(version, window)
     if inside is not None:
         return inside

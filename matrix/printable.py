@@ -13,9 +13,9 @@ ANSI = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?|\x9b[0-?]*[ -/]*[@-~]",
     re.S,
 )
-# What a runner obeys when it reads it in a log: GitHub at the beginning of a line (https://docs.github.com/actions,
-# "Workflow commands") and after `##[`, Azure and TeamCity after theirs. Anywhere in a line, because a long one is
-# folded, and any fold may be a beginning.
+# Commands that a CI runner obeys when it reads them in a log: GitHub at the beginning of a line
+# (https://docs.github.com/actions, "Workflow commands") and after `##[`, Azure and TeamCity after theirs. They match
+# anywhere in a line, because a long one is folded, and any fold may be a beginning.
 COMMAND = re.compile(
     r"::(?=(?:add-mask|add-matcher|add-path|debug|echo|endgroup|error|group|internal-set-repo-path|notice"
     r"|remove-matcher|save-state|set-env|set-output|stop-commands|warning)(?:[ ]|::))"

@@ -1,7 +1,7 @@
-"""Versions as the host meets them: in columns, in records, in windows. The one place of the host that compares them.
+"""Versions in columns, records and specifiers. The one place of the host that compares them.
 
-Whether one lies in a window, and what passes for what was planned, is decided in crosswarp.compat.versions. Two that
-are spelled differently are one where PEP 440 says so: `3.8.0+git1A2B` is `3.8.0+git1a2b`, and `2.6` is `2.6.0`.
+crosswarp.compat.versions decides whether one matches a specifier, and whether it passes for the planned one. Two
+spellings are one version where PEP 440 says so: `3.8.0+git1A2B` is `3.8.0+git1a2b`, and `2.6` is `2.6.0`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from crosswarp.compat.vendors import PACKAGES
 from crosswarp.compat.versions import as_planned as as_planned
 from crosswarp.compat.versions import base_version, in_window
 
-# What a column may have in place of its Triton's own, in the order of an id.
+# The packages that a column may replace, in the order of an id.
 SWAPPED = ("torch", "numpy", "python")
 # How the column of `run --here` begins.
 _HERE = "here-"
@@ -25,7 +25,7 @@ _PART = re.compile(rf"\+({'|'.join(SWAPPED)})-")
 
 
 def parse(text: str | None) -> Version | None:
-    """The version that a text is, to the letter; None for what is none."""
+    """The version that a text spells exactly; None if it is no version."""
     try:
         return Version(text) if text else None
     except ValueError:
@@ -73,7 +73,7 @@ def is_window(text: str) -> bool:
 
 
 def within(version: str | Version | None, window: str) -> bool:
-    """Whether `version` lies in `window`. An unknown version lies in none but the window of all versions."""
+    """Whether `version` matches the specifier `window`. An unknown version matches only an empty one."""
     text = str(version)
     if version is None or base(text) is None:
         return not window.strip()
@@ -86,18 +86,18 @@ def same_window(one: str, other: str) -> bool:
 
 
 def both(one: str, other: str) -> str:
-    """The window of what lies in both."""
+    """The specifier for the versions that match both."""
     return str(SpecifierSet(one) & SpecifierSet(other))
 
 
 def bounds(window: str) -> Iterator[tuple[str, Version]]:
-    """What a window is made of: `>=` with 3.0, `!=` with 3.1 also for `!=3.1.*`."""
+    """The parts of a specifier: `>=` with 3.0, `!=` with 3.1 also for `!=3.1.*`."""
     for part in SpecifierSet(window):
         yield part.operator, Version(part.version.removesuffix(".*"))
 
 
 def leaves_out(window: str, version: Version) -> tuple[str, Version] | None:
-    """The first part of `window` that `version` is outside of, as `bounds` gives it; None for what lies inside."""
+    """The first part of `window` that excludes `version`, as `bounds` yields it; None if none does."""
     for part in SpecifierSet(window):
         if not in_window(str(part), str(version)):
             return part.operator, Version(part.version.removesuffix(".*"))
@@ -118,7 +118,7 @@ def vendor_of(column: str) -> str:
 
 
 def split_id(column: str) -> tuple[str, list[tuple[str, str]]]:
-    """`triton-3.2.0+torch-2.5.1` as `triton-3.2.0` and what is in place of its own: `[("torch", "2.5.1")]`."""
+    """`triton-3.2.0+torch-2.5.1` as `triton-3.2.0` and the replaced versions: `[("torch", "2.5.1")]`."""
     name, *rest = _PART.split(column)
     return name, list(zip(rest[::2], rest[1::2]))
 
@@ -128,6 +128,6 @@ def swapped(column: str) -> dict[str, str]:
 
 
 def sort_key(version: str | None) -> tuple[int, Version]:
-    """Oldest first; what has no version (a source build that names none) is newest."""
+    """Sorts oldest first; a source build that names no version is newest."""
     release = base(version) if version else None
     return (0, release) if release is not None else (1, Version("0"))

@@ -1,8 +1,8 @@
-"""A library beside a column: built from its checkout, installed into folders of its own, with what it needs.
+"""A library beside a column: built from its checkout, installed into separate folders, with its requirements.
 
-The column's environment, which other runs share, stays as it is: the folders come before it on the path. What the
-library needs is resolved with the column's own versions held, and of what that comes to only what the column lacks is
-installed, so that Triton, torch and numpy are the column's.
+The column's environment, which other runs share, stays as it is: the folders come before it on the path. The library's
+requirements are resolved with the column's versions pinned. Only packages that the column lacks are installed, so that
+Triton, torch and numpy are the column's.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Beside:
         self._wheels[number] = found[0]
         return found[0]
 
-    # What it needs
+    # Requirements
 
     def _needed(self, column: Column, environment: Environment) -> list[Path]:
         if not self._requires:
@@ -200,7 +200,7 @@ class Beside:
     def _resolved(
         self, column: Column, environment: Environment, there: Mapping[str, str]
     ) -> list[str]:
-        """What is to be installed: pinned, without what the column has."""
+        """The pinned requirements to install, without those that the column has."""
         # A build's local part is on no index.
         pins = {name: f"{name}=={versions.public(version)}" for name, version in there.items()}
         # Off the official pair torch asks for another Triton than there is.
@@ -310,7 +310,7 @@ def missing(python: Path, folders: Sequence[Path], imports: Mapping[str, str]) -
         )  # fmt: skip
         lacking = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
-        # What a run says of it comes later.
+        # A run reports it later.
         return ""
     told = ", ".join(f"{name} ({imports[name]})" for name in lacking)
     return (
@@ -353,7 +353,7 @@ def _held(folder: Path) -> list[Distribution]:
 
 
 def _digest(wheel: Path) -> str:
-    """Of what a wheel holds; its dates are another's each time."""
+    """The digest of a wheel's contents, without its dates, which differ in each build."""
     with zipfile.ZipFile(wheel) as opened:
         held = sorted((one.filename, one.CRC, one.file_size) for one in opened.infolist())
     return hashlib.sha256(json.dumps(held).encode()).hexdigest()[:16]

@@ -21,7 +21,7 @@ from crosswarp.matrix.environments.uvtool import Answer, Uv
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.facts.columns import CELL_PYTHON, Column
 
-# What the suite itself needs inside every column. pyelftools reads registers and spills from a cubin.
+# The suite's own requirements inside every column. pyelftools reads registers and spills from a cubin.
 SUITE_REQUIREMENTS = ("packaging", "pytest", "pytest-xdist", "pyelftools")
 _STAMP = "crosswarp-stamp.json"
 _PROBE_TIMEOUT = 8
@@ -35,16 +35,16 @@ class Environment:
     expect: Mapping[str, str]
     versions: Mapping[str, str]
     requirements: tuple[str, ...]
-    # What was installed whatever the packages ask for.
+    # The requirements that were installed whatever the packages require.
     overrides: tuple[str, ...] = ()
     reused: bool = False
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
-    # Stands for all that is installed where no installer has kept hashes that can be believed; empty: unknown.
+    # A digest of all that is installed, where no installer recorded reliable hashes; empty: unknown.
     identity: str = ""
-    # Folders that are worked in: of these what a kernel imports counts for that kernel alone.
+    # Folders with work in progress: files that a kernel imports from them count for that kernel alone.
     sources: tuple[Path, ...] = ()
-    # What keeps other runs from building it anew.
+    # The lock that stops other runs from building it anew.
     hold: locks.Hold | None = field(default=None, compare=False)
 
     def release(self) -> None:
@@ -74,7 +74,7 @@ class Wanted:
 
     @property
     def lock(self) -> str:
-        """Of the stamp and of what the machine is."""
+        """The digest of the stamp and of the machine's architecture and libc."""
         said = [self.stamp(), platform.machine(), *platform.libc_ver()]
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -105,7 +105,7 @@ class Builder:
         self._nightly = nightly
         self._say = say
         self._crosswarp = crosswarp or CrosswarpSource.here()
-        # None until the first build has asked; asked at most once a run. Another builder may be told the answer.
+        # None until the first build has asked; asked at most once a run. The answer may be passed to another builder.
         self.cpu_backend: bool | None = None
         self._cancelled = False
         self._holds: weakref.WeakSet[locks.Hold] = weakref.WeakSet()
@@ -179,9 +179,9 @@ class Builder:
     def _ready(
         self, column: Column, home: Path, wanted: Wanted, resolved: resolver.Resolved
     ) -> tuple[dict[str, str], bool, locks.Hold]:
-        """What is installed in `home`, whether it was there already, and what keeps others from building it anew.
+        """The versions installed in `home`, whether they were there already, and the lock against other builds.
 
-        A run that wants it otherwise waits for those that use it: their suites import from it until they end.
+        A run that needs other packages waits for those that use it: their suites import from it until they end.
         """
         lock, moving, built = home.with_name(f"{column.id}.lock"), resolved.moving, False
         while True:

@@ -1,6 +1,6 @@
-"""`run --here`: the interpreter at hand as a column of its own, for containers, source builds and GPU machines.
+"""`run --here`: the interpreter at hand as a separate column, for containers, source builds and GPU machines.
 
-Nothing is built and nothing is expected: the column is named for the Triton that was found.
+Nothing is built and no version is expected: the column is named for the installed Triton.
 """
 
 from __future__ import annotations
@@ -89,15 +89,15 @@ _TIMEOUT = 300
 
 @dataclass(frozen=True)
 class Here:
-    """What the interpreter at hand can do; stands in for the environment builder."""
+    """The interpreter at hand; stands in for the environment builder."""
 
     python: Path
     found: Mapping[str, str]
-    # Of what a suite needs beside Triton and torch, what is not there.
+    # The suite's requirements beside Triton and torch that are not installed.
     missing: tuple[str, ...] = ()
-    # What it said of itself; None where it was only glanced at.
+    # Its description of itself; None where it was not asked.
     asked: Interpreter | None = None
-    # What stands for all that can be imported there, and the folders of it that are worked in.
+    # A digest of all that can be imported there, and its folders with work in progress.
     identity: str = ""
     sources: tuple[Path, ...] = ()
 
@@ -134,7 +134,7 @@ class Here:
 
 
 def look(python: Path) -> Here:
-    """What an interpreter has for a suite, by importing it."""
+    """Imports a suite's requirements in an interpreter, and returns what it has."""
     python = absolute(python)
     found = _asked(python, _ASK)
     _complain(python, found)

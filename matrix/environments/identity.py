@@ -1,8 +1,8 @@
-"""What stands for an interpreter that somebody else keeps: all that a suite could import there, and what steers it.
+"""The identity of a user's own interpreter: all that a suite could import there, and the variables that steer it.
 
-An environment of ours is known by the hashes that its installer kept. One at hand may have been edited, built from
-source, or be made of folders on PYTHONPATH, so its files are looked at themselves: where each lies, its size and when
-it was written. Two equal answers mean that nothing was changed by anybody who does not set clocks back.
+An environment of ours is identified by the hashes that its installer recorded. One at hand may have been edited, built
+from source, or be made of folders on PYTHONPATH. So the path, size and time of each of its files count. Two equal
+identities mean that nothing changed, unless somebody set a clock back.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# Of the environment, what Python, Triton, torch, their libraries and the loader are told by.
+# Beginnings of environment variables that steer Python, Triton, torch, their libraries and the loader.
 _STEERS = (
     "CUDA", "HIP", "LD_", "LLVM", "MKL_", "MLIR", "NVCC", "OMP_", "PTXAS", "PYTHON", "PYTORCH", "ROCM", "TORCH",
     "TRITON",
 )  # fmt: skip
-# Set anew for the suite, or no matter to it.
+# Set anew for the suite, or without effect on it.
 _NOT = ("TRITON_CACHE_DIR", "TRITON_INTERPRET", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
-# More files than any installation has; nobody waits for more to be looked at.
+# More files than any installation has; reading more would take too long.
 MOST = 500_000
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """What an interpreter said of itself.
+    """An interpreter's description of itself.
 
     Attributes:
-        build: its version and what else tells it from others.
+        build: its version and whatever else distinguishes it from others.
         path: its `sys.path`.
-        stdlib: where its own library lies, which `build` stands for.
+        stdlib: the folders of its standard library, which `build` identifies.
         packages: the folders that Triton, torch and numpy were imported from, wherever they lie.
     """
 
@@ -116,7 +116,7 @@ def _stems(names: Iterable[str]) -> set[str]:
 
 
 def _folders(asked: Interpreter) -> list[Path]:
-    """Of the path, without the interpreter's own library and what is not there."""
+    """The folders of the path that exist, without the interpreter's standard library."""
     own = {Path(one).resolve() for one in asked.stdlib}
     found = [Path(one).resolve() for one in asked.path if one]
     own |= {one / "lib-dynload" for one in own}
@@ -157,7 +157,7 @@ def _editable(folder: Path) -> Iterator[Path]:
 
 
 def _walked(root: Path, seen: set[Path], *, code_only: bool = False) -> Iterator[tuple[str, str]]:
-    """Each file below `root` and what tells it from another; `code_only`: of a checkout, which holds much else."""
+    """Each file below `root` with its identity; `code_only`: for a checkout, which has many other files."""
     real = root.resolve()
     if real in seen:
         return

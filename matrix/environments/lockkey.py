@@ -13,15 +13,15 @@ from crosswarp import compat, kernels, matrix
 from crosswarp.matrix.environments.environment import SUITE_REQUIREMENTS, python_for
 from crosswarp.matrix.facts.columns import Column
 
-# What the cell side of an environment is a copy of.
+# The packages that an environment's cell side is a copy of.
 _ROOMS = (compat, kernels, matrix)
 
 
 def key(table: Sequence[Column], words: str = "") -> str:
-    """Of all columns of the table, this interpreter, crosswarp itself, and `words` that choose among the columns.
+    """The cache key of the table's columns, this interpreter, crosswarp itself, and `words` that choose columns.
 
-    A cache holds what one job built: with other words there would be other columns in it. The interpreter counts to its
-    patch and its place, since an environment is made of links to it.
+    A cache has the environments that one job built: with other words it would have other columns. The interpreter
+    counts with its patch release and path, because an environment is made of links to it.
     """
     built = [[c.id, c.triton, c.torch, python_for(c), *c.requirements, *c.overrides] for c in table]
     parts = [
@@ -33,7 +33,7 @@ def key(table: Sequence[Column], words: str = "") -> str:
 
 
 def code(suite: Path | None) -> str:
-    """Of crosswarp's own files, and of those of a suite: what a run was made by."""
+    """The digest of the code that made a run: crosswarp's own files, and those of a suite."""
     rooms = [Path(str(room.__file__)).parent for room in _ROOMS]
     found = [_digest(folder) for folder in (*rooms, *([suite] if suite else []))]
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()

@@ -67,7 +67,7 @@ def _hold(path: Path, kind: int, waiting: Callable[[], None], stopped: Callable[
     try:
         while True:
             try:
-                # Never blocking: a thread that waits in the kernel cannot be told that the run is over.
+                # Never blocking: a thread that waits in the kernel would not notice the end of the run.
                 fcntl.flock(handle, kind | fcntl.LOCK_NB)
                 return Hold(handle)
             except BlockingIOError:

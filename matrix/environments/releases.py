@@ -1,8 +1,8 @@
-"""Which releases of Triton the package index has and the table of columns lacks, and the column each would be.
+"""The releases of Triton that the package index has and the table of columns lacks, with the column for each.
 
-uv is asked, so that every index, folder of wheels, certificate and cache that it or pip is set up with answers here as
-it does when environments are built. It names the one newest version that a requirement allows; so the releases are told
-one by one, downwards, and the torch that pins one by leaving out those which do not.
+uv is asked, so that its and pip's indexes, folders of wheels, certificates and caches count as they do when
+environments are built. It names only the newest version that a requirement allows. So the releases are listed one by
+one, downwards, and the torch that pins one is found by leaving out those that do not.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _newest(
     deps: bool = False,
     constraints: Sequence[str] = (),
 ) -> dict[str, Version]:
-    """What uv takes for the requirements; nothing where there is none."""
+    """The versions that uv chooses for the requirements; empty where there are none."""
     released = ["--prerelease", "disallow"]
     answer = resolver.ask(requirements, released, uv, python, deps=deps, constraints=constraints)
     if answer.status not in (0, _NO_SOLUTION):

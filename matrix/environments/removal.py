@@ -9,7 +9,7 @@ from crosswarp.matrix.environments import locks
 
 
 def remove(work: Path, column: str) -> str:
-    """Removes both from the folder of `--work`; what another run uses stays, and that is what is told then."""
+    """Removes both from the folder of `--work`. A folder that another run uses stays, and the returned text says so."""
     stays = []
     for folder in (work / "envs", work / "cache"):
         home = folder / column

@@ -1,8 +1,8 @@
-"""What the column `main` is today.
+"""Finds today's Triton for the column `main`.
 
-In this order: what --main or CROSSWARP_MAIN names (a wheel, a directory, a git reference); the newest build of the
-nightly index that CROSSWARP_NIGHTLY_INDEX or --nightly-index names; the newest published release. The last is no
-main: it is labelled a stand-in in every report.
+In this order: the one that --main or CROSSWARP_MAIN names (a wheel, a directory, a git reference); the newest build of
+the nightly index that CROSSWARP_NIGHTLY_INDEX or --nightly-index names; the newest published release. The last is no
+main, so every report labels it a stand-in.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Resolved:
     # uv must not reuse a build of what may have changed under the same name.
     moving: bool = False
     index: str | None = None
-    # What tells this Triton from another of the same version.
+    # The facts that distinguish this Triton from another of the same version.
     identity: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
 def check_reference(reference: str) -> None:
-    """What can be told without the network, so that a mistyped path is a usage error before anything is built."""
+    """Checks a reference without the network, so that a mistyped path is a usage error before anything is built."""
     path = Path(reference).expanduser()
     advice = "Give a wheel, a folder with a source tree or wheels, or a git reference of Triton."
     if reference.endswith(".whl"):
@@ -237,8 +237,8 @@ def ask(
     deps: bool = False,
     constraints: Sequence[str] = (),
 ) -> Answer:
-    """The newest version that each requirement allows, by itself: together with what they depend on (`deps`), an old
-    torch that pins no Triton could be chosen. The exit status is 1 where there is none, and 2 where it was not told."""
+    """The newest version that each requirement allows, by itself: together with their dependencies (`deps`), an old
+    torch that pins no Triton could be chosen. The exit status is 1 where there is none, and 2 where uv failed."""
     with tempfile.TemporaryDirectory() as folder:
         wanted = Path(folder, "wanted.in")
         wanted.write_text("".join(f"{requirement}\n" for requirement in requirements))
@@ -258,7 +258,7 @@ def ask(
 
 
 def pinned(answer: Answer) -> dict[str, str]:
-    """The version of each name that `ask` was told; none where it was not."""
+    """The version of each name in an answer of `ask`; empty where it failed."""
     return dict(_PINNED.findall(answer.stdout)) if answer.ok else {}
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from crosswarp.matrix.errors import EnvironmentFailed
 
-# What pip calls it -> what uv calls it. find-links is comma-separated for uv, everything else separated by blanks.
+# pip's name -> uv's name. find-links is comma-separated for uv, everything else separated by blanks.
 _PASSED_ON = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -77,7 +77,7 @@ class Uv:
         with self._lock:
             if self._cancelled:
                 return Answer(130, "", "cancelled")
-            # A session of its own: Ctrl-C reaches us first, and we end it after the suite.
+            # A separate session: Ctrl-C reaches us first, and we end it after the suite.
             process = subprocess.Popen(
                 argv,
                 env={**self._environ, **(environ or {})},
@@ -129,7 +129,7 @@ def find_uv() -> str:
 
 
 def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` with what pip is told (its variables first, then its files) in uv's own variables."""
+    """`environ` with pip's settings (its variables first, then its files) in uv's variables."""
     files = configparser.RawConfigParser(strict=False)
     for path in _pip_files(environ):
         try:

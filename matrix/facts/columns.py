@@ -37,7 +37,7 @@ class Column(Strict):
     requirements: tuple[Annotated[str, Rule(validators.requirement)], ...] = ()
     profile: tuple[str, ...] = ("all",)
     resolver: Literal["main"] | None = None
-    # Of a patch release: the one in the table that the rest is taken from, whose torch pins that one.
+    # For a patch release: the Triton in the table that the other fields come from, which the torch pins.
     patch_of: str | None = None
     source: tuple[str, ...] = ()
 
@@ -54,17 +54,17 @@ class Column(Strict):
 
     @property
     def swapped(self) -> dict[str, str]:
-        """What it has in place of its Triton's own: `{"torch": "2.5.1", "python": "3.12"}`."""
+        """The versions that replace those of its Triton: `{"torch": "2.5.1", "python": "3.12"}`."""
         return {} if self.resolver else versions.swapped(self.id)
 
     @property
     def official(self) -> bool:
-        """Whether it is a published pair with what that asks for, so that nothing needs an override."""
+        """Whether it is a published pair with its own requirements, so that nothing needs an override."""
         return self.resolver is None and not self.swapped
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """What is installed whatever its packages ask for; torch asks for one Triton and no other."""
+        """The requirements installed whatever its packages require; torch requires exactly one Triton."""
         off_pair = "torch" in self.swapped or self.patch_of is not None
         pair = [f"triton=={self.triton}", f"torch=={self.torch}"] if off_pair else []
         numpy = [f"numpy=={self.swapped['numpy']}"] if "numpy" in self.swapped else []

@@ -1,4 +1,4 @@
-"""What a run costs, measured: the defaults of `crosswarp run --dry-run`, each with its source and date."""
+"""The measured costs of a run: the defaults of `crosswarp run --dry-run`, each with its source and date."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Environments(_Strict):
 
 
 class Lane(_Strict):
-    # Of crosswarp's own suite, for one target and mode.
+    # The number of cases in crosswarp's own suite, for one target and mode.
     cases: Annotated[int, Field(gt=0)]
-    # Of one process, for one case.
+    # The time of one process for one case.
     seconds: Annotated[float, Field(gt=0)]
 
 

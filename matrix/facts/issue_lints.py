@@ -1,4 +1,4 @@
-"""What no single record of issues.toml can tell of itself: whether its shim, its case and its date are real.
+"""Checks that need more than one record of issues.toml: whether its shim, its case and its date are real.
 
 For our own file; records of others speak of kernels that only they have. Each problem ends with what to do.
 """
@@ -51,7 +51,7 @@ def _problems(
     if shim is None:
         yield f'its shim "{issue.shim}" does not exist. Name one of compat/shims/.'
         return
-    # A shim that is not installed where its issue is red heals nothing.
+    # A shim that is not installed where its issue is red fixes nothing.
     bare = [
         column.triton
         for column in table

@@ -1,7 +1,7 @@
 """Known upstream issues, read from issues.toml.
 
-An issue is a claim with a window: which versions, targets, lanes and configurations show it, and by what. What a run
-says of the claims is in matrix/results/verdict.py.
+An issue claims which versions, targets, lanes and configurations show it, and by what. matrix/results/verdict.py
+compares the claims with a run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from crosswarp.matrix.facts import datafile, validators
 from crosswarp.matrix.facts.validators import Rule, Strict
 
 DEFAULT_FILE = Path(__file__).with_name("issues.toml")
-# What a case of ours has shown.
+# The evidence that a case of ours has shown.
 SEEN = ("reproduced", "by chance")
 # No expression that says something matches all of these.
 _UNRELATED = ("SIGSEGV", "mismatch: y wrong", "TypeError: f() takes 2 positional arguments")
@@ -47,16 +47,16 @@ def _one_or_several(value: Any) -> Any:
 
 
 def _date(value: Any) -> Any:
-    # TOML has dates of its own; both spellings are fine.
+    # TOML has a date type; both spellings are fine.
     return value.isoformat() if isinstance(value, date) else value
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProvingCase(Strict):
-    """The cells that must be red, bare and inside the window, for as long as the issue is real.
+    """The cells that must be red, bare and on affected releases, for as long as the issue is real.
 
     Attributes:
-        lanes: all of the issue's unless said. A wrong number may depend on what a GPU is free to choose, which the lane
+        lanes: by default all of the issue's. A wrong number may depend on a free choice of the GPU, where the lane
             emulate always chooses alike.
     """
 
@@ -173,7 +173,7 @@ def _both_claim(one: Issue, other: Issue) -> str:
         ),
         None,
     )
-    # What holds of a torch is not compared: a Triton may be run with several.
+    # Issues of a torch are not compared: a Triton may be run with several.
     if release is None or one.torch or other.torch:
         return ""
     for mine in one.case:
@@ -189,7 +189,7 @@ def _both_claim(one: Issue, other: Issue) -> str:
 
 
 def _about(window: str) -> list[str]:
-    """Versions at the edges of a window, on both sides of each."""
+    """Versions on both sides of each bound of a specifier."""
     found = ["0"] if not window else []
     for _, edge in versions.bounds(window):
         below = f"{edge.major}.{edge.minor - 1}.999" if edge.minor else f"{edge.major - 1}.999"

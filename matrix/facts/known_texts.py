@@ -1,4 +1,4 @@
-"""What a known issue looks like in words, for searching: its fingerprint written out, and what its shim is known by.
+"""The texts of a known issue, for searching: its fingerprint written out, and the words that its shim is known by.
 
 Needs nothing beyond Python 3.11, so that `crosswarp why` answers where only the shims are installed; issues.py, which
 checks every record, wants pydantic.
@@ -22,7 +22,7 @@ PACKED = Path(__file__).parent / "errors" / "known.json"
 ANYTHING = "…"
 # The fields that `packed` read.
 _WRITTEN: dict[str, list[str]] = {}
-# Of one fingerprint; a record that needs more is searched by its expression alone.
+# The most texts of one fingerprint; a record that needs more is searched by its expression alone.
 _MOST = 60
 _CLASSES = "wdsWDS"
 # The line of a kernel that a compiler shows is no text to search for.
@@ -30,7 +30,7 @@ _SOURCE = re.compile(r"tl\.\w+\(")
 
 
 class Known(Protocol):
-    """What is read of a record; issues.Issue is one as well."""
+    """The fields that are read of a record; issues.Issue has them as well."""
 
     @property
     def id(self) -> str: ...

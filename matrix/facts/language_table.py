@@ -27,7 +27,7 @@ DEFAULT_FILE = Path(__file__).with_name("language.json")
 # An NVIDIA and an AMD target of this time; what a probe says of the interpreter stands beside them.
 TARGETS = ("sm_90", "gfx942")
 INTERPRETER = "interpreter"
-# What libraries take from Triton beside its language goes by its full name.
+# The prefix of names that libraries use from Triton beside its language: those have their full name.
 HOST = "triton."
 PASS = "pass"
 # Raised when a field changes its meaning or goes away.
@@ -47,9 +47,9 @@ class Name:
 
 @dataclass(frozen=True)
 class Release:
-    """What one release holds: its names, and for each probe and place `pass` or how it failed.
+    """The content of one release: its names, and for each probe and place `pass` or how it failed.
 
-    `about` has the versions that were asked; `host`, where the names of the host side were found in another way.
+    `about` has the versions that were asked; `host`, where the names of the host side were collected in another way.
     """
 
     about: Mapping[str, str]
@@ -72,7 +72,7 @@ class _File(_Strict):
     names: dict[str, list[Annotated[tuple[str, KIND, str], Field(strict=False)]]]
     # Place -> outcome -> releases.
     probes: dict[str, dict[Place, dict[str, str]]]
-    # Of the outcomes that are no `pass`: digest -> text.
+    # The outcomes other than `pass`: digest -> text.
     failures: dict[str, str]
 
 
@@ -219,7 +219,7 @@ def digest(outcome: str) -> str:
 
 
 def _shared(told: Mapping[str, T | None]) -> list[tuple[T, list[str]]]:
-    """Each thing that is told, with the versions of which it is, by the oldest of them."""
+    """Each value with the versions that have it, in the order of the first of them."""
     found: dict[T, list[str]] = {}
     for version, thing in told.items():
         if thing is not None:
@@ -272,7 +272,7 @@ class Difference:
 
 
 def differences(old: Release, new: Release, globs: Sequence[str] = ("*",)) -> list[Difference]:
-    """What `new` found that `old` does not say, and the other way round."""
+    """The entries in which `new` and `old` differ."""
     found = []
     for name in sorted({*old.names, *new.names}):
         pair = [

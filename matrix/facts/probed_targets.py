@@ -20,7 +20,7 @@ from crosswarp.matrix.facts import datafile
 DEFAULT_FILE = Path(__file__).with_name("probed_targets.json")
 # Raised when a field changes its meaning or goes away.
 FORMAT = 1
-# Of what the environment says of itself; torch is not always the one that pins this Triton, and compiles nothing.
+# The fields that describe the environment; its torch may not be the one that pins this Triton, and compiles nothing.
 ABOUT = ("triton_build", "ptxas", "torch", "python", "checked")
 _AGAIN = "Take the committed file again, or make it anew: crosswarp targets --probe --write."
 

@@ -30,7 +30,7 @@ class Target(Strict):
     blocks_per_multiprocessor: Positive
     shared_memory_per_multiprocessor: Positive
     product: str
-    # What else it may be called where a target is asked for: products ("H100").
+    # Other names by which a user may ask for the target: products ("H100").
     names: tuple[Annotated[str, Rule(pattern=r"^[A-Za-z0-9][A-Za-z0-9 -]*$")], ...] = ()
     triton: Annotated[str, Rule(validators.specifier)] = ""
     profile: tuple[str, ...] = ()

@@ -1,5 +1,5 @@
-"""What a field of a data file may hold: each function takes a text and gives it back, or raises ValueError with what is
-wrong with it. `Rule` names one in an annotation."""
+"""Checks for fields of data files: each function returns its text, or raises ValueError that says what is wrong.
+`Rule` names one in an annotation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosswarp.matrix import versions
 
 
 class Rule:
-    """In an annotation: what pydantic checks of a value besides its type. Crosswarp's own files are read without
+    """In an annotation: a check that pydantic makes of a value besides its type. Crosswarp's own files are read without
     pydantic, so nothing here imports it.
 
     Attributes:

@@ -109,7 +109,7 @@ METRICS = (
 class Change:
     """A metric before and after; `what` names the kernel, the launch or the configuration.
 
-    `told`: why it is shown and not judged; empty for a change that is worse.
+    `told`: why it is shown and not judged; "" for a worse change.
     """
 
     metric: str

@@ -47,11 +47,11 @@ class Swapped:
 @dataclass(frozen=True)
 class Found:
     """
-    carries:  the axes break A and heal B, each by itself; more than one only where they also undo each other
-    enough:   each of the axes breaks A by itself; B without it is bad too, or could not be told
-    together: no axis breaks A by itself; B is good without any one of `axes` (none: no single swap heals it)
-    needed:   B is good without any one of `axes`; whether one of them is enough could not be told
-    open:     nothing of the kind could be told
+    carries:  the axes break A and fix B, each by itself; more than one only where they also undo each other
+    enough:   each of the axes breaks A by itself; B without it is bad too, or was not decided
+    together: no axis breaks A by itself; B is good without any one of `axes` (none: no single swap fixes it)
+    needed:   B is good without any one of `axes`; whether one of them is enough was not decided
+    open:     nothing was decided
     """
 
     verdict: Verdict
@@ -168,7 +168,7 @@ class Side:
 
 def side(column: Column, seen: Seen) -> Side:
     found: Mapping[str, object] = next((r.versions for r in seen.records if r.versions), {})
-    # A Triton and a torch are what they are pinned to, without the local part (+cu124) that tells the build.
+    # Triton and torch have their pinned versions, without the local part (+cu124) that names the build.
     pins = {"triton": column.triton, "torch": column.torch}
     return Side(column, {axis: str(pins.get(axis) or found.get(axis) or "") for axis in AXES})
 

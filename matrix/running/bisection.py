@@ -92,7 +92,7 @@ class Seen:
     run: int = 0
     # Whether its environment is at fault.
     environment: bool = False
-    # Of the cases that count; a `Trial` tells them.
+    # The records of the cases that count; a `Trial` names those.
     records: tuple[Record, ...] = ()
 
 
@@ -168,8 +168,7 @@ def wheels(folder: Path, table: Sequence[Column]) -> dict[str, tuple[Column, Pat
     """A column for each Triton wheel in `folder` that this interpreter can install, by id, oldest first.
 
     Each gets the newest torch, as the column `main` does for --main. Raises UsageError for a folder without two such
-    wheels, and for two whose versions differ in their local part alone: it is a hash, which tells nothing of their
-    order.
+    wheels, and for two whose versions differ in their local part alone: it is a hash, which has no order.
     """
     if not folder.is_dir():
         raise UsageError(f"--wheels {folder}: there is no such folder. Name a folder of wheels.")

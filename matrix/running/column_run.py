@@ -33,7 +33,7 @@ NO_RECORD = "ended without a result"
 
 
 class ColumnRun:
-    """What is known of a column while its suite runs.
+    """The state of a column while its suite runs.
 
     Args:
         column: the column's id.
@@ -65,15 +65,15 @@ class ColumnRun:
         self._work = work
         self._log = log
         self._planned: dict[str, int] = {}
-        # What an earlier run says of items, by item, until the suite says that they are of its share.
+        # An earlier run's records by item, until the suite says that the item is in its shard.
         self._offered: dict[str, list[tuple[Record, int]]] = {}
-        # Lane and part of the sessions that were told.
+        # Lane and part of the sessions that were reported.
         self._begun: set[tuple[str, str]] = set()
-        # The items that the stream has told of, in that order; those that it said are done; those with their cell.
+        # The items that the stream has named, in that order; those that it said are done; those with their cell.
         self._known: dict[str, None] = {}
         self._ended: set[str] = set()
         self._announced: set[str] = set()
-        # How many cells have come of an item, and how many have not of those that its end counted.
+        # How many cells of each item have come, and how many are missing of those that items counted at their end.
         self._cells: Counter[str] = Counter()
         self._lost = 0
         self._senseless: list[str] = []
@@ -103,7 +103,7 @@ class ColumnRun:
 
     @property
     def whole(self) -> bool:
-        """Whether all that the cell side told of has come."""
+        """Whether everything that the cell side announced has come."""
         return not (self.wrong or self._lost or self._senseless or self._twice)
 
     def take(self, events: Iterable[Event | Senseless]) -> None:
@@ -245,7 +245,7 @@ class ColumnRun:
     def _missing(self, status: int | None, died: bool) -> None:
         column, how = self.column, _ended_how(status)
         if not self._planned and not self._known:
-            # Nothing even began: that is the environment's fault as far as anyone can tell.
+            # Nothing even began, so the environment is most likely at fault.
             log = process.log_tail(self._log)
             message = (
                 f"the suite did not start ({how}):\n{log}\nIts output is in {self._log}."
@@ -302,7 +302,7 @@ class ColumnRun:
         return [part for _, part in sorted(parts)]
 
     def _build_again(self) -> str:
-        """What helps where a file of the environment is gone. What we have not built is not to be deleted."""
+        """Advice for an environment with a missing file. Only environments that we built are to be deleted."""
         home = self._work / "envs" / self.column
         if not home.is_dir():
             return " See that the suite's requirements are installed, and run again."

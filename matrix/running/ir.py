@@ -1,8 +1,8 @@
-"""What the compiler makes of a few cells: MLIR, LLVM, PTX or amdgcn, and SASS, of each launch.
+"""The compiler's output for a few cells: MLIR, LLVM, PTX or amdgcn, and SASS, of each launch.
 
-The cells are compiled anew, each in the suite's own process inside its column, with an empty cache for Triton: what a
-stage has produced is put there before the next one begins, so that of a cell which is red the last text is what the
-compiler died of. Nothing of it is kept from ordinary runs, which would be gigabytes.
+The cells are compiled anew, each in the suite's own process inside its column, with an empty cache for Triton. Each
+stage's output is written there before the next stage begins, so the last text of a red cell is the one that the
+compiler died of. Ordinary runs store none of it, because it would be gigabytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from crosswarp.matrix.running.run import Runner
 
 # In the order in which they are made.
 STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
-# What a page may show of one text.
+# The most characters of one text that a page shows.
 LONGEST = 400_000
 _TIMEOUT = 60
 _OPTIONS = ("num_warps", "num_stages")
@@ -106,7 +106,7 @@ class _There:
     def __call__(self, column: Column) -> Environment:
         if not self.python.exists():
             raise EnvironmentFailed(f"{column.id}: there is no {self.python}.")
-        # What else than its own versions runs there is refused by the suite.
+        # The suite refuses other versions than its own.
         expect = {"triton": column.triton} if column.triton else {}
         return Environment(self.python, column.id, expect, {}, (), reused=True)
 
@@ -115,7 +115,7 @@ class _There:
 
 
 def _options(config: str) -> Mapping[str, int]:
-    """`num_warps` and `num_stages` where a configuration names them: what tells its launches from others'."""
+    """`num_warps` and `num_stages` where a configuration names them; they distinguish its launches from others."""
     return {
         name: int(value)
         for name, value in re.findall(r"(num_warps|num_stages)=([0-9]{1,4})\b", config)
@@ -142,7 +142,7 @@ def of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str,
         ):
             continue
         name = next(path.stem for stage, path in files.items() if stage in STAGES)
-        # Of several configurations of one kernel, the same on both columns: no hash says which is which.
+        # Named by options, so that several configurations of a kernel match across columns: hashes would not.
         shown_options = [
             f"{metadata[one]} {one.removeprefix('num_')}" for one in _OPTIONS if one in metadata
         ]
@@ -160,9 +160,9 @@ def of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str,
 
 
 def _metadata(files: Mapping[str, Path]) -> dict[str, int] | None:
-    """What a launch was compiled with, as far as it says; None for what is none of the suite's kernels.
+    """The known options that a launch was compiled with; None for a kernel that is not of the suite.
 
-    What has ended has its metadata beside it; what has not, says the warps in its module.
+    A finished compilation has its metadata beside it; for an unfinished one, its module has the warps.
     """
     texts = {
         stage: files[stage].read_text("utf-8", "replace")
@@ -201,7 +201,7 @@ def _sass(cubin: Path, python: Path) -> str:
 
 
 def cleaned(text: str) -> str:
-    """Without what tells of the machine and not of the kernel: locations, debug information, encodings."""
+    """Returns the text without what depends on the machine: locations, debug information, encodings."""
     lines = []
     for line in text.splitlines():
         if re.match(r"\s*\.section\s+\.debug", line):

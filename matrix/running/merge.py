@@ -298,7 +298,7 @@ def _targets(
 def _records(
     parts: Sequence[Part], columns: Sequence[str]
 ) -> tuple[list[Record], dict[tuple[str, str], int]]:
-    """The cells in the order of the plan, and how many planned cases several parts told of, by column and lane."""
+    """The cells in the order of the plan, and how many planned cases several parts reported, by column and lane."""
     found: dict[str, tuple[Part, Record]] = {}
     reported: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for part in parts:
@@ -331,7 +331,7 @@ def _records(
 def _keys(
     shares: Mapping[str, Mapping[tuple[int, int], Part]],
 ) -> dict[str, dict[tuple[str, ...], str]]:
-    """What decided on the cells of each column that is there with all of its shares, where they were told alike."""
+    """The keys of the cells of each column that has all of its shards, where the shards agree."""
     found: dict[str, dict[tuple[str, ...], str]] = {}
     for column, mine in shares.items():
         if len(mine) != next(iter(mine))[1]:
@@ -364,10 +364,10 @@ def _taken(parts: Sequence[Part], runs: Sequence[Run]) -> dict[str, dict[str, in
 
 
 def _when(one: Run) -> tuple[Any, ...]:
-    """What two runs of the same number do not share."""
+    """The fields that differ between two runs of the same number."""
     return one.started, one.finished, one.argv
 
 
 def _of_whole_kernel(record: Record) -> bool:
-    """What every shard tells, because none knows what its share of the cases would be: see suite/plan.py."""
+    """Whether every shard reports the record, because none knows its cases of that kernel: see suite/plan.py."""
     return record.case == "*" or (record.case, record.phase) == ("import", "import")

@@ -25,7 +25,7 @@ from crosswarp.matrix.results.record import LANES, MODES, Record
 
 # Without a GPU nothing is executed in the device lane, so a plan holds it only where one was found.
 DEFAULT_LANES = ("compile", "emulate", "interpret")
-# Of the targets of a run that names no lanes, the one that the lane emulate covers; else the first of NVIDIA's.
+# In a run that names no lanes, the lane emulate covers this target if it is there; else the first of NVIDIA's.
 _EMULATED_FIRST = ("sm_80",)
 
 _WORTH_A_WORKER = 12
@@ -45,7 +45,7 @@ class Coordinate(NamedTuple):
 
 
 class Judged(Protocol):
-    """What a run's records came to."""
+    """The verdict on a run's records."""
 
     @property
     def as_expected(self) -> bool: ...
@@ -53,10 +53,10 @@ class Judged(Protocol):
 
 @dataclass(frozen=True)
 class Work:
-    """One kind of what a run does.
+    """One kind of work that a run does.
 
-    A kind says which module runs in the column. All else has an answer that fits a kind whose cells are known only
-    there, and whose failures are judged by the known issues.
+    A kind names the module that runs in the column. The other defaults fit a kind whose cells are known only there,
+    and whose failures are judged by the known issues.
     """
 
     # Run as `python -m MODULE SPEC.json`; its cells come as a stream of matrix/cell/protocol.py.
@@ -69,11 +69,11 @@ class Work:
         return [str(python), "-m", self.MODULE, str(spec)]
 
     def asked(self, column: str, common: Mapping[str, Any]) -> Asked:
-        """What that process is asked: a class of matrix/cell/asked.py, of which `common` are the fields of `Asked`."""
+        """The request to that process: a class of matrix/cell/asked.py, with `common` as the fields of `Asked`."""
         return Asked(**common)
 
     def about(self) -> Mapping[str, Any]:
-        """What the store keeps of it."""
+        """The fields that the store keeps of it."""
         return {}
 
     def kernels(self) -> Sequence[str]:
@@ -121,11 +121,12 @@ class Plan:
     column_limit: int = 3600
     # Whether what an earlier run compiled is forgotten first.
     fresh: bool = False
-    # What is taken from an earlier run where nothing changed: "nothing", "verdicts", or "everything", crashes as well.
+    # Which results of an earlier run to reuse where nothing changed: "nothing", "verdicts", or "everything", crashes
+    # as well.
     take: str = "nothing"
     # Which share of each column's cases, and of how many; None: all of them.
     shard: tuple[int, int] | None = None
-    # The commit that the suite is of, as far as git tells.
+    # The suite's commit; empty where git reports none.
     commit: str = ""
 
     def spec(
@@ -139,13 +140,13 @@ class Plan:
         planned: Mapping[str, int] | None = None,
         turns: Path | None = None,
     ) -> Asked:
-        """What the process of a column is asked.
+        """The request to the process of a column.
 
         Args:
             taken: items that need not run.
             again: by lane, the items that run, where it is known that no others are left.
-            planned: for these lanes, how many cases they have with those that are taken.
-            turns: where columns that run side by side take turns.
+            planned: for these lanes, the number of their cases, with the reused ones.
+            turns: the folder where columns that run side by side take turns.
         """
         common = Asked(
             column=column,
@@ -180,13 +181,13 @@ class Plan:
         return max(1, min(self.jobs, items // _WORTH_A_WORKER))
 
     def parts(self, lane: str) -> list[str]:
-        """What a lane begins in: the whole, or each target and mode."""
+        """The parts in which a lane begins: the whole, or each target and mode."""
         if not self.work.BY_PART:
             return [""]
         return [f"{target}/{mode}" for target in self.targets_of(lane) for mode in self.modes]
 
     def describe(self) -> dict[str, Any]:
-        """What the store keeps of it."""
+        """The fields that the store keeps of it."""
         return {
             "columns": [column.id for column in self.columns],
             "targets": list(self.targets),

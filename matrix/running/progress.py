@@ -70,7 +70,7 @@ class _Phases:
 
     @property
     def rest(self) -> str:
-        """Of the whole run, by the columns that have ended."""
+        """The columns and time left of the whole run, estimated from the columns that have ended."""
         time_left = left(self._place, self._columns, time.monotonic() - self._began)
         return f"{self._columns - self._place} more columns, {time_left}" if time_left else ""
 
@@ -176,7 +176,7 @@ class BarProgress:
 
 
 class _Counted(ProgressColumn):
-    """`12/34, about 2 min left` once it is known of how many; nothing before, for `0/?` tells nobody anything."""
+    """`12/34, about 2 min left` once the total is known; nothing before, because `0/?` would not help."""
 
     def render(self, task: Task) -> Text:
         if task.total is None:

@@ -1,4 +1,4 @@
-"""What a run records, whichever of its columns says it: cells with their known issue, notes, problems."""
+"""The records of a run, from any of its columns: cells with their known issue, notes, problems."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Progress(Protocol):
 
 
 class Recording:
-    """One run in the store, with what it tells the user meanwhile.
+    """One run in the store, with its messages to the user meanwhile.
 
     Attributes:
         run: the run's number; 0 until it has begun.

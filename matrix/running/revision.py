@@ -1,4 +1,4 @@
-"""The commit that a folder is of, as far as git tells. Runs of different commits are not merged."""
+"""The commit of a folder, where git reports one. Runs of different commits are not merged."""
 
 from __future__ import annotations
 

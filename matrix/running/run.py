@@ -1,8 +1,8 @@
 """One run: plan, environment, run, record, compare.
 
-Columns run one after the other, each in the suite process of its own environment, and side by side where hardly
-anything is left to run of them; the next environments are prepared meanwhile. Whatever ends the run early, what had
-finished is in the store: cells are written as they come.
+Columns run one after the other, each in the suite process of its environment. Columns with little left to run go side
+by side. The next environments are prepared meanwhile. Cells are written as they come, so finished ones are in the
+store even if the run ends early.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def exit_code(
     environment_failed: bool,
     problems: bool,
 ) -> int:
-    """Of a run that came to its end. `planned`: how many cases, by column and lane."""
+    """The exit status of a run that came to its end. `planned`: the number of cases, by column and lane."""
     if environment_failed:
         return EXIT_ENVIRONMENT
     if not verdict.as_expected or problems or unaccounted(planned, records):
         return EXIT_UNEXPECTED
-    # Green without having looked would be the worst of lies.
+    # A run without results must not pass.
     return EXIT_EXPECTED if any(cell.ran for cell in records) else EXIT_USAGE
 
 
@@ -74,7 +74,7 @@ def unaccounted(
     """How many planned cases have no record at all, by column and lane, where there are any."""
     seen: dict[tuple[str, str], set[str]] = {}
     for one in records:
-        # What stands for a kernel that could not be asked for its cases is none of them.
+        # A record for a kernel whose cases could not be listed is no planned case.
         if one.case != "*":
             seen.setdefault((one.column, one.lane), set()).add(one.item)
     lacking = {key: count - len(seen.get(key, ())) for key, count in planned.items()}
@@ -346,7 +346,7 @@ class Runner:
     def _unchanged(
         self, column: Column, environment: Environment
     ) -> tuple[Mapping[Coordinate, str], unchanged.Taken]:
-        # Somebody else's interpreter may change without anybody's knowing, where its files cannot be told.
+        # A user's own interpreter without an identity may have changed unnoticed.
         if self.plan.take == "nothing" or (self._here and not environment.identity):
             return {}, unchanged.Taken()
         keys = self.plan.work.keys(self.plan, column.id, environment)

@@ -1,7 +1,7 @@
 """Ctrl-C, SIGTERM and SIGHUP, alike: people send the first, CI systems the second, a terminal that is lost the third.
 
-A run has a flag that it looks at where it can stop in good order, because an exception out of nowhere could fall
-between reading a record and storing it. What keeps no records of its own gets the exception.
+A run has a flag, which it checks where it can stop in good order, because an exception could come between reading a
+record and storing it. A process that stores no records gets the exception.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def main(parent: int, grace: float, command: list) -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     suite = os.fork()
     if suite == 0:
-        # A session of its own: who kills the suite's process group does not kill us.
+        # A separate session, so that a kill of the suite's process group does not kill us.
         os.setsid()
         if libc is not None:
             libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -79,7 +79,7 @@ def _watched(suite: int, parent: int):
         if time.monotonic() - look >= _LOOKS:
             look = time.monotonic()
             for pid, _, group, state in _processes():
-                # A case's own child has a group of its own: a case that stops itself has its time limit.
+                # A case's child is in another group: a case that stops itself has its time limit.
                 if group == suite and state == "T":
                     _signal(pid, signal.SIGCONT)
 
@@ -155,7 +155,7 @@ def _kill_all(suite: int, alive: bool) -> None:
 
 
 def _processes() -> list:
-    """(pid, parent, process group, state) of every process, as far as the system tells."""
+    """(pid, parent, process group, state) of every process that the system reports."""
     found: list = []
     try:
         names = os.listdir("/proc")

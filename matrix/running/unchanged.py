@@ -1,7 +1,7 @@
-"""What need not run again: cells for which all that decides on them is as it was in a run of the store.
+"""Cells that need not run again, because all that decides on them is as it was in a run of the store.
 
-That is their key, which the kind of work makes (`Work.keys`). What happens by chance is never taken from there: a
-crash, or what took too long.
+That is their key, which the kind of work makes (`Work.keys`). Outcomes that happen by chance are never reused: crashes
+and timeouts.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ CHANCE = ("crash", "timeout", "not-run")
 
 @dataclass
 class Taken:
-    """Of one column, what is taken over.
+    """The results that one column reuses.
 
     Attributes:
         cells: the records, and the run in which each of them ran.
-        again: the items that run again by themselves, for what became of them may have been chance.
-        whole: the run that had nothing else to run in the same lanes either, so that there is nothing left but these.
+        again: the items that run again, because their outcome may have been chance.
+        whole: a run that had nothing else to run in the same lanes, so that only these are left.
     """
 
     cells: list[tuple[Record, int]] = field(default_factory=list)
     again: list[str] = field(default_factory=list)
     whole: int | None = None
-    # Of that run, how many cases each lane has.
+    # How many cases each lane of that run has.
     planned: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -71,11 +71,11 @@ def of_whole(key: str) -> str:
 def take(
     store: Store, plan: Plan, column: str, known: Mapping[Coordinate, str], *, crashes: bool = False
 ) -> Taken:
-    """What runs of `store` say of the cases that `plan` asks a column for, of each coordinate the newest run.
+    """The stored results for the cases that `plan` has on a column, from the newest run of each coordinate.
 
     Args:
-        known: the keys of now.
-        crashes: whether crashes and timeouts are taken as well.
+        known: the current keys.
+        crashes: whether crashes and timeouts are reused as well.
     """
     # A share may be taken from a run of the same share and from one of the whole.
     runs = store.with_keys(
@@ -133,14 +133,14 @@ def lane_of(item: str) -> str:
     return item.split("/", 2)[1]
 
 
-# What stands for the cases of a module that could not be asked for them.
+# The ends of items that stand for a module whose cases could not be listed.
 _NO_CASES = ("/*", "/import")
 
 
 def whole_column(
     store: Store, run: int, column: str, again: Iterable[str] = ()
 ) -> Iterator[protocol.Event]:
-    """What the suite of a column had said in `run` beside its cells; of lanes in which it has to run again, nothing."""
+    """The events beside the cells of a column's suite in `run`, without the lanes in which it has to run again."""
     versions, left = store.sessions(run), set(map(lane_of, again))
     for (one, lane), planned in store.planned(run).items():
         if one == column and lane not in left:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 FOLDER = Path(__file__).parent
 COMPILED = FOLDER / "compiled.json"
 MESSAGES = FOLDER / "messages.json"
-# What each example said on each release, by tests/proofs/error_examples.py.
+# The output of each example on each release, by tests/proofs/error_examples.py.
 PROVEN = FOLDER / "proven.json"
 
 _WORD = re.compile(r"[a-z0-9_]+")
@@ -27,7 +27,7 @@ _JOINED = re.compile(r"[a-z0-9_]\.?[a-z0-9_]")
 _QUOTES = str.maketrans("", "", "'\"`\u2018\u2019\u201c\u201d\\")
 _PLACE = re.compile(r"\{[nw]?\}")
 _PLACES = {"{}": ".{0,200}?", "{n}": r"\d+", "{w}": r"[\w.<>\[\]*]+"}
-# Of its words the rarest are asked for before the expression is.
+# How many of its rarest words are looked for before the expression.
 ANCHORS = 3
 
 
@@ -88,7 +88,7 @@ class Entry:
 
 
 class Wording(NamedTuple):
-    # Of the entry, or of the message, in the order of the file.
+    # The number of the entry, or of the message, in the order of the file.
     number: int
     # With `{}` for anything, in the form that `tidy` makes.
     text: str
@@ -145,7 +145,7 @@ class Message(NamedTuple):
 class Topic(NamedTuple):
     """Words by which people name an error in a title, where they do not quote the message."""
 
-    # Of the entry, in the order of the file.
+    # The number of the entry, in the order of the file.
     number: int
     # Expressions that are all found in a tidy text, in whichever order.
     parts: Sequence[str]

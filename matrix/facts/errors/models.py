@@ -31,14 +31,14 @@ KINDS = (
 )  # fmt: skip
 # A wording of fewer characters is in too many texts.
 _LEAST = 8
-# Of a message, what says nothing: places, signs, and what Python says of everything.
+# The parts of a message that identify nothing: places, signs, and Python's general phrases.
 _UNSAID = re.compile(
     r"\{\}|has no attribute|is not defined|got an unexpected keyword argument|not implemented|missing required argument"
     r"|unsupported (?:data )?d?type|unsupported operand type\(?s?\)? for|unknown d?type|positional arguments"
     r"|must be|expected|[^a-z]"
 )
 
-# What stands in front of a short text of C++: by it alone it is told from others' texts.
+# The prefix of a short text of C++, which alone distinguishes it from other texts.
 _BEFORE = {
     "emitOpError": "op ", "emitError": "error: ", "emitRemark": "remark: ", "emitWarning": "warning: ",
     "report_fatal_error": "llvm error: ",
@@ -107,7 +107,7 @@ class _Run(_Strict):
 
 
 class Example(_Strict):
-    """What says an error, and the corrected one: statements of a kernel, or with `script` of the file that launches."""
+    """Code with an error, and the correction: statements of a kernel, or with `script` of the file that launches it."""
 
     bad: str
     good: str = ""
@@ -119,11 +119,11 @@ class _Error(_Strict):
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     title: Annotated[str, Field(min_length=8, max_length=110)]
     says: Annotated[list[str | _Says], Field(min_length=1)]
-    # Of the one cause; where there are several, `cause` has them.
+    # The explanation of a single cause; `cause` has several.
     why: str = ""
     do: str = ""
     code: str = ""
-    # Where the one cause can be it at all.
+    # Where the single cause is possible.
     triton: Releases = ""
     targets: list[str] = []
     cause: list[_Cause] = []
