@@ -199,7 +199,8 @@ class BlockPointer(core.base_value):
         return pointers, inside
 
     def _semantic(self, given):
-        """The interpreter, unlike the compiler, hands none to a method of a value that it does not know."""
+        """The interpreter, unlike the compiler, passes no semantic or builder to a method of a value that it does not
+        know."""
         if given is not None:
             return given
         from triton.runtime import interpreter

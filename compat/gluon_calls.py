@@ -112,7 +112,7 @@ def _barriers(gluon: Gluon) -> None:
 
 
 def _by_keyword(places: Tuple[str, ...], most: int) -> Callable[..., Optional[Arguments]]:
-    """A translation for a function that takes `most` arguments by place and earlier took all of `places` so."""
+    """A translation for a function that takes `most` arguments by position and earlier took all of `places` so."""
 
     def translated(*args: Any, **named: Any) -> Optional[Arguments]:
         surplus = dict(zip(places[most:], args[most:]))
@@ -294,7 +294,7 @@ def _share(num_warps: int, warps: List[int]) -> int:
 
 
 class _Worker:
-    """A function with its own arguments, where Triton 3.5 has all workers take the same."""
+    """A function with separate arguments, where Triton 3.5 has all workers take the same."""
 
     def __init__(self, function: Any, arguments: Tuple[Any, ...]) -> None:
         self.function, self.arguments = function, arguments

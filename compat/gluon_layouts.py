@@ -1,4 +1,5 @@
-"""Gluon's layouts by the arguments that other releases have for them. Of one block; clusters have no such spelling."""
+"""Gluon's layouts by the arguments that other releases have for them. Only for one block: clusters have no such
+spelling."""
 
 import functools
 from typing import Any, Dict, Optional, Tuple
@@ -23,7 +24,7 @@ _DEPTH = {
 
 
 def apply(gluon: Gluon) -> None:
-    """Have the layouts of this Triton take what those of other releases take."""
+    """Have the layouts of this Triton accept the arguments of other releases."""
     language = gluon.module("")
     for name in _IN_LANGUAGE:
         _one_block(gluon, getattr(language, name, None))
@@ -63,7 +64,7 @@ def _without_blocks(known: Tuple[str, ...], *args: Any, **named: Any) -> Optiona
     given = {name: one for name, one in named.items() if name in (*_BY_NUMBERS, _BY_BASES)}
     rest = args[at:]
     if rest and _by_numbers(rest[0]) == (_BY_BASES in known):
-        # By their places, which are those of the other spelling.
+        # By position; the positions are those of the other spelling.
         places = _BY_NUMBERS if _BY_BASES in known else (_BY_BASES,)
         given.update(zip(places, rest))
         args = args[:at]
@@ -73,7 +74,7 @@ def _without_blocks(known: Tuple[str, ...], *args: Any, **named: Any) -> Optiona
 
 
 def _by_numbers(cluster: Any) -> bool:
-    """Whether a cluster is described by the number of its blocks along each dimension, and not by bases."""
+    """Whether a cluster is described by its number of blocks along each dimension, not by bases."""
     cluster = plain(cluster)
     return isinstance(cluster, int) or (
         isinstance(cluster, (list, tuple)) and any(isinstance(one, int) for one in cluster)
@@ -143,7 +144,7 @@ def _mfma(gluon: Gluon, layout: Any) -> None:
 
 
 def _tile(shape: Any, version: Any, has_depth: bool) -> Any:
-    """The numbers of an instruction's tile in this Triton's form; None where they are, or cannot be."""
+    """The numbers of an instruction's tile in this Triton's form; None if they already are, or cannot be converted."""
     if not isinstance(shape, (list, tuple)):
         return None
     if has_depth:

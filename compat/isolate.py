@@ -74,7 +74,8 @@ class Outcome:
     gone: bool = False
 
     def as_data(self) -> Dict[str, Any]:
-        """All of it as data, for a child that sends the outcome of its own child; its value has to be data too."""
+        """This outcome as data, for a child that sends the outcome of a child it forked; its value has to be data
+        too."""
         raised = self.raised
         texts = None if raised is None else (raised.type_name, raised.text, raised.traceback)
         return {**vars(self), "raised": texts}

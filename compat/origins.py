@@ -1,4 +1,4 @@
-"""What the values of a kernel's IR come of, element by element: read from its text, for the shims that rewrite it."""
+"""Origins of the values of a kernel's IR, element by element: read from its text, for the shims that rewrite it."""
 
 import re
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -22,10 +22,10 @@ _FUNCTION = lazily(r"\s*tt\.func\b")
 
 
 class Origin(NamedTuple):
-    """What a value comes of, by operations on single elements, through loops and branches.
+    """The origin of a value, by operations on single elements, through loops and branches.
 
     Attributes:
-        bits: of the narrowest type on the way.
+        bits: width of the narrowest type on the way.
         turned: whether something was transposed.
         product: whether a ``tt.dot`` made something.
     """
@@ -45,10 +45,10 @@ class _Region(NamedTuple):
 
     Attributes:
         outside: the line that opened the region around it.
-        number: of its own first line.
-        results: what it makes.
+        number: of its first line.
+        results: the values that it makes.
         carried: of a loop, its variables.
-        handed: of a ``scf.while``, what its condition hands on to its body.
+        handed: of a ``scf.while``, the values that its condition passes to its body.
     """
 
     kind: str
@@ -60,7 +60,7 @@ class _Region(NamedTuple):
 
 
 def functions(ir: str) -> Iterator[List[str]]:
-    """The lines of a module of Triton's IR, function by function, whose values have names of their own."""
+    """The lines of a module of Triton's IR, function by function; each function names its values separately."""
     lines: List[str] = []
     for line in ir.splitlines():
         if _FUNCTION.match(line) and lines:
@@ -71,14 +71,14 @@ def functions(ir: str) -> Iterator[List[str]]:
 
 
 class Origins:
-    """Of the values of a function, whose lines are counted from 0. Regions side by side may use one name each."""
+    """The origins of a function's values; its lines are counted from 0. Regions side by side may use the same name."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._of: Dict[Tuple[int, str], Origin] = {}
-        # By line, and while one is read: the lines that opened the regions around it, the innermost last.
+        # For each line, and for the current one: the lines that opened the regions around it, the innermost last.
         self._around: List[Tuple[int, ...]] = [()] * len(lines)
         self._here: Tuple[int, ...] = (_OUTSIDE,)
-        # What a loop hands on is known at its end, so its beginning is read again.
+        # The values that a loop carries are known at its end, so its beginning is read again.
         for _ in range(len(lines) + 1):
             before = dict(self._of)
             self._read(lines)
@@ -86,7 +86,7 @@ class Origins:
                 break
 
     def of(self, number: int, name: str) -> Origin:
-        """Of the value that has this name in that line."""
+        """The origin of the value that has this name in that line."""
         return self._in(self._around[number], name)
 
     def _in(self, around: Sequence[int], name: str) -> Origin:
@@ -151,7 +151,7 @@ class Origins:
             self._put(region.number, region.carried, values)
 
     def _put(self, region: int, names: Iterable[str], values: Iterable[Origin]) -> None:
-        """Add what these names of a region may come of."""
+        """Add the origins that these names of a region may have."""
         for name, other in zip(names, values):
             one = self._of.get((region, name), UNKNOWN)
             self._of[region, name] = Origin(
@@ -176,6 +176,6 @@ class Origins:
 
 
 def bits_of(kind: str) -> int:
-    """Of an element, such as ``bf16``."""
+    """The bits of an element type, such as ``bf16``."""
     found = _BITS.match(kind)
     return int(found[1]) if found else UNKNOWN.bits

@@ -1,4 +1,4 @@
-"""What the ``torch.compile`` of a torch needs of a Triton that it does not pin, and which shim brings it."""
+"""Requirements of ``torch.compile`` on a Triton that its torch does not pin, and the shim that meets each."""
 
 from typing import Iterator, NamedTuple
 
@@ -73,7 +73,7 @@ NEEDS = (
 
 
 def needs(torch: str, triton: str) -> Iterator[Need]:
-    """What a pair needs, in order."""
+    """The requirements of a pair, in order."""
     return (
         need for need in NEEDS if in_window(need.torch, torch) and in_window(need.triton, triton)
     )

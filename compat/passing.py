@@ -1,7 +1,7 @@
-"""Say of an exception that ends the program which known error it is, in a note (PEP 678): ``install(explain=True)``.
+"""Add a note to an exception that ends the program, naming the known error (PEP 678): ``install(explain=True)``.
 
-The answer is that of ``crosswarp why``, which a process of its own gives: this package has neither its data nor its
-rules. Where crosswarp is not installed whole, or Python is older than 3.11, there is no note.
+The answer is that of ``crosswarp why``, run in another process: this package has neither its data nor its rules. Where
+crosswarp is not fully installed, or Python is older than 3.11, there is no note.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, List, Optional
 
 # The beginning of a note: an exception gets one note only.
 MARK = "crosswarp why: "
-# Characters of the traceback, its end; and seconds that a dying program waits.
+# Characters kept of the traceback's end; and seconds that a dying program waits.
 _LONGEST = 200_000
 _SECONDS = 20.0
 _COMMAND = ("-P", "-m", "crosswarp.reports.cli", "why", "--format", "note", "-")
 
 
 def note(text: str) -> str:
-    """The answer of ``crosswarp why`` to `text`, in a few lines; "" where it knows nothing, or cannot be asked."""
+    """The answer of ``crosswarp why`` to `text`, in a few lines; "" if it knows nothing or cannot be asked."""
     name = os.path.basename(sys.executable or "")
-    # An interpreter that is embedded names its host there.
+    # In an embedded interpreter this names the host program.
     if sys.version_info < (3, 11) or not name.startswith("python"):
         return ""
     try:
@@ -41,7 +41,7 @@ def note(text: str) -> str:
 
 
 def explain(error: Optional[BaseException]) -> None:
-    """Adds the note to `error`. Whatever fails here is left out: the exception itself counts."""
+    """Adds the note to `error`. Failures here are ignored: the exception itself matters more."""
     try:
         if not isinstance(error, Exception) or _noted(error) or not hasattr(error, "add_note"):
             return
@@ -58,7 +58,7 @@ def _noted(error: BaseException) -> bool:
 
 
 class _Hooks:
-    """Python's two hooks for an exception that nobody catches, with the note added before what was there runs."""
+    """Python's two hooks for uncaught exceptions: they add the note, then run the previous hooks."""
 
     def __init__(self) -> None:
         self.on = False
@@ -87,7 +87,7 @@ class _Hooks:
         sys.excepthook, threading.excepthook = of_main, of_threads
 
     def stop(self) -> None:
-        """Puts the hooks back; where somebody else's lie on ours, ours say nothing more."""
+        """Puts the hooks back; if somebody else's lie on ours, ours only pass the call on."""
         self.on = False
         if self._before and (sys.excepthook, threading.excepthook) == self._ours:
             sys.excepthook, threading.excepthook = self._before

@@ -1,11 +1,11 @@
-"""Regular expressions that are compiled when they are first needed: a process that installs needs few of them."""
+"""Regular expressions compiled on first use: a process that installs needs few of them."""
 
 import re
 from typing import Any, cast
 
 
 class _Lazy:
-    """Stands for a compiled expression, and takes over its methods when it is first asked for one."""
+    """Stands for a compiled expression; compiles it, and takes over its methods, on first use."""
 
     def __init__(self, text: str, flags: int) -> None:
         self._text, self._flags = text, flags

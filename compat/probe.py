@@ -1,6 +1,6 @@
-"""Ask this environment what it really is, in a child process: importing torch or asking a driver may hang or abort.
+"""Facts about this environment from a child process: importing torch or asking a driver may hang or abort.
 
-Stages are told one by one, each as a JSON line, so that what was learnt before a death is kept.
+Each stage is reported as a JSON line, so that its answer survives a later crash.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TAIL = 4000
 
 
 def ask(guard: str, seconds: float) -> Dict[str, Dict[str, Any]]:
-    """What each stage found; ``{"error": …}`` where it raised, died or took longer than `seconds`."""
+    """The answer of each stage; ``{"error": …}`` where it raised, died or took longer than `seconds`."""
     if not sys.executable:
         return {name: {"error": "this Python does not know its own executable"} for name in STAGES}
     command = [sys.executable, "-I", "-c", _CHILD, json.dumps(_places()), guard]
@@ -50,7 +50,7 @@ def ask(guard: str, seconds: float) -> Dict[str, Dict[str, Any]]:
 
 
 def _places() -> List[str]:
-    """`sys.path` without the current folder: a stranger's checkout must not be run by looking at it."""
+    """`sys.path` without the current folder: looking at a stranger's checkout must not run its code."""
     here = os.getcwd()
     return [path for path in sys.path if path and os.path.abspath(path) != here]
 
@@ -64,7 +64,7 @@ def _found(told: bytes, ended: str, last: str) -> Dict[str, Dict[str, Any]]:
             continue
     why = f"{ended}: {last}" if last else ended
     for name in STAGES:
-        # The first stage without an answer is the one that the child ended in; later ones were never asked.
+        # The first stage without an answer is the one in which the child ended; later ones were never asked.
         if name not in found:
             found[name] = {"error": why, "died": True}
             why = f"not asked, because the child ended before: {ended}"
@@ -91,7 +91,7 @@ def _kill(child: "subprocess.Popen") -> None:
 
 
 def answer(guard: str) -> None:
-    """In the child: every stage in turn, on what was stdout; what libraries print goes to stderr."""
+    """In the child: run every stage in turn, writing to the original stdout; libraries' output goes to stderr."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     vendors.serve()

@@ -1,4 +1,4 @@
-"""All that a kernel reaches: what it may call, and what it reads, by the names in its source."""
+"""All that a kernel reaches: the functions it may call and the values it reads, by the names in its source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
 
 def source_says(words: "re.Pattern[str]") -> Callable[[Iterable[Any]], bool]:
-    """For `Concerned`: a fix concerns what has `words` somewhere in the source of all that it reaches."""
+    """For `Concerned`: a fix concerns kernels with one of `words` in the source of anything that they reach."""
 
     def concerns(reached: Iterable[Any]) -> bool:
         sources = (getattr(item, "src", None) for item in reached)
@@ -26,7 +26,7 @@ def reachable(values: Iterable[Any]) -> Iterator[Any]:
     from triton.language.core import constexpr
     from triton.runtime import jit
 
-    # Breakpoint: Triton 3.5 calls by this name what a kernel and a function evaluated by the compiler have in common.
+    # Breakpoint: Triton 3.5 uses this name for the base of kernels and of functions that the compiler evaluates.
     callable_ = getattr(jit, "JITCallable", jit.JITFunction)
     seen: Set[Any] = set()
     left: List[Tuple[Any, Tuple[str, ...]]] = [(value, ()) for value in values]
@@ -34,7 +34,7 @@ def reachable(values: Iterable[Any]) -> Iterator[Any]:
         item, names = left.pop()
         if isinstance(item, constexpr):
             item = item.value
-        # Of a module only what the function that names it may look up there.
+        # Of a module only those names that the function looks up in it.
         inside = isinstance(item, ModuleType)
         key = (id(item), names) if inside else id(item)
         if key in seen:
@@ -57,7 +57,7 @@ def reachable(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def scope_of(item: Any) -> Dict[str, Any]:
-    """What the names in a kernel stand for."""
+    """The values that the names in a kernel stand for."""
     # Breakpoint: before Triton 3.4 a kernel sees the globals of its module alone (but see closure_names).
     if hasattr(item, "get_capture_scope"):
         return item.get_capture_scope()
@@ -65,6 +65,6 @@ def scope_of(item: Any) -> Dict[str, Any]:
 
 
 def names_of(code: CodeType) -> Tuple[str, ...]:
-    """What a function and the comprehensions in it look up."""
+    """The names that a function and the comprehensions in it look up."""
     inner = [const for const in code.co_consts if isinstance(const, CodeType)]
     return code.co_names + code.co_freevars + sum(map(names_of, inner), ())

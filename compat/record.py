@@ -14,7 +14,7 @@ _ROUTINES = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescript
 
 
 class _Replaced(NamedTuple):
-    """One attribute, what its owner itself held there, and what is to be found there now."""
+    """One attribute: its owner's own value before, and the value that a reader should find there now."""
 
     owner: Any
     name: str
@@ -22,7 +22,7 @@ class _Replaced(NamedTuple):
     ours: Any
 
     def put_back(self) -> bool:
-        """Put `before` back, unless somebody has replaced ours since; whether ours is gone."""
+        """Put `before` back, unless somebody has replaced ours since; returns whether ours is gone."""
         if not _holds(vars(self.owner).get(self.name), self.ours):
             return False
         if self.before is _MISSING:
@@ -58,13 +58,15 @@ class Patches:
         self._undo.append(_Replaced(owner, name, before, vars(owner).get(name)))
 
     def on_undo(self, function: Callable[[], None]) -> None:
-        """Call `function` as well, when what was set after it has been put back."""
+        """Call `function` too, once everything set after this has been put back."""
         self._undo.append(function)
 
     def attempt(self, function: Callable[..., None], *args: Any) -> bool:
-        """Call ``function(*args)``, which replaces more: all of it or, where it raises, nothing of the whole shim.
+        """Call ``function(*args)``, which makes further replacements: all of them or, if it raises, none of the whole
+        shim.
 
-        Every stage of a shim that Triton's own code comes by goes through here, so that no failure of ours gets there.
+        Each stage of a shim that Triton's own code reaches goes through here, so that no failure of ours reaches
+        Triton.
 
         Returns:
             Whether it succeeded.
@@ -79,16 +81,16 @@ class Patches:
             self._failed(error)
             return False
         except BaseException:
-            # Ctrl-C says nothing of the shim: as it was, so that it can be tried again.
+            # Ctrl-C says nothing about the shim: restore everything, so that it can be tried again.
             self.undo(before)
             raise
         return True
 
     def ask(self, function: Callable[..., Any], otherwise: Any, *args: Any) -> Any:
-        """``function(*args)``, which says what to do with one kernel; `otherwise` where it raises.
+        """``function(*args)``, which decides what to do with one kernel; `otherwise` if it raises.
 
-        A fix that raises once is undone and left out, as `attempt` does: what it did not foresee in one kernel it does
-        not foresee in the next, and the kernel goes on exactly as Triton makes it.
+        A fix that raises once is undone and left out, as in `attempt`: a kernel that it did not foresee will come
+        again. The kernel goes on exactly as Triton makes it.
         """
         answer = [otherwise]
 
@@ -101,7 +103,7 @@ class Patches:
         """Take everything back, and leave the fix out from now on: one of its functions raised `error`.
 
         Raises:
-            Exception: `error`, where nobody is there to be told.
+            Exception: `error`, if there is no handler to report it to.
         """
         self.undo()
         if self._failed is None:
@@ -109,14 +111,14 @@ class Patches:
         self._failed(error)
 
     def undo(self, until: int = 0) -> None:
-        """Put back every attribute that still holds what this shim set; another's later patch is left alone.
+        """Put back every attribute that still holds this shim's value; another's later patch is left alone.
 
-        What lies under another's patch is tried again by the next call: when that one is a shim, it is undone by then.
+        An attribute under another's patch is tried again by the next call: a shim is undone by then.
         """
         covered = []
         while len(self._undo) > until:
             step = self._undo.pop()
-            # One that cannot be put back must not keep the others from it.
+            # One attribute that cannot be put back must not stop the others.
             try:
                 if not isinstance(step, _Replaced):
                     step()
@@ -127,7 +129,7 @@ class Patches:
         self._undo += reversed(covered)
 
     def replaced(self) -> Iterator[Tuple[Any, str, Any]]:
-        """Owner, name and what was set there, in order. Other copies of this library ask, of any age."""
+        """Owner, name and the value set there, in order. Called by other copies of this library, of any age."""
         for step in self._undo:
             if isinstance(step, _Replaced):
                 yield step.owner, step.name, step.ours
@@ -136,7 +138,7 @@ class Patches:
 def _look_like(before: Any, ours: Any) -> None:
     """Give `ours`, a function of this library, the name, module and signature of `before`, which it replaces.
 
-    torch, debuggers and pickle ask for them. A function with more parameters is there for these, and keeps its own.
+    torch, debuggers and pickle ask for them. A function with more parameters exists for those, and keeps its signature.
     """
     before, ours = getattr(before, "__func__", before), getattr(ours, "__func__", ours)
     code = getattr(ours, "__code__", None)
@@ -144,7 +146,7 @@ def _look_like(before: Any, ours: Any) -> None:
     routine = isinstance(before, _ROUTINES) or type(before).__module__ == "nanobind"
     if code is None or not routine or ours is before:
         return
-    # Not by its `__module__`, which `functools.wraps` has changed where it was used.
+    # Not by its `__module__`, which `functools.wraps` may have changed.
     if not str(ours.__globals__.get("__name__")).startswith(_PACKAGE):
         return
     cached = isinstance(before, _CACHED)
@@ -157,7 +159,7 @@ def _look_like(before: Any, ours: Any) -> None:
 
 
 def _count(code: Any) -> int:
-    """The number of parameters that have a name of their own."""
+    """The number of parameters that have a name."""
     return int(code.co_argcount + code.co_kwonlyargcount)
 
 
@@ -169,7 +171,7 @@ class Items:
 
 
 def covered_by_others(stack: Iterable[Patches]) -> bool:
-    """Whether somebody has replaced what `stack`, all patches that are in place, in order, had set last."""
+    """Whether somebody has replaced what `stack`, all patches in place, in order, had set last."""
     last = {}
     for patches in stack:
         for owner, name, ours in patches.replaced():
@@ -186,25 +188,25 @@ def _holds(found: Any, ours: Any) -> bool:
 
 
 def inner(function: Any) -> Any:
-    """What a wrapper of Triton's interpreter calls, or None where `function` is none.
+    """The function under a wrapper of Triton's interpreter, or None where `function` is no wrapper.
 
     An interpreted launch wraps every builtin of `triton.language`, those that a shim put there as well. Up to Triton
-    3.5 the wrappers stay, and have what they wrap as the default of a keyword, ``member``.
+    3.5 the wrappers stay, and hold the wrapped function as the default of a keyword, ``member``.
     Breakpoint: Triton 3.6 takes its wrappers back; delete with the last column before it.
     """
     return (getattr(function, "__kwdefaults__", None) or {}).get("member")
 
 
 class Concerned(NamedTuple):
-    """The kernels that a fix may compile to something else than Triton does: these may get a key of their own.
+    """The kernels that a fix may compile differently from Triton: these may get a separate key.
 
     Attributes:
         kernels: whether a kernel may be one of them; gets all that `reachable` finds. Nothing is traced yet, so in
-            doubt the answer is yes: a kernel in vain is looked at once more, one missed is wrong.
+            doubt the answer is yes: a needless yes costs another look, a missed kernel stays wrong.
         parameters: kernels with a parameter of such a type are among them too; signatures spell them ``*i8``, ``fp32``.
-        acts: of a fix that acts while a kernel is traced, whether it would, of the TTIR that Triton makes by itself;
-            None where that does not tell.
-        surely: the fix acts on all of these kernels, without which they do not compile.
+        acts: of a fix that acts while a kernel is traced, whether it would, given the TTIR that Triton makes by itself;
+            None where that does not show.
+        surely: the fix acts on all of these kernels, which do not compile without it.
     """
 
     kernels: Callable[[Iterable[Any]], bool]
@@ -214,12 +216,12 @@ class Concerned(NamedTuple):
 
 
 class Rewrite(NamedTuple):
-    """A kernel's IR is compiled as another text.
+    """A kernel's IR is replaced by another text before it is compiled.
 
     Attributes:
-        text: the IR's text to the other one, or to None where it stays.
+        text: given the IR's text, returns the other one, or None where it stays.
         backends: as Triton names their plugins; before Triton 3.0 there is NVIDIA's alone.
-        laid_out: asked of IR with layouts, which comes out of ``make_ttgir``; else of what goes into it.
+        laid_out: called on IR with layouts, the output of ``make_ttgir``; else on its input.
     """
 
     text: Callable[[str], Optional[str]]
@@ -228,11 +230,11 @@ class Rewrite(NamedTuple):
 
 
 class RewritePtx(NamedTuple):
-    """ptxas gets other PTX than ``make_ptx`` wrote: `text` gives it, or None where it stays.
+    """ptxas gets other PTX than ``make_ptx`` wrote.
 
     Attributes:
-        text: the PTX to the other one.
-        may_act: whether it may, of TTIR or TTGIR.
+        text: given the PTX, returns the other one, or None where it stays.
+        may_act: whether it may, given TTIR or TTGIR.
     """
 
     text: Callable[[str], Optional[str]]
@@ -240,12 +242,12 @@ class RewritePtx(NamedTuple):
 
 
 class OtherAssembler(NamedTuple):
-    """A ptxas that Triton has besides its own assembles a kernel.
+    """Another ptxas that Triton has assembles a kernel.
 
     Attributes:
-        tool: that ptxas, as Triton has it, by the PTX that the other one gets wrong; None where Triton's own is right.
-            For which GPU it is asked, `seams.ir.meant` says.
-        may_act: whether it may, of TTIR or TTGIR.
+        tool: given PTX that Triton's usual ptxas gets wrong, returns the other one; None where the usual one is
+            right. `seams.ir.meant` says for which GPU it is asked.
+        may_act: whether it may, given TTIR or TTGIR.
     """
 
     tool: Callable[[str], Any]
@@ -256,10 +258,10 @@ class LeaveOut(NamedTuple):
     """A pass is left out, or added otherwise, for the kernels that it gets wrong.
 
     Attributes:
-        wrong: whether the pass gets it wrong, of a kernel's IR as text before ``make_ttgir``.
+        wrong: whether the pass gets it wrong, given a kernel's IR as text before ``make_ttgir``.
         adders: functions that add the pass to a pass manager, as owner and name, on the Triton at hand.
         backends: as Triton names their plugins; none for all of them.
-        instead: of an adder's arguments those that make it right; without it the pass is left out.
+        instead: given an adder's arguments, returns those that make it right; without it the pass is left out.
     """
 
     wrong: Callable[[str], bool]
@@ -269,38 +271,39 @@ class LeaveOut(NamedTuple):
 
 
 class OtherOptions(NamedTuple):
-    """A kernel is compiled with other options: `options` gets its IR and Triton's options, and gives others or None."""
+    """A kernel is compiled with other options: `options` gets its IR and Triton's options, and returns others or
+    None."""
 
     options: Callable[[str, Any], Any]
     backends: Tuple[str, ...] = ("nvidia",)
 
 
 Change = Union[Rewrite, RewritePtx, OtherAssembler, LeaveOut, OtherOptions]
-# Up to PTX a kernel is as Triton makes it.
+# Up to PTX such a kernel is exactly Triton's.
 BEHIND_TTGIR = (RewritePtx, OtherAssembler)
 
 
 def _nothing(patches: Patches) -> None:
-    """For a fix that changes what a kernel is compiled to, and no name."""
+    """The default of a fix that changes compiled kernels, rather than names."""
 
 
 class Shim(NamedTuple):
-    """One change in behaviour, applied only inside its window.
+    """One change in behaviour, applied only on its affected releases.
 
     Attributes:
         name: the module's name in ``crosswarp.compat.shims``.
-        issue: id of the record in ``issues.toml`` that it heals.
-        window: specifier of the Triton versions on which it is installed.
-        symptom: what the user sees without it, as text to search for.
+        issue: id of the known issue in ``issues.toml`` that it fixes.
+        window: the affected releases: a specifier of the Triton versions on which it is installed.
+        symptom: the error or effect without it, as text to search for.
         link: the upstream report or fix.
         delete_when: the fact after which it can be deleted.
         apply: called with a `Patches`; adds names and replaces attributes that no seam has.
         order: later ones wrap earlier ones where they replace the same attribute.
-        tier: what kind of difference it makes, of `choice.TIERS`.
-        revision: counts the versions of what the fix makes of a kernel; part of the key of those it acted on. Raised
-            by whoever changes that (`tests/test_revisions.py`).
-        concerns: the kernels that the fix may compile to something else; None where it changes none.
-        changes: how it does, at the seams that Triton's compiler passes.
+        tier: the kind of change it makes, one of `choice.TIERS`.
+        revision: the version of the fix's effect on kernels; part of the key of those it acted on. Raise it with
+            each change of that effect (`tests/test_revisions.py`).
+        concerns: the kernels that the fix may compile differently; None where it changes none.
+        changes: how it changes them, at the seams that Triton's compiler passes.
     """
 
     name: str

@@ -73,12 +73,12 @@ def _fresh_main() -> types.ModuleType:
 def _as_main(name: str, alter_argv: bool):
     import runpy
 
-    # What the interpreter itself calls for -m, and for a folder or zip file: it fills in the __main__ that it finds.
+    # The interpreter itself calls this for -m, and for a folder or zip file: it fills in the existing __main__.
     runpy._run_module_as_main(name, alter_argv)  # type: ignore[attr-defined]
 
 
 def _run(prepare: Callable[[], Any]) -> None:
-    """Execute what `prepare` returns (code and its globals), or nothing where it has run everything itself."""
+    """Execute the result of `prepare` (code and its globals), or nothing if it has run everything itself."""
     try:
         code = prepare()
         if code is not None:
@@ -118,5 +118,5 @@ def _set_first_on_path(folder: str) -> None:
 
 
 def _absolute(path: str) -> str:
-    """As the interpreter makes the name of a script absolute: joined, not normalised."""
+    """Make the name of a script absolute as the interpreter does: joined, not normalised."""
     return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)

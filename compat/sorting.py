@@ -1,4 +1,4 @@
-"""`tl.sort` of floats by their bits, as whole numbers in the same order. Imported only where Triton's own is wrong."""
+"""`tl.sort` of floats by their bits, as integers in the same order. Imported only where Triton's own is wrong."""
 
 import triton
 import triton.language as tl
@@ -20,7 +20,7 @@ def bits_of(x, width: tl.constexpr):
 
 @triton.jit
 def _ordered(bits, width: tl.constexpr, most: tl.constexpr):
-    """Bits of floats as integers of their order, and back: of those with a sign all bits but it are turned."""
+    """Bits of floats as integers of the same order, and back: with the sign set, all other bits are inverted."""
     return bits ^ ((bits >> (width - 1)) & most)
 
 
@@ -31,7 +31,7 @@ def sort_by_bits(
     """`x`, floats of `width` bits, sorted; `most` is the greatest integer of as many bits."""
     bits = bits_of(x, width)
     if width == 16:
-        # Sums of 16 bits are of 32, and what is sorted comes to be.
+        # Triton sums 16-bit integers in 32 bits, and its sort would return those.
         key = _sort(_ordered(bits.to(tl.int32), 32, most), dim, descending)
         bits = _ordered(key, 32, most).to(tl.int16)
     else:

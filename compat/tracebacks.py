@@ -1,4 +1,4 @@
-"""An exception as text, whatever it is made of: it may hold itself, or name a pipe as the file it was raised in."""
+"""The text of any exception, even one that holds itself, or names a pipe as the file it was raised in."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import stat
 import traceback
 from typing import Any, List
 
-# Exceptions of a chain or a group that are shown. A group that holds one exception along many ways is a group of many.
+# The most exceptions of a chain or a group to show. One that is reached in several ways counts each time.
 _MOST = 200
 _LONGEST = 1 << 20
 
 
 def text_of(error: BaseException) -> str:
-    """The traceback of `error` and of what led to it, at most a megabyte of it."""
+    """The traceback of `error` and of the exceptions that led to it, at most a megabyte of it."""
     found: List[BaseException] = []
     whole = _reach(error, found)
     for one in found:
@@ -31,7 +31,7 @@ def text_of(error: BaseException) -> str:
 
 
 def _reach(error: BaseException, found: List[BaseException]) -> bool:
-    """Collect `error` and what it leads to, each as often as it would be shown; whether that comes to an end."""
+    """Collect `error` and its causes, each as often as it would be shown; returns whether that comes to an end."""
     left: List[Any] = [error]
     while left:
         one = left.pop()
@@ -51,7 +51,7 @@ def _reach(error: BaseException, found: List[BaseException]) -> bool:
 
 
 def _leave_files_alone(error: BaseException) -> None:
-    """Have the source lines of what is no regular file stay out: to open a pipe takes until somebody writes."""
+    """Leave out source lines of anything but a regular file: opening a pipe blocks until somebody writes."""
     frame = error.__traceback__
     while frame is not None:
         name = frame.tb_frame.f_code.co_filename
@@ -64,5 +64,5 @@ def _is_regular(name: str) -> bool:
     try:
         return stat.S_ISREG(os.stat(name).st_mode)
     except (OSError, ValueError):
-        # No file at all, as of text that was compiled: Python asks the module's loader for it.
+        # Not a file, as for code compiled from a string: Python asks the module's loader for it.
         return True

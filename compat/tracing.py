@@ -1,7 +1,7 @@
-"""Functions of our own that Triton's code generator takes for its builtins, on every version.
+"""Functions of ours that Triton's code generator takes for its builtins, on every version.
 
-A builtin is called while a kernel is traced. Triton knows it by a mark and by the module that it says it is from, and
-hands it the builder as ``_builder`` (up to 3.3) or ``_semantic`` (since 3.4).
+A builtin is called while a kernel is traced. Triton recognises it by a mark and by its module's name, and passes the
+builder as ``_builder`` (up to 3.3) or ``_semantic`` (since 3.4).
 """
 
 import os
@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterable, Optional
 
 from . import features
 
-# What `triton.language.core.builtin` sets. Spelled out, so that a file of builtins can be read without Triton.
+# The mark that `triton.language.core.builtin` sets. Spelled out, to read a file of builtins without Triton.
 MARK = "__triton_builtin__"
 
 
@@ -22,7 +22,7 @@ def builtin(function: Callable) -> Callable:
 
 
 def method_of(function: Callable) -> Callable:
-    """`function` of triton.language as a method of its first argument, a tensor; one of @triton.jit stays one."""
+    """`function` of triton.language as a method of its first argument, a tensor; a @triton.jit function stays one."""
     from triton.runtime.jit import JITFunction
 
     if not isinstance(function, JITFunction):
@@ -36,7 +36,8 @@ def method_of(function: Callable) -> Callable:
 
 
 def value(item: Any) -> Any:
-    """What a constexpr holds; anything else as it is. Some of Triton's own versions look one level deep only."""
+    """The value that a constexpr holds; anything else as it is. Some of Triton's own versions look only one level
+    deep."""
     while type(item).__name__ == "constexpr":
         item = item.value
     return item
@@ -78,7 +79,7 @@ def backend_of(hidden: dict) -> str:
     # Breakpoint: the interpreter of Triton 2.3 calls its builder by another name.
     if type(builder).__module__ == "triton.runtime.interpreter":
         return "interpreter"
-    # Breakpoint: the options of Triton 2.3 name no backend; it has but one.
+    # Breakpoint: the options of Triton 2.3 name no backend; it has only one.
     return getattr(builder.options, "backend_name", "cuda")
 
 

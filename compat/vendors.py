@@ -1,6 +1,7 @@
-"""Triton as a vendor builds it: with changes, and often under another name.
+"""Builds of Triton by vendors: with changes, and often under another name.
 
-A build that also has another package, such as `tokenspeed_triton`, is served as `triton`: the same modules, under both.
+A build whose package has another name, such as `tokenspeed_triton`, is served as `triton`: the same modules, both
+names.
 """
 
 import importlib
@@ -38,7 +39,7 @@ KNOWN = {
     "pytorch-triton": Known("triton", "PyTorch's build of Triton, for its nightly builds", False),
     "triton-windows": Known("triton", "a build of Triton for Windows, by its community", False),
 }
-# A vendor's build, which is a column of its own -> the package that it brings.
+# A vendor's build that is a separate column -> its package.
 PACKAGES = {name: one.package for name, one in KNOWN.items() if one.changed}
 
 
@@ -99,7 +100,8 @@ def about(distribution: str, version: str) -> str:
 
 
 def named(text: str) -> str:
-    """What `about` says of the first vendor's build that a log names with its version, as ``pip list`` does; or ""."""
+    """The answer of `about` for the first vendor's build that a log names with its version, as ``pip list`` does; or
+    ""."""
     names = "|".join(name.replace("-", "[-_]") for name in PACKAGES)
     found = re.search(rf"(?<![\w-])({names})(?:==|[ \t@-]{{1,40}})v?(\d[\w.]{{0,40}})", text)
     if found is None:
@@ -174,7 +176,7 @@ class _Loader:
         module = importlib.import_module(self._own)
         # Importing sets the spec to that of the other name.
         self._spec = module.__spec__
-        # It imports its modules by its own name; who looks among those that are loaded looks under Triton's.
+        # The build imports its modules under its name; code that searches the loaded modules expects Triton's.
         package, _, _ = self._own.partition(".")
         for name in [one for one in sys.modules if one.startswith(f"{self._own}.")]:
             sys.modules.setdefault(f"triton{name[len(package) :]}", sys.modules[name])

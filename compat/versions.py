@@ -1,4 +1,4 @@
-"""Which Triton is this, and is it inside a window? The one place where versions are compared."""
+"""The version of this Triton, and whether it is among the affected releases. All versions are compared here."""
 
 import functools
 import operator
@@ -31,12 +31,12 @@ DISTRIBUTIONS = (
 # with the newest column.
 TESTED_UP_TO = "3.9"
 
-# How a published build says what it was built for, behind its version: 3.2.0+cu124, 3.4.0+rocm6.4.
+# The build tag behind a published version: 3.2.0+cu124, 3.4.0+rocm6.4.
 _BUILT_FOR = lazily(r"(cpu|xpu|cu\d+|rocm[\d.]*)$")
-# What a version begins with, whatever follows. Not of any length: it is anybody's text.
+# The start of a version, whatever follows. Limited in length: the text may be anybody's.
 _NUMBERS = lazily(r"\s*v?(\d{1,6}(?:\.\d{1,6}){0,3})")
 
-# A matrix asks the same of ten thousands of cells.
+# A matrix asks the same for ten thousands of cells.
 _asked = functools.lru_cache(maxsize=4096)
 
 
@@ -50,10 +50,10 @@ def base_version(text: str) -> "Version":
 
 @_asked
 def in_window(window: str, version: str) -> bool:
-    """Whether `version` is inside the specifier `window` (``>=3.0,<3.3``). Nightlies count as their base version.
+    """Whether `version` matches the specifier `window` (``>=3.0,<3.3``). Nightlies count as their base version.
 
-    A version that packaging cannot read counts as `read` makes of it. Raises packaging's InvalidSpecifier for a window
-    that is none.
+    A version that packaging cannot read counts as `read` reads it. Raises packaging's InvalidSpecifier for an invalid
+    specifier.
     """
     release = read(version).release
     plainly = _in_plain_window(window, release)
@@ -65,9 +65,9 @@ def in_window(window: str, version: str) -> bool:
 
 
 def _in_plain_window(window: str, version: str) -> Optional[bool]:
-    """As packaging says it of a release; None where either is more than numbers, which takes packaging.
+    """The answer of packaging for a release; None where either needs packaging, being more than numbers.
 
-    A process that installs asks of eighty windows, and need not import packaging for them.
+    A process that installs asks for eighty specifiers, and need not import packaging for them.
     """
     found = _numbers(version)
     if found is None:
@@ -113,9 +113,9 @@ class Found(NamedTuple):
     """A Triton's version, as far as it can be read.
 
     Attributes:
-        text: as it stands in Triton.
+        text: as Triton gives it.
         release: the release that it counts as; the newest tested one where the text begins with no number.
-        published: whether it is a release that somebody published, and no build of something in between.
+        published: whether it is a published release, not a build between releases.
         newer: whether it is newer than every release that was tested.
     """
 
@@ -156,7 +156,7 @@ def read(text: str) -> Found:
 
 
 def bounded(window: str) -> str:
-    """`window` up to the newest tested release, where it has no end of its own: ``>=3.3`` becomes ``>=3.3,<3.10``."""
+    """`window`, ended by the newest tested release if it has no end: ``>=3.3`` becomes ``>=3.3,<3.10``."""
     ends = any(sign in window for sign in ("<", "==", "~="))
     return window if ends else f"{window},<{_after_tested()}"
 
@@ -167,7 +167,7 @@ def _after_tested() -> str:
 
 
 def would_install(wanted: "SpecifierSet", version: str) -> bool:
-    """Whether an installer asked for `wanted` would be content with `version`: there a nightly is not its release."""
+    """Whether an installer asked for `wanted` would accept `version`: there a nightly is not its release."""
     from packaging.version import InvalidVersion
 
     try:
@@ -177,7 +177,7 @@ def would_install(wanted: "SpecifierSet", version: str) -> bool:
 
 
 def same_public(found: str, planned: str) -> bool:
-    """Whether what was found is what was planned. A local part (`+cpu`) says how it was built, not what it is."""
+    """Whether the version found is the one planned. A local part (`+cpu`) says how it was built, not what it is."""
     from packaging.version import InvalidVersion, Version
 
     try:
@@ -200,7 +200,7 @@ def numbers(text: str) -> Tuple[int, ...]:
 
 
 def triton_text() -> Optional[str]:
-    """The version of the Triton that is imported, else of the one that is installed, as it stands there; else None."""
+    """The version text of the imported Triton, else of the installed one; else None."""
     version = getattr(sys.modules.get("triton"), "__version__", None)
     if version is not None:
         return str(version)
@@ -229,15 +229,15 @@ def triton_version() -> Optional[str]:
 
 
 def torch_version() -> Optional[str]:
-    """Of the torch that is imported, or else of the one that would be; None where there is none."""
+    """The version of the imported torch, else of the installed one; None if there is none."""
     found = getattr(sys.modules.get("torch"), "__version__", None)
     return _installed_torch() if found is None else str(found)
 
 
 @functools.lru_cache(maxsize=1)
 def _installed_torch() -> Optional[str]:
-    # The name of its folder says it, mostly. To import `importlib.metadata` takes as long as all else that installing
-    # does, and Triton 3.3 does not import it.
+    # The name of its folder usually shows it. Importing `importlib.metadata` takes as long as the rest of installing,
+    # and Triton 3.3 does not import it.
     for folder in sys.path:
         try:
             names = os.listdir(folder or ".")

@@ -2,10 +2,10 @@
 
 A fork of a process that has loaded torch costs 30 ms, most of it in the page faults of the child, and 130 ms where the
 process holds a gigabyte (measured). While an autotuner measures, the configurations of one kernel follow each other:
-the child that compiled the first compiles the rest, as long as it succeeds. It knows what its parent knew when it was
-forked, so it is kept only for the same kernel in the same environment, and for a moment.
+the child that compiled the first compiles the rest, as long as it succeeds. It has its parent's state from the time
+of the fork, so it is kept only for the same kernel in the same environment, and for a moment.
 
-Each thread has its own: Linux kills such a child when the thread ends that forked it, not when the process does.
+Each thread has a separate one: Linux kills such a child when the thread that forked it ends, not when the process does.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .acts import acted
 from .copies import COMMON
 from .isolate import Child, Outcome, fork
 
-# The parent offers no more work to a child that was idle for so long; the child leaves a little later. Then it waits,
-# as an entry in the system's table of processes, for its thread to compile again or to end.
+# After so long without work the parent offers the child no more; the child leaves a little later. It then stays in the
+# system's process table until its thread compiles again or ends.
 KEPT_SECONDS = 1.0
 _LEAVES_AFTER = 3.0
 _LENGTH = struct.Struct("!Q")
-# Of a child that has compiled before: it may have been killed while it waited, or be full of earlier work.
-# Only what a fresh one dies of is the kernel's.
+# The failure of a child that has compiled before: it may have been killed while it waited, or be full of earlier work.
+# Only the failure of a fresh child is the kernel's.
 _MAY_BE_THE_CHILDS = ("signal", "exit", "memory", "unreadable")
 
 # compile_(src, *args, **kwargs)
@@ -48,7 +48,7 @@ class Worker:
             os.close(work_write)
             began = processor_seconds()
             first()
-            # The kernel is in Triton's cache; the object cannot be sent. What its compilation went through can.
+            # The kernel is in Triton's cache; the object cannot be sent. The record of its compilation can.
             yield acted(), sorted(COMMON.said), processor_seconds() - began
             while (work := next_work(work_read, _LEAVES_AFTER)) is not None:
                 began = processor_seconds()
@@ -67,7 +67,7 @@ class Worker:
         self._gone = False
 
     def usable(self) -> bool:
-        """Whether more work can be given: it is our child, lives, and was busy a moment ago."""
+        """Whether it can be given more work: it is our child, lives, and was busy a moment ago."""
         if self._gone or self._parent != os.getpid():
             return False
         if time.monotonic() - self._last > KEPT_SECONDS:
@@ -79,7 +79,7 @@ class Worker:
         write_work(self._work_fd, work)
 
     def outcome(self, time_limit: float, memory_limit_mb: Optional[int]) -> Outcome:
-        """What became of the work given last."""
+        """The outcome of the work given last."""
         outcome = self._child.watch(
             time.monotonic(), time_limit, memory_limit_mb, until_result=True
         )
@@ -92,7 +92,8 @@ class Worker:
             self._child.kill()
 
     def end(self) -> None:
-        """Kill the child, with what it started, and wait for that; in a fork of its parent, only close the pipes."""
+        """Kill the child and the processes it started, and wait for that; in a fork of its parent, only close the
+        pipes."""
         if self._gone:
             return
         self._gone = True
@@ -103,25 +104,25 @@ class Worker:
             self._child.close()
 
     def __del__(self):
-        # The thread that forked it has ended. At the end of the interpreter what is needed here may be gone already.
+        # The thread that forked it has ended. At interpreter exit the names needed here may be gone already.
         with contextlib.suppress(Exception):
             self.end()
 
 
 def processor_seconds() -> float:
-    """Of this process and of what it waited for (ptxas): what others do on the same cores is no part of it."""
+    """CPU seconds of this process and of those it waited for (ptxas), without others on the same cores."""
     return sum(os.times()[:4])
 
 
 def write_work(fd: int, work: bytes) -> None:
-    """Hand over work to whoever calls `next_work`. Raises BrokenPipeError if nobody is there."""
+    """Hand over work to the caller of `next_work`. Raises BrokenPipeError if it is gone."""
     data = memoryview(_LENGTH.pack(len(work)) + work)
     while data:
         data = data[os.write(fd, data) :]
 
 
 def next_work(fd: int, seconds: Optional[float] = None) -> Optional[bytes]:
-    """The next piece of work, or None if there is none within so many seconds (of no limit without), or ever."""
+    """The next piece of work; None if none comes within so many seconds (unlimited without), or ever."""
     # Not select(), which refuses descriptors from 1,024 on.
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
@@ -147,12 +148,12 @@ class _Mine(threading.local):
 
 
 _mine = _Mine()
-# Counts what every child forked earlier has missed.
+# Counts events that children forked earlier do not know of.
 _generation = 0
 
 
 def forget() -> None:
-    """No worker of any thread is given more work: what it knows is about to be wrong."""
+    """Give no worker of any thread more work: its state is about to become wrong."""
     global _generation
     _generation += 1
 
@@ -166,8 +167,8 @@ def compile_in_child(
     time_limit: float,
     memory_limit_mb: Optional[int],
 ) -> Outcome:
-    """Run ``compile_(src, *args, **kwargs)`` in a child, and say what came of it: the shims that have acted in it, and
-    what was warned of.
+    """Run ``compile_(src, *args, **kwargs)`` in a child, and return its outcome, the shims that acted in it, and its
+    warnings.
 
     Args:
         variant: names the way to compile; `compile_` is the same for the same name.
@@ -196,22 +197,22 @@ def compile_in_child(
                 lambda work: _unpacked(compile_, src, work),
             )
             outcome = _outcome(fresh, key, limits)
-            # Nobody knows how it ended; of the second, which has a monitor, somebody does.
+            # It is unknown how it ended. The second child has a monitor, which knows.
             if not outcome.gone:
                 break
         return outcome
     finally:
-        # By now it is dead: the system takes as long to tear its memory down as it takes to fork.
+        # It is dead by now: the system takes as long to free its memory as to fork.
         if worker is not None:
             worker.end()
 
 
 def _outcome(worker: Worker, key: tuple, limits: tuple) -> Outcome:
-    """What became of the work, with the worker kept if it can be given more, and ended if not."""
+    """The outcome of the work. The worker is kept if it can be given more, else ended."""
     keep = False
     try:
         outcome = worker.outcome(*limits)
-        # After an exception too it may be in a state that nobody foresaw.
+        # After an exception too it may be in an unforeseen state.
         keep = outcome.kind == "returned" and key[-1] is not None
     finally:
         if keep:
@@ -232,7 +233,7 @@ def _given(worker: Worker, work: Optional[bytes]) -> bool:
 
 
 def _key(src: Any) -> Any:
-    """All that a worker was forked with and that the parent may have changed since; None if that is not known."""
+    """State that a worker was forked with and the parent may have changed since; None if that is not known."""
     kernel = getattr(src, "fn", None)
     if kernel is None or not hasattr(kernel, "cache_key"):
         return None
@@ -251,7 +252,7 @@ def _groups(module: Any) -> Iterator[tuple]:
 
 
 def _packed(src: Any, args: tuple, kwargs: dict) -> Optional[bytes]:
-    """The work as bytes, without the kernel, which the worker has; None if something in it cannot be sent."""
+    """The work as bytes, without the kernel, which the worker has; None if some part cannot be sent."""
     state = {name: value for name, value in vars(src).items() if name != "fn"}
     try:
         return pickle.dumps((state, args, kwargs), pickle.HIGHEST_PROTOCOL)
