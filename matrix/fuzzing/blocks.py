@@ -1,6 +1,6 @@
 """Statements that load and store whole tiles: block pointers, which a loop may carry, and tensor descriptors.
 
-What lies beyond the edge that a tile is told of reads as zero and is not written, so such a tile may reach over it.
+Elements beyond the tile's declared edge read as zero and are not written, so such a tile may cross it.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Builder:
         # How many of a statement's kind stand around the line.
         self.depth = 0
 
-    # What the language has, and what is to be left out.
+    # Features of the language, and those to leave out.
 
     def has(self, name: str) -> bool:
         """Whether every release that the program is for has `name`; whoever asks uses it, so it is noted by `use`."""
@@ -85,7 +85,7 @@ class Builder:
 
     @contextmanager
     def block(self, kernel: str, meaning: str | None = None) -> Iterator[None]:
-        """What is written inside is indented, and its variables are out of sight afterwards."""
+        """Indents the statements inside; their variables go out of scope afterwards."""
         self.line(kernel, meaning)
         known, at = len(self.pool), len(self._kernel)
         self._indent += 1
@@ -120,7 +120,7 @@ class Builder:
             self.tags.add(tag)
             self._made_by[value.name] = tag
             if tag != "clamp":
-                # What moves elements lays them out anew.
+                # A statement that moves elements gives them a new layout.
                 self.reduced.discard(value.name)
         return value
 
@@ -249,7 +249,7 @@ class Builder:
         return "\n".join(_needed(kernel)) + "\n", "\n".join(meaning) + "\n"
 
 
-# What reduces and scans: Triton wants functions of the module.
+# Combine functions for reductions and scans: Triton requires them at module level.
 HELPERS = (
     "@triton.jit",
     "def larger(a, b):",
@@ -261,7 +261,7 @@ HELPERS = (
     "    return a + b",
     "",
     "",
-    # Of pairs: the larger first ones, of equal ones the smaller second one.
+    # For pairs: the larger first element wins; on a tie, the smaller second one.
     "@triton.jit",
     "def pairs(a, b, c, d):",
     "    other = (c > a) | ((c == a) & (d < b))",

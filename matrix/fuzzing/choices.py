@@ -74,7 +74,7 @@ class Seeded(Choices):
 
 
 class Replayed(Choices):
-    """A recording. Beyond its end, and where a number is too large, the plainest choice is taken."""
+    """A recording. Beyond its end, and where a number is too large, it makes the plainest choice."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         super().__init__()

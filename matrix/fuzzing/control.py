@@ -1,4 +1,4 @@
-"""Loops with carried values, and conditionals: where most of what was found lay."""
+"""Loops with carried values, and conditionals: most findings are here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .builder import MOST_TURNS, TRIPS, Builder
 from .elementwise import tame
 from .values import LARGEST, Value, holds, limits
 
-# What one turn may add to a carried value.
+# The most that one iteration may add to a carried value.
 _STEPS = {"int32": 2**12, "float32": 2**12, "float16": 64, "int64": 2**12}
 # Kinds of loop that may be left out, by the tags they have.
 _LEFT_OUT = {"while": "while", "flatten": "loop-flatten"}
@@ -90,7 +90,7 @@ def loop(builder: Builder, statement: Statement, nested: bool = True) -> None:
         if choices.chance(3, 4):
             memory.load(builder, *_loadable(carried[0]))
         for value in carried:
-            # What the turns before have made of it, ahead of what this one does.
+            # The result of the earlier iterations, before this one changes it.
             if choices.chance(1, 4):
                 memory.store(builder, value)
                 builder.tags.add("loop-read")
@@ -146,7 +146,7 @@ def _head(builder: Builder, kind: str, index: str, turns: int) -> AbstractContex
 
 
 def _carried(builder: Builder, turns: int) -> list[Value]:
-    """What the loop hands on: begun as values that are there, or with zeros."""
+    """Returns the loop's carried values, which start as existing values or as zeros."""
     choices = builder.choices
     carried: list[Value] = []
     started: set[str] = set()
@@ -184,7 +184,7 @@ def _carried(builder: Builder, turns: int) -> list[Value]:
 
 
 def _update(builder: Builder, value: Value, carried: list[Value]) -> None:
-    """What becomes of a carried value in one turn."""
+    """Updates a carried value in one iteration."""
     choices = builder.choices
     step = _STEPS[value.dtype]
     matrix = len(value.shape) == 2 and min(value.shape) >= 16 and max(value.shape) <= 64
@@ -193,7 +193,7 @@ def _update(builder: Builder, value: Value, carried: list[Value]) -> None:
     if matrix and value.dtype in ("float32", "int32"):
         kinds.append(("dot", 12))
     if len(value.shape) == 1 and value.dtype in ("float32", "int32"):
-        # Of integers Triton leaves it as it is.
+        # Triton leaves an integer row sum unchanged.
         kinds.append(("row-sum", 14 if value.dtype == "float32" else 2))
     kind = choices.weighted(kinds)
     if kind == "dot" and products.dot(builder, into=value, most=step) is not None:

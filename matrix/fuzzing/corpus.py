@@ -1,4 +1,4 @@
-"""What was run, on disk: a line for each cell, so that a run goes on where it was left, however it was ended."""
+"""The results on disk: a line for each cell, so that a run resumes where it stopped, however it ended."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from crosswarp.matrix.errors import UsageError
 from . import generator
 from .ran import Cell
 
-# Of a message, in the file: what a fingerprint does not say.
+# The most characters of a message in the file, beside its fingerprint.
 _LONGEST = 1500
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides on the programs and on where they run; two runs go on with each other only if it is the same."""
+    """The settings that determine the programs and where they run; a run resumes another only if they are equal."""
 
     seed: int
     columns: tuple[str, ...]
@@ -96,7 +96,7 @@ class Corpus:
             file.writelines(f"{number}\n" for number in fresh)
 
     def causes(self) -> dict[tuple[str, ...], list[str]]:
-        """The names of the findings of earlier runs, by what they were taken for alike by."""
+        """The names of the findings of earlier runs, by the key that groups them."""
         try:
             told = json.loads(self._causes_file.read_text("utf-8"))
             return {tuple(map(str, key)): list(map(str, names)) for key, names in told}
@@ -127,7 +127,7 @@ class Corpus:
             os.fsync(file.fileno())
 
     def cells(self, number: int, columns: Sequence[str]) -> list[Cell]:
-        """Of one program, in the order of `columns`."""
+        """Returns the cells of one program, in the order of `columns`."""
         found = self._cells.get(number, {})
         return sorted(found.values(), key=lambda cell: (columns.index(cell.column), cell.target))
 

@@ -1,7 +1,7 @@
-"""What a program costs in one column beside its neighbours: registers, memory of a thread's own, shared memory.
+"""A program's cost in one column compared with its neighbours: registers, memory of each thread, shared memory.
 
-By the thresholds of the matrix's own comparison (results/resources.py), which say why each is one. A program may be
-worse than one neighbour because that one was better than all; so a jump is what is worse than both.
+The thresholds are those of the matrix's comparison (results/resources.py), which gives the reason for each. A program
+may be worse than one neighbour because that one beat all others; so a jump is worse than both.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ NEAR = 2
 
 
 def more(bad: Cell, good: Cell) -> tuple[Change, ...]:
-    """What of `bad` is worse than what `good` has, of the same program on the same target; nothing that is a trade."""
+    """Returns the costs in which `bad` exceeds `good`, the same program on the same target; trade-offs do not count."""
     if not (bad.outcome == good.outcome == "pass" and bad.target == good.target):
         return ()
-    # What was not assembled has none.
+    # A program that was not assembled has no resources.
     if not (bad.resources and good.resources):
         return ()
     changes = resources.grown(_record(good), _record(bad))
@@ -30,7 +30,7 @@ def more(bad: Cell, good: Cell) -> tuple[Change, ...]:
 
 
 def jump(bad: Cell, near: Sequence[Cell]) -> tuple[Change, ...]:
-    """What of `bad` is worse than what each of `near` has, as many as it takes; against the first of them."""
+    """Returns the costs in which `bad` exceeds each of the required neighbours in `near`; figures against the first."""
     found = [more(bad, one) for one in near[:NEAR]]
     if len(found) < NEAR:
         return ()

@@ -25,7 +25,7 @@ from . import metamorphic, ring
 from .editing import BETWEEN, Edited, edited
 from .metamorphic import Comparison
 
-# Kernels that run before the next: what they show is told then, and the time is looked at.
+# Kernels in one batch: after each, its results are reported and the time is checked.
 BATCH = 4
 
 
@@ -80,7 +80,7 @@ def written(
         for edit in found:
             (folder / f"{edit.name}.py").write_text(edit.text, "utf-8")
         for entry in suite.iterdir() if suite is not None else ():
-            # What the modules import from beside them; modules that were not chosen among it.
+            # Files that the modules import from their folder, including modules that were not chosen.
             if not (folder / entry.name).exists() and not entry.name.startswith((".", "__pycache__")):  # fmt: skip
                 (folder / entry.name).symlink_to(entry.resolve())
     except (OSError, UnicodeDecodeError, SyntaxError) as error:

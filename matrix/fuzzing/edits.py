@@ -1,8 +1,8 @@
-"""Edits of a kernel that may not change what it computes: each finds its places in a function, and changes one of them.
+"""Edits of a kernel that must not change its result: each finds its places in a function, and changes one of them.
 
-What an edit rests on is said beside it. Where a place does not have it, it is no place; where Triton then refuses the
-edited kernel everywhere (a type that would change in a branch), nothing is held against any Triton. Integers stay what
-they are bit for bit; a sum of floats may be taken in another order, within the tolerance that its case has.
+The assumption of an edit is stated beside it, and holds at every place that the edit finds. If Triton refuses the
+edited kernel everywhere (a type that would change in a branch), no Triton is blamed. Integers stay bit for bit equal; a
+sum of floats may be reordered, within the tolerance of its case.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-# A run-time argument that every edited kernel has. Not 1, for which Triton compiles a kernel of its own, nor a multiple
-# of 16, of which it knows.
+# A run-time argument that every edited kernel has. Not 1, for which Triton compiles a separate kernel, nor a multiple
+# of 16, which it also specializes on.
 OPAQUE, OPAQUE_IS = "opaque_", 3
 # Names that an edit gives, beside those of the kernel.
 OURS = (OPAQUE, "once_", "second_", "sum_", "turn_")
@@ -86,7 +86,7 @@ def one_turn(function: ast.FunctionDef) -> Iterator[Place]:
 
 
 def twin_branches(function: ast.FunctionDef) -> Iterator[Place]:
-    """One statement in both branches of a condition: whichever is taken, it is done once."""
+    """One statement in both branches of a condition: either branch does it once."""
     for body in _bodies(function):
         for at, one in enumerate(body):
             assigns = isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
@@ -99,7 +99,7 @@ def twin_branches(function: ast.FunctionDef) -> Iterator[Place]:
 
 
 def opaque_addition(function: ast.FunctionDef) -> Iterator[Place]:
-    """What a loop adds, under a condition that holds."""
+    """Puts a loop's addition under a condition that holds."""
     for loop in _loops(function):
         for at, one in enumerate(loop.body):
             if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name):
@@ -131,7 +131,7 @@ def peeled_turn(function: ast.FunctionDef) -> Iterator[Place]:
 
 
 def split_loop(function: ast.FunctionDef) -> Iterator[Place]:
-    """The first turn in a loop of its own."""
+    """Moves the first iteration to a separate loop."""
     for body, at, loop, (start, stop, step) in _counted(function):
 
         def apply(
@@ -147,9 +147,9 @@ def split_loop(function: ast.FunctionDef) -> Iterator[Place]:
 
 
 def split_accumulator(function: ast.FunctionDef) -> Iterator[Place]:
-    """Every other turn takes off a second accumulator, which is taken off the first behind the loop.
+    """Every other iteration subtracts from a second accumulator, which is subtracted from the first after the loop.
 
-    Were both added to, whoever confuses them would be right.
+    If both were added to, confusing them would go unnoticed.
     """
     for sum_ in _sums(function):
 
@@ -296,7 +296,7 @@ def _sums(function: ast.FunctionDef) -> Iterator[_Sum]:
 
 
 def _added_to(one: ast.stmt) -> str:
-    """Of ``a += x``, ``a = a + x`` and ``a = tl.dot(x, y, a)`` the name, else an empty text."""
+    """Returns the name in ``a += x``, ``a = a + x`` and ``a = tl.dot(x, y, a)``, else an empty text."""
     if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add):
         name = getattr(one.target, "id", "")
         return name if _names(one).count(name) == 1 else ""

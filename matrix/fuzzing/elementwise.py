@@ -37,7 +37,7 @@ def cast(builder: Builder, value: Value, dtype: str) -> Value:
 
 
 def computable(value: Value) -> bool:
-    """Of a type that Triton calculates with."""
+    """Whether the value has a type that Triton calculates with."""
     return value.dtype in (*INTEGERS, "float16", "bfloat16", "float32", "float64")
 
 
@@ -154,7 +154,7 @@ def logic(builder: Builder) -> None:
 
 
 def select(builder: Builder) -> None:
-    """``tl.where``, on a comparison of its own or on a truth value that is there."""
+    """``tl.where``, on a new comparison or on an existing truth value."""
     left = builder.some(computable)
     if left is None:
         return

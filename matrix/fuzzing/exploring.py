@@ -21,13 +21,13 @@ from .places import Place, Workers
 from .program import IllDefined, Program
 from .ran import Cell
 
-# Programs that one column of a lane runs before the next, where not all workers are kept: one takes seconds to begin.
+# Programs that one column of a lane runs before the next, where not all workers stay alive: starting one takes seconds.
 BATCH = 40
 # And on one target, where they are spread: as many as share a child there.
 SPREAD_BATCH = 16
 # Batches that the lanes may begin while a finding of an earlier one is made small, which takes minutes.
 AHEAD = 8
-# Of programs that are spread, one in so many runs as others do: by itself, and through ptxas.
+# One in so many of the spread programs runs like others: by itself, and through ptxas.
 _THOROUGH = 8
 # Cells of a program that is spread and shows something: where it began, another target, the columns before and after.
 _BESIDE = 4
@@ -100,14 +100,14 @@ class Programs:
 
 @dataclass
 class Told:
-    """What an exploration tells while it goes on.
+    """The progress of an exploration.
 
     Attributes:
-        programs, cells: run so far, with those of earlier runs that it goes on with.
+        programs, cells: run so far, including earlier runs that it resumes.
         refused: programs that no column compiles, of those judged.
         unsupported: cells whose PTX cannot be executed here.
-        ill_defined: programs that were none, and were not run.
-        explained: how many programs that are spread showed what is known, or was found before, by its name.
+        ill_defined: generated programs that were invalid, and were not run.
+        explained: the number of spread programs that showed a known issue or an earlier finding, by its name.
     """
 
     programs: int = 0
@@ -155,7 +155,7 @@ class Exploration:
             while running:
                 batch, shares = running.popleft()
                 done = all([share.result() for share in shares])
-                # The lanes go on while whoever is told looks into what this batch has shown.
+                # The lanes go on while the caller looks at the results of this batch.
                 self._go_on(running, batches, ends, threads)
                 for number, program in batch.items():
                     suspects = self._judged(number)
@@ -296,7 +296,7 @@ class Exploration:
         return True
 
     def _judged(self, number: int) -> list[Suspect]:
-        """What the cells of a program show, unless an earlier run has judged it."""
+        """Judges a program's cells; empty if an earlier run has judged it."""
         cells = self._cells(number)
         self.told.programs += bool(cells)
         self.told.cells += len(cells)

@@ -124,7 +124,7 @@ def _statement(builder: Builder) -> None:
 
 
 def _store(builder: Builder) -> None:
-    """What nobody has read, and a little of the rest: else it would be dead code."""
+    """Stores all unread values, which would otherwise be dead code, and a few others."""
     held = [value for value in reversed(builder.pool) if _storable(value)]
     unused = [value for value in held if builder.unused(value)]
     for value in (unused or held)[:_MOST_STORED]:

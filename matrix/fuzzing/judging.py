@@ -1,8 +1,8 @@
-"""What the columns say of one program, compared: pure functions of its cells.
+"""Compares the results of one program in all columns: pure functions of its cells.
 
 Cheapest first: a compiler that dies or hangs; a program that some columns refuse and others compile; a compilation that
-takes five times a neighbour's processor time; other numbers than the program means. A wrong number is believed only
-when the same program has right ones somewhere, and wrong ones twice: the PTX machine may be wrong as well.
+takes five times a neighbour's processor time; wrong numbers. A wrong number is believed only when the same program has
+right ones somewhere, and wrong ones twice: the PTX emulator may be wrong as well.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Suspect:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Two programs of one key are taken for one root cause, until one of them was made small."""
+        """Two programs with one key share a root cause, until one of them was made small."""
         if self.kind in (CRASH, REFUSAL):
             return self.kind, self.bad.cause
         return self.kind, self.bad.column
@@ -60,7 +60,7 @@ def kind(cell: Cell) -> str:
 
 
 def judge(cells: Sequence[Cell]) -> list[Suspect]:
-    """What is suspicious of a program's cells, oldest column first; `cells` in the order of the columns' releases."""
+    """Returns the suspects of a program, oldest column first; `cells` in the order of the columns' releases."""
     found = [_dead(cell, cells) for cell in cells if cell.dead]
     found += [one for cell in cells if cell.refused for one in _refused(cell, cells)]
     found += [_wrong(cell, cells) for cell in cells if cell.wrong]
@@ -129,7 +129,7 @@ def _costly(bad: Cell, cells: Sequence[Cell]) -> list[Suspect]:
 
 
 def _nearest(bad: Cell, among: Sequence[Cell], cells: Sequence[Cell]) -> Cell | None:
-    """Of the nearest column, on the same target if there is one."""
+    """Returns the cell of the nearest column, on the same target if there is one."""
     return min(among, key=lambda one: (one.target != bad.target, _distance(bad, one, cells)), default=None)  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What is known already: shapes that are left out by name, and records of issues.toml that explain a cell."""
+"""The known causes: shapes that are left out by name, and known issues that explain a cell."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from crosswarp.matrix.results.record import Record
 
 from .judging import CRASH, NUMBERS, REFUSAL, RESOURCES, SLOW, Suspect
 
-# Tag of the generator, the kind in which programs with it fail, and the known issue, whose own case is another kernel.
-# Where a program's columns meet the window of that issue, a shape that the generator asks for (Builder.allowed) is not
-# made, but for one program in UNRESTRICTED.
+# Tag of the generator, the kind in which programs with it fail, and the known issue, whose case is another kernel.
+# Where a program's columns include an affected release, a shape that the generator asks for (Builder.allowed) is not
+# made, except in one program in UNRESTRICTED.
 SHAPES = (
     ("alias-start", NUMBERS, "triton-7200"),
     ("loop-row-sum", NUMBERS, "triton-11836"),
@@ -110,13 +110,13 @@ def explains(suspect: Suspect, tags: Collection[str], release: str, issues: Sequ
         issue = by_id.get(name)
         if issue is None or tag not in tags or kind != suspect.kind:
             continue
-        # Wrong numbers have no text of their own.
+        # Wrong numbers have no fingerprint.
         alike = kind == NUMBERS or re.search(issue.fingerprint, suspect.bad.fingerprint)
         on_target = any(fnmatchcase(suspect.bad.target, glob) for glob in issue.targets)
         if alike and on_target and versions.within(release, issue.triton):
             return name
     if suspect.kind in (NUMBERS, RESOURCES, SLOW):
-        # Wrong numbers look alike: no text tells them apart.
+        # Wrong numbers look alike: no text distinguishes them.
         return ""
     assert suspect.kind in (CRASH, REFUSAL)
     bad = suspect.bad

@@ -1,4 +1,4 @@
-"""What of Triton's language a program may use: what every release that it is for has, as the language table says."""
+"""The part of Triton's language that a program may use: names that all its releases have, from the language table."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _TARGET = "sm_90"
 
 
 def common(table: Table, releases: Iterable[str]) -> frozenset[str]:
-    """Names and options that each of `releases` has and compiles; a release that the table lacks is taken for its
-    nearest neighbour below."""
+    """Returns the names and options that each of `releases` has and compiles. A release missing from the table counts
+    as its nearest lower neighbour."""
     found: frozenset[str] | None = None
     for one in releases:
         has = _of(table[nearest(table, one)])

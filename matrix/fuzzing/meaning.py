@@ -1,6 +1,6 @@
-"""What a program means: its text in numpy, executed, with every value held to what the walk claimed of it.
+"""The meaning of a program: its text in numpy, executed, with every value checked against the claims of the walk.
 
-A program that fails here is no program: it is never run, and the generator has a bug.
+A program that fails here is invalid: it is never run, and the generator has a bug.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .values import CARRIED, holds
 
 
 def answers(program: Program) -> dict[str, np.ndarray]:
-    """What each tensor that the kernel writes holds afterwards, in numpy's type of it.
+    """Returns the expected result in each tensor that the kernel writes, in its numpy type.
 
     Raises:
-        IllDefined: a variable is not of the type, the shape or the bounds that were claimed of it; a place is written
-            by both blocks, lies outside of its tensor, or is counted from its end; a tensor that is read was changed.
+        IllDefined: a variable is not of the claimed type, shape or bounds; a place is written by both blocks, lies
+            outside its tensor, or is counted from its end; a tensor that is read was changed.
     """
     tensors = {
         one.name: data.fill(one.size, CARRIED[one.dtype], one.low, one.high, one.salt).view(
@@ -51,7 +51,7 @@ def digests(found: Mapping[str, np.ndarray]) -> dict[str, str]:
 
 
 def digest(program: Program) -> str:
-    """Of all that decides on a program's run."""
+    """Returns a hash of everything that determines a program's run."""
     told = repr((program.kernel, sorted(program.options.items()), sorted(program.numbers.items())))
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 

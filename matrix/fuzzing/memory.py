@@ -5,20 +5,20 @@ from __future__ import annotations
 from .builder import Builder
 from .values import Value
 
-# What is loaded: small, so that a sum of it may be added up for long.
+# Bounds of loaded values: small, so that many can be summed.
 LOADED = {
     "int32": (-50, 50), "float32": (-4, 4), "float16": (-3, 3), "int8": (-3, 3), "bfloat16": (-3, 3),
     "int16": (-40, 40), "int64": (-50, 50), "float64": (-9, 9),
 }  # fmt: skip
 _WORDS = ("int32", "float32", "int64", "float64")
-# Of sixteen warps.
+# Sixteen warps.
 MOST_THREADS = 512
 
 
 def load(
     builder: Builder, dtype: str, shape: tuple[int, ...], bounds: tuple[int, int] | None = None
 ) -> Value:
-    """Of a tensor of its own, each turn of each block from another place; perhaps masked, with a value for the rest."""
+    """Loads from a new tensor, each iteration of each block at another place; perhaps masked, with a default value."""
     low, high = bounds or LOADED[dtype]
     place, size = builder.place(shape)
     name = builder.input(dtype, size, low, high)
@@ -40,7 +40,7 @@ def load(
 
 
 def store(builder: Builder, value: Value) -> None:
-    """Into a tensor of its own, each turn of each block to another place."""
+    """Stores into a new tensor, each iteration of each block at another place."""
     builder.read(value)
     dtype = {"int1": "int8", "float8e5": "float32", "float8e4nv": "float32"}.get(
         value.dtype, value.dtype

@@ -1,9 +1,9 @@
-"""What edited kernels say beside the unedited ones: cells of a run, compared by the rules of `judging`.
+"""Compares edited kernels with the unedited ones: cells of a run, by the rules of `judging`.
 
 A cell of an edited kernel counts where the unedited one passed in the same column, on the same target, in the same lane
-and case; what the unedited shows as well is the kernel's. As with generated programs, a refusal counts where another
-column compiles the edited kernel, and wrong numbers where another has the right ones and there is a second witness. In
-FPSan, which one release has, the second witness is enough.
+and case; a failure that the unedited one shares is the kernel's. As with generated programs, a refusal counts where
+another column compiles the edited kernel. Wrong numbers count where another column has the right ones and a second
+witness agrees. In FPSan, which one release has, the second witness is enough.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ HURRIED = "a timeout beside other jobs"
 
 @dataclass(frozen=True)
 class EditFinding:
-    """An edit that some Triton makes something else of.
+    """An edit after which some Triton gives another result.
 
     Attributes:
         name: such as ``numbers-matmul__matmul_kernel_one_turn``.
-        kind: as of a Suspect.
-        begun: what it was found as: the edited module.
-        edit: of the smallest module that shows it.
-        record: the red cell of it.
-        suspect: its cell, with one that is right.
-        bad: the cells that show it, of this module and case.
+        kind: as in Suspect.
+        begun: the edited module that showed it first.
+        edit: the smallest module that shows it.
+        record: its failing cell.
+        suspect: that cell, with one that is right.
+        bad: the cells that show it, for this module and case.
         issue: the known issue that explains it, or an empty text.
-        doubt: why it is not to be believed; empty if it is.
+        doubt: the reason to doubt it; empty if there is none.
     """
 
     name: str
@@ -52,7 +52,7 @@ class EditFinding:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Findings of one key are taken for one root cause."""
+        """Findings with one key share a root cause."""
         if self.kind in (CRASH, REFUSAL):
             return self.kind, self.suspect.bad.cause
         return self.kind, self.edit.kernel, self.edit.kind.name, self.suspect.bad.column
@@ -84,11 +84,11 @@ def compare(
     releases: Mapping[str, str],
     issues: Sequence[Issue],
 ) -> Comparison:
-    """What the records of edited and unedited kernels say of `edits`.
+    """Compares the records of edited and unedited kernels, for `edits`.
 
     Args:
         columns: in the order of their releases.
-        releases: of Triton, by column.
+        releases: Triton's release, by column.
     """
     made = Comparison()
     of_kernel: dict[str, list[Record]] = defaultdict(list)
@@ -122,7 +122,7 @@ def compare(
 def _of_group(
     edit: Edited, group: Sequence[Record], seen: Sequence[Record], columns: Sequence[str]
 ) -> Iterable[EditFinding]:
-    """Of one module, lane, case and configuration, in every column and on every target."""
+    """Returns the findings of one module, lane, case and configuration, over all columns and targets."""
     ordered = sorted(group, key=lambda one: (columns.index(one.column), one.target))
     cells = [_cell(record) for record in ordered]
     for suspect in judging.judge(cells):

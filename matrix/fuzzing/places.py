@@ -27,10 +27,10 @@ class Place:
 
     Attributes:
         column: its name.
-        release: of its Triton.
+        release: its Triton.
         python: its interpreter.
-        expect: versions that must be found there.
-        here: whether it is an interpreter of the user's.
+        expect: versions that must be installed there.
+        here: whether it is the user's interpreter.
     """
 
     column: str
@@ -130,7 +130,7 @@ class Workers:
         return _well_defined(program, self.targets[target]) and target in self.of(place).targets
 
     def interrupt(self) -> None:
-        """End all that run, from another thread; whoever waits for one of them is told that it is lost."""
+        """Ends all running workers, from another thread; a caller that waits for one gets Lost."""
         self._interrupted = True
         for worker in list(self._open.values()):
             worker.interrupt()

@@ -72,7 +72,7 @@ def dot(builder: Builder, into: Value | None = None, most: int = 2**22) -> Value
         right = small(builder, (inner, columns), dtype)
         other, meant = right.name, right.name
     if dtype in ("float16", "bfloat16") and first is not None and right.name in builder.widened:
-        # What is left of `first` may be another product, in the registers of its threads.
+        # The left operand, made of `first`, may be another matmul's result, in its threads' registers.
         if not builder.allowed("dot-made-cast"):
             return None
     out = "int32" if dtype == "int8" else "float32"

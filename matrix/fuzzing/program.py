@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-# Blocks of a launch, each of which works on memory of its own.
+# Blocks in a launch, each with separate memory.
 BLOCKS = 2
 
 
@@ -36,7 +36,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the walk said of a variable, for `meaning` to hold it to."""
+    """The generator's claim about a variable, which `meaning` checks."""
 
     dtype: str
     shape: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What became of one generated program in one column."""
+"""The result of one generated program in one column."""
 
 from __future__ import annotations
 

@@ -97,11 +97,11 @@ def scan(builder: Builder) -> Value | None:
     found = _shaped(builder)
     if found is None:
         return None
-    # Of what the blocks of a cluster share the newest releases say that such a scan is not supported.
+    # For tensors shared by a cluster's blocks, the newest releases say that such a scan is not supported.
     if "num-ctas" in builder.tags:
         return None
     value, axis = found
-    # Of fewer elements than a warp has lanes.
+    # Fewer elements than a warp has lanes.
     if value.size < 32 and not builder.allowed("scan-short"):
         return None
     axis = _scannable(builder, value, axis)
@@ -143,10 +143,10 @@ def paired(builder: Builder) -> None:
     other = builder.some(
         lambda one: computable(one) and one.shape == value.shape and one.dtype != "bfloat16"
     )
-    # Equal ones are told apart by what stands beside them.
+    # Ties are broken by the value beside them.
     if other is not None and not comparable(builder, other):
         other = None
-    # Of what is compared, and of what is only handed on.
+    # The compared value, and the one that is only carried along.
     value, other = tame(builder, value, 2**20), tame(builder, other or value, 2**20)
     flat = len(value.shape) == 1 and bool(
         {builder.made_by(one) for one in (value, other)} & {"reshape", "interleave"}

@@ -15,7 +15,7 @@ from crosswarp.matrix import versions
 from .editing import BETWEEN, Edited
 from .edits import Kind
 
-# What the name of a module that is run so ends with.
+# Ending of the name of a module that runs this way.
 ENDING = f"{BETWEEN}fpsan"
 _WINDOW = ">=3.9"
 # The unedited kernel beside itself: FPSan and the PTX machine can do it, and it is the same twice.

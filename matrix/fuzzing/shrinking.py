@@ -74,7 +74,7 @@ def shrink(
 
 
 class _Begun(InMemoryExampleDatabase):
-    """What it was begun with is found under the first key that is asked for, whatever Hypothesis names it."""
+    """Returns the initial recording under the first key requested, whatever Hypothesis names it."""
 
     def __init__(self, recorded: bytes) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ def _programs(draw: Callable[[st.SearchStrategy], object], make: Callable[[Choic
 
 
 class _Drawn(Choices):
-    """Choices that Hypothesis makes. What belongs together is a strategy of its own, which it may drop as one."""
+    """Choices that Hypothesis makes. Related choices form a separate strategy, which it may drop as one."""
 
     def __init__(self, draw: Callable[[st.SearchStrategy], object]) -> None:
         super().__init__()
@@ -117,5 +117,5 @@ class _Drawn(Choices):
         return number
 
     def part(self, make: Callable[[], None]) -> None:
-        # Called inside of its own draw; what it draws by ours is of the same data.
+        # Called inside its draw; what `make` draws through ours uses the same data.
         self._ask(st.builds(make))

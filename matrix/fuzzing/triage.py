@@ -17,7 +17,7 @@ from .places import Place, Workers
 from .program import Program
 from .ran import Cell
 
-# Programs of one column that are made small although they may have one cause: no text tells wrong numbers apart.
+# Programs of one column that are made small although they may share a cause: no text distinguishes wrong numbers.
 _ALIKE = 4
 
 
@@ -27,11 +27,11 @@ class Finding:
 
     Attributes:
         name: such as ``crash-s7-12``.
-        kind: as of a Suspect.
+        kind: as in Suspect.
         program: the smallest that shows it.
         begun: the name of the program that showed it first.
-        suspect: of the smallest.
-        cells: of the smallest, in every column that has its language: the window.
+        suspect: from the smallest program.
+        cells: the smallest program's cells in every column that has its language; they give the affected releases.
         issue: the known issue that explains it, or an empty text.
     """
 
@@ -51,12 +51,12 @@ class Finding:
 
 @dataclass
 class Triage:
-    """What has been found so far.
+    """The findings so far.
 
     Attributes:
-        findings: one of each root cause.
+        findings: one for each root cause.
         seen: how many programs showed each, by its name.
-        doubted: suspects that were not believed, by why.
+        doubted: suspects that were not believed, by reason.
         keys: names of findings, of earlier runs as well, by `Suspect.key`.
     """
 
@@ -77,7 +77,7 @@ class Triage:
         new = []
         looked: set[tuple[str, str]] = set()
         for suspect in suspects:
-            # The other columns that show the same are in its window.
+            # The other columns that show it are affected releases of the same finding.
             told = (
                 suspect.kind,
                 suspect.bad.cause if suspect.kind in (CRASH, REFUSAL) else "",
@@ -177,7 +177,7 @@ class Triage:
         ]
         good = suspect.good
         if suspect.kind == RESOURCES and good is not None:
-            # Of the smaller program: what it costs is another than the larger one did.
+            # The costs of the smaller program: they differ from the larger one's.
             at = (good.column, good.target)
             good = next((one for one in cells if (one.column, one.target) == at), good)
         small = Suspect(suspect.kind, shown[0] if shown else suspect.bad, good)
@@ -196,7 +196,7 @@ class Triage:
 
 
 def shows(cell: Cell, suspect: Suspect, cells: Sequence[Cell]) -> bool:
-    """Whether `cell` shows what `suspect` was suspected of; slowness among `cells` that the window has."""
+    """Whether `cell` shows the same as `suspect`; costs are compared within `cells`, slowness with half the limits."""
     if suspect.kind == CRASH:
         return cell.dead and cell.cause == suspect.bad.cause
     if suspect.kind == REFUSAL:
@@ -204,7 +204,7 @@ def shows(cell: Cell, suspect: Suspect, cells: Sequence[Cell]) -> bool:
     if suspect.kind == NUMBERS:
         return cell.wrong
     if suspect.kind == RESOURCES:
-        # Beside the column that it was found beside, where that has run as well.
+        # Compared with the same neighbouring column, where that has run as well.
         good = [one for one in cells if suspect.good and one.column == suspect.good.column]
         same = [one for one in good if one.target == cell.target]
         return cell.outcome == "pass" and (not same or bool(costs.more(cell, same[0])))
@@ -214,7 +214,7 @@ def shows(cell: Cell, suspect: Suspect, cells: Sequence[Cell]) -> bool:
 
 
 def same_cause(one: Finding, other: Finding) -> bool:
-    """Whether two small programs are taken for one root cause: the same text, else the same shape and window."""
+    """Whether two small programs share a root cause: the same text, else the same shape and the same places."""
     if one.kind != other.kind:
         return False
     if one.kind in (CRASH, REFUSAL):
@@ -229,7 +229,7 @@ def _shape(program: Program) -> frozenset[str]:
 
 
 class Shown(Protocol):
-    """What any finding says of itself, of a program or of an edited kernel; as of Finding."""
+    """The common attributes of any finding, of a program or of an edited kernel; as in Finding."""
 
     @property
     def name(self) -> str: ...

@@ -1,7 +1,7 @@
-"""What a value of a generated program is known to be: its type, its shape, and the integers that it lies between.
+"""The known facts about a value of a generated program: its type, its shape, and the integers that bound it.
 
-Every value of every type is a whole number within the range in which that type holds whole numbers exactly. So sums may
-be taken in any order, products in any precision that the type promises, and two right answers are equal bit for bit.
+Every value of every type is an integer within the range in which that type holds integers exactly. So sums may be taken
+in any order, matmuls in any precision that the type promises, and two right answers are equal bit for bit.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ EXACT = {
     "float32": 2**24, "float16": 2**11, "bfloat16": 2**8, "float64": 2**53, "float8e5": 2**3, "float8e4nv": 2**4,
 }  # fmt: skip
 FLOATS = tuple(EXACT)
-# Types in which numpy holds the values; it has no bfloat16 and no float8 of its own.
+# Types in which numpy holds the values; it has no bfloat16 or float8.
 CARRIED = {
     "int1": "bool", "bfloat16": "float32", "float8e5": "float32", "float8e4nv": "float32",
     **{name: name for name in (*INTEGERS, "float16", "float32", "float64")},
 }  # fmt: skip
-# Of a tensor of one program: elements.
+# The most elements in one tensor of a program.
 LARGEST = 8192
 
 

@@ -30,22 +30,22 @@ class Lost(Exception):
 
 
 class Worker:
-    """The programs' process of one environment.
+    """The process of one environment that runs the programs.
 
     Args:
-        python: of the environment.
-        targets: for which it shall compile.
+        python: the environment's interpreter.
+        targets: the targets to compile for.
         time_limit: seconds for one program.
         memory_limit_mb: resident memory for one program.
-        expect: versions that must be there.
-        here: whether it is an interpreter of the user's.
+        expect: versions that must be installed.
+        here: whether it is the user's interpreter.
 
     Attributes:
-        versions: what was found there.
-        targets: of those asked for, what its Triton compiles for.
+        versions: the versions installed there.
+        targets: the requested targets that its Triton compiles for.
 
     Raises:
-        EnvironmentFailed: it does not begin.
+        EnvironmentFailed: it does not start.
     """
 
     def __init__(
@@ -106,13 +106,13 @@ class Worker:
         options: Mapping[str, int] = {},
         quick: bool = False,
     ) -> dict[str, Any]:
-        """What the process says of a program: see `crosswarp.matrix.cell.kinds.fuzzing.executing.Children`.
+        """Returns the process's answer for a program: see `crosswarp.matrix.cell.kinds.fuzzing.executing.Children`.
 
         Args:
             quick: it may share a child with others, and ends with its PTX.
 
         Raises:
-            Lost: it ended, or took longer than its limits allow.
+            Lost: the process ended, or took longer than its limits allow.
         """
         asked = {
             "program": program, "expected": dict(expected), "target": target, "options": dict(options),

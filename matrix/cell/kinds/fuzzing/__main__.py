@@ -29,7 +29,7 @@ def main(arguments: List[str]) -> int:
         return SUITE_SPEC
     die_with_parent()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
-    # What libraries print is no answer.
+    # Libraries print to stdout too: keep that out of the answers.
     os.dup2(2, 1)
     wrong = specification.wrong_versions(spec.expect)
     if wrong:
@@ -88,7 +88,7 @@ def _answer(asked: Dict[str, Any], targets: Mapping[str, Any], children: Any) ->
     try:
         return children.run(asked, Target.from_table(asked["target"], targets[asked["target"]]))
     except Exception as error:
-        # A bug of ours; it must not be taken for Triton's.
+        # A bug in crosswarp; it must not pass for Triton's.
         return {"verdict": told(of_harness(error)), "seconds": 0.0}
 
 

@@ -27,11 +27,11 @@ _TORCH = {
     "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "float16": "float16",
     "bfloat16": "bfloat16", "float32": "float32", "float64": "float64",
 }  # fmt: skip
-# What numpy holds them in, which has no bfloat16.
+# The numpy types that hold them: numpy has no bfloat16.
 _NUMPY = {"bfloat16": "float32"}
-# Of a wrong tensor, compressed, for the host to compare.
+# The most bytes of a wrong tensor, compressed, sent for the host to compare.
 _MOST_VALUES = 1 << 20
-# Of those that may share a child: a fork, and what a child touches of its parent's memory, take 40 ms (2026-11-24).
+# The most programs that may share a child: a fork, and the parent memory a child touches, take 40 ms (2026-11-24).
 _TOGETHER = 16
 
 
@@ -97,7 +97,7 @@ class Children:
         _allow_scratch()
         with open(read, encoding="utf-8") as requests:
             for number, line in enumerate(requests):
-                # A name of its own: Triton reads the text of a kernel through what Python keeps by name.
+                # A separate file name: Triton reads a kernel's text through Python's cache, which is by file name.
                 path = os.path.join(self._folder, f"program_{number}.py")
                 yield _answer(json.loads(line), target, path, self._limits.time_limit)
 
@@ -110,12 +110,12 @@ class Children:
 
 
 def _found(outcome: Outcome) -> Dict[str, Any]:
-    """What a child answered of its program, or how it ended with it."""
+    """Returns a child's answer for its program, or how the child ended."""
     if outcome.kind == "returned":
         found: Dict[str, Any] = outcome.value
         said = fingerprint.of_output(outcome.output)
         if found["verdict"]["outcome"] == "compile-error" and said:
-            # What the compiler printed says more than what was raised; the guard, which is not here, does the same.
+            # The compiler's output says more than the exception; the guard, absent here, does the same.
             found["verdict"]["fingerprint"] = fingerprint.of_text(
                 f"{found['verdict']['reason']}: {said}"
             )
@@ -197,7 +197,7 @@ def _allow_scratch() -> None:
 
 
 def _cpu_seconds() -> float:
-    """Of this process and what it waited for (ptxas): what others do on the same cores is no slowness of Triton's."""
+    """CPU time of this process and its children (ptxas): other load on the same cores does not count as slowness."""
     return sum(os.times()[:4])
 
 
@@ -225,7 +225,7 @@ def _tensor(argument: Mapping[str, Any]) -> Any:
 def _wrong(
     program: Mapping[str, Any], tensors: Mapping[str, Any], expected: Mapping[str, str]
 ) -> Dict[str, str]:
-    """Of each tensor that holds other numbers than it should: all of them, compressed."""
+    """Returns all numbers of each tensor that differs from the expected one, compressed; empty if too long."""
     import torch
 
     wrong = {}

@@ -34,7 +34,7 @@ def main(arguments: List[str]) -> int:
         return spec
     die_with_parent()
     os.environ.update(specification.limits(spec))
-    # Of torch's own: beside Triton's cache, so that nothing of it stays in a folder for temporary files.
+    # torch's cache, beside Triton's, so that nothing stays in a folder for temporary files.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(spec.cache) / "inductor")
     # Or else some releases start a pool of processes as they are imported, of which each imports torch once more.
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
@@ -48,7 +48,7 @@ def main(arguments: List[str]) -> int:
 
 
 def _part(target: str, mode: str, spec: AskedInductor, stream: Stream) -> None:
-    """One target in one mode, in a process of its own: what is replaced for one is no ground for another."""
+    """Runs one target in one mode in a separate process: replacements for one must not affect another."""
     case = PAIR if spec.inductor.compile else WRITTEN
     part = f"{target}/{mode}"
     planned: List[str] = []
@@ -148,7 +148,7 @@ def _prepared(
 
 
 def _one(program: Any, target: str, mode: str, spec: AskedInductor) -> Tuple[Verdict, float]:
-    """A program in a child of its own: a compiler may abort, and dynamo keeps what it has traced."""
+    """Runs a program in a separate child: a compiler may abort, and dynamo caches its traces."""
     began = time.monotonic()
 
     def ask(send: Any) -> Dict[str, Any]:
@@ -181,7 +181,7 @@ def _compiled(program: Any, target: str, spec: AskedInductor) -> Verdict:
     red = [(one, one.error) for one in done.kernels if one.error is not None]
     if red:
         first, error = red[0]
-        # The first one's tells most: what is missing for one is missing for all.
+        # The first error is enough: what is missing for one is missing for all.
         verdict = of_error(error, phase="compile" if asked.compile else "import")
         verdict.message = (
             f"{len(red)} of {len(done.kernels)} kernels, first {first.name}: {verdict.message}"
@@ -196,7 +196,7 @@ def _compiled(program: Any, target: str, spec: AskedInductor) -> Verdict:
 
 
 def _sum_up(spec: AskedInductor, target: str) -> None:
-    """What lies in the folder now, and who wrote it."""
+    """Records the folder's contents, and who wrote them."""
     from . import writing
 
     folder = spec.inductor.folder

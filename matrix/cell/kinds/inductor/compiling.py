@@ -1,7 +1,7 @@
-"""One program through torch.compile, in the process that calls: its graphs, and the kernels that inductor wrote.
+"""One program through torch.compile, in the calling process: its graphs, and the kernels that inductor wrote.
 
-Where there is no GPU, `pretending.pretend` comes before, and `moving.Backend` is between. On a device the program runs
-as it is, and only what inductor writes is taken along.
+Without a GPU, `pretending.pretend` is called first, and `moving.Backend` is the backend. On a device the program runs
+unchanged, and only inductor's output is collected.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ class NoKernel(RuntimeError):
 
 
 class NotTheProgram(RuntimeError):
-    """What the graphs compute is not what the program computes."""
+    """The graphs compute something else than the program."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Written:
 
 @dataclass
 class Compiled:
-    """What became of a program."""
+    """The result of compiling a program."""
 
     graphs: List[Graph] = field(default_factory=list)
     kernels: List[Written] = field(default_factory=list)
@@ -101,7 +101,7 @@ def run(program: Program, device: str = "cpu", compile_kernels: bool = False) ->
 
 
 def _copies(inputs: Sequence[Any], device: str) -> List[Any]:
-    """Tensors of their own, for a program may write to what it is given."""
+    """Copies the tensors: a program may write to its inputs."""
 
     def copied(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -118,7 +118,7 @@ def _copies(inputs: Sequence[Any], device: str) -> List[Any]:
 
 
 def _called(function: Callable, inputs: List[Any], backward: bool) -> List[torch.Tensor]:
-    """What the function returns, what it wrote, and the gradients."""
+    """Returns the function's outputs, the inputs it wrote, and the gradients."""
     result = list(_tensors(function(*inputs)))
     if backward:
         total = sum(_loss(one) for one in result if one.requires_grad)
@@ -267,7 +267,7 @@ def warm() -> None:
         "_inductor.codecache",
     ):
         importlib.import_module(f"torch.{name}")
-    # Without a backward pass: its threads do not outlive a fork. What fails here each program tells of itself.
+    # Without a backward pass: its threads do not outlive a fork. Each program reports a failure here itself.
     with contextlib.suppress(Exception):
         run(Program("warm", lambda: (_warming, [torch.ones(2, 8)])))
 

@@ -1,8 +1,8 @@
-"""What a wrapper launches: its `call`, run on the CPU with kernels that take note and compute nothing.
+"""The launches of a wrapper: its `call`, run on the CPU with kernels that record and compute nothing.
 
-Recorded are the buffers that it allocates, in order its launches with their arguments and, for each configuration, the
-grid as this torch computes it, and the products that it leaves to a library of the GPU. What else torch computes in
-between cannot be repeated from a record; why is told, and the launches are kept for their arguments.
+Recorded are: the buffers that it allocates; its launches in order, with their arguments and, for each configuration,
+the grid as this torch computes it; and the matmuls that it leaves to a GPU library. Anything else that torch computes
+in between cannot be repeated from a record: the reason is recorded, and the launches stay for their arguments.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from crosswarp.compat.record import Patches
 
 from .moving import Graph, twin
 
-# Of `extern_kernels`: what can be computed again by a function of torch that bears the name.
+# Names in `extern_kernels` that a torch function of the same name can compute again.
 PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
 
 
@@ -178,7 +178,7 @@ class _Products:
 
 
 class _Lacking:
-    """Stands for ``torch.ops.aten``, and tells that it was needed."""
+    """Stands for ``torch.ops.aten``, and records that it was needed."""
 
     def __init__(self, recorder: _Recorder, own: Any, path: str) -> None:
         self._recorder, self._own, self._path = recorder, own, path

@@ -19,7 +19,7 @@ from crosswarp.matrix.cell.standins.virtual_gpu.torch_device import properties_o
 from crosswarp.matrix.cell.standins.virtual_torch import cuda, table
 from crosswarp.matrix.cell.standins.virtual_torch.table import Gpu, Row
 
-# Of `virtual_torch`: what is asked of torch.cuda, and nothing of what concerns tensors.
+# The parts of `virtual_torch` that answer torch.cuda queries; none that concern tensors.
 _SHARED = (
     "torch.cuda",
     "torch.cuda.memory",
@@ -34,13 +34,13 @@ _hidden: List[bool] = []
 
 
 class Replaced(NamedTuple):
-    """What is replaced in some releases of torch.
+    """A replacement in some releases of torch.
 
     Attributes:
         torch: the releases.
-        what: is replaced.
-        why: what goes wrong without.
-        apply: replaces it.
+        what: the replaced thing.
+        why: the failure without it.
+        apply: makes the replacement.
     """
 
     torch: str
@@ -72,7 +72,7 @@ def pretend(target: Target, patches: Patches) -> None:
         whatever the torch at hand lacks; what was replaced by then is in `patches`.
     """
     properties = properties_of(target)
-    # What newer releases of torch read besides.
+    # Properties that newer releases of torch also read.
     vars(properties).update(
         shared_memory_per_multiprocessor=target.shared_memory_per_multiprocessor or target.shared_memory_optin,
         clock_rate=1_000_000, memory_clock_rate=1_000_000, memory_bus_width=1024, uuid="virtual", pci_bus_id=0,
@@ -234,7 +234,7 @@ REPLACED: Tuple[Replaced, ...] = (
 
 
 def settings() -> Dict[str, Any]:
-    """What ``torch._inductor.config`` is patched with: one process, nothing kept, nothing launched past Triton."""
+    """Patches of ``torch._inductor.config``: one process, no caches, no launches past Triton."""
     wanted = {
         "compile_threads": 1,
         "force_disable_caches": True,
@@ -244,14 +244,14 @@ def settings() -> Dict[str, Any]:
         "benchmark_epilogue_fusion": False,
         "worker_start_method": "fork",
         "autotune_in_subproc": False,
-        # Before torch 2.6 every kernel is named triton_: what one is launched with was taken for another's.
+        # Before torch 2.6 every kernel is named triton_, so one kernel's launch was mistaken for another's.
         "triton.unique_kernel_names": True,
     }
     return known(wanted)
 
 
 def known(wanted: Mapping[str, Any]) -> Dict[str, Any]:
-    """Of these settings, those that this torch's ``torch._inductor.config`` has."""
+    """Returns the settings that this torch's ``torch._inductor.config`` has."""
     import torch._inductor.config as config
 
     found = {}

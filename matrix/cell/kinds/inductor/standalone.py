@@ -1,8 +1,8 @@
 """A kernel's module as inductor wrote it, made to stand alone: without torch's heuristics, with a copy of its helpers.
 
-What is kept of it: the functions, decorated by ``triton.jit`` alone, constants, and imports of Triton and of the
-helpers. The helpers are torch's own, of the release that wrote the kernel: they are copied at run time into the work
-folder, and never are a part of crosswarp.
+It contains the functions, decorated only by ``triton.jit``, the constants, and the imports of Triton and the helpers.
+The helpers are torch's, from the release that wrote the kernel. They are copied at run time into the work folder, and
+are never a part of crosswarp.
 """
 
 import ast
@@ -14,16 +14,16 @@ from typing import Any, List, Set
 # Where torch keeps them; before 2.4 in the second.
 _HELPERS = (("runtime", "triton_helpers"), ("", "triton_helpers"))
 _KEPT = ("triton", "math", "torch", "__future__")
-# What a decorator took of Triton: other releases may not have it, and nobody asks for it any more.
+# Imports from Triton that only a decorator used: other releases may lack them, and they are no longer needed.
 _LEFT = ("triton.compiler", "triton.backends", "triton.runtime")
 
 
 class NotAlone(RuntimeError):
-    """A kernel's module holds what cannot be taken along."""
+    """A kernel's module holds something that cannot be extracted."""
 
 
 def package_name(torch_version: str) -> str:
-    """Of the copy of a torch's helpers: releases may stand side by side."""
+    """Returns the package name of a torch's copied helpers: several releases may stand side by side."""
     return f"inductor_helpers_{re.sub('[^0-9a-z]+', '_', torch_version.partition('+')[0].lower())}"
 
 

@@ -1,11 +1,11 @@
-"""What became of a program, as files that any Triton can be given.
+"""A compiled program, as files that any Triton can be given.
 
 FOLDER/harvest.json                      torch, Triton and Python that wrote it, its targets and programs
-FOLDER/TARGET/PROGRAM/record.json        kernels, launches, why what is lacking lacks
+FOLDER/TARGET/PROGRAM/record.json        kernels, launches, reasons for missing parts
 FOLDER/TARGET/PROGRAM/NAME.py            a kernel, standing alone
 FOLDER/TARGET/PROGRAM/NAME.txt           the same as inductor wrote it
 FOLDER/TARGET/PROGRAM/tensors.pt         inputs and outputs of each graph
-FOLDER/inductor_helpers_2_15_0/          torch's own helpers, copied
+FOLDER/inductor_helpers_2_15_0/          torch's helpers, copied
 """
 
 import hashlib
@@ -25,15 +25,15 @@ from .compiling import Compiled, Written
 RECORD = "record.json"
 TENSORS = "tensors.pt"
 HARVEST = "harvest.json"
-# Of a kernel's name, in the name of a case.
+# The most characters of a kernel's name in a case's name.
 _LONGEST = 56
 
 
 def write(folder: Path, program: str, target: str, done: Compiled) -> Dict[str, Any]:
-    """Write what became of `program` on `target`, in place of what lies there; the record.
+    """Writes the result of `program` on `target`, replacing an older one; returns the record.
 
     Raises:
-        standalone.NotAlone: a kernel cannot be taken out of its module.
+        standalone.NotAlone: a kernel cannot be extracted from its module.
     """
     home = folder / target / program
     shutil.rmtree(home, ignore_errors=True)
@@ -98,7 +98,7 @@ def described(written: Written) -> Dict[str, Any]:
     meta, names = tuner.triton_meta, list(tuner.fn.arg_names)
 
     def named(key: Any) -> str:
-        # Breakpoint: up to torch 2.5 arguments are told by their place, or by a path to it.
+        # Breakpoint: up to torch 2.5 arguments are named by position, or by a path to it.
         if isinstance(key, (tuple, list)):
             key = key[0]
         return names[key] if isinstance(key, int) else str(key)
@@ -151,7 +151,7 @@ def _divisible(meta: Mapping[str, Any]) -> List[int]:
 
 
 def digest(folder: Path) -> str:
-    """Of everything that a folder's kernels and records hold."""
+    """Returns a hash of all kernels and records in a folder."""
     found = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if (

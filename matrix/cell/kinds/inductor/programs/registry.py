@@ -1,4 +1,4 @@
-"""What is said of a program, and the makers of its inputs."""
+"""The registry of programs, and the makers of their inputs."""
 
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
@@ -32,7 +32,7 @@ class Program:
 
 
 PROGRAMS: Dict[str, Program] = {}
-# What `mode="max-autotune"` sets of it, without CUDA graphs. Triton's own choices are the ones that are looked at.
+# The settings of `mode="max-autotune"`, without CUDA graphs. Only Triton's choices are looked at.
 TEMPLATES: Mapping[str, Any] = {
     "max_autotune": True,
     "max_autotune_gemm_backends": "TRITON",

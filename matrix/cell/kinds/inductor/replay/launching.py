@@ -54,7 +54,7 @@ def graph(
             buffers[at] = _bytes(given[f"input{place}"])
     for at, size in enumerate(told["buffers"]):
         if at not in buffers:
-            # Of floats, so that what nobody wrote is seen.
+            # float64, so that unwritten parts show.
             buffers[at] = torch.empty((size + 7) // 8, dtype=torch.float64).view(torch.uint8)
     for step in told["steps"]:
         arguments = [_argument(one, buffers.__getitem__) for one in step["arguments"]]
@@ -81,7 +81,7 @@ def inputs(path: Path, number: int) -> Dict[str, Any]:
         for place, one in enumerate(kept["inputs"])
         if isinstance(one, torch.Tensor)
     }
-    # Of what a backward pass is handed it may use up what nobody needs any more; what it was to write counts.
+    # A backward pass may overwrite inputs that are no longer needed; only its intended writes count.
     after = {
         f"after_input{place}": one
         for place, (one, before) in enumerate(zip(kept["after"], kept["inputs"]))
@@ -100,7 +100,7 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def expected(given: Dict[str, Any]) -> Dict[str, torch.Tensor]:
-    """What a graph must return, of its `inputs`."""
+    """Returns the expected outputs of a graph, from its `inputs`."""
     return given["expected"]
 
 
@@ -135,7 +135,7 @@ def _launch(
     constants = configuration["constants"]
     names = [name for name in kernel["arguments"] if name not in constants]
     if len(values) != len(names):
-        # What inductor has made a constant it may leave out of the call.
+        # The call may omit arguments that inductor has made constants.
         names = [name for name in names if name not in kernel["constants"]]
     if len(values) != len(names):
         msg = (

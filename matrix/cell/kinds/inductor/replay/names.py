@@ -1,4 +1,4 @@
 """How the kernels of a program are called; read by the host as well."""
 
-# Of the names of kernels: what follows is the program.
+# Prefix of the kernels' names; the program's name follows.
 PREFIX = "inductor_"

@@ -11,7 +11,7 @@ from ..writing import HARVEST, RECORD, TENSORS
 from . import launching
 from .names import PREFIX
 
-# What torch computes on the CPU differs by the order of its sums, and by where halves are rounded.
+# torch's result on the CPU differs in the order of its sums, and in where half-precision values are rounded.
 TOLERANCE = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 3e-2}
 _HALVES = (("bfloat16", "bf16"), ("float8", "bf16"), ("float16", "fp16"))
 
@@ -79,7 +79,7 @@ def _cases(
             launch = functools.partial(
                 launching.one, home, record, one, place, first.get(one["id"])
             )
-            # Of its parameters nothing is compared, so the type is only a word.
+            # No parameter is compared, so the type is only a label.
             yield (
                 f"{torch_version}-{one['id']}-c{place}",
                 "fp32",
