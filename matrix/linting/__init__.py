@@ -1,16 +1,16 @@
-"""The static check: what a library takes from Triton, held against what each release has. Nothing is imported.
+"""The static check: a library's uses of Triton, compared with the contents of each release. Nothing is imported.
 
-A file is walked once for each release, as Python would run it there: what a test of the version or of a name decides is
-decided, and of what is not known both ways are walked.
+A file is walked once for each release, as Python would run it there. Tests of the version or of a name are decided;
+where a test is unknown, both branches are walked.
 
-    sources     files, as text and as trees; what cannot be read, and what is to be left out
-    api         what a release has under a full name
-    values      what an expression is on a release, as far as that is known
-    expressions what expressions are, and what is found wrong in them on the way
-    calls       what calls and imports give
-    statements  which ways are taken, and what names are after them
-    walking     functions and classes, and what of a file is reached
-    rules       what is found wrong, with an id for each kind
+    sources     files, as text and as trees; those that cannot be read, and those to leave out
+    api         the contents of a release, by full name
+    values      values of an expression on a release, as far as known
+    expressions values of expressions, and the findings in them
+    calls       results of calls and imports
+    statements  the branches that are taken, and the names after them
+    walking     functions and classes, and the parts of a file that are reached
+    rules       the findings, with an id for each kind
     lint        all of it together
     guards      tests for a version or the hardware, followed through flags and functions
 """

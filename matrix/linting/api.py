@@ -1,4 +1,4 @@
-"""What each release of Triton has under a full name, asked of the language table."""
+"""The contents of each release of Triton, by full name, from the language table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosswarp.matrix.linting import gluon
 
 LANGUAGE = "triton.language"
 _GLUON = f"{gluon.LANGUAGE}."
-# Under which name of it the attributes of a class are told.
+# The name under which the table lists the attributes of a class.
 _CLASSES = {
     "JITFunction": "triton.runtime.jit.JITFunction",
     "Autotuner": "triton.runtime.autotuner.Autotuner",
@@ -27,7 +27,7 @@ _HIDDEN = ("_builder", "_generator", "_semantic")
 
 
 class Api:
-    """What is under a full name such as `triton.language.dot`, by release."""
+    """Looks up a full name such as `triton.language.dot`, by release."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -50,7 +50,7 @@ class Api:
 
     @lru_cache(maxsize=None)  # noqa: B019
     def has(self, release: str, path: str) -> bool | None:
-        """Whether `release` has `path`; None where no release does, so that it cannot be told."""
+        """Whether `release` has `path`; None where no release does, so that the answer is unknown."""
         names = self.table[release].names
         keys = list(self._keys(path))
         if any(key in names for key in keys):

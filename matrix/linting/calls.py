@@ -1,4 +1,4 @@
-"""What calls and imports give on one release, and what is found wrong in them."""
+"""The results of calls and imports on one release, and the findings in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from crosswarp.matrix.linting.values import (
     Text,
 )
 
-# Of these what is asked is known; of all other libraries nothing is.
+# Libraries whose queries are understood; those of all others are unknown.
 _LIBRARIES = {
     "packaging", "pkg_resources", "inspect", "importlib", "functools", "contextlib", "sys", "typing",
     "typing_extensions", "builtins", "operator", "math",
@@ -51,7 +51,7 @@ class Calls(Expressions):
         ):
             gluon.method(self, node)
         if function is UNKNOWN and _called(node) in _PARSERS and len(arguments) == 1:
-            # Of whatever library it is: it makes a version of a text.
+            # From any library: it parses a version.
             return values.called("packaging.version.parse", arguments)
         if isinstance(function, Ref):
             rules.arguments(self, node, function.path)
@@ -132,7 +132,7 @@ class Calls(Expressions):
     # Imports
 
     def imported(self, path: str, node: ast.AST) -> Any:
-        """What `import path` gives."""
+        """Returns the result of `import path`."""
         top = path.partition(".")[0]
         if top == "triton":
             missing = self.api.missing(self.release, path)
@@ -148,7 +148,7 @@ class Calls(Expressions):
         return Module(path) if self.project.has_module(path) else UNKNOWN
 
     def imported_from(self, path: str, name: str, node: ast.AST) -> Any:
-        """What `from path import name` gives."""
+        """Returns the result of `from path import name`."""
         if path.partition(".")[0] == "triton":
             whole = f"{path}.{name}"
             if whole == "triton.__version__":

@@ -1,4 +1,4 @@
-"""What expressions are on one release, and what is found wrong in them on the way."""
+"""The values of expressions on one release, and the findings in them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PYTHON = {
     "hasattr", "getattr", "isinstance", "bool", "int", "str", "tuple", "list", "len", "any", "all", "map", "set", "min",
     "max", "exit", "quit",
 }  # fmt: skip
-# Hardware for which no published release of Triton compiles: its vendors have a Triton of their own.
+# Hardware for which no published release of Triton compiles: its vendors ship a separate Triton.
 _OTHERS = re.compile(
     r"(?:^|_)(?:npu|ascend|xpu|mlu|musa|gcu|cann|maca|corex|iluvatar)(?:_|$)", re.I
 )
@@ -85,10 +85,10 @@ class Expressions:
         self.names_read = True
         # Whether the kernel that is walked is one of Gluon's.
         self.in_gluon = False
-        # How much has been met that may fail for reasons of its own.
+        # The number of things met that may fail for other reasons.
         self.uncertain = 0
 
-    # What is found
+    # Findings
 
     def wrong(self, error: str, rule: str, node: ast.AST, subject: str, told: str) -> None:
         """Something of Triton's raises here. Goes to the try statement that catches it, or into the report."""
@@ -118,7 +118,7 @@ class Expressions:
             return UNKNOWN
         self.depth += 1
         try:
-            # Of what is nested deeper than people write, nothing is known.
+            # Deeper nesting than people write: unknown.
             if self.depth > 200:
                 return UNKNOWN
             return getattr(self, f"_{type(node).__name__}", self._other)(node)

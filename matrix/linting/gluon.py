@@ -13,7 +13,7 @@ from crosswarp.matrix.linting.values import UNKNOWN
 ROOT = "triton.experimental.gluon"
 LANGUAGE = f"{ROOT}.language"
 JIT = (f"{ROOT}.jit", f"{ROOT}._runtime.jit")
-# Of what a kernel calls methods; their class is not known where a parameter or a call gave the value.
+# Objects whose methods a kernel calls; their class is unknown if a parameter or a call gave the value.
 _IN_HAND = ("shared_memory_descriptor", "tensor_memory_descriptor", "tensor_descriptor", "tensor")
 # Where an instruction's tile has three numbers.
 _TILE_HAS_DEPTH = ">=3.6"

@@ -48,7 +48,7 @@ _NOT_SHIPPED = re.compile(
     re.I,
 )
 _VERSION = re.compile(r"(?:^|_)triton_?(?:version|above|below|ge|lt|newer|older|\d)", re.I)
-# Statements of a function that tells versions or hardware apart.
+# The most statements in a function that distinguishes versions or hardware.
 _LONGEST = 40
 _DEEPEST = 8
 
@@ -87,7 +87,7 @@ class Found:
     guards: list[Guard]
     unreadable: list[Unreadable]
     files: int
-    # Of them not looked at: builds, tests, benchmarks, examples, other vendors' folders, vendored copies.
+    # Files not looked at: builds, tests, benchmarks, examples, other vendors' folders, vendored copies.
     left: int = 0
 
 
@@ -95,7 +95,7 @@ class Found:
 class _Trace:
     kinds: set[str] = field(default_factory=set)
     made_of: dict[str, None] = field(default_factory=dict)
-    # Of comparisons: file, line, column.
+    # Places of comparisons: file, line, column.
     compares: set[tuple[str, int, int]] = field(default_factory=set)
 
 
@@ -131,7 +131,7 @@ def find(
         tests = [one for one in tests if one[2].kinds]
         if not tests:
             continue
-        # Of hardware nothing is known without asking it.
+        # Hardware tests are never evaluated: the answer is unknown here.
         asked = [leaf for leaf, _, trace in tests if VERSION in trace.kinds]
         holds, letters = _values(project, source, asked, releases) if asked else ({}, set())
         for leaf, code, trace in tests:
@@ -165,7 +165,7 @@ def _tests(source: Source) -> Iterator[tuple[ast.expr, str]]:
                     yield leaf, _said(test, "if ")
         below = list(ast.iter_child_nodes(node))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _compiled(node):
-            # What stands at a kernel's decorators is Python's.
+            # A kernel's decorators are run by Python.
             below = list(node.decorator_list)
         # Positions inside of a formatted text differ from one Python to another.
         waiting += [
@@ -209,7 +209,7 @@ def _dotted(node: ast.AST) -> str:
 
 
 class _Definitions:
-    """What the names of a library's modules are set to."""
+    """The values assigned to the names of a library's modules."""
 
     def __init__(self, files: Sequence[Source]) -> None:
         self._by_module = {one.module: one for one in files}
@@ -225,7 +225,7 @@ class _Definitions:
     def letters(
         self, project: Project, trace: _Trace, releases: Sequence[str]
     ) -> set[tuple[str, int, int]]:
-        """Of the files that a test goes back to: where versions are compared as texts."""
+        """Returns the places where versions are compared as texts, in the files that a test goes back to."""
         found: set[tuple[str, int, int]] = set()
         for path in {path for path, _, _ in trace.compares if VERSION in trace.kinds}:
             if path not in self._letters:
@@ -269,7 +269,7 @@ class _Definitions:
             where = (source, values)
         if where is None:
             last = dotted.rpartition(".")[2]
-            # Of torch's own `x.is_cuda` and of another library's functions nothing more is known.
+            # torch's `x.is_cuda` and other libraries' functions are unknown.
             if not dotted.startswith("torch.cuda.is_") and last != "is_cuda":
                 found.kinds |= {VERSION} if _VERSION.search(last) else set()
                 hardware = _HARDWARE.fullmatch(last) or _SHOUTED.fullmatch(last)
@@ -362,7 +362,7 @@ class _Definitions:
 
 
 def _question(value: ast.expr | None) -> ast.AST | None:
-    """What a value asks, where it is an answer itself: a comparison, an attribute, or a call for what it calls."""
+    """Returns the expression that answers for a value: a comparison, an attribute, or a call's function."""
     while isinstance(value, ast.Subscript):
         value = value.value
     if isinstance(value, ast.Call):
@@ -390,7 +390,7 @@ def _module_level(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def _outermost(node: ast.AST) -> Iterator[ast.AST]:
-    """What an expression or a function names and compares; of `a.b.c` the whole alone, and no annotations."""
+    """Yields the nodes in an expression or a function; `a.b.c` only as a whole, and no annotations."""
     waiting = [node]
     while waiting:
         one = waiting.pop()
@@ -434,7 +434,7 @@ class _Looking(Walker):
 def _values(
     project: Project, source: Source, leaves: Sequence[ast.expr], releases: Sequence[str]
 ) -> tuple[dict[int, dict[str, bool]], set[tuple[str, int, int]]]:
-    """Of each test, where it is known to hold; and where versions are compared as texts."""
+    """Returns for each test where it is known to hold, and the places where versions are compared as texts."""
     holds: dict[int, dict[str, bool]] = {}
     letters: set[tuple[str, int, int]] = set()
 

@@ -1,4 +1,4 @@
-"""Which shim of `crosswarp.compat` heals what, by release."""
+"""Which shim of `crosswarp.compat` fixes which finding, by release."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crosswarp.matrix.errors import ConfigError
 from crosswarp.matrix.facts import language_table
 
 DEFAULT_FILE = Path(language_table.__file__).with_name("healed.json")
-# What a shim takes and no signature says: rule and the beginning of the subject. Each holds where its window does.
+# Calls that a shim accepts and no signature shows: rule, start of the subject, shim. Each holds in affected releases.
 _BY_CALL = (
     ("host-argument", "triton.autotune(", "autotune_arguments"),
     ("host-argument", "triton.runtime.autotuner.autotune(", "autotune_arguments"),
@@ -34,7 +34,7 @@ _BY_CALL = (
 
 
 class Healing:
-    """The names that shims bring, as they were found (healed.json), and the calls that they take."""
+    """The names that shims add, as recorded in DEFAULT_FILE, and the calls that they accept."""
 
     def __init__(self, names: Mapping[str, Mapping[str, frozenset[str]]]) -> None:
         self._names = names

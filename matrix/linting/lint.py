@@ -1,4 +1,4 @@
-"""A library's files, held against releases of Triton: findings, each with the releases on which it is one."""
+"""Compares a library's files with releases of Triton: findings, each with the affected releases."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ _INSTEAD = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong, in one place of a file.
+    """One problem in one place of a file.
 
     Attributes:
         rule: a key of `rules.RULES`.
         subject: the full name that it is about, such as `triton.language.load(boundary_check)`.
-        releases: on which it is wrong, oldest first.
-        where: what does not happen there.
-        healed: the shim of `crosswarp.compat` that heals it, by release.
+        releases: the affected releases, oldest first.
+        where: the step that fails there.
+        healed: the shim of `crosswarp.compat` that fixes it, by release.
         message: all of that as a sentence.
         callers: the places in other files, as `path:line`, by which the code is reached; empty where only its own
             file reaches it.
-        apart: the folder of another vendor's chips, or of a vendored copy, that the file stands in.
+        apart: the folder of another vendor's chips, or of a vendored copy, that the file is in.
     """
 
     rule: str
@@ -68,7 +68,7 @@ class Finding:
 
     @property
     def counts(self) -> bool:
-        """Whether it is about the library on published releases: other vendors' chips have a Triton of their own."""
+        """Whether it is about the library on published releases: other vendors' chips use a separate Triton."""
         return self.apart is None or not self.apart.vendor
 
 
@@ -132,7 +132,7 @@ class Project:
         return name in self._modules
 
     def name_in(self, module: str, name: str, release: str) -> Any:
-        """What a module of the library has under a name on a release."""
+        """Returns the value of a name in a module of the library on a release."""
         found = self.names_in(module, release).get(name, UNKNOWN)
         # A function is walked in its own file, where it is seen who calls it.
         return found
@@ -184,10 +184,10 @@ def lint(
     shown: Callable[[Path], str] = str,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Result:
-    """What is wrong in the files under `paths` on `releases` of the table.
+    """Checks the files under `paths` on `releases` of the table; returns the findings.
 
     Args:
-        progress: is called with how many files of how many have been walked.
+        progress: is called with the number of files walked and the total.
 
     Raises:
         UsageError: one of `paths` does not exist.

@@ -1,4 +1,4 @@
-"""What is found wrong: an id for each kind, and what looks for it."""
+"""The kinds of findings: an id for each, and the functions that look for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crosswarp.matrix.linting.values import UNKNOWN, Function, Text
 
 
 class Where(enum.Enum):
-    """What the code belongs to that fails, and so what does not happen."""
+    """The step to which the failing code belongs, and which therefore fails."""
 
     IMPORT = "import fails"
     DECORATE = "decoration fails"
@@ -129,7 +129,7 @@ def _by_number(operation: ast.cmpop, one: Any, other: Any) -> bool | None:
 
 
 def arguments(walk: Any, node: ast.Call, path: str) -> None:
-    """A call of one of Triton's functions, held against its parameters."""
+    """Compares a call of one of Triton's functions with its parameters."""
     names = walk.api.parameters(walk.release, path)
     if names is None or (not walk.names_checked and walk.api.has(walk.release, path) is not True):
         return

@@ -1,4 +1,4 @@
-"""The files that are checked: found, read, parsed. One that cannot be is told of, and the others go on."""
+"""The files that are checked: found, read, parsed. A file that fails is reported, and the others go on."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pathlib import Path
 from crosswarp.matrix import reading
 from crosswarp.matrix.errors import UsageError
 
-# Of what people write by hand the longest files of Triton's world have some 300 kB.
+# The longest hand-written files around Triton have some 300 kB.
 LARGEST = 4_000_000
-# What is nested deeper, nobody wrote; and Python's own parser and walkers would end for it.
+# Nobody writes deeper nesting, and it would crash Python's parser and walkers.
 DEEPEST = 150
 _IGNORE = re.compile(r"#\s*crosswarp:\s*ignore(?:\[([\w\s,*-]*)\])?")
 _LEFT_OUT = (
@@ -152,7 +152,7 @@ class Source:
                 or (node.module or "").startswith("triton")
                 or node.module in self.own_modules
             ):
-                # Of the library's own modules it is not known yet what they hand on.
+                # The names that the library's modules re-export are not known yet.
                 found.update(one.asname or one.name for one in node.names)
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 used.append((node.name, self.names_in(node)))
@@ -170,7 +170,7 @@ class Source:
         return frozenset(found)
 
     def names_in(self, node: ast.AST) -> frozenset[str]:
-        """What a function names, with the roots of what it imports."""
+        """Returns the names that a function uses, with the roots of its imports."""
         known = self._names_in.get(node)
         if known is None:
             known = frozenset(

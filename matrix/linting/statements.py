@@ -1,4 +1,4 @@
-"""Statements on one release, in order: which ways are taken, and what names are after them."""
+"""Statements on one release, in order: the branches that are taken, and the names after them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Statements(Calls):
         return self._either([node.body, node.orelse])
 
     def _either(self, ways: Sequence[Sequence[ast.stmt]]) -> bool:
-        """Several ways, one of which is taken; after it a name is what it is after all of those that end there."""
+        """Walks several branches, one of which is taken; then joins each name's values over those that end."""
         before = dict(self.scope.names)
         ends: list[dict[str, Any]] = []
         for way in ways:

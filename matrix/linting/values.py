@@ -1,4 +1,4 @@
-"""What an expression is on one release, as far as that is known without running anything."""
+"""The value of an expression on one release, as far as known without running anything."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from crosswarp.matrix import versions
 
-# Of lists and texts that a stranger's file builds up, nothing longer is kept.
+# The longest list or text stored that a stranger's file builds up.
 LONGEST = 10_000
 
 
@@ -28,7 +28,7 @@ class Text(str):
 
 @dataclass(frozen=True)
 class Ref:
-    """What stands under a full name of Triton's."""
+    """A full name of Triton's."""
 
     path: str
 
@@ -204,7 +204,7 @@ def called(name: str, arguments: list[Any]) -> Any:
 
 
 def joined(values: Iterable[Any]) -> Any:
-    """What a name is after one of several ways: known where all agree."""
+    """Returns a name's value after one of several branches: known where all agree."""
     found = list(values)
     first = found[0]
     for other in found[1:]:

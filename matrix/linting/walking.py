@@ -24,7 +24,8 @@ _PLAIN = ("functools.lru_cache", "functools.cache", "functools.wraps", "staticme
 # Before 3.5, Triton looks up every attribute that a kernel names when it is first launched, also in branches that are
 # never compiled and behind a return (read off the error on all eleven releases: docs/lint.md).
 _LOOKS_AT_ALL = "<3.5"
-# Of modules other than the two languages (nvidia.hopper, libdevice) up to 3.7 (runtime/jit.py, visit_Attribute).
+# Up to 3.7 it does so for modules other than the two languages (nvidia.hopper, libdevice; runtime/jit.py,
+# visit_Attribute).
 _LOOKS_AT_MODULES = ">=3.5,<3.8"
 # Statements of a function that is looked into for what it returns.
 _LONGEST_TOLD = 15
@@ -194,13 +195,13 @@ class Walker(Statements):
         return None if inside is None else f"{inside}.{node.attr}"  # type: ignore[attr-defined]
 
     def value_of_call(self, function: Function, arguments: list[Any]) -> Any:
-        """What a function of the library returns, where every way returns the same."""
+        """Returns the result of a library function, if every branch returns the same."""
         given = function.node.args
         names = [one.arg for one in (*given.posonlyargs, *given.args)]
         source = function.source or self.source
         about = any(one == "triton" or isinstance(one, (Ref, values.Text)) for one in arguments)
         if not about and source.of_triton.isdisjoint(source.names_in(function.node)):
-            # Nothing in it tells one release from another.
+            # Nothing in it depends on the release.
             self.uncertain += 1
             return UNKNOWN
         known = (id(function.node), repr(arguments)[:1000])
@@ -213,7 +214,7 @@ class Walker(Statements):
             self.uncertain += 1
             return UNKNOWN
         if len(function.node.body) > _LONGEST_TOLD or len(arguments) > len(names):
-            # No function that tells versions apart.
+            # Too long or too many arguments for a version test.
             self.uncertain += 1
             return UNKNOWN
         outer = self.scope, self.caught, self._returned, self.silent, self.source
