@@ -24,7 +24,7 @@ _pipe, _dup = os.pipe, os.dup
 
 
 def pipe() -> Tuple[int, int]:
-    """Both ends of a new pipe, above the standard streams: a child overwrites those, even if they were closed here."""
+    """Both ends of a new pipe, above the standard streams: where those are closed, a child would overwrite the pipe."""
     ends, low = list(_pipe()), []
     try:
         for at, fd in enumerate(ends):

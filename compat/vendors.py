@@ -167,7 +167,7 @@ class _Served:
 
 
 class _Loader:
-    """Gives the module that is imported under its own name."""
+    """Returns the module of the build, imported under the build's name."""
 
     def __init__(self, own: str) -> None:
         self._own = own

@@ -122,7 +122,7 @@ def write_work(fd: int, work: bytes) -> None:
 
 
 def next_work(fd: int, seconds: Optional[float] = None) -> Optional[bytes]:
-    """The next piece of work; None if none comes within so many seconds (unlimited without), or ever."""
+    """The next piece of work; None if none comes within `seconds` (None: no limit) or the pipe has closed."""
     # Not select(), which refuses descriptors from 1,024 on.
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)

@@ -1,4 +1,4 @@
-"""One attribute of Triton, replaced once for all who need it, by what has its name and its parameters."""
+"""One attribute of Triton, replaced once for all users, by a function with its name and parameters."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ..errors import CompatError
 from ..record import Patches
 from .compilation import concerns_now, failed_while_tracing
 
-# handler(own, *args, **kwargs): `own` is what comes next, Triton's own function at last.
+# handler(own, *args, **kwargs): `own` is the next handler, finally Triton's own function.
 Handler = Callable[..., Any]
 
 _lock = threading.RLock()
 
 
 class Seam:
-    """What stands in the place of ``owner.name``: a chain of handlers around Triton's own function.
+    """The replacement of ``owner.name``: a chain of handlers around Triton's own function.
 
-    It is replaced by the first handler and put back with the last. Where another's patch lies on it, it stays and does
-    what Triton's own does.
+    The first handler puts it in place, and the last to go puts the original back. If another's patch lies on it, it
+    stays and calls Triton's own function.
     """
 
     def __init__(self, owner: Any, name: str) -> None:
@@ -32,7 +32,7 @@ class Seam:
         self._chain: Callable[..., Any] = _missing
 
     def add(self, patches: Patches, handler: Handler) -> None:
-        """Put `handler` around all that were added before; it goes with `patches`."""
+        """Put `handler` around all that were added before; it is removed with `patches`."""
         entry = (object(), handler)
         with _lock:
             if not self._stands():
@@ -49,7 +49,7 @@ class Seam:
                 self.patches.undo()
 
     def is_open(self) -> bool:
-        """Whether anybody needs it."""
+        """Whether it still has a handler."""
         return bool(self._handlers)
 
     def _stands(self) -> bool:
@@ -71,7 +71,7 @@ class Seam:
 
     def _compose(self) -> None:
         chain = self._own
-        # One that several fixes share is asked once.
+        # A handler that several fixes share is called once.
         for handler in dict.fromkeys(handler for _, handler in self._handlers):
             chain = functools.partial(handler, chain)
         self._chain = chain
@@ -99,7 +99,7 @@ def around(patches: Patches, owner: Any, name: str, handler: Handler) -> None:
     with _lock:
         seam = _seams.get((id(owner), name))
         if seam is None:
-            # The owner is held, so that its number is nobody else's.
+            # The seam keeps the owner alive, so that its id is not reused.
             seam = _seams[id(owner), name] = Seam(owner, name)
     seam.add(patches, handler)
 
@@ -107,9 +107,9 @@ def around(patches: Patches, owner: Any, name: str, handler: Handler) -> None:
 def around_traced(patches: Patches, owner: Any, name: str, handler: Handler) -> None:
     """As `around`, of a function that Triton calls while it traces a kernel, and compiles without the handler as well.
 
-    The handler is asked of kernels alone that its fix concerns. It calls Triton's own function, and returns the like of
-    what that did. Where it raises, or does not, the kernel is traced again without it; what Triton's own function
-    raises is Triton's.
+    The handler is called only for kernels that its fix concerns. It calls Triton's own function, and returns a result
+    of the same type. If it raises, or returns another type, the kernel is traced again without it. Exceptions of
+    Triton's own function are raised as they are.
     """
 
     def guarded(own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -134,8 +134,8 @@ def around_call(
 ) -> None:
     """As `around`, of a function that Triton calls outside of a compilation: an autotuner's, a launch's options.
 
-    Where the handler raises by itself, or returns another type than Triton's own function did, its fix is left out and
-    the call gives what Triton's own function gives. What that raises, and `CompatError`, is raised.
+    If the handler itself raises, or returns another type than Triton's own function did, its fix is left out and the
+    call returns the result of Triton's own function. Exceptions of that function, and `CompatError`, are raised.
 
     Args:
         kind: the types that the handler may return without a call of Triton's own function, or where that raised.
@@ -154,7 +154,7 @@ def around_call(
 
 
 class Call:
-    """Triton's own function, as it is handed to one call of a handler: notes what it returned and raised."""
+    """Triton's own function, as passed to one call of a handler: notes its result and its exception."""
 
     def __init__(self, own: Callable[..., Any]) -> None:
         self.own = own
@@ -175,7 +175,7 @@ class Call:
         return any(error is one for one in self.raised)
 
     def check_type(self, made: Any, name: str) -> None:
-        """Raise where `made` is of no type that Triton's own function has returned."""
+        """Raise if `made` is of no type that Triton's own function has returned."""
         if all(type(made) is not type(one) for one in self.made):
             raise TypeError(f"{made!r:.80} in place of what {name} returns")
 
@@ -187,10 +187,10 @@ class Call:
         args: Any,
         kwargs: Any,
     ) -> Any:
-        """``handler(self, *args, **kwargs)``; where it fails by itself, its fix is left out and Triton's answer counts.
+        """``handler(self, *args, **kwargs)``; if it fails by itself, its fix is left out and Triton's answer counts.
 
         Args:
-            fits: called with what the handler returned; raises where that cannot be.
+            fits: called with the handler's result; raises if that is not valid.
         """
         try:
             made = handler(self, *args, **kwargs)

@@ -10,7 +10,7 @@ from ..scopes import in_scope
 
 
 class Fix(NamedTuple):
-    """A fix that may change what a kernel is compiled to, and is in place."""
+    """A fix that may change compiled kernels, and is in place."""
 
     shim: Shim
     patches: Patches
@@ -25,7 +25,7 @@ class Act(NamedTuple):
 
     Attributes:
         fix: its name.
-        lines: of the kernel's source, as ``file:line``; empty where the IR does not tell.
+        lines: of the kernel's source, as ``file:line``; empty where the IR does not say.
         before: IR or PTX as Triton made it; "" where the fix acted while the kernel was traced.
         after: IR or PTX that was compiled instead.
     """
@@ -37,12 +37,12 @@ class Act(NamedTuple):
 
 
 class Again(BaseException):
-    """Compile once more: a fix acts that is not in the kernel's key, or one has failed. No `Exception`, so that nobody
-    on the way takes it for an error of the kernel's."""
+    """Compile once more: a fix acts that is not in the kernel's key, or one has failed. Not an `Exception`, so that no
+    code in between handles it as an error of the kernel."""
 
 
 class Traced(BaseException):
-    """The kernel was traced, which is all that was asked for."""
+    """The kernel was traced, and no more was requested."""
 
 
 class Compilation:
@@ -83,7 +83,7 @@ class Compilation:
         return self.names.intersection(act.fix for act in self.acts)
 
     def check_key(self) -> None:
-        """Start over where a fix has acted that is not in the key."""
+        """Start over if a fix has acted that is not in the key."""
         if not self.looking and not self.acted <= self.key:
             raise Again
 
@@ -95,7 +95,7 @@ class _Here(threading.local):
 _here = _Here()
 # Every fix with `concerns` that is in place, in the order in which they act.
 _placed: Tuple[Fix, ...] = ()
-# These put the others in place, which wait for the first compilation.
+# Functions that put the other fixes in place; these wait for the first compilation.
 _waiting: List[Tuple[Patches, Callable[[], None]]] = []
 _lock = threading.RLock()
 
@@ -130,25 +130,25 @@ def wait(patches: Patches, open_: Callable[[], None]) -> None:
 
 
 def placed_fixes() -> Tuple[Fix, ...]:
-    """Every fix that may change what a kernel is compiled to and is in place."""
+    """Every fix that may change compiled kernels and is in place."""
     if _waiting:
         with _lock:
             for entry in list(_waiting):
                 patches, open_ = entry
                 patches.attempt(open_)
-                # Not before: another thread that finds none waiting goes on.
+                # Set only now: another thread that finds none waiting goes on.
                 _waiting[:] = [one for one in _waiting if one is not entry]
     return _placed
 
 
 def now() -> Optional[Compilation]:
-    """The compilation of this thread; None outside of one, and in one that did not come by a seam."""
+    """The compilation of this thread; None outside of one, and in one that did not pass a seam."""
     return _here.now
 
 
 @contextlib.contextmanager
 def under(compilation: Compilation) -> Iterator[None]:
-    """Make it that of this thread."""
+    """Make it the compilation of this thread."""
     before, _here.now = _here.now, compilation
     try:
         yield
@@ -157,7 +157,7 @@ def under(compilation: Compilation) -> Iterator[None]:
 
 
 def asked() -> Tuple[Fix, ...]:
-    """The fixes to ask of the kernel that this thread compiles. Of one that came by no seam, all."""
+    """The fixes to ask about the kernel that this thread compiles; all of them if it passed no seam."""
     return placed_fixes() if _here.now is None else _here.now.fixes
 
 
@@ -202,7 +202,7 @@ def failed(fix: Fix, error: Exception) -> None:
 
 
 def ask(fix: Fix, function: Callable[..., Any], kind: Any, *args: Any) -> Any:
-    """What `function`, one of the fix's own, says of the kernel that this thread compiles; None where it fails.
+    """The answer of `function`, which belongs to the fix, about the kernel that this thread compiles; None if it fails.
 
     An answer that is not of `kind` is a failure too.
     """
@@ -217,13 +217,13 @@ def ask(fix: Fix, function: Callable[..., Any], kind: Any, *args: Any) -> Any:
 
 
 def note(act: Act) -> None:
-    """A fix has acted on the kernel that this thread compiles."""
+    """Note that a fix has acted on the kernel that this thread compiles."""
     if _here.now is not None and act not in _here.now.acts:
         _here.now.acts.append(act)
 
 
 def note_traced(name: str) -> None:
-    """A fix has acted while a kernel was traced, or launched: note the line, if it was traced."""
+    """Note that a fix has acted while a kernel was traced, or launched; with the line, if it was traced."""
     if _here.now is None:
         return
     lines: Tuple[str, ...] = ()

@@ -14,7 +14,7 @@ _MOST = 10_000
 
 
 class Decision(NamedTuple):
-    """The fixes that act on a kernel, and what each did as far as it was seen."""
+    """The fixes that act on a kernel, and each one's changes as far as they were seen."""
 
     names: FrozenSet[str]
     acts: Tuple[Act, ...] = ()
@@ -40,7 +40,7 @@ def _triton() -> str:
 
 
 def find(identity: str) -> Optional[Decision]:
-    """What was decided, by this process or an earlier one."""
+    """The decision of this process or an earlier one; None if there is none."""
     found = _known.get(identity)
     if found is None:
         found = _read(identity)
@@ -50,8 +50,8 @@ def find(identity: str) -> Optional[Decision]:
 
 
 def keep(identity: str, decision: Decision) -> None:
-    """Remember it; where it cannot be written, for this process alone."""
-    # Texts are large, and needed with the kernel alone.
+    """Remember it; if it cannot be written, only for this process."""
+    # Texts are large, and needed only with the kernel.
     decision = Decision(decision.names, tuple(Act(act.fix, act.lines) for act in decision.acts))
     if _known.get(identity) == decision:
         return
@@ -63,7 +63,7 @@ def keep(identity: str, decision: Decision) -> None:
     try:
         _manager(identity).put(json.dumps(told), _FILE, binary=False)
     except Exception:
-        # A disk that is full or read-only costs the next process a look, and this one nothing.
+        # A full or read-only disk costs the next process another look, and this one nothing.
         return
 
 
@@ -83,7 +83,7 @@ def _read(identity: str) -> Optional[Decision]:
         acts: List[Act] = [Act(str(fix), tuple(map(str, lines))) for fix, lines in told["acts"]]
         return Decision(frozenset(map(str, told["names"])), tuple(acts))
     except Exception:
-        # No home, no right to read, or torn: as if nothing had been decided.
+        # No home, no right to read, or an incomplete file: as if nothing had been decided.
         return None
 
 

@@ -1,7 +1,7 @@
-"""A kernel's IR, PTX and passes on their way through Triton's compiler: what fixes make of them.
+"""A kernel's IR, PTX and passes on their way through Triton's compiler, and the fixes' changes to them.
 
-The IR is printed once, and only where a fix may act on the kernel. Where MLIR does not take the text of a fix, that fix
-is left out and the kernel compiled as it is.
+The IR is printed once, and only where a fix may act on the kernel. If MLIR rejects the text of a fix, that fix is left
+out and the kernel compiled as it is.
 """
 
 import functools
@@ -30,7 +30,7 @@ from .lines import changed_lines
 
 
 class Meant(NamedTuple):
-    """What a kernel's IR is compiled for.
+    """The GPU and the warps that a kernel's IR is compiled for.
 
     Attributes:
         capability: of NVIDIA's GPU, such as 90; 0 where that is not known.
@@ -42,7 +42,7 @@ class Meant(NamedTuple):
 
     @property
     def by_warp_groups(self) -> bool:
-        """Whether Hopper's instructions for four warps together can be had."""
+        """Whether Hopper's instructions for four warps together are available."""
         return self.capability // 10 == 9 and self.num_warps >= 4
 
 
@@ -61,12 +61,12 @@ _state = _State()
 
 
 def meant() -> Meant:
-    """For what the IR is compiled that a `Rewrite` is asked about, in this thread."""
+    """The target of the IR that a `Rewrite` is asked about, in this thread."""
     return _state.meant
 
 
 def open_for(shim: Shim, patches: Patches) -> None:
-    """Have Triton's backends, and what adds passes, ask the fixes."""
+    """Have Triton's backends, and the functions that add passes, ask the fixes."""
     for change in shim.changes:
         if isinstance(change, RewritePtx):
             for _, backend in backends(("nvidia",)):
@@ -96,7 +96,7 @@ def backends(names: Tuple[str, ...]) -> Iterator[Tuple[str, Any]]:
     import triton
 
     for name, found in triton.backends.backends.items():
-        # One that is named has to have it, or the fix is left out.
+        # A backend that is named must have it, or the fix is left out.
         if name in names or (not names and "make_ttgir" in vars(found.compiler)):
             yield name, found.compiler
 
@@ -143,7 +143,7 @@ def _check_key() -> None:
 
 
 def _ahead(work: List[Tuple[Fix, Any]], mod: Any, args: Any, kwargs: Any) -> Tuple[Any, Any, Any]:
-    """The module, and the arguments behind it, as the fixes in `work` want them."""
+    """The module, and the arguments behind it, as changed by the fixes in `work`."""
     before, _state.meant = _state.meant, _of_arguments(*args, **kwargs)
     try:
         return _changed(work, mod, args, kwargs)
@@ -197,7 +197,7 @@ def _note(fix: Fix, before: str = "", after: str = "") -> None:
 
 
 def _of_arguments(*args: Any, **kwargs: Any) -> Meant:
-    """From those of make_ttgir behind the module: metadata, options, and NVIDIA's capability."""
+    """From the arguments of make_ttgir behind the module: metadata, options, and NVIDIA's capability."""
     _, options, capability, *_ = (*args, *kwargs.values(), None, None, None)
     return Meant(
         capability if isinstance(capability, int) else 0, getattr(options, "num_warps", 0) or 0
@@ -255,7 +255,7 @@ def _tools() -> Tuple[type, ...]:
 
 
 def changed_behind_ttgir(ir: str) -> bool:
-    """Whether a fix may change what is made of this TTGIR, which is then not what Triton makes of it by itself."""
+    """Whether a fix may change the result of this TTGIR, which then differs from Triton's."""
     return any(
         bool(ask(fix, change.may_act, bool, ir))
         for fix in asked()
@@ -265,11 +265,11 @@ def changed_behind_ttgir(ir: str) -> bool:
 
 
 def would_act(fix: Fix, asm: Any, meaning: Meant) -> Optional[bool]:
-    """Whether the fix would act on a kernel that was compiled without it; None where only tracing it tells.
+    """Whether the fix would act on a kernel that was compiled without it; None if only tracing it shows that.
 
     Args:
-        asm: what Triton keeps of a kernel, by stage. In doubt, where it has kept no IR, the fix would.
-        meaning: for what it was compiled.
+        asm: the texts that Triton keeps of a kernel, by stage. If it has kept no IR, the answer is yes.
+        meaning: the target of the compilation.
     """
     told: List[Tuple[str, Callable[[str], Any], Any]] = []
     acts = None if fix.shim.concerns is None else fix.shim.concerns.acts

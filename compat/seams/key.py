@@ -1,4 +1,4 @@
-"""Triton's key for a compiled kernel: with the revisions of the fixes that act on it, and else Triton's own."""
+"""Triton's key for a compiled kernel: with the revisions of the fixes that act on it, and otherwise Triton's own."""
 
 import hashlib
 import weakref
@@ -13,7 +13,7 @@ from .language import is_tritons_own
 
 
 def open_for(patches: Patches) -> None:
-    """Have keys say which fixes act."""
+    """Have keys name the fixes that act."""
     from triton.compiler.compiler import ASTSource
 
     around(patches, ASTSource, "hash", _hash)
@@ -25,7 +25,7 @@ def _hash(own: Callable[..., Any], source: Any) -> Any:
     if compilation is not None:
         acting = [fix for fix in compilation.fixes if fix.name in compilation.key]
     elif is_tritons_own(source):
-        # Nobody has looked whether they act: a kernel in vain is compiled once more, one missed is wrong.
+        # Nobody has looked whether they act: a needless yes costs one more compilation, a missed kernel is wrong.
         acting = list(concerned(source))
     else:
         acting = []
@@ -37,8 +37,7 @@ def revisions(fixes: Iterable[Fix]) -> str:
     return " ".join(sorted(f"{fix.name}={fix.shim.revision}" for fix in fixes))
 
 
-# All that a kernel reaches that is about to be compiled, and whether it concerns a fix: it is asked for its key several
-# times.
+# All that a kernel about to be compiled reaches, and whether it concerns a fix: the key is requested several times.
 _known: "weakref.WeakKeyDictionary[Any, Tuple[List[Any], Dict[Any, bool]]]"
 _known = weakref.WeakKeyDictionary()
 
@@ -56,7 +55,7 @@ def concerned(source: Any) -> Tuple[Fix, ...]:
     for fix in placed_fixes():
         if fix.patches not in concerns:
             concerns[fix.patches] = _concerns(fix, source, reached)
-        # Not remembered: who asks for a fix, and for which packages, may change.
+        # Not remembered: the requests for a fix, and their packages, may change.
         if concerns[fix.patches] and in_scope(fix.name, source.fn):
             found.append(fix)
     return tuple(found)

@@ -20,9 +20,9 @@ _lock = threading.RLock()
 
 
 def around_compile(patches: Patches, handler: Around) -> None:
-    """Call `handler` wherever a launch calls the compiler. Only a launch that found no kernel in memory gets there.
+    """Call `handler` wherever a launch calls the compiler. Only a launch that found no kernel in memory does so.
 
-    Where the handler of a fix raises by itself, or returns what no compiler made, the kernel is compiled without it.
+    If the handler of a fix itself raises, or returns no compiled kernel, the kernel is compiled without it.
     """
     open_for(patches)
     entry = (patches, handler)
@@ -37,7 +37,7 @@ def _forget(entry: Tuple[Patches, Around]) -> None:
 
 
 def before_first_compilation(patches: Patches, find: Callable[[], Shim]) -> None:
-    """Have the fix that `find` gives asked of every kernel that it concerns, as long as `patches` are in place."""
+    """Have the fix that `find` returns asked about every kernel that it concerns, as long as `patches` are in place."""
     key.open_for(patches)
     open_for(patches)
 
@@ -50,7 +50,7 @@ def before_first_compilation(patches: Patches, find: Callable[[], Shim]) -> None
 
 
 def open_for(patches: Patches) -> None:
-    """Have compilations come by `pipeline.compiled`, as long as `patches` are in place."""
+    """Have compilations pass `pipeline.compiled`, as long as `patches` are in place."""
     import triton
     import triton.compiler
     from triton.runtime.jit import JITFunction
@@ -121,7 +121,7 @@ def _guarded(
     patches: Patches, handler: Around, own: Callable[..., Any], src: Any, *args: Any, **kwargs: Any
 ) -> Any:
     if not patches.fix:
-        # Nobody's fix: a guard by itself, which raises what it has to say.
+        # A guard without a fix, whose exceptions are meant for the caller.
         return handler(own, src, args, kwargs)
     if not in_scope(patches.fix, getattr(src, "fn", src)):
         return own(src, *args, **kwargs)

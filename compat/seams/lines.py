@@ -1,4 +1,4 @@
-"""Which lines of a kernel's source a change to its IR is about, by the places that MLIR notes."""
+"""The lines of a kernel's source that a change to its IR is about, by the locations that MLIR notes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PLACE = lazily(r"^(#loc\w*) = loc\((.*)\)$", re.MULTILINE)
 _FILE = lazily(r'"([^"]+)":(\d+)')
 _NAMED = lazily(r"#loc\w*")
 _AT = lazily(r'loc\((#loc\w*|"[^"]*":\d+[^)]*)\)\s*$')
-# A kernel of more lines is compared no further: the time grows faster than they do.
+# A kernel of more lines is compared only up to here: the time grows faster than the number of lines.
 _MOST = 20_000
 
 
@@ -26,7 +26,7 @@ def changed_lines(before: str, after: str) -> Tuple[str, ...]:
     old, new = before.splitlines(), after.splitlines()
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False) if len(old) < 500 else None
     if matcher is None:
-        # Lines that are gone; order does not matter for where they came from.
+        # Deleted lines; their order does not affect where they came from.
         kept = set(new)
         gone = [line for line in old if line not in kept]
     else:

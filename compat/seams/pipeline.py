@@ -1,10 +1,10 @@
-"""One compilation with fixes: which act, under which key, and what becomes of one that fails.
+"""One compilation with fixes: which act, under which key, and the handling of one that fails.
 
-A kernel that no fix may concern is compiled by Triton, under Triton's key. Of any other it has to be known which fixes
-act on it, before it has a key. What was decided earlier is remembered (`decisions`). Else the kernel is asked for under
-Triton's own key. What comes from the cache shows by its IR whether a fix would have acted. What does not is built, and
-as soon as a fix acts that is not in the key, the compilation starts over with it in the key (`Again`). So nothing is
-ever kept under a key that does not say what acted.
+A kernel that no fix may concern is compiled by Triton, under Triton's key. For any other, the fixes that act on it must
+be known before it has a key. An earlier decision is remembered (`decisions`). Otherwise the kernel is requested under
+Triton's own key. If it comes from the cache, its IR shows whether a fix would have acted. If not, it is built, and as
+soon as a fix acts that is not in the key, the compilation starts over with it in the key (`Again`). So every key under
+which a kernel is kept names the fixes that acted.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from .decisions import Decision
 from .ir import Meant
 from .language import is_tritons_own
 
-# What the fixes did to a kernel that this process has, for as long as it has it.
+# The fixes' changes to a kernel of this process, for as long as the process has the kernel.
 _acts_on: "weakref.WeakKeyDictionary[Any, Tuple[Act, ...]]" = weakref.WeakKeyDictionary()
 _kernels_of: "weakref.WeakKeyDictionary[Any, List[Any]]" = weakref.WeakKeyDictionary()
 
@@ -46,7 +46,7 @@ def compiled(compile_: Callable[..., Any], src: Any, args: Tuple[Any, ...], kwar
         return kernel
     failed: Dict[str, Tuple[Patches, Exception]] = {}
     decided: Optional[Decision] = None
-    # Each turn knows of one fix more that acts, or that failed.
+    # In each iteration one more fix is known to act, or to have failed.
     for _ in range(2 * len(placed_fixes()) + 2):
         fixes = tuple(fix for fix in key.concerned(src) if fix.name not in failed)
         identity = decisions.identity(src, args, kwargs, fixes) if fixes else ""
@@ -86,7 +86,7 @@ def compiled(compile_: Callable[..., Any], src: Any, args: Tuple[Any, ...], kwar
                     continue
             else:
                 found = known
-            # Another decision where a fix has failed, which the next process will try again.
+            # Not kept if a fix has failed: the next process will try it again.
             if not failed and now.fixes == fixes:
                 decisions.keep(identity, found)
             acts = found.acts or tuple(Act(name) for name in sorted(found.names))
@@ -149,7 +149,7 @@ def _while_traced(
 ) -> FrozenSet[str]:
     """The fixes that act while the kernel is traced, and no more."""
     ours = copy.copy(src)
-    # Of what has never been compiled, so that it is not in the cache.
+    # A key that was never compiled, so that the cache does not have it.
     ours.hash = lambda: f"{src.hash()}-traced"
     looking = Compilation(fixes, looking=True)
     try:
@@ -158,7 +158,7 @@ def _while_traced(
     except Traced:
         return looking.acted
     except Exception:
-        # It was compiled before, so it is a fix that cannot trace it.
+        # It was compiled before, so a fix prevents the tracing.
         return frozenset()
     return looking.acted
 
@@ -207,7 +207,7 @@ def _without(
 
 
 def open_for(shim: Shim, patches: Patches) -> None:
-    """Have the fix asked of every kernel that it concerns, as long as `patches` are in place."""
+    """Have the fix asked about every kernel that it concerns, as long as `patches` are in place."""
     key.open_for(patches)
     launches.open_for(patches)
     trace.open_for(patches)
@@ -216,7 +216,7 @@ def open_for(shim: Shim, patches: Patches) -> None:
 
 
 def acts_on(kernel: Any) -> Optional[Tuple[Act, ...]]:
-    """What the fixes did to a compiled kernel; None where this process has not compiled or loaded it with compat."""
+    """The fixes' changes to a compiled kernel; None if this process has not compiled or loaded it with compat."""
     try:
         return _acts_on.get(kernel)
     except TypeError:

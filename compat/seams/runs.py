@@ -1,8 +1,8 @@
-"""How a launch is bound, for the kernels alone that have a parameter which Triton would bind wrong.
+"""Binding of a launch, only for kernels with a parameter that Triton would bind wrongly.
 
-Such a kernel has its own ``run``. ``JITFunction.run`` stays Triton's: a replacement would cost every launch of every
-kernel. What was made before, kernels and configurations, is looked for at the first launch, which takes long anyway;
-until then a function of ours stands there.
+Such a kernel gets its ``run``. ``JITFunction.run`` stays Triton's: a replacement would slow down every launch of every
+kernel. Existing kernels and configurations are searched for at the first launch, which takes long anyway; until then a
+function of ours stands there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def around_run(patches: Patches, names: FrozenSet[str], handler: Handler) -> Non
         try:
             _runs.use([*before, entry])
         except BaseException:
-            # This Triton lacks what is replaced: the fix is left out, and nothing of it stays.
+            # This Triton lacks an attribute to replace: the fix is left out, without a trace.
             _runs.use(before)
             raise
     patches.on_undo(functools.partial(_forget, entry))
@@ -39,10 +39,10 @@ def around_run(patches: Patches, names: FrozenSet[str], handler: Handler) -> Non
 def before_first_launch(
     patches: Patches, kinds: Tuple[type, ...], heal: Callable[[List[Any]], None]
 ) -> None:
-    """Call ``heal(found)``, once, before the next launch; never after `patches` were undone.
+    """Call the function with the existing objects, once, before the next launch; never after `patches` were undone.
 
-    `found` is every kernel that was made before, and every object of these very `kinds`. To look for them takes as long
-    as all else that installing does, and most processes that install have none. Where `heal` fails the fix is left out.
+    It gets every existing kernel, and every object of exactly these `kinds`. The search takes as long as the rest of
+    installing, and in most processes finds none. If the function fails the fix is left out.
     """
     entry = (patches, kinds, heal)
     with _lock:
@@ -67,7 +67,7 @@ class _Runs:
         self.handlers: List[Tuple[Patches, FrozenSet[str], Handler]] = []
         self.waiting: List[Tuple[Patches, Tuple[type, ...], Callable[[List[Any]], None]]] = []
         self._names: FrozenSet[str] = frozenset()
-        # Whether nobody has looked yet for what was made before.
+        # Whether existing kernels are still to be searched for.
         self._waits = False
         self._on_class = Patches()
         self._made = Patches()
@@ -112,10 +112,10 @@ class _Runs:
 
     def _looking_first(self, own: Callable[..., Any]) -> Callable[..., Any]:
         def run(launched: Any, *args: Any, **kwargs: Any) -> Any:
-            # Not by its `__dict__`: to look into that slows down every attribute of it.
+            # Not by its `__dict__`: reading that slows down every attribute access of the kernel.
             if self.look() and launched in self._kernels:
                 return launched.__dict__["run"](*args, **kwargs)
-            # Also where somebody has put a function around ours, which stays below it.
+            # Even if somebody has put a function around ours, which stays below it.
             return own(launched, *args, **kwargs)
 
         return run
@@ -130,7 +130,7 @@ class _Runs:
             self._kernels.add(kernel)
 
     def look(self) -> bool:
-        """Find what was made before, and give a ``run`` of their own to kernels; whether this is the first look."""
+        """Find existing objects, and give concerned kernels their ``run``; returns whether this is the first look."""
         with _lock:
             if not self._waits:
                 return False
@@ -139,7 +139,7 @@ class _Runs:
             self._waits = False
             waiting, self.waiting = self.waiting, []
             kinds = [kind for _, kinds, _ in waiting for kind in kinds]
-            # The heap is walked once for all.
+            # The heap is walked only once for all of them.
             found = existing(JITFunction, *JITFunction.__subclasses__(), *kinds)
             for one in found:
                 if isinstance(one, JITFunction):

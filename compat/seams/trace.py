@@ -1,4 +1,4 @@
-"""How a kernel is traced: Triton's code generator, and what is made ready before it is needed."""
+"""Tracing of a kernel: Triton's code generator, and preparations before its first use."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def open_for(patches: Patches) -> None:
 
 
 def before_first_trace(patches: Patches, heal: Callable[[Any], None]) -> None:
-    """Call ``heal(CodeGenerator)``, once, before the first kernel is traced; never after `patches` were undone.
+    """Call the function with ``CodeGenerator``, once, before the first trace; never after `patches` were undone.
 
-    Triton imports its code generator when it first compiles, which takes long. Where `heal` fails the fix is taken back
-    and left out, and the kernel is traced as Triton does it.
+    Triton imports its code generator when it first compiles, which takes long. If the function fails, the fix is taken
+    back and left out, and Triton traces the kernel as usual.
     """
     entry = (patches, heal)
     with _lock:

@@ -19,7 +19,7 @@ class Listed(NamedTuple):
     Attributes:
         name, window, tier, order: as in `Shim`.
         changes: whether the record has any.
-        waits: it replaces nothing by itself, and is asked of kernels that are compiled.
+        waits: it replaces nothing at installation, and is only asked about kernels that are compiled.
     """
 
     name: str

@@ -20,7 +20,7 @@ def apply(patches: Patches) -> None:
     from triton.compiler.compiler import ASTSource
 
     def hash_with_values(own_hash: Callable[..., Any], self: Any) -> Any:
-        # What is read is known once it is hashed.
+        # The globals that a kernel reads are known once it is hashed.
         key = own_hash(self)
         values = annotated_values(getattr(self.fn, "used_global_vals", {}))
         return hashlib.sha256(f"{key} {values}".encode()).hexdigest() if values else key

@@ -107,14 +107,14 @@ def _in_words_of_3_2(own: Callable, theirs: Any) -> Callable:
                 for given in (signature, constants)
             )
             attrs = theirs.from_dict({**attrs.to_dict(), "cls": theirs.__name__})
-        # Or else Triton makes one of its own, by the name that is ours now.
+        # Otherwise Triton makes a descriptor here, by the name that is now ours.
         own(source, fn, signature, constants, theirs() if attrs is None else attrs)
 
     return init
 
 
 def _named(fn: Any, key: Any) -> str:
-    """A parameter's name: torch tells of it by its place, by a path to it, or by its name."""
+    """A parameter's name: torch gives its position, a path to it, or its name."""
     key = key[0] if isinstance(key, tuple) else key
     return fn.arg_names[key] if isinstance(key, int) else key
 
@@ -136,7 +136,7 @@ def _of_all_parameters(own: Callable) -> Callable:
         constants = {_named(fn, key): value for key, value in (constexprs or {}).items()}
         types = {_named(fn, key): kind for key, kind in signature.items()}
         constants.update((names[place], 1) for place in attrs.equal_to_1)
-        # What torch has left out of a signature is an argument that is None.
+        # An argument that torch has left out of a signature is None.
         constants.update(
             (name, None) for name in names if name not in types and name not in constants
         )

@@ -29,7 +29,7 @@ ORDER: Tuple[str, ...] = (
 # Of Triton 2.3, whose autotune() calls it by position.
 OLD_ORDER = (*ORDER[:6], "prune_configs_by", "warmup", "rep")
 ARGUMENTS = ("cache_results", "do_bench", "post_hook", "pre_hook", "use_cuda_graph")
-# What a benchmark of ours or of 3.2 and later is asked for.
+# The quantiles requested of our benchmark, and of those of 3.2 and later.
 QUANTILES = (0.5, 0.2, 0.8)
 
 _swap = threading.RLock()
@@ -155,9 +155,9 @@ def _equip(tuner: Any, extra: Dict[str, Any]) -> None:
 
 
 class _Arguments(tuple):
-    """What a hook gets: a launch's arguments by name, as from Triton 3.2 on, and by number, as before.
+    """The argument of a hook: a launch's arguments by name, as from Triton 3.2 on, and by number, as before.
 
-    By number also those that were given by keyword, which Triton's own hooks for `reset_to_zero` did not find.
+    Arguments that were given by keyword also have numbers; Triton's own hooks for `reset_to_zero` did not find those.
     """
 
     arg_names: Sequence[str]
@@ -204,7 +204,7 @@ class _Hook:
 
 
 def _bench_as_later(patches: Patches, autotuner: Any) -> None:
-    # Breakpoint: Triton 2.3 does not tell a hook of an exception.
+    # Breakpoint: Triton 2.3 does not pass the exception to a hook.
     tells = "post_hook" in inspect.signature(autotuner.Autotuner.__init__).parameters
 
     def adapt(tuner, name):
@@ -232,7 +232,7 @@ def _bench_as_later(patches: Patches, autotuner: Any) -> None:
 
 @contextlib.contextmanager
 def _swapped(autotuner: Any, own: Optional[Callable], post_hook: _Hook) -> Iterator[None]:
-    """For one call of this thread: `_bench` calls the module's ``do_bench``, which is `own` now, or tells a hook."""
+    """For one call of this thread: `_bench` calls the module's ``do_bench``, which is `own` now, or calls a hook."""
     me = threading.get_ident()
 
     def do_bench(call, **rest):

@@ -12,7 +12,7 @@ from ..acts import note_acted
 from ..record import Patches, Shim
 from ..seams.attribute import around_call
 
-# What the hooks read: names from Triton 3.2 on, numbers before.
+# The hooks' lists: of names from Triton 3.2 on, of numbers before.
 _LISTS = ("reset_to_zero", "restore_value", "reset_idx", "restore_idx")
 
 

@@ -51,7 +51,7 @@ def rewritten(ir: str) -> Optional[str]:
 
 
 def _signed(indent: str, name: str, wide: str, rest: str) -> List[str]:
-    """What is 128 and more, less 256: what would convert with the sign is wrong of some bytes as well."""
+    """Subtract 256 from values of 128 and more: a signed conversion is wrong for some bytes as well."""
     tile = wide.startswith("tensor")
     half, whole = (f"dense<{one}>" if tile else one for one in ("1.280000e+02", "2.560000e+02"))
     kinds = f"{wide.replace('f32', 'i1')}, {wide}" if tile else wide

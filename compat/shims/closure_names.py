@@ -19,7 +19,7 @@ _HELD = "__globals__"
 
 
 class Around(Mapping[str, Any]):
-    """What a function has from those around it, as it is now: a name may be bound after the function was made."""
+    """The closure's names of a function, with their current values: one may be bound after the function was made."""
 
     def __init__(self, function: Any) -> None:
         self._cells = dict(zip(function.__code__.co_freevars, function.__closure__))
@@ -63,7 +63,7 @@ def apply(patches: Patches) -> None:
         vars(self)[_HELD] = scope
 
     patches.set(JITFunction, _HELD, property(scope, hold))
-    # What 3.4 calls it.
+    # The name in Triton 3.4.
     patches.set(JITFunction, "get_capture_scope", scope)
     before_first_trace(patches, lambda code_generator: _called(code_generator, patches))
 

@@ -66,7 +66,7 @@ def _for_a_pair(
     own: Callable[..., Any], src: Any, target: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
     if isinstance(target, (tuple, list)):
-        # Of a GPU of AMD torch 2.3 tells the threads of a wavefront as well.
+        # For AMD's GPUs torch 2.3 also gives the threads of a wavefront.
         kind, arch, *warp_size = target
         target = gpu_target(kind, arch, *(warp_size or [32]))
     return own(src, target, *args, **kwargs)

@@ -119,7 +119,7 @@ def _names() -> List[str]:
     from ..install import active
     from . import listed
 
-    # What another copy of this library has, and this one not, its worker cannot be asked for.
+    # A worker knows only this copy's shims: those of other copies cannot be asked for.
     known = {shim.name for shim in listed()}
     return [shim.name for shim in active() if shim.name in known]
 

@@ -28,9 +28,9 @@ from ..record import Patches, Shim
 from ..seams.attribute import around_call
 from ..versions import in_window, triton_text
 
-# What the compiler says when it cannot lay out an operand: in Triton 3.2, and in 3.3.
+# The compiler's messages when it cannot lay out an operand: in Triton 3.2, and in 3.3.
 _OPERANDS = ("reshapeOuts", "instrN >= numColsPerChunk")
-# What it says where fewer stages help.
+# Its messages where fewer stages help.
 _STAGES = (
     "operation destroyed but still has uses",
     "know how to predicate this op",
@@ -97,8 +97,8 @@ def apply(patches: Patches) -> None:
 def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwargs: dict) -> Any:
     """Compile in another way: with moved operands, or without a pass, else with the next lower option that survives.
 
-    The option is num_warps, or num_stages. Raises `crash` if there is none; for an autotuner, which has lower ones of
-    its own, after the first way.
+    The option is num_warps, or num_stages. Raises `crash` if there is none; for an autotuner, which tries lower options
+    itself, after the first way.
     """
     for variant, compiling in _ways(crash, compile_, kwargs):
         try:

@@ -53,7 +53,7 @@ def _source(function) -> str:
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):
-        # Typed at a prompt: its code is all there is to tell it from another.
+        # Typed at a prompt: only its code identifies it.
         return repr((function.__code__.co_code, function.__code__.co_consts))
 
 

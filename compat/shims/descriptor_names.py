@@ -21,7 +21,7 @@ def apply(patches: Patches) -> None:
 
 
 def names() -> dict:
-    """What `triton.language` lacks of both spellings on this Triton, 3.3 or later."""
+    """The names of both spellings that `triton.language` lacks on this Triton, 3.3 or later."""
     import triton.language as tl
 
     if features.has_descriptors():

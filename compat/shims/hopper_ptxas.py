@@ -86,7 +86,7 @@ def _newer(old: Any) -> Optional[Any]:
         return None
     driver = _driver_version()
     if driver is not None and driver[0] < _version(tool)[0]:
-        # What Triton 3.8 writes, 12.8 does not read.
+        # ptxas 12.8 does not read the PTX that Triton 3.8 writes.
         hint = (
             "set TRITON_PTXAS_PATH to a ptxas 12.9"
             if _version(old) == WRONG[0]

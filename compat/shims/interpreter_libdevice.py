@@ -54,7 +54,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
             if not patches.attempt(_replace_all, patches, interpreter, ours):
                 ours.clear()
             tried.append(True)
-        # What was imported by name, by the module of this kernel.
+        # Names that this kernel's module imported directly.
         home = sys.modules.get(fn.__module__)
         if home is not None and vars(home) is fn.__globals__:
             for name, value in list(fn.__globals__.items()):

@@ -30,7 +30,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
         return minimum(own, self, maximum(own, self, arg, lo), hi)
 
     def min_max_of_numbers(own, self, input, val_reduce_op, idx_reduce_op=None):
-        # What an index says about NaN depends on the order of comparisons: left as it is.
+        # The index for NaN depends on the order of comparisons: left as it is.
         if idx_reduce_op is None and val_reduce_op in (np.max, np.min):
             note_acted(SHIM.name)
             val_reduce_op = np.fmax.reduce if val_reduce_op is np.max else np.fmin.reduce

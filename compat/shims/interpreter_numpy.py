@@ -12,7 +12,8 @@ from ..versions import in_window, triton_version
 
 
 def pin(triton: str, numpy: str) -> Optional[Tuple[str, str]]:
-    """What to install instead of this `numpy`, and why; None if the interpreter of this `triton` works with it."""
+    """The requirement to install instead of this `numpy`, and why; None if this `triton`'s interpreter works with
+    it."""
     # libtriton up to 3.1 was built for numpy 1.
     if in_window("<3.2", triton) and in_window(">=2", numpy):
         return "numpy<2", "reads and writes wrong memory, without an error,"
@@ -32,7 +33,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 
     # Symptom: outputs that keep their zeros, 1e19 or nan (3.0, 3.1); TypeError: only 0-dimensional arrays can be
     # converted to Python scalars (3.2 to 3.6). Affected: before Triton 3.7, interpreter.
-    # Link: triton-lang/triton#9171, mended by #9172; gpu-mode/lectures#47 for numpy 2.
+    # Link: triton-lang/triton#9171, fixed by #9172; gpu-mode/lectures#47 for numpy 2.
     # Breakpoint: Triton 3.7 works with every numpy so far; delete with the last column before it.
     def refuse(self, *args, **kwargs):
         note_acted(SHIM.name)

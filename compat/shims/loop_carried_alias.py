@@ -61,7 +61,7 @@ def _heal(code_generator: Any, patches: Patches) -> None:
 def _aliases(live: Dict[str, List[Any]], carried: Set[str]) -> Set[str]:
     """Of the names that are not `carried`, those that share a value with one that is, or with another such."""
     added: Set[str] = set()
-    # Equal values may not hash alike: Triton's are objects of its own.
+    # Compared one by one: equal objects of Triton's may not have equal hashes.
     shared = [handle for name in carried for handle in live[name]]
     while True:
         more = {

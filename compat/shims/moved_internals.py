@@ -93,7 +93,8 @@ def _default_dir(folder: str) -> Callable[[], str]:
 
 
 class _Metadata:
-    """A kernel's metadata, where they are, with `cluster_dims`. Torch makes kernels of its own, out of a worker's."""
+    """A kernel's metadata, if it has any, with `cluster_dims`. Torch builds such kernels itself from a worker's
+    results."""
 
     def __get__(self, kernel: Any, owner: Any = None) -> Any:
         try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..alignment import Alignment
 
 _LOOPS = lazily(r"\b(for|while)\b")
-# What one instruction copies at most, and at least, in bits.
+# The most and the fewest bits that one instruction copies.
 _MOST, _LEAST = 128, 32
 _ORDER = lazily(r"^(#\w+) = #triton_gpu\.blocked<\{.*?\border = \[(\d+)", re.MULTILINE)
 _POINTERS = (
@@ -60,7 +60,7 @@ def rewritten(ir: str) -> Optional[str]:
 
 def _is_ragged(copy: "re.Match[str]", known: "Alignment", orders: Dict[str, int]) -> bool:
     rank = copy["shape"].count("x")
-    # Of a layout without an order of its own, whichever axis is worst.
+    # Where the layout has no order, the worst axis counts.
     inner = orders.get(copy["layout"])
     axes = range(rank) if inner is None else [inner]
     return any(known.equal_along(copy["mask"], axis) < _together(copy["of"]) for axis in axes)

@@ -23,7 +23,7 @@ _COMPARED = lazily(
 )
 _RESULT = lazily(r"\s*(%\w+)(?::\d+)? = \"?([\w.]+)")
 _VALUE = lazily(r"%[\w#]+")
-# What they make has no consecutive numbers, whatever they are made of.
+# The results of these are not consecutive numbers, whatever their operands are.
 _LOADED = ("tt.load", "tt.reduce", "tt.scan", "tt.dot", "tt.atomic_rmw", "tt.atomic_cas")
 
 
@@ -58,7 +58,7 @@ def _plain(text: str, operation: str, plain: Set[str]) -> bool:
     if operation == "tt.make_range":
         return False
     operands = _VALUE.findall(text)[1:]
-    # What an operation with a region is given besides stands elsewhere.
+    # Other operands of an operation with a region are elsewhere.
     return operation in _LOADED or ("scf." not in operation and plain.issuperset(operands))
 
 

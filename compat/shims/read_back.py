@@ -51,7 +51,7 @@ def loads_what_it_stored(ir: str) -> bool:
         elif "tt.addptr " in text:
             origins[names[0]] = pointer
         elif result or _CARRIES.search(text):
-            # What a loop carries comes of what it begins with.
+            # A loop's variables have the origin of their initial values.
             found = _NONE.union(*(origins.get(name, _NONE) for name in names))
             origins.update({name: found for name in names if found and name not in origins})
         before, depth = depth, depth + text.count("{") - text.count("}")
@@ -68,7 +68,7 @@ def _adders() -> Iterator[Tuple[Any, str]]:
     import triton._C.libtriton as module
 
     passes = module.passes.ttgpuir
-    # What gives loads the turns by which they come early; before Triton 3.4 one pass does all of it.
+    # The pass that assigns stages to loads; before Triton 3.4 one pass does all of it.
     yield (
         passes,
         "add_assign_latencies" if hasattr(passes, "add_assign_latencies") else "add_pipeline",

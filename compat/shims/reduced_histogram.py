@@ -61,7 +61,7 @@ def _converted(
     indent, place = found["indent"], found["place"] or ""
     lines, given = [], []
     plain = f"#{dialect}.blocked<{{{layout}}}>"
-    # What is counted, and its mask.
+    # The counted values, and their mask.
     for at, (operand, kind) in enumerate(zip(found["operands"].split(", "), (found["kind"], "i1"))):
         own, made = (f"tensor<{found['length']}x{kind}, {one}>" for one in (found["layout"], plain))
         given.append(f"{name}_{at}")
@@ -74,7 +74,7 @@ def _converted(
 
 
 # Symptom: none; wrong numbers. Affected: Triton 3.0 to 3.4, every target.
-# Link: triton-lang/triton#6987, mended by #7938.
+# Link: triton-lang/triton#6987, fixed by #7938.
 # Breakpoint: Triton 3.5 asks the layout which lanes and warps hold copies.
 SHIM = Shim(
     name="reduced_histogram",

@@ -26,9 +26,9 @@ from ..record import Patches, Shim
 from ..seams.language import is_tritons_own
 from ..seams.launches import around_compile
 
-# What the pass that lays a gather out marks it with, where each column lies in one warp.
+# The mark that a pass puts on a gather where each column lies in one warp.
 _WITHIN_A_WARP = lazily(r"\befficient_layout\b")
-# How blocks share a tile: along each axis how many have a part of their own; from Triton 3.6 on as bases of a layout.
+# How blocks share a tile: how many have separate parts along each axis; from Triton 3.6 on as bases of a layout.
 _SPLIT = lazily(r"^(#\w+) = .*\bCTASplitNum = \[(\d+), (\d+)\]", re.MULTILINE)
 _BASES = lazily(r"^(#\w+) = .*\bCGALayout = \[((?:\[\d+, \d+\](?:, )?)*)\]", re.MULTILINE)
 _BASIS = lazily(r"\[(\d+), (\d+)\]")
@@ -98,7 +98,7 @@ def _reaches_into_others(asm: Mapping[str, Any]) -> bool:
     """Whether a block of it needs what lies in another's shared memory, and takes what lies in its own."""
     laid_out, ptx = str(asm.get("ttgir") or ""), str(asm.get("ptx") or "")
     if any(
-        # What is not made of one warp's registers goes by way of shared memory.
+        # Data outside one warp's registers goes through shared memory.
         "tt.gather" in line and not _WITHIN_A_WARP.search(line)
         for line in laid_out.splitlines()
     ):

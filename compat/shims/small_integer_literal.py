@@ -20,7 +20,7 @@ from ..patterns import lazily
 from ..record import Concerned, Patches, Shim
 from ..tracing import builtin, value
 
-# What the code generator calls for an operator, with `r` before it where the number stands on the left.
+# The methods that the code generator calls for operators, with `r` before it where the number stands on the left.
 _OPERATORS = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod"),
     *("and", "or", "xor", "lshift", "rshift"),
@@ -38,7 +38,7 @@ def apply(patches: Patches) -> None:
     import triton.language as tl
     from triton.language import core, semantic
 
-    # An int8 like the others, and told from them by what it is: shapes and loops hand on a tensor's own type.
+    # An int8 distinguished only by its identity: shapes and loops pass on a tensor's type.
     bool_ = core.dtype("int8")
 
     def of_its_type(tensor: Any, number: Any, builder: Any) -> Any:
@@ -92,7 +92,7 @@ def apply(patches: Patches) -> None:
 
 
 def _values(kind: Any) -> range:
-    """What an integer of the type can be."""
+    """The range of an integer of the type."""
     count = 2**kind.int_bitwidth
     return range(-count // 2, count // 2) if kind.is_int_signed() else range(count)
 

@@ -26,7 +26,7 @@ _REDUCES = lazily(r"\b(sum|max|min|reduce)\b")
 
 
 def _adders() -> Iterator[Tuple[Any, str]]:
-    """What adds the pass, as owner and name."""
+    """The functions that add the pass, as owner and name."""
     import triton._C.libtriton as module
 
     # Breakpoint: before Triton 3.0 passes are methods of the pass manager, and there is no AMD.
@@ -46,7 +46,7 @@ def _has_broken_sum(ir: str) -> bool:
 
 
 def _may_concern(reached: Iterable[Any]) -> bool:
-    """Whether there is a loop, and a reduction: which of them is the other's, only the IR tells."""
+    """Whether there is a loop, and a reduction. Only the IR shows whether one belongs to the other."""
     sources = [source for source in (getattr(item, "src", None) for item in reached) if source]
     # To parse a source takes longest.
     return any(map(_REDUCES.search, sources)) and any(map(_loops, sources))
@@ -69,7 +69,7 @@ def _unrolled(turns: ast.expr) -> bool:
 # Symptom: wrong numbers from a loop that adds up, or OptimizeThreadLocality.cpp … isa<BlockArgument>(accumOperand),
 # or … loopResult.hasOneUse(). Affected: every Triton to 3.9, every target; read inside the loop, in a branch and in
 # an inner loop, used twice: before 3.9. Link: triton-lang/triton#11836, #11269, #11305, #11682.
-# Breakpoint: none yet for -= and decay, mended on main by #11370.
+# Breakpoint: none yet for -= and decay, fixed on main by #11370.
 SHIM = Shim(
     name="thread_locality",
     issue="triton-11836",

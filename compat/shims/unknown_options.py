@@ -107,7 +107,7 @@ def _heal_backends(patches: Patches) -> None:
     def parse_options(parse, self, opts):
         options = parse(self, opts)
         known = vars(options)
-        # The kernel's own parameters of such names are among them: the options do not tell.
+        # The kernel's parameters of such names are included: the options do not distinguish them.
         for name in _droppable(opts, known):
             known[name] = opts[name]
         return options

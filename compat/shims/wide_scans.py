@@ -80,7 +80,7 @@ def _other(kinds: Sequence[Tuple[str, str, str]], axis: int, layouts: _Layouts) 
     for one in order:
         spread[one] = min(left, shape[one])
         left //= spread[one]
-    # What is left over where there are fewer elements than lanes.
+    # The remaining lanes, where there are fewer elements than lanes.
     spread[order[-1]] *= left
     made = {**layout, "sizePerThread": [1] * len(shape), "threadsPerWarp": spread, "order": order}
     return f"#triton_gpu.blocked<{{{', '.join(f'{key} = {numbers}' for key, numbers in made.items())}}}>"
@@ -121,7 +121,7 @@ def _integers(text: str, between: str = ",") -> List[int]:
     return [int(number) for number in text.split(between)]
 
 
-# Symptom: none; wrong numbers. Affected: Triton < 3.0. Link: triton-lang/triton#3017, mended by #3283.
+# Symptom: none; wrong numbers. Affected: Triton < 3.0. Link: triton-lang/triton#3017, fixed by #3283.
 # Breakpoint: Triton 3.0 scans each column by itself.
 SHIM = Shim(
     name="wide_scans",

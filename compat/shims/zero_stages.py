@@ -10,7 +10,7 @@ from ..acts import note_acted
 from ..record import Patches, Shim
 from ..seams.attribute import around_call
 
-# What the assertion's own text says to write.
+# The value that the assertion's message recommends.
 STAGES = 2
 
 
