@@ -1,7 +1,7 @@
-"""What the host asks of the process of a column: SPEC.json, as the host writes it and the process reads it.
+"""SPEC.json, the request that the host writes and the process of a column reads.
 
-One class a kind of work, of which the fields that every kind has are `Asked`'s. A field that a host does not write has
-its default; one that is of another type than its class says is refused, and so is one that no class knows.
+One class for each kind of work; the fields that all kinds share are in `Asked`. A field that the host leaves out has
+its default. A field of the wrong type is refused, and so is an unknown field.
 """
 
 import collections.abc
@@ -28,7 +28,7 @@ A = TypeVar("A")
 
 @dataclass(frozen=True)
 class Asked:
-    """What every kind is asked.
+    """The fields that every kind of work has.
 
     Attributes:
         expect: the versions that must be installed.
@@ -36,18 +36,18 @@ class Asked:
         cache: Triton's.
         targets: rows of targets.toml, by name.
         emulated: the targets that the lane emulate covers; None: all.
-        sample: how many programs of each launch the lane emulate executes, with no look at the numbers; None: all.
+        sample: how many programs of each launch the lane emulate executes, without comparing numbers; None: all.
         estimate: whether the lane emulate estimates how long each launch takes.
-        batch: whether the lane emulate computes a row alone and in a batch as well.
-        shard: which share of the cases, and of how many.
+        batch: whether the lane emulate also computes a row alone and in a batch.
+        shard: the number of this shard of the cases, and how many there are.
         jobs: processes at a time; and how many cores columns that run side by side have together.
-        turns: where those take turns; empty: they need not.
+        turns: where those columns take turns; empty: they need not.
         time_limit: seconds for one configuration of a case; memory_limit_mb for the process that compiles it.
-        time_limit_alone: seconds for what took longer, when it runs again with nothing beside it; 0: it does not.
+        time_limit_alone: seconds for a configuration that took longer and runs again alone; 0: it does not run again.
         taken: items that need not run.
         again: by lane, the items that run, where it is known that no others are left.
-        planned: for these lanes, how many items they have with those that are taken.
-        in_place: set by a process for its children alone: no child of its own for each compilation.
+        planned: by lane, how many items there are, those in `taken` included.
+        in_place: set by a process for its children only: they compile without forking a child each time.
     """
 
     column: str = ""
@@ -200,13 +200,13 @@ class AskedTests(Asked):
 
 
 def read(path: Union[str, Path], kind: Type[A], needed: Sequence[str] = ()) -> A:
-    """What a host asks.
+    """Return the host's request, read from SPEC.json.
 
     Args:
-        needed: fields that must be there.
+        needed: fields that must be present.
 
     Raises:
-        OSError, ValueError: the file is missing, is no JSON object, or asks what `kind` does not know.
+        OSError, ValueError: the file is missing, is no JSON object, or has a field that `kind` does not know.
     """
     told = json.loads(Path(path).read_text("utf-8"))
     if not isinstance(told, dict):

@@ -1,4 +1,4 @@
-"""What a field of an event may be. Each function takes what JSON gave and returns it, or raises `Refused`."""
+"""Validators for the fields of events. Each function returns the value from JSON, or raises `Refused`."""
 
 from collections.abc import Mapping
 from typing import Any, Callable, Dict, Tuple
@@ -12,7 +12,7 @@ MOST_ENTRIES = 1000
 
 
 class Refused(ValueError):
-    """What the other side wrote cannot be: it is counted, not believed."""
+    """The other side wrote an impossible value: it is counted, not believed."""
 
 
 def text(value: Any) -> str:

@@ -1,9 +1,9 @@
-"""What a process does once before it forks for each of many cells.
+"""Move this process's memory to huge pages, once, before it forks a child for each of many cells.
 
-A fork copies a table entry for each page that the process has written to, and the child's end drops them: with torch
-and Triton imported some 50,000 of 4 KiB. In huge pages there are a hundred; of those that the child writes to, the
-kernel makes small ones again. Fork and end of an empty child: 16.5 ms with small pages, 4.5 with huge ones (Triton
-3.2.0, torch 2.6.0, Linux 6.18, two busy cores, 2026-11-23).
+A fork copies a table entry for each page that the process has written to, and the child's end drops them. With torch
+and Triton imported these are some 50,000 pages of 4 KiB, or a hundred huge pages. The kernel splits those that the
+child writes to into small ones again. Fork and end of an empty child: 16.5 ms with small pages, 4.5 with huge ones
+(Triton 3.2.0, torch 2.6.0, Linux 6.18, two busy cores, 2026-11-23).
 """
 
 import ctypes
@@ -39,7 +39,7 @@ def huge_pages() -> int:
             whole = -(-first // HUGE) * HUGE, last // HUGE * HUGE
             if whole[0] < whole[1]:
                 size = whole[1] - whole[0]
-                # What it says no to stays as it is.
+                # Pages that it refuses stay as they are.
                 failed = advise(ctypes.c_void_p(whole[0]), ctypes.c_size_t(size), _COLLAPSE)
                 done += 0 if failed else size
     except (OSError, AttributeError, ValueError):

@@ -1,8 +1,8 @@
-"""The lane `emulate`: what Triton compiled is executed on the CPU, and its numbers are compared with PyTorch's.
+"""The lane `emulate`: executes on the CPU the code that Triton compiled, and compares its numbers with PyTorch's.
 
-A launch goes through the published JIT and compiler on the virtual GPU, as in the lane compile; then its PTX, or AMD's
-assembly, is run by an emulator of `matrix/cell/machines` on the case's own inputs. What ptxas and the chip do to that
-code stays out of sight.
+A launch goes through the published JIT and compiler on the virtual GPU, as in the lane compile. Then an emulator of
+`matrix/cell/machines` runs its PTX or AMD assembly on the case's inputs. Effects of ptxas and of the chip on that code
+are not seen.
 """
 
 from .configurations import EveryConfiguration

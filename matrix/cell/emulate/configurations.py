@@ -12,7 +12,7 @@ from crosswarp.matrix.cell.judging.verdict import Verdict
 
 from .machine import PHASE, Machine
 
-# Where a launch has come to when its configurations are worth a go of their own.
+# The phases that a launch must reach before each of its configurations is executed separately.
 _EXECUTED = (PHASE, "compare")
 
 
@@ -26,12 +26,12 @@ class _Waiting(NamedTuple):
 
 
 class EveryConfiguration(ConfigLog):
-    """A log whose configurations have their verdict when they have been executed.
+    """A log that gives configurations their verdict after executing them.
 
     Args:
         machine: executes the launches.
-        started: told before a configuration is compiled or executed.
-        finished: told its verdict.
+        started: called before a configuration is compiled or executed.
+        finished: called with its verdict.
     """
 
     def __init__(
@@ -46,19 +46,19 @@ class EveryConfiguration(ConfigLog):
         self._waiting: List[_Waiting] = []
         # The tuners of this go: a launcher may make its own each time.
         self._tuners: List[Any] = []
-        # What each tuner is to choose; in the first go, whatever it likes.
+        # The configuration that each tuner must choose; empty in the first run, where it is free.
         self._choices: Dict[int, str] = {}
 
     def judge(self, launch: Callable[[], Verdict]) -> Verdict:
-        """The verdict on the case: that of its first configurations.
+        """Return the verdict on the case: that of its first configurations.
 
         Args:
-            launch: one go at the case, from fresh inputs to the comparison.
+            launch: one run of the case, from fresh inputs to the comparison.
         """
         whole = launch()
         self.closed = True
         if whole.phase not in _EXECUTED:
-            # Whatever its configuration, the launch as a whole does not come so far.
+            # The launch as a whole does not come so far, with any configuration.
             return whole
         chosen = self._chosen()
         verdicts: Dict[Tuple[int, str], Verdict] = {}
@@ -113,7 +113,7 @@ class EveryConfiguration(ConfigLog):
             if not self.closed:
                 return super()._visit(tuner, config, bench)
             try:
-                # All of them, since a launcher may count; what fails has been told.
+                # All of them, since a launcher may count; failures have been reported already.
                 measured = bench()
             except Exception:
                 return [float("inf")] * 3

@@ -15,17 +15,17 @@ from .recall import Recall
 from .writers import Writers
 
 PHASE = "execute"
-# Of the case's time limit: what is left is for its reference, and to tell what happened before the process is killed.
+# Part of the case's time limit. The rest is for its reference and for reporting before the process is killed.
 _SHARE = 0.85
 # Launches of one case whose counters are kept; beyond them none is, for a part says nothing of the whole.
 MOST_COUNTED = 32
 
 
 class NotExecuted(RuntimeError):
-    """A launch went wrong while it was executed, or after one that did: a device would have lost its context.
+    """A launch failed while it was executed, or follows one that failed: a device would have lost its context.
 
     Attributes:
-        crosswarp_verdict: what the cell is told to say.
+        crosswarp_verdict: the verdict that the cell reports.
     """
 
     def __init__(self, text: str, verdict: Verdict):
@@ -34,24 +34,24 @@ class NotExecuted(RuntimeError):
 
 
 class Machine:
-    """What `virtual_gpu.launching.run_with` takes.
+    """The executor to pass to `virtual_gpu.launching.run_with`.
 
     Args:
         seconds: the time limit of the case, of which the launches together may take the larger part.
-        sanitize: let the detectors of `crosswarp.matrix.cell.observers.sanitizer` look on.
+        sanitize: run the detectors of `crosswarp.matrix.cell.observers.sanitizer` as well.
         recall: launches that need not be executed again.
-        estimates: say how long each launch would take.
-        sample: how many programs of each launch are executed; None: all. What a launch of fewer leaves behind is no
-            result of its kernel.
+        estimates: estimate how long each launch would take.
+        sample: how many programs of each launch are executed; None: all. With fewer, the outputs are not results of
+            the kernel.
 
     Attributes:
-        failed: what the first launch that went wrong said, since the last `begin`.
+        failed: the message of the first launch that failed, since the last `begin`.
         executed: launches since the last `begin`.
-        recalled: how many of them had been executed before, and what they store is known.
-        writers: which lines stored what, since the last `begin`; nothing of what was recalled.
-        allocated: told of each tensor that is allocated without contents, since the last `begin`.
-        order: in which the programs of a launch run, see `ptx.run`. No detector looks on in another than "forward".
-        handed_out: a kernel took tickets or slots from an atomic: `orders` has to look at the case as a whole.
+        recalled: how many of them had been executed before, so that their stores are known.
+        writers: which lines stored what, since the last `begin`; recalled launches are not in it.
+        allocated: called with each tensor that is allocated without contents, since the last `begin`.
+        order: in which the programs of a launch run, see `ptx.run`. Detectors run only with "forward".
+        handed_out: a kernel got tickets or slots from an atomic: `orders` has to look at the case as a whole.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Machine:
         self.order: Any = "forward"
         self.handed_out = False
         self._ends = time.monotonic() + seconds * _SHARE
-        # What a detector has not seen it cannot judge.
+        # A detector cannot judge accesses that it has not seen.
         self._recall = None if sanitize or sample is not None else recall
         self.recalled = 0
         self._paused = False
@@ -225,7 +225,7 @@ def _tensors(handed_over: Sequence[arguments.Argument]) -> List[sanitizer.Tensor
         tensor = memory.tensor_of(argument.owner)
         if tensor is None:
             continue
-        # What wraps a tensor begins where it says; a tensor map is passed by value, and nothing is added to it.
+        # An object that wraps a tensor gives its start. A tensor map is passed by value, and nothing is added to it.
         parameter = None if isinstance(argument.value, bytes) else place
         found.append(sanitizer.Tensor.of_torch(tensor, argument.name, parameter))
     for window in memory.pointed_to(handed_over):
@@ -234,7 +234,7 @@ def _tensors(handed_over: Sequence[arguments.Argument]) -> List[sanitizer.Tensor
 
 
 def _fault(found: Sequence[sanitizer.Finding], kernel: str) -> Verdict:
-    """The verdict on what the sanitizer found: that of the first, which tells of the others."""
+    """Return the verdict on the sanitizer's findings: that of the first; its message lists all."""
     kinds = list(dict.fromkeys(finding.kind for finding in found))
     lines = "\n".join(str(finding) for finding in found)
     return Verdict(

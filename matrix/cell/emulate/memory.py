@@ -41,7 +41,7 @@ def _live() -> List[Window]:
 
 
 def windows(arguments: Sequence[Argument]) -> List[Window]:
-    """What a launch with these arguments may touch.
+    """Return the memory that a launch with these arguments may touch.
 
     A pointer opens the whole storage of its tensor. A tensor of 64-bit integers, and an integer, open those of the
     tensors anywhere in this process that they point into.

@@ -49,7 +49,7 @@ def in_other_orders(
 def _different(first: Any, second: Any) -> str:
     if tuple(first.shape) != tuple(second.shape) or first.dtype != second.dtype:
         return "its shape or type differs"
-    # Whatever had a ticket may have summed in another order.
+    # A program that got its work by ticket may have summed in another order.
     return order.different(
         _bytes(first), _bytes(second), first.element_size(), str(first.dtype).replace("torch.", ""), True
     )  # fmt: skip

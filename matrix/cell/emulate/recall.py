@@ -1,13 +1,13 @@
-"""The same launch once: what a launch stored is kept for as long as the case's other mode may make it again.
+"""Execute identical launches once: their stores are kept as long as the case's other mode may launch the same again.
 
-Where no shim acts, bare and shimmed compile the same PTX and launch it on the same numbers; and a tuner's other
-configurations launch the kernels beside it again. Reading and lowering the PTX is most of what a launch of the suite
-costs, and executing it the rest; both are left out when all that a launch depends on is the same to the last byte.
+Where no shim acts, both modes compile the same PTX and launch it on the same numbers. A tuner's other configurations
+also launch the neighbouring kernels again. Reading and lowering the PTX is most of a launch's cost in the suite, and
+executing it is the rest. Both are skipped when every input of the launch is the same to the last byte.
 
-That is: the text of the PTX, the grid, the launch's options, the numbers among its arguments, and of each pointer
-which memory it points into and where. Of a memory it is the length, the contents, and the address as far as alignment
-goes; the rest of it the allocator chooses anew in each process. What holds addresses is never kept, nor is a launch
-that did not come to its end, and none is looked up while a detector looks on.
+The inputs are the text of the PTX, the grid, the launch's options, the numbers among its arguments and, for each
+pointer, which memory it points into and where. For a memory they are the length, the contents, and the alignment of
+the address; the allocator chooses the rest of the address anew in each process. Memory that holds addresses is never
+kept, nor is a launch that did not finish. Nothing is looked up while a detector runs.
 """
 
 import contextlib
@@ -33,10 +33,10 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 class Call(NamedTuple):
-    """A launch that can be told from others by its `key`.
+    """A launch, identified by its `key`.
 
     Attributes:
-        windows: what it may touch.
+        windows: memory that it may touch.
         before: their contents, before it runs.
     """
 
@@ -115,7 +115,7 @@ class Recall:
             os.replace(partial, self._folder / f"{call.key}.json")
 
     def keep(self, call: Call) -> None:
-        """Keep what this launch has just stored. What cannot be kept is executed again."""
+        """Keep the stores of this launch; it is executed again if they cannot be kept."""
         stored = {}
         for place, (window, before) in enumerate(zip(call.windows, call.before)):
             after = ctypes.string_at(window.address, window.size)
@@ -164,7 +164,7 @@ def _told(
 
 
 def _overlap(windows: Sequence[memory.Window]) -> bool:
-    """Whether two of them are views of the same memory, which their contents do not tell."""
+    """Return whether two of them are views of the same memory, which their contents do not show."""
     ordered = sorted(windows)
     return any(
         after.address < before.address + before.size for before, after in zip(ordered, ordered[1:])
@@ -172,7 +172,7 @@ def _overlap(windows: Sequence[memory.Window]) -> bool:
 
 
 def _holds_address(contents: bytes, windows: Sequence[memory.Window]) -> bool:
-    """Whether any eight aligned bytes are the address of something in a window."""
+    """Return whether any eight aligned bytes are an address inside a window."""
     values = np.frombuffer(contents[: len(contents) // 8 * 8], np.uint64)
     return any(
         bool(((values >= window.address) & (values <= window.address + window.size)).any())

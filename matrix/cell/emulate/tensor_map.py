@@ -4,7 +4,7 @@ from typing import Any, Mapping
 
 from crosswarp.matrix.cell.machines import ptx
 
-# What Triton's metadata calls an element type: the codes of PTX's tensormap.replace.
+# Element types by their codes in Triton's metadata, which are those of PTX's tensormap.replace.
 _ELEMENTS = {
     0: "u8", 1: "u16", 2: "u32", 3: "s32", 4: "u64", 5: "s64", 6: "f16", 7: "f32", 8: "f32", 9: "f64", 10: "bf16",
     11: "tf32", 12: "tf32",

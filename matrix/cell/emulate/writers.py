@@ -8,15 +8,15 @@ import numpy as np
 
 from crosswarp.matrix.cell.machines import ptx
 
-# Bytes that share one note: no element of a kernel that stores smaller ones has a writer of its own.
+# Bytes that share one note: smaller elements have no separate writers.
 _UNIT = 4
 _STORES = ("store", "atomic", "bulk store")
 
 
 class Writers(ptx.Watch):
-    """What the PTX machine tells of each access, kept for stores to global memory.
+    """Notes which line stored each byte of global memory, as the PTX emulator reports it.
 
-    It lives as long as one go at a case, over all its launches: one tensor may have been stored to by several kernels.
+    It lives for one run of a case, over all its launches: several kernels may have stored to one tensor.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Writers(ptx.Watch):
         unit = (address - np.uint64(start)) // np.uint64(_UNIT)
         for more in range(-(-nbytes // _UNIT)):
             place = unit + np.uint64(more)
-            # What lies outside is a fault, which the machine raises next.
+            # An access outside is a fault, which the emulator raises next.
             notes[place[place < len(notes)]] = number
 
     def _window(self, address: int) -> Optional[int]:

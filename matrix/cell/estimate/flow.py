@@ -1,11 +1,11 @@
-"""How often each block of machine code ran, of a warp on average.
+"""Estimate how often each block of machine code ran, on average over the warps.
 
-The flow graph gets one unknown for each edge. One warp enters, and what flows into a block flows out of it. Loads,
-stores, barriers, products, shuffles (`opcodes.anchor_of_machine`) have to add up to what the emulator counted of them
-in PTX, in all and by source line: so ptxas' unrolling is found by itself. What does not fit is kept small by least
-absolute deviations, and not squares: one class that does not fit must not move all others. That is a linear program,
-solved here by Mehrotra's predictor and corrector (J. Nocedal, S. J. Wright, "Numerical Optimization", 14.2), for a
-column's environment has numpy alone.
+The flow graph has one unknown for each edge. One warp enters, and the flow into a block equals the flow out of it.
+Loads, stores, barriers, matmuls and shuffles (`opcodes.anchor_of_machine`) have to match the emulator's counts in PTX,
+in total and by source line; that reveals ptxas' unrolling. The residuals are minimised by least absolute deviations,
+not squares: one class that does not fit must not move all others. That is a linear program. It is solved here by
+Mehrotra's predictor and corrector (J. Nocedal, S. J. Wright, "Numerical Optimization", 14.2), because a column's
+environment has only numpy.
 """
 
 from collections import Counter, defaultdict

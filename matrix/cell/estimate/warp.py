@@ -1,8 +1,8 @@
-"""One warp alone on a multiprocessor: in order, by the scheduling bits of its instructions.
+"""Simulate one warp alone on a multiprocessor: in order, by the scheduling bits of its instructions.
 
-An instruction issues when the scoreboards of its wait mask are free; then its stall count passes. What a scoreboard
-waits for takes the latency of its memory or pipe. Groups of wgmma and of cp.async, and copies that end at an mbarrier,
-are followed. Each block is run as often as the flow says, at most `TURNS` times: the last turn stands for the rest.
+An instruction issues when the scoreboards of its wait mask are free; then its stall count passes. A scoreboard is
+busy for the latency of its memory or pipe. Groups of wgmma and of cp.async, and copies that end at an mbarrier, are
+followed. Each block runs as often as the flow says, at most `TURNS` times: the last iteration stands for the rest.
 """
 
 from collections import defaultdict

@@ -1,1 +1,1 @@
-"""What became of one execution: numbers compared, an exception or a death named, the message made comparable."""
+"""Judge one execution: compare its numbers, name an exception or a death, and make the message comparable."""

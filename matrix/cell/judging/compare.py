@@ -1,4 +1,4 @@
-"""Numbers against the reference: relative error of each output, with NaN and infinity told apart."""
+"""Compare numbers with the reference: relative error of each output, NaN and infinity separately."""
 
 import contextlib
 from typing import Any, Callable, Iterator, Mapping, Optional
@@ -7,9 +7,9 @@ from .verdict import Verdict
 
 
 def compare(outputs: Mapping[str, Any], reference: Mapping[str, Any], tolerance: float) -> Verdict:
-    """``||out - ref|| / ||ref||`` of every output in float64, against `tolerance`.
+    """Compare ``||out - ref|| / ||ref||`` of every output, in float64, with `tolerance`.
 
-    NaN and infinities must be where the reference has them, and nowhere else; each is a mismatch of its own kind.
+    NaN and infinities must be where the reference has them, and nowhere else; each is a separate kind of mismatch.
     Outputs start as NaN, so a NaN is most often an element that no program wrote.
     """
     errors, problems, kinds = {}, [], []
@@ -70,9 +70,9 @@ def _one(out: Any, reference: Any, tolerance: float):
 def poisoned(
     torch: Any, wanted: bool, told: Optional[Callable[[Any], None]] = None
 ) -> Iterator[None]:
-    """Fill what is allocated uninitialised with NaN (the largest value, for integers) while a kernel is launched.
+    """Fill uninitialised allocations with NaN (integers: the largest value) while a kernel is launched.
 
-    Each such tensor is told of to `told`.
+    The callback is called with each such tensor.
     """
     if not wanted:
         yield

@@ -1,6 +1,6 @@
-"""What went wrong, in one line that is the same on every machine and target: no paths, addresses, line numbers.
+"""Describe a failure in one line, the same on every machine and target: no paths, addresses, line numbers.
 
-Two failures with one fingerprint have one root cause; issues.toml finds its records by it.
+Failures with the same fingerprint have the same root cause. The known issues of issues.toml are looked up by it.
 """
 
 import os
@@ -19,7 +19,7 @@ UNREACHABLE_TEXT = re.compile(
     r"(?:(?P<what>[^\n]*)\n)?UNREACHABLE executed(?: at (?P<file>[^\s:!]+)(?::\d+)?)?"
 )
 LLVM_ERROR = re.compile(r"LLVM ERROR: (?P<what>[^\n]*)")
-# Each thing that it finds wrong has a line of its own, above what it says of itself; its remarks may come first.
+# One line for each error, above the lines about ptxas itself; its remarks may come first.
 PTXAS = re.compile(
     r"^.{0,40}?\bptxas(?:-\w+)?\s+(?:\S+,\s*line \d+;\s*)?(?P<what>(?:fatal|error)\s*:[^\n]{0,400})",
     re.M,
@@ -31,7 +31,7 @@ _PTXAS_GAVE_UP = "Ptx assembly aborted"
 MLIR_ERROR = re.compile(
     r"^(?:[^\n]*?:\d+:\d+|loc\([^\n]*?\)): error: (?P<what>[^\n]*)|^error: (?P<other>[^\n]*)", re.M
 )
-# What every pass manager says of every failure; from 3.4 a note below it names the pass.
+# The message of every pass manager for every failure; from 3.4 a note below it names the pass.
 PIPELINE = "Failures have been detected while processing an MLIR pass pipeline"
 PASS = re.compile(r"Pipeline failed while executing (?:\[`|`)?(?P<name>\w+)")
 # torch's, of which the last line is advice; "AcceleratorError" as RuntimeError before torch 2.8.

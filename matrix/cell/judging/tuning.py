@@ -11,7 +11,7 @@ from .verdict import Verdict, of_error
 class ConfigLog:
     """Verdicts of configurations, in the order of their visits.
 
-    `started` is told before and `finished` after each visit, so that a process that dies names its victim.
+    `started` is called before and `finished` after each visit, so that a process that dies names its victim.
     """
 
     def __init__(self, started: Callable[[str], None], finished: Callable[[str, Verdict], None]):
@@ -21,7 +21,7 @@ class ConfigLog:
         self._owners: Dict[str, int] = {}
         # The first failure that Triton's autotuner would have passed on to the caller.
         self.fatal: Optional[Verdict] = None
-        # Launches that only repeat the first have nothing to tell of a configuration.
+        # Launches that only repeat the first say nothing about a configuration.
         self.closed = False
         self._swallowed: Optional[BaseException] = None
 
@@ -86,7 +86,7 @@ class ConfigLog:
         return measured
 
     def _name(self, tuner: Any, config: Any) -> str:
-        """Its description, and what tells it from the same of another kernel, or of an earlier tuning, of this case."""
+        """Return its description, made unique among the kernels and the earlier tunings of this case."""
         name = describe(config)
         if self._owners.setdefault(name, id(tuner)) != id(tuner):
             name = f"{_function_name(tuner)}: {name}"

@@ -34,7 +34,7 @@ _DEVICE_FAULT = re.compile(
     r"(?:CUDA|HIP) error: (?!out of memory|invalid argument|no kernel image)"
 )
 
-# Files of Triton whose frames in a traceback tell how far a launch came, deepest phase first.
+# Files of Triton whose frames in a traceback show how far a launch came, deepest phase first.
 _PHASES = (
     ("launch", ("virtual_gpu/limits.py", "virtual_gpu/launching.py")),
     (
@@ -47,7 +47,7 @@ _PHASES = (
 
 
 def told(verdict: Verdict) -> Dict[str, Any]:
-    """Its fields as plain data, which any process can read: what a kernel's exception held may be of its own class."""
+    """Return its fields as plain data that any process can read: a kernel's exception may hold objects of any class."""
     return clean(vars(verdict))
 
 
@@ -142,7 +142,7 @@ def _with_cause(error: BaseException) -> str:
     if root is error or (said and said in text):
         return text
     if not said:
-        # A bare assertion: where it stands tells it from others; the line of the kernel is another in each.
+        # An assertion without text is identified by its location; the line of the kernel differs in each.
         return f"{text}\n{type_name(root)}{_raised_in(root)}"
     return f"{text}\n{type_name(root)}: {said}"
 
