@@ -14,7 +14,7 @@ MAX_DEPTH = 32
 # In all of them together: lists of the same two lists, and so on, have no end before.
 MAX_ENTRIES = 1_000_000
 LEFT_OUT = "…"
-# What a column of the store can hold.
+# The limit of an integer in a column of the store.
 _LARGEST = 2**63
 
 
@@ -91,14 +91,14 @@ def _clean(value: Any, inside: Tuple[int, ...], left: List[int]) -> Any:
                 break
         return entries
     except BaseException:
-        # A class of its own, which does not do what it is named for.
+        # A subclass that does not behave like its base.
         return text_of(value)
 
 
 def text_of(value: Any) -> str:
     """``str(value)``, or that it has none."""
     try:
-        # Of a class of its own, if __str__ returns one: as exact text.
+        # If __str__ returns a subclass of str: as exact text.
         return clean_text(str.__str__(str(value)))
     except BaseException as error:
         return f"<{type_name(value)} without text: {type_name(error)}>"

@@ -1,8 +1,8 @@
-"""What the cell side says to the host: events, one JSON line each. Both sides import them from here.
+"""The events that the cell side sends to the host, one JSON line each. Both sides import them from here.
 
-The cell side runs strange code, which may write anything into the stream, or nothing. `read` is the one place that
-decides what makes no sense: such a line becomes `Senseless`, which the host counts and tells of at the end, and never
-believes. What a line holds beyond its event's fields is ignored, so that an older crosswarp's records can be read.
+The cell side runs strange code, which may write anything into the stream, or nothing. Only `read` decides which lines
+make no sense. Such a line becomes `Senseless`, which the host counts and reports at the end, and never believes.
+Unknown fields of an event are ignored, so that an older crosswarp's records can be read.
 
     suite              session, target, note, taken; then for each item start, cell.., end
     library tests      the same; a session for each part of a lane, which is a target and a mode
@@ -18,7 +18,7 @@ from crosswarp.matrix.cell import fields as read_as
 from .plain import clean, clean_text
 
 LANES = ("compile", "emulate", "interpret", "device")
-# The lanes that run on a target; the others have a place of their own, `cpu` and `gpu`.
+# The lanes that run on a target; the others run on `cpu` and `gpu`.
 LANES_OF_TARGETS = ("compile", "emulate")
 MODES = ("bare", "shimmed")
 RED = ("mismatch", "api-error", "compile-error", "crash", "fault", "limit", "timeout")
@@ -93,7 +93,7 @@ class End:
 
 @dataclass(frozen=True)
 class Taken:
-    """An item of this share that need not run: the host, which cannot tell whose share it is, has its cells."""
+    """An item of this shard that need not run: the host has its cells, but does not know whose shard it is in."""
 
     EVENT = "taken"
     item: str = _is(_item)
@@ -141,7 +141,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Probe:
-    """What became of a probe of a name on a target or in the interpreter."""
+    """The result of a probe of a name on a target or in the interpreter."""
 
     EVENT = "probe"
     id: str = _is(read_as.word)
@@ -153,7 +153,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Done:
-    """Every probe of the lane has been told of."""
+    """Every probe of the lane has been reported."""
 
     EVENT = "done"
 

@@ -1,4 +1,4 @@
-"""What the cell side writes: whole JSON lines, appended at once, so that no reader ever sees half of two records."""
+"""The writer of the cell side: appends whole JSON lines at once, so that no reader ever sees half of two records."""
 
 import os
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What executes compiled code on the CPU."""
+"""The emulators, which execute compiled code on the CPU."""

@@ -1,1 +1,1 @@
-"""What looks on while a machine executes."""
+"""Observers of an emulator while it executes."""

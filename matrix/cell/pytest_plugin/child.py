@@ -14,8 +14,8 @@ from crosswarp.compat.isolate import Outcome, run_isolated
 
 from . import outcomes, stubs
 
-# Of torch: what a backward, an operator of torch.library or a test for DTensor imports when it is first needed, in
-# seconds. What one child has needed is imported here for those to come.
+# Modules of torch that a backward, an operator of torch.library or a test for DTensor imports at first use, which takes
+# seconds. Once a child has needed one, it is imported here for later children.
 _SHARED = (
     "torch.fx.experimental.symbolic_shapes",
     "torch._dynamo",
@@ -78,7 +78,7 @@ def _capture_here(config: Any) -> None:
 
 
 def _died(item: Any, way: Any, outcome: Outcome) -> Any:
-    """The report of a test whose child ended without reports of its own."""
+    """Return the report of a test whose child ended without sending reports."""
     import pytest
 
     if outcome.raised is not None:
@@ -112,7 +112,7 @@ def _died(item: Any, way: Any, outcome: Outcome) -> Any:
 
 
 def _captured(config: Any) -> str:
-    """What the child wrote into the capture that it shared with this process."""
+    """Return the child's output from the capture that it shared with this process."""
     manager = config.pluginmanager.getplugin("capturemanager")
     if manager is None or not manager.is_globally_capturing():
         return ""

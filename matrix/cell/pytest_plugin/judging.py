@@ -19,7 +19,7 @@ _KINDS = frozenset(("isinstance", "issubclass", "hasattr", "callable"))
 _OTHER_THAN_VALUES = re.compile(
     r"attribute '(?:shape|dtype|layout|is_quantized|stride\(\))' do not match|\(shapes .* mismatch\)"
 )
-# What a helper that compares is called, in a library's own package as well: fla.utils.assert_close.
+# Names of helpers that compare, also in a library's own package: fla.utils.assert_close.
 _COMPARES = re.compile(r"assert|close|equal|compar|verif|check|correct|match", re.I)
 _COMPILER = ("triton", "crosswarp")
 # Ours, but no compiler and no limit: what stands in for torch and passes a call on to it.

@@ -12,17 +12,17 @@ DEFAULT_CONFIGURATIONS = 2
 
 
 class Settings(NamedTuple):
-    """What the command line asks for.
+    """The options of the command line.
 
     Attributes:
         target: name of a table in targets.toml.
         shimmed: whether `crosswarp.compat` is installed.
         sample: how many tests to run, or None for all.
-        stubs: names of modules that are stood in for.
+        stubs: names of modules that stubs replace.
         time_limit: seconds of wall time for a test.
         configurations: how many of an autotuner's configurations are compiled; 0 for all.
         records: file that gets a JSON line for each test, or None.
-        sanitize: whether the sanitizer looks on in way emulate.
+        sanitize: whether the sanitizer runs in the lane emulate.
     """
 
     target: str
@@ -115,7 +115,7 @@ def settings_of(options: Any) -> Settings:
     if options.crosswarp_sanitize and options.virtual_gpu_way != "emulate":
         msg = "--crosswarp-sanitize looks on while a launch is executed: give --virtual-gpu-way emulate as well"
         raise ValueError(msg)
-    # The interpreter has bugs of its own, which say nothing about the library: the shims heal most.
+    # The interpreter's own bugs say nothing about the library: the shims fix most.
     default = options.virtual_gpu_way == "interpret"
     return Settings(
         target=options.virtual_gpu,

@@ -1,4 +1,4 @@
-"""What became of a test: compiled, computed, no launch, red, not applicable. Never "passed": that is for a GPU to say.
+"""Outcomes of a test: compiled, computed, no launch, red, not applicable. Never "passed": that is for a GPU to say.
 
 PYTEST_DONT_REWRITE
 """
@@ -15,7 +15,7 @@ UNSUPPORTED = "unsupported"
 TIMEOUT = "timeout"
 # Attribute of a pytest report: what `outcome_of` needs, as plain data that goes through xdist.
 ATTRIBUTE = "crosswarp"
-# What is shown of those that end without a word about the library: the letter, and the word.
+# The letters shown for outcomes that say nothing about the library.
 _UNTOLD = {NOT_APPLICABLE: "n", UNSUPPORTED: "u", TIMEOUT: "t"}
 
 
@@ -55,7 +55,7 @@ def status(report: Any) -> Optional[Tuple[str, str, Any]]:
         return None
     outcome = told["outcome"]
     if report.failed:
-        # pytest shows tracebacks of its own categories alone.
+        # pytest shows tracebacks only for its own categories.
         category = "failed" if report.when == "call" else "error"
         return category, "R", ("RED", {"red": True})
     if outcome in _UNTOLD:

@@ -35,10 +35,10 @@ def parameters(function: str, ids: Sequence[str], count: int) -> List[int]:
 
 
 def cut_parameters(metafunc: Any, count: int, tell: Callable[[int], None]) -> None:
-    """Keep the parameter sets of a function to those that a sample of `count` tests can come to hold.
+    """Reduce the parameter sets of a function to those that a sample of `count` tests can contain.
 
     Decorators multiply: a library has 400,000 sets, of which each would become an item. They are cut after each
-    decorator, before the next one multiplies them. `tell` hears how many items fewer that makes.
+    decorator, before the next one multiplies them. The callback gets the number of items removed.
     """
     own = metafunc.parametrize
     left_out = 0
@@ -50,7 +50,7 @@ def cut_parameters(metafunc: Any, count: int, tell: Callable[[int], None]) -> No
         calls = getattr(metafunc, "_calls", None)
         if not calls:
             return
-        # What was left out earlier would have been multiplied as well.
+        # Sets left out earlier would have been multiplied as well.
         now = left_out * len(calls) // before
         if len(calls) > count:
             kept = parameters(metafunc.definition.nodeid, [call.id for call in calls], count)

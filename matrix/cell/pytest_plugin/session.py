@@ -18,7 +18,7 @@ from .options import Settings, settings_of
 
 # Beside this package, in the house's own layout; read without the host's libraries.
 _TARGETS = Path(__file__).parents[2] / "facts" / "targets.toml"
-# What torch says of an operator that a test calls itself, and that nothing but a GPU has.
+# Torch's message for an operator that a test calls itself, and that only a GPU has.
 _FOR_A_GPU_ALONE = re.compile(
     r"Could not run '(aten::[\w.]+)' with arguments from the 'CPU' backend"
 )
@@ -54,7 +54,7 @@ class Session:
         self.target = target(settings.target)
         self.way = ways.make(settings.way)
         self.launched_before = self.left_out_before = 0
-        # Whether a report of the test at hand has told that a launch was not carried out.
+        # Whether a report of the current test has said that a launch was not executed.
         self.said_so = False
         self.noted: List[str] = []
         self.goes_on = True
@@ -96,7 +96,7 @@ class Session:
         warm()
         self.versions = f"Triton {triton.__version__}, torch {torch.__version__}"
 
-    # What has the test at hand done?
+    # State of the current test.
 
     def begin(self) -> None:
         self.launched_before, self.left_out_before = self.way.launches(), self.way.left_out()
@@ -204,7 +204,7 @@ class Session:
             report.user_properties.append(("crosswarp", f"{told['outcome']}, {launches} launched"))
 
     def _not_carried_out(self, report: Any, ended: outcomes.Ended, told: Dict[str, Any]) -> None:
-        """Whatever the test says of a launch that was not carried out came of numbers that are not there."""
+        """Replace the outcome: after a launch that was not executed, the test's result rests on missing numbers."""
         told.update(outcome=ended.outcome, why=ended.why)
         if ended.opcode:
             told["opcode"] = ended.opcode
@@ -221,14 +221,14 @@ class Session:
         self.said_so = True
 
     def _depends_on_numbers(self, error: BaseException) -> str:
-        """Why the test does not apply, if the library has gone by a number that nothing computed."""
+        """Return why the test does not apply, if the library depended on a number that nothing computed; else ''."""
         read = self.way.depends_on_numbers(error)
         if read is None:
             return ""
         return f"depends on numbers: {read} read one that no kernel computed, then {_cause(error)}"
 
     def _never_computed(self, error: BaseException) -> bool:
-        """Whether a test ended at an assert about values that was not rewritten, in a helper of its own."""
+        """Return whether a test ended at an assert about values that was not rewritten, in the test's own helper."""
         return not self.way.judges_values and isinstance(error, AssertionError) and self.note(error)
 
     def pytest_configure(self, config: Any) -> None:

@@ -33,9 +33,9 @@ skipped = 0
 
 
 class _Kind(NamedTuple):
-    """What the schema of an operator says: is it a view, which arguments does it write (place, name), what returns.
+    """The schema of an operator: whether it is a view, the arguments that it writes (index, name), its results.
 
-    And whether torch has it for a GPU only: a fused attention that a test compares with.
+    Also whether torch has it for a GPU only: a fused attention that a test compares with.
     """
 
     view: bool

@@ -89,7 +89,7 @@ def install(patches: Patches, names: Sequence[str]) -> None:
 
 
 def hint(text: str) -> str:
-    """What to do about a collection error with this text, if a stub may help; else an empty string."""
+    """Return advice on a collection error with this text, if a stub may help; else an empty string."""
     import re
 
     found = re.search(r"No module named '([\w.]+)'", text)

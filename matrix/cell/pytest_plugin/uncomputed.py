@@ -20,7 +20,7 @@ from . import judging
 
 # Addresses of storages: those that a launch was handed and may write, and what came of them.
 _storages: Set[int] = set()
-# How many operators this process is inside of; torch tells a dispatch mode nothing of what they do in turn.
+# How many operators this process is inside of; torch does not show a dispatch mode the operators that they call.
 _depth = 0
 # Whether anything was launched inside the outermost of them.
 _launched_inside = False
@@ -59,7 +59,7 @@ def explains(error: BaseException) -> bool:
 
 
 def handed(launch: Any) -> None:
-    """What `launching.run_with` takes: a launch that passed the limits, and wrote nothing."""
+    """Passed to `launching.run_with`: gets a launch that passed the limits, and wrote nothing."""
     global _launched_inside
     _launched_inside = _depth > 0
     mark([argument for argument in launch.arguments if not _is_input(argument)])
@@ -110,7 +110,7 @@ def _addresses(values: Any) -> Iterator[int]:
 
 
 def _address(tensor: torch.Tensor) -> int:
-    # A FakeTensor and other subclasses have no storage, or ideas of their own about being asked.
+    # A FakeTensor and other subclasses have no storage, or override access to it.
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout != torch.strided:
         return 0
     try:
@@ -120,7 +120,7 @@ def _address(tensor: torch.Tensor) -> int:
 
 
 def follow(operator: Any, run: Callable[[], Any], arguments: Any) -> Any:
-    """What `run` returns, which carries out `operator` on `arguments`; its results are what its arguments are."""
+    """Return the result of `run`, which executes `operator` on `arguments`; uncomputed arguments mark its results."""
     global _launched_inside
     known = not holds(arguments)
     if not known and _reads(operator):

@@ -1,1 +1,1 @@
-"""What stands in for a GPU: a driver below Triton, and torch.cuda on CPU tensors."""
+"""Stand-ins for a GPU: a driver below Triton, and torch.cuda on CPU tensors."""

@@ -1,4 +1,4 @@
-"""What the process of every kind does first: read its specification, compare versions, import, and take its turn."""
+"""The first steps of every kind of process: read its specification, compare versions, import, and take its turn."""
 
 from crosswarp.compat import vendors
 

@@ -38,7 +38,7 @@ def endure() -> None:
 
 
 def end_strays() -> None:
-    """Kill the children of this process that are in a session of their own: their parent was a case, and is gone."""
+    """Kill the children of this process that are in another session: their parent was a case, and is gone."""
     session = _getsid(0)
     for _ in range(100):
         strays = [pid for pid in _children() if _session(pid) not in (session, None)]
@@ -47,7 +47,7 @@ def end_strays() -> None:
         for pid in strays:
             with contextlib.suppress(OSError):
                 _kill(pid, signal.SIGKILL)
-                # What it had started is a child of ours from now on: the next look finds it.
+                # Its children are ours from now on: the next iteration finds them.
                 _waitpid(pid, 0)
 
 

@@ -1,10 +1,11 @@
-"""What a suite's modules import, imported once a worker instead of once a child: seconds an item, for most libraries.
+"""Import a suite's dependencies once a worker instead of once a child: saves seconds an item for most libraries.
 
-A child that imports a library pays for all that the library imports. Most of that knows nothing of Triton (torch's own
-modules, sympy, transformers), and is the same in each mode and on each target. What does know of Triton clings to them:
-it holds names that a shim replaces, kernels that were decorated for one GPU, answers that a GPU gave. So the modules
-are told apart, by what they hold, where one of a suite's modules was imported, in a child; whether they can be imported
-without the others is tried in a child as well; and only then does a worker import them. It never imports a suite's own.
+A child that imports a library pays for all that the library imports. Most of these modules do not depend on Triton
+(torch's own modules, sympy, transformers), and are the same in each mode and on each target. Modules that do depend on
+Triton also depend on mode and target: they hold names that a shim replaces, kernels that were decorated for one GPU, or
+answers of a GPU. So a child imports one of a suite's modules and classifies the modules by their contents. Another
+child tries whether they can be imported without the others. Only then does a worker import them, and never a suite's
+own modules.
 """
 
 import contextlib
@@ -20,7 +21,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Set
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.matrix.cell.plain import attribute
 
-# What takes less is left to the children.
+# Modules that take less are left to the children.
 WORTH_SECONDS = 0.2
 _SECONDS = 120
 _ROUNDS = 6

@@ -45,7 +45,7 @@ def device_target() -> str:
 
 
 def prepare_import(lane: str, spec: Asked) -> None:
-    """What a kernel's module may need before it is imported: Triton 3.2 and 3.3 ask for a driver to decorate."""
+    """Activate the virtual GPU before a kernel's module is imported: Triton 3.2 and 3.3 need a driver to decorate."""
     if lane == "device" or os.environ.get("TRITON_INTERPRET") == "1" and not spec.targets:
         return
     every = [Target.from_table(name, table) for name, table in spec.targets.items()]

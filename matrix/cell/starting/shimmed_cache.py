@@ -24,7 +24,7 @@ def use() -> None:
 
 
 class ShimmedCache(FileCacheManager):
-    """Triton's own, in a folder of its own that starts with links to what bare Triton has compiled whole."""
+    """Triton's cache manager with a separate folder, which starts with links to bare Triton's complete kernels."""
 
     def __init__(self, key, override=False, dump=False):
         super().__init__(key, override=override, dump=dump)

@@ -1,4 +1,4 @@
-"""What the host wants of a cell process: the file SPEC.json, and whether what is installed is what was planned."""
+"""Read the host's request to a cell process, SPEC.json, and check that the installed versions are the planned ones."""
 
 import contextlib
 import functools

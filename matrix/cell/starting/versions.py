@@ -1,4 +1,4 @@
-"""What this environment really is. A version string is no identity, so builds are named as far as they can be."""
+"""Identify this environment. A version string is no identity, so builds are named as far as they can be."""
 
 import functools
 import platform

@@ -23,8 +23,8 @@ _REMEMBERED = (
 )
 
 
-# What torch.autograd.grad imports when it is first given gradients: sympy whole, 2.4 s of CPU time with PyTorch 2.3.1,
-# 2.6 and 2.10, 2.5 s with 2.15.
+# torch.autograd.grad imports this when it first gets gradients: all of sympy, 2.4 s of CPU time with PyTorch 2.3.1, 2.6
+# and 2.10, 2.5 s with 2.15.
 _OF_GRADIENTS = "torch.fx.experimental.symbolic_shapes"
 
 
@@ -37,12 +37,12 @@ def warm(
     references: bool = False,
     targets: Iterable[Mapping[str, Any]] = (),
 ) -> None:
-    """Fill those memories, and import what children import; for `references`, what a backward of PyTorch does.
+    """Fill those caches, and import the modules that children import; for `references`, also those of a backward.
 
     `targets`: rows of targets.toml, for each of which the back end digests its libraries and asks its assembler.
 
     `preload` names, for the folder of a library, modules that it imports itself, which takes seconds each time, and
-    that hold no kernels of its own. Those that lie in the folder wait for `bring_back`, the others stay imported.
+    that hold none of its kernels. Those in the folder wait for `bring_back`, the others stay imported.
     """
     digest()
     # The shims' modules: 45 ms in each shimmed child.
@@ -58,7 +58,7 @@ def warm(
             _back_end(target)
     for module in (
         "triton.experimental.gluon",
-        # What shims import when they are applied.
+        # Modules that shims import when they are applied.
         "crosswarp.compat.block_pointers",
         "crosswarp.compat.libdevice_names",
         "crosswarp.compat.old_arguments",
@@ -70,11 +70,11 @@ def warm(
         "crosswarp.matrix.cell.emulate",
         *((_OF_GRADIENTS,) if references else ()),
     ):
-        # What cannot be imported is told of by the item that needs it.
+        # The item that needs a module reports that it cannot be imported.
         with contextlib.suppress(Exception):
             importlib.import_module(module)
     if preload is not None:
-        # What a library leaves to torch.compile is no kernel of its own, and would be built in C++ for the CPU.
+        # Functions that a library leaves to torch.compile are not its kernels, and would be built in C++ for the CPU.
         os.environ["TORCHDYNAMO_DISABLE"] = "1"
     for folder, modules in (preload or {}).items():
         _preload(folder, modules)

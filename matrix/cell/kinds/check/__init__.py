@@ -1,4 +1,4 @@
-"""What ``crosswarp check`` runs in a column: the kernels of any file, compiled with the signatures that the host read.
+"""The part of ``crosswarp check`` in a column: compile any file's kernels with the signatures that the host read.
 
 SPEC.json is that of a suite (suite/plan.py), with `check` in place of a suite's folder:
 

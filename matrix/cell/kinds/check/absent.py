@@ -31,7 +31,7 @@ _true = False
 
 
 class StandIn:
-    """Whatever is asked of it: an attribute, a call, a base class. As a decorator it returns what it decorates."""
+    """Serves as an attribute, a callable or a base class. As a decorator it returns the object that it decorates."""
 
     def __init__(self, path: str = ""):
         self.__dict__["path"] = path
@@ -132,7 +132,7 @@ def package(folder: str) -> str:
 
 
 def lacking(error: Optional[BaseException]) -> str:
-    """What an import failed for, where a stand-in may take its place: a module, MODULE:NAME, or RELATIVE."""
+    """Return the missing name, if a stand-in may replace it: a module, MODULE:NAME, or RELATIVE; else ''."""
     if not isinstance(error, ImportError):
         return ""
     text = text_of(error)
@@ -170,7 +170,7 @@ def _attribute(one: str) -> None:
 
 
 def used(kernel: Any) -> str:
-    """What a kernel, or a function that it calls, uses of a stand-in; empty where nothing."""
+    """Return the stand-in's name that a kernel, or a function that it calls, uses; empty if none."""
     return _used(kernel, set())
 
 
@@ -195,7 +195,7 @@ def _used(thing: Any, seen: Set[int]) -> str:
 
 
 def pip(names: Sequence[str]) -> str:
-    """What to do about what is lacking, in a few words."""
+    """Return a short hint on how to supply the missing modules."""
     modules = (one.partition(":")[0].split(".")[0] for one in names if one != RELATIVE)
     packages = list(dict.fromkeys(INSTALLED_AS.get(one, one) for one in modules))
     told = [f"pip install {' '.join(packages)}"] if packages else []

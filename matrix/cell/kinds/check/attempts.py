@@ -18,7 +18,7 @@ from crosswarp.matrix.cell.stream import Stream
 
 from . import ASSUMED, LACKING, PLACE
 
-# Failures that no other type or value mends: names, language, syntax.
+# Failures that no other type or value avoids: names, language, syntax.
 _ANYWAY = re.compile(
     r"NameError|(?<!')\bis not defined\b|module '?triton[\w.]*'? has no attribute|UnsupportedLanguageConstruct|"
     r"unsupported AST node|SyntaxError|cannot import name|No module named|Cannot access global variable|"
@@ -118,7 +118,7 @@ def _quiet(config: str, verdict: Verdict, seconds: float) -> None:
 def _whatever_is_assumed(verdict: Verdict) -> bool:
     if verdict.outcome not in ("api-error", "compile-error"):
         return False
-    # What the launch itself refuses is how it was launched here.
+    # A launch that is refused is due to the way it was launched here.
     return verdict.phase not in ("bind", "launch") and bool(
         _ANYWAY.search(f"{verdict.fingerprint}\n{verdict.message}")
     )

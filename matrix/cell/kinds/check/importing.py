@@ -1,7 +1,7 @@
-"""Import a file that was never meant to be a suite, as far as its kernels: only inside a forked child.
+"""Import a file that is no suite until its kernels are defined: only inside a forked child.
 
-Many a file runs something where it is imported: a benchmark, a test of its own. Its kernels stand before that. So the
-import ends at the first launch, and what it raises counts only where a kernel is not there yet.
+Many files run a benchmark or a test when they are imported, after their kernels. So the import ends at the first
+launch, and its exceptions count only if a kernel is not defined yet.
 """
 
 import contextlib
@@ -19,25 +19,25 @@ from crosswarp.matrix.cell.plain import attribute, text_of, type_name
 from . import absent
 
 _NAME = "crosswarp_check_"
-# What functions returned that make kernels.
+# The kernels that kernel-making functions returned.
 _made: List[Any] = []
 _MOST_ABSENT = 40
 
 
 class Launched(BaseException):
-    """Raised where a file launches a kernel while it is imported. No ``except Exception`` of the file's takes it."""
+    """Raised where a file launches a kernel while it is imported. The file's ``except Exception`` does not catch it."""
 
 
 def load(check: Dict[str, Any], stop: bool = True) -> Tuple[Any, Optional[BaseException]]:
-    """The module as far as it came, and what ended its import; None where it came to its end.
+    """Return the module as far as it was imported, and the error that ended the import; None if it finished.
 
     With `stop` its import ends where it launches a kernel.
 
     Raises:
-        whatever the import raises, where nothing is left of the module.
+        any exception of the import, if nothing is left of the module.
     """
     undo = _stop_at_launch() if stop else lambda: None
-    # What lies beside the file is found before what is installed, as where it is run itself.
+    # Modules beside the file come before installed ones, as when the file itself is run.
     sys.path.insert(0, check["root"])
     # A checkout's own packages, where they are not installed.
     sys.path += check.get("above", ())

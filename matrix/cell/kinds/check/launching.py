@@ -69,7 +69,7 @@ def _launch(module: Any, kernel: Any, signature: Dict[str, Any]) -> None:
 
 
 def _allocate() -> None:
-    """Give kernels that ask for memory of their own some, as the launcher of a file does before it launches."""
+    """Set the allocator for kernels that request scratch memory, as a file's launcher does before it launches."""
     import torch
     import triton
 
@@ -91,7 +91,7 @@ def _decorated(kernel: Any) -> Set[str]:
 
 
 def argument(module: Any, told: Dict[str, Any]) -> Any:
-    """A value that Triton types as `told` says."""
+    """Return a value to which Triton gives the described type."""
     kind, hint, value = told["type"], told["hint"], told["value"]
     if kind == "constexpr":
         return constant(module, value)
@@ -109,7 +109,7 @@ def argument(module: Any, told: Dict[str, Any]) -> Any:
 
 
 def constant(module: Any, told: Dict[str, Any]) -> Any:
-    """What `told` stands for: a plain value, a dtype of the language, or something that the file defines."""
+    """Return the described constant: a plain value, a dtype of the language, or an object that the file defines."""
     if "dtype" in told:
         import triton.language as tl
 

@@ -1,7 +1,7 @@
-"""What a file launches where it is run: its ``__main__``, its tests and benchmarks, under the virtual GPU.
+"""Record the launches of a file when it is run: its ``__main__``, tests and benchmarks, under the virtual GPU.
 
-Only inside a forked child. A launch is noted and not carried out, so what a kernel would have written is zeros, and
-comparisons are taken for true. Whatever else the file raises ends that part of it, and nothing more.
+Only inside a forked child. A launch is noted and not executed, so the outputs of kernels are zeros, and comparisons
+count as true. Any other exception ends only the part of the file that raised it.
 """
 
 import contextlib
@@ -66,7 +66,7 @@ def observe(check: Dict[str, Any], note: Note) -> None:
     if set(seen) >= set(check["kernels"]):
         return
     if not names:
-        # What its __main__ raised took the names with it.
+        # Its __main__ raised, and its names are lost.
         with contextlib.suppress(BaseException):
             module, _ = importing.load(check, stop=False)
             names = vars(module)
@@ -111,7 +111,7 @@ def _agree() -> None:
 
 
 def _first_of_each_line(self: Any, *args: Any, **options: Any) -> None:
-    """What a benchmark of triton.testing calls, with the first of its sizes."""
+    """Call the function of a triton.testing benchmark with the first of its sizes."""
     several = self.benchmarks if isinstance(self.benchmarks, list) else [self.benchmarks]
     for one in several:
         for line in one.line_vals:

@@ -1,8 +1,9 @@
-"""The backend: what was traced on the CPU is moved to the GPU before inductor sees it, and computed on the CPU.
+"""The backend: graphs traced on the CPU are moved to the GPU for inductor, and computed on the CPU.
 
-A program runs on real tensors of the CPU. Dynamo and AOTAutograd trace it there; each graph that is meant for inductor
-(forward, backward) is copied, its devices are rewritten, its fake tensors made anew on ``cuda:0``, and it goes through
-inductor's own `compile_fx_inner`. What is handed back computes the graph as it was, so that the program runs on.
+A program runs on real tensors of the CPU. Dynamo and AOTAutograd trace it there. Each graph that is meant for inductor
+(forward, backward) is copied, its devices are rewritten, and its fake tensors are made anew on ``cuda:0``. The copy
+goes through inductor's own `compile_fx_inner`. The returned function computes the original graph, so the program
+continues.
 """
 
 import copy

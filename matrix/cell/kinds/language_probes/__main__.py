@@ -61,7 +61,7 @@ def _run(spec: asked.Asked, stream: Stream, lane: str) -> None:
     targets = [one for one in targets if not one.triton or in_window(one.triton, here["triton"])]
     batches: List[Tuple[Optional[Target], List[Any]]]
     if lane == "interpret":
-        # Each in a child of its own: some interpreters write over what lies beside their result.
+        # Each in a separate child: some interpreters overwrite memory beside their result.
         batches = [(None, [probe]) for probe in chosen if probe.reference is not None]
     else:
         batches = [
@@ -89,7 +89,7 @@ def _run(spec: asked.Asked, stream: Stream, lane: str) -> None:
 
 
 def teller(stream: Stream, where: str) -> Callable[[Any, Any], None]:
-    """What writes a verdict on a probe into the stream."""
+    """Return a function that writes a verdict on a probe into the stream."""
 
     def tell(probe: Any, verdict: Any) -> None:
         why = verdict.fingerprint or verdict.reason

@@ -68,7 +68,7 @@ HINTS = (
           header="@tl.constexpr_function\ndef twice(k):\n    return 2 * k"),
 )  # fmt: skip
 
-# What kernels get as `n`.
+# The argument `n` of kernels.
 SEED = 64
 # Philox 4x32 as published (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011).
 _KEYS = (0x9E3779B9, 0xBB67AE85)

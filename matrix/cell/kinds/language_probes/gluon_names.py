@@ -1,7 +1,7 @@
 """Introspection: Gluon's public names by the full name that a caller writes, with the methods of its classes.
 
-A module that another hands on (`nvidia.blackwell.mbarrier`) has its names under both. One that is no module of its own
-there is a `value`: `from … import tdm` finds it and `import ….tdm` does not.
+The names of a re-exported module (`nvidia.blackwell.mbarrier`) are listed under both modules. A name that only
+`from … import tdm` finds, and `import ….tdm` does not, is a `value`.
 """
 
 import ast

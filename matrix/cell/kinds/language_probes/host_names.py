@@ -37,7 +37,7 @@ CLASSES = (
 )
 
 
-# What is told under a shorter name already.
+# Reported under a shorter name already.
 SHORT = {
     "triton.language": "tl",
     "triton.language.math": "tl.math",
@@ -101,7 +101,7 @@ def _in_module(
     try:
         module = importlib.import_module(path)
     except Exception:
-        # It needs what is not here: that there is such a module is told above.
+        # It needs a missing dependency; that the module exists is reported above.
         return
     for name, thing in sorted(vars(module).items()):
         whole = f"{path}.{name}"
@@ -137,7 +137,7 @@ def _none(thing: Any) -> str:
 
 
 def _thing(path: str) -> Any:
-    """What stands under a full name, or None."""
+    """Return the object with this full name, or None."""
     parts = path.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         try:

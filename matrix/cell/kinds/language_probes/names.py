@@ -60,7 +60,7 @@ def _modules() -> "Iterator[Tuple[str, Tuple[str, str]]]":
         except ImportError:
             continue
         for name, thing in sorted(vars(module).items()):
-            # What these modules import for themselves is not theirs.
+            # Names that these modules import for themselves do not count.
             if name.startswith("_") or not _of_the_language(thing, path):
                 continue
             yield f"{prefix}.{name}", ("function", signature(thing))

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Mapping, Optional, Tuple
 
-# What the lines of a probe find around them. `x` and `y` are 64 elements, `a` and `b` matrices of 32 x 32; with "free"
-# there are pointers alone. `x_ptr` and `y_ptr` point to `ELEMENTS` each.
+# The code before the lines of a probe. `x` and `y` are 64 elements, `a` and `b` matrices of 32 x 32; "free" has only
+# pointers. `x_ptr` and `y_ptr` point to `ELEMENTS` each.
 ELEMENTS = 4096
 PRELUDES = {
     "1d": (
@@ -27,13 +27,13 @@ class Probe:
 
     Attributes:
         name: as in the table: ``tl.load``, ``tensor.sum``, ``libdevice.tanh``, ``launch.num_warps``.
-        body: lines of the kernel. What they leave in ``r`` is stored, if they do not store themselves.
-        reference: the same, from the inputs that the form names, in PyTorch; None where nothing is to be compared.
+        body: lines of the kernel. The value of ``r`` is stored, if they do not store themselves.
+        reference: the same in PyTorch, from the inputs that the form names; None: nothing is compared.
         option: ``cache_modifier=".cg"``, where the probe is about an option.
         form: a key of `PRELUDES`.
         dtype: of the inputs.
         low, high: between which they lie.
-        start: what the output holds before; poison by default.
+        start: initial value of the output; poison by default.
         tolerance: of the relative error.
         launch: launch options.
         only: the backend for which it is written, where it is not for both.

@@ -17,7 +17,7 @@ def written() -> List[Probe]:
 
 
 def all_probes() -> Tuple[Probe, ...]:
-    """Every probe, by id. What is written down goes before what is derived."""
+    """Return every probe, by id. Written probes take precedence over derived ones."""
     found = {probe.id: probe for one in written() for probe in _derived(one)}
     found.update((probe.id, probe) for probe in written())
     return tuple(found[name] for name in sorted(found))

@@ -1,8 +1,8 @@
-"""Turn one test of a library round, where it stands, and tell which tests were met.
+"""Invert one version check of a library in place, and note which checks were evaluated.
 
-The library's files are compiled from trees in which each guard's expression, and nothing else, is handed through a
-function. That notes what it was, and gives the other answer for the guard that is turned. Nothing is written to disk,
-neither source nor bytecode, and Triton still reads its kernels from the files themselves.
+The library's files are compiled from trees in which only each check's expression is passed through a function. It
+notes the value, and returns the opposite for the inverted check. Nothing is written to disk, neither source nor
+bytecode, and Triton still reads its kernels from the files themselves.
 """
 
 import ast
@@ -49,7 +49,7 @@ class Forcing(MetaPathFinder):
         open(self._log, "w", encoding="utf-8").close()
 
     def reached(self) -> Dict[str, List[bool]]:
-        """What each guard that was met was before it was turned, each answer once."""
+        """Return, for each version check that was evaluated, its values before inversion, each once."""
         found: Dict[str, List[bool]] = {}
         with open(self._log, encoding="utf-8", errors="replace") as file:
             for line in file:

@@ -1,10 +1,10 @@
-"""How an op of a library becomes cases of the suite: one for each release that has it.
+"""Turn an op of a library into cases of the suite: one for each release that has it.
 
 The host names in the specification, under `libraries`, the folder that holds each release, globs of the ops that are
 wanted and the number of configurations to which autotuning is limited. A case runs in a forked child: it puts the
 release's folder at the end of the import path (torch and Triton are the column's own), lets torch speak for the
-virtual GPU, imports the library, and launches forward and backward. What is checked is that all of it binds, compiles
-and fits the target; nothing is executed, so no numbers are compared.
+virtual GPU, imports the library, and launches forward and backward. All of it must bind, compile and fit the target.
+Nothing is executed, so no numbers are compared.
 """
 
 import fnmatch

@@ -51,7 +51,7 @@ def int_scaled_matmul():
 
     left, right = (torch.randint(-9, 9, shape).to(torch.int8) for shape in ((64, 64), (64, 128)))
     scales, out = tensor(64, 1, grad=False), tensor(64, 128, grad=False)
-    # A tuner of its own times 100 configurations and more.
+    # torchao's own tuner times 100 configurations and more.
     for config in int8_mm_kernel_configs[:2]:
         int_scaled_matmul_kernel(left, right, scales.expand(64, 128), out, config)
 

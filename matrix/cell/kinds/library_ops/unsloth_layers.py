@@ -16,7 +16,7 @@ def _kernels():
     import unsloth_zoo
     from unsloth_zoo import device_type
 
-    # What its root hands on to its own modules.
+    # The constants that its root passes to its modules.
     for name in filter(str.isupper, vars(device_type)):
         setattr(unsloth_zoo, name, getattr(device_type, name))
 

@@ -1,4 +1,4 @@
-"""``python -m crosswarp.matrix.cell.kinds.library_tests SPEC.json``: each part of each lane in a pytest of its own.
+"""``python -m crosswarp.matrix.cell.kinds.library_tests SPEC.json``: run each part of each lane in a separate pytest.
 
 Exit status: one of the SUITE_ numbers of matrix/errors.py; done is done whatever the outcome of a test.
 """
@@ -59,7 +59,7 @@ def _lane(spec: AskedTests, lane: str, stream: Stream) -> int:
 
 def _unsupported(part: Part, reason: str, known: Optional[List[List[str]]], stream: Stream) -> None:
     """The tests that another target has, on one that this Triton does not compile for."""
-    # Where nobody has collected, one cell stands for all of them, and the first shard tells it.
+    # If no tests were collected, one cell stands for all, and the first shard reports it.
     everything = (
         [[names.COLLECTION, names.NO_PARAMETERS]] if not part.shard or part.shard[0] == 1 else []
     )

@@ -15,7 +15,7 @@ from crosswarp.matrix.cell.stream import shortened
 
 # Attribute of a pytest report: what is known where the test ran, as plain data.
 ATTRIBUTE = "crosswarp_cell"
-# What says nothing of the library: its test needs more than there is.
+# Outcomes that say nothing about the library: the test needs more than is available.
 _UNTOLD = (outcomes.NOT_APPLICABLE, outcomes.UNSUPPORTED, outcomes.TIMEOUT)
 # In a traceback as pytest prints it.
 _RAISED = re.compile(
@@ -25,7 +25,7 @@ _RAISED = re.compile(
 
 
 def of_call(error: Optional[BaseException], phase: str) -> Dict[str, Any]:
-    """What a report is to say of its test: the verdict on `error`, what was launched, which shims acted."""
+    """Return the data for a test's report: the verdict on `error`, the launches, the shims that acted."""
     from crosswarp import compat
     from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
@@ -34,7 +34,7 @@ def of_call(error: Optional[BaseException], phase: str) -> Dict[str, Any]:
         verdict = of_error(error, phase=phase)
         if isinstance(error, AssertionError) and verdict.outcome == "api-error":
             verdict.outcome, verdict.phase = "mismatch", "compare"
-            # What it says first is what was asserted; pytest explains below.
+            # Its first line is the assertion; pytest explains below.
             first = next(iter(text_of(error).strip().splitlines()), "")
             verdict.fingerprint = fingerprint.of_text(f"{type_name(error)}: {first}")
         found["verdict"] = told(verdict)

@@ -1,4 +1,4 @@
-"""What a test is called in a record: FILE::FUNCTION is its kernel, its parameters are its case."""
+"""The name of a test in a record: FILE::FUNCTION is its kernel, its parameters are its case."""
 
 import fnmatch
 import zlib

@@ -1,4 +1,4 @@
-"""The parts of a lane: a pytest for each target and mode, and how the cells of one are told."""
+"""The parts of a lane: a pytest for each target and mode, and how its cells are reported."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,21 +9,22 @@ from crosswarp.matrix.cell.asked import AskedTests
 from crosswarp.matrix.cell.judging.verdict import Verdict
 from crosswarp.matrix.cell.stream import Stream
 
-# What `plugin` is told, as JSON.
+# The `Part` for `plugin`, as JSON.
 PART_ENV = "CROSSWARP_PART"
 
 
 @dataclass(frozen=True)
 class Part:
-    """
+    """One pytest of a lane.
+
     Attributes:
         target: as cells name it: ``cpu`` in the lane interpret.
         virtual: the target that the virtual GPU claims to be.
         tests: folders of tests, from which tests are named.
         cases: globs that choose tests.
         records: the stream.
-        items: file that the collected tests are told in, for parts that run nothing.
-        shard: which share of the tests, and of how many; None: all.
+        items: file that lists the collected tests, for parts that run nothing.
+        shard: the number of this shard of the tests, and how many there are; None: all.
     """
 
     lane: str

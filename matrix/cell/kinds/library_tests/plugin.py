@@ -1,7 +1,7 @@
-"""The pytest plugin that tells a library's tests as cells. Loaded with ``-p`` by `__main__`, beside `pytest_plugin`.
+"""The pytest plugin that reports a library's tests as cells. Loaded with ``-p`` by `__main__`, beside `pytest_plugin`.
 
-Each process that runs tests tells its own, as they begin and end; the first that has collected tells how many there
-are. What no process tells is missing, and the host says so.
+Each process reports its tests as they begin and end; the first that has collected reports how many there are. Tests
+that no process reports are missing, and the host says so.
 
 PYTEST_DONT_REWRITE
 """
@@ -24,7 +24,7 @@ from .parts import PART_ENV, Part
 NAME = "crosswarp-cells"
 
 
-# Before conftests: they may register hooks of their own, which see the library's tests alone.
+# Before conftests: they may register hooks, which see the library's tests only.
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> None:
     die_with_parent()

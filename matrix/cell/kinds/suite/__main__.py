@@ -1,4 +1,4 @@
-"""``python -m crosswarp.matrix.cell.kinds.suite SPEC.json``: run the lanes, each in a pytest of its own.
+"""``python -m crosswarp.matrix.cell.kinds.suite SPEC.json``: run the lanes, each in a separate pytest.
 
 A few items that the host names are run without (`again`).
 
@@ -37,7 +37,7 @@ def main(arguments: List[str]) -> int:
         if code not in ((0,) if few else FINE):
             print(f"the {lane} lane: its process ended with status {code}", file=sys.stderr)
             status = SUITE_PYTEST
-    # What a case left whose modes did not run one after the other, or did not come to their end.
+    # Left by cases whose modes did not run one after the other, or did not finish.
     shutil.rmtree(specification.launches(spec), ignore_errors=True)
     return status
 

@@ -69,7 +69,7 @@ def timed(launch: Callable[[], Any]) -> Dict[str, Any]:
         begun += start.query()
     torch.cuda.synchronize()
     low, median, high = statistics.quantiles([start.elapsed_time(end) for start, end in events])
-    # What comes between the host and its work now and then is no property of the launch; the quartiles bear it.
+    # Occasional disturbances of the host are no property of the launch; quartiles are robust against them.
     return {"median": median, "low": low, "high": high, "host_bound": begun > REPEATS // 4}
 
 
@@ -109,7 +109,7 @@ def copy_bandwidth(cache: Path, alone: bool = True) -> float:
 
 
 def _kept(path: Path, gpu: str) -> Optional[float]:
-    """What was kept of this GPU. A file that says nothing of the kind is as good as none: it is measured again."""
+    """Return the stored bytes per second of this GPU; None if the file lacks it, and it must be measured again."""
     try:
         document = json.loads(path.read_text("utf-8"))
         found = document["bytes_per_second"] if document["gpu"] == gpu else None

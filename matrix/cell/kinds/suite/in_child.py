@@ -1,4 +1,4 @@
-"""What a forked child does for an item: prepare the lane and the mode, launch, compare, and say how it went."""
+"""Run an item in a forked child: prepare the lane and the mode, launch, compare, and return the verdict."""
 
 import os
 from dataclasses import replace
@@ -44,7 +44,11 @@ def run(item: Item, spec: Asked, send: Callable[[Any], None]) -> Verdict:
 
 
 def prepare(item: Item, spec: Asked) -> Any:
-    """What all cases of the kernel have in common; raises what its import raises, and where each has to be alone."""
+    """Prepare the part that all cases of the kernel share, and return the kernel.
+
+    Raises:
+        any exception of its import; RuntimeError if each case has to run alone.
+    """
     _install_mode(item)
     kernel = _load(item, spec)
     if item.lane != "interpret" and not (isinstance(spec, AskedSuite) and spec.suite):
@@ -266,7 +270,7 @@ def _once(
     compared: Optional[List[Any]] = None,
     allocated: Optional[Callable[[Any], None]] = None,
 ) -> Verdict:
-    """Launch and compare once; what was compared is put into `compared`, what was allocated is told."""
+    """Launch and compare once. Compared tensors are added to `compared`; `allocated` is called with allocated ones."""
     import torch
 
     try:
@@ -302,7 +306,7 @@ def _once(
             verdict.resources.update(inputs=drawn, outputs=numbers.kept(returned))
         return verdict
     except BaseException as error:
-        # What it returned is nothing that can be compared.
+        # It did not return comparable values.
         return of_error(error, phase="compare")
 
 
@@ -356,7 +360,7 @@ def _with_stage(verdict: Verdict, error: BaseException) -> Verdict:
     """How far a launcher of several stages (forward, backward) came, if it says so."""
     stage = attribute(error, "crosswarp_stage")
     if stage is not None:
-        # Whatever a suite has put there.
+        # Any object that a suite has put there.
         verdict.resources["stage"] = text_of(stage)
     return verdict
 
@@ -374,7 +378,7 @@ def _tolerance(item: Item, kernel: Any, case: Any) -> float:
 def _with_context(verdict: Verdict) -> Verdict:
     """Add what was launched and which shims acted."""
     launched = launching.noted()
-    # What a launch costs is told once, by the lane compile.
+    # The cost of a launch is reported once, by the lane compile.
     if launched and "emulated" not in verdict.resources:
         verdict.resources["launches"] = launched
     verdict.shims = sorted({*verdict.shims, *compat.acted()})

@@ -63,11 +63,11 @@ def _isolated(
     tell: Callable[[str, Verdict, float], None],
     keep_back: bool = False,
 ) -> Tuple[Verdict, float, bool]:
-    """Run it in a child, each configuration within `limit` seconds, and tell of the configurations that are new.
+    """Run it in a child, each configuration within `limit` seconds, and report the configurations that are new.
 
     Returns:
-        The verdict on the whole, its seconds, and whether anything took longer than `limit`. Of that nothing was told
-        with `keep_back`; without it the verdict says that it was alone.
+        The verdict on the whole, its seconds, and whether anything took longer than `limit`. With `keep_back` such a
+        timeout is not reported; without it the verdict says that it was alone.
     """
     visiting: List[str] = []
     late = False
@@ -99,7 +99,7 @@ def _isolated(
         for message in heard:
             on_message(message)
     else:
-        # Whatever is not plainly green is told as the guard sees it, which knows the victim.
+        # A result that does not plainly pass is reported by crash isolation, which knows the victim.
         outcome = _run(item, spec, {"time_limit": limit}, on_message)
     if outcome.kind == "returned":
         verdict = Verdict(**outcome.value)

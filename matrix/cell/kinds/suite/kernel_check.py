@@ -1,4 +1,4 @@
-"""What a suite's KERNEL must be, said with the field that is wrong, before anything of it runs.
+"""Check a suite's KERNEL before anything of it runs, and name each field that is wrong.
 
 It looks at objects of a stranger's module, so it runs where that module was imported: in a forked child.
 """
@@ -14,10 +14,10 @@ _TARGETS = ("sm_", "gfx", "*", "?", "[")
 
 
 def problems(kernel: Any, may_be_empty: bool = False, name: str = "") -> List[str]:
-    """What is wrong with `kernel`, each as ``field: what, and what to write``; none if it can be run.
+    """Return the errors of `kernel`, each as ``field: what, and what to write``; none if it can be run.
 
     Args:
-        kernel: what a module calls KERNEL.
+        kernel: the object that a module calls KERNEL.
         name: of its file, by which records and options name it; empty where that does not matter.
         may_be_empty: whether a kernel without cases is one (of a library that has none of its ops).
     """

@@ -30,7 +30,7 @@ def of_suite(spec: AskedSuite, name: str) -> Any:
     return load(spec.suite, name)
 
 
-# What a child loads its kernel with. Another kind of work that runs its cases as a suite's puts its own here.
+# The function with which a child loads its kernel. Another kind of work that runs its cases as a suite's replaces it.
 loader: Callable[[Any, str], Any] = of_suite
 
 

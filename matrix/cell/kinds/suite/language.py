@@ -1,6 +1,6 @@
-"""What a Triton or a target has no word for: a case that uses it is `unsupported` there, in every lane, and never red.
+"""Features that a Triton or a target never had: a case that uses one is `unsupported` there in every lane, not failed.
 
-Only what its authors never promised belongs here. What worked once and was broken, or removed, is a known issue.
+Only features that its authors never promised belong here. A feature that was broken or removed is a known issue.
 """
 
 import fnmatch

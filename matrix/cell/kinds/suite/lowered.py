@@ -1,14 +1,14 @@
-"""What Triton's compiler made of a kernel's TTGIR, kept by its text: from LLVM on the same work is done once.
+"""Reuse the code that bare Triton compiled from the same TTGIR: LLVM and the assembler then run once.
 
-Many shims keep kernels that they may concern under a key of their own, for what bare Triton has cached may be wrong.
-Most of those become what they were: no shim acts, the TTGIR is bare Triton's, and LLVM and the assembler, which take
-four fifths of the time, would do the same again. So what bare Triton made of a TTGIR is kept by all that the rest
-depends on (its text with its locations, options, target, Triton's files, the settings that it knows), and a kernel that
-the shims leave with the same TTGIR takes it over.
+Many shims cache kernels that they may concern under a separate key, because bare Triton's cached code may be wrong.
+Most of those kernels do not change: no shim acts, and the TTGIR is bare Triton's. LLVM and the assembler, which take
+four fifths of the time, would do the same again. So bare Triton's code is kept by all that it depends on: the TTGIR's
+text with its locations, options, target, Triton's files, and the settings that it knows. A kernel that the shims leave
+with the same TTGIR reuses it.
 
-It is never the reverse: bare Triton takes nothing that was compiled with shims. Shims act on the front end and on
-passes that make TTGIR, and one that acts on what comes behind says on which kernels (`RewritePtx`, `OtherAssembler`),
-which are compiled again.
+It is never the reverse: bare Triton reuses nothing that was compiled with shims. Shims act on the front end and on
+passes that make TTGIR. A shim that acts on later stages says on which kernels (`RewritePtx`, `OtherAssembler`), and
+these are compiled again.
 """
 
 import base64
@@ -66,7 +66,7 @@ def _with_memory(add_stages: Callable[..., Any], folder: Path, keep: bool) -> Ca
         if _LAST_OF_SHIMS in names:
             later = names[names.index(_LAST_OF_SHIMS) + 1 :]
             with contextlib.suppress(Exception):
-                # What cannot be told apart is compiled.
+                # A kernel that cannot be identified is compiled.
                 identity = [
                     type(self).__module__,
                     _build(),

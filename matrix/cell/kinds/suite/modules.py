@@ -1,7 +1,7 @@
-"""The files of a suite's folder, told apart by their text: nothing is imported, so the host may look as well.
+"""Classify the files of a suite's folder by their text: nothing is imported, so the host may look as well.
 
-A kernel's module sets KERNEL where it is imported. A file that cannot be read, or that sets something which was meant
-to be KERNEL, is told as such: left out without a word it would make a run green that did not have it.
+A kernel's module sets KERNEL where it is imported. A file that cannot be read, or that sets a misspelt KERNEL, is
+reported as such: a run that silently left it out would pass.
 """
 
 import ast
@@ -49,7 +49,7 @@ def look(folder: Union[str, Path]) -> List[Module]:
 
 
 def kernels(found: List[Module]) -> List[str]:
-    """The names to import. What is broken is among them, so that its import tells why, wherever it is broken."""
+    """Return the names to import. Broken modules are among them, so that their import shows why they are broken."""
     return [module.name for module in found if module.kind in ("kernel", "syntax", "broken")]
 
 
@@ -62,7 +62,7 @@ def _look_at(path: Path) -> Module:
     if not path.is_file():
         return Module(name, path, "broken", why="no file that can be read")
     try:
-        # What a stranger's code would be warned of is not ours to tell.
+        # Warnings about a stranger's code are not ours to print.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(path.read_bytes())
@@ -91,7 +91,7 @@ def _meant(name: str) -> bool:
 
 
 def _set_names(body: List[ast.stmt]) -> Iterator[Tuple[str, int, bool]]:
-    """What a module's own statements set: name, line, and whether it is set to ``Kernel(...)``."""
+    """Yield the names that a module's own statements set: name, line, and whether it is set to ``Kernel(...)``."""
     for statement in body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             for alias in statement.names:

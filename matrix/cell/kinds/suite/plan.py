@@ -54,7 +54,7 @@ class Item:
 
 
 class Planned(NamedTuple):
-    """What each worker of a lane is told: its items, and what it may import before it forks for them."""
+    """The plan for each worker of a lane: its items, and the modules that it may import before it forks for them."""
 
     items: List[Item]
     preload: List[str]
@@ -116,8 +116,11 @@ def _known(item: str) -> Item:
 def _items(
     spec: AskedSuite, lane: str, name: str, loaded: Any, targets: Dict[str, str]
 ) -> List[Item]:
-    """The items of one kernel. The modes of a case stand side by side: what one compiled, the next finds in Triton's
-    cache. That a module cannot be imported is told by every shard, because none knows what its share would be."""
+    """Return the items of one kernel.
+
+    The modes of a case are adjacent, because the second reuses Triton's cache of the first. Every shard reports a
+    module that cannot be imported, because none knows its part of the cases.
+    """
     items = []
     for target, reason in targets.items():
         if isinstance(loaded, Verdict):
@@ -197,8 +200,8 @@ def _is_answer(value: Any) -> bool:
 
 
 def _answer(spec: AskedSuite, lane: str, name: str) -> Tuple[List[str], List[Any], List[str]]:
-    """What is wrong with a module, its cases with the globs of their targets, and what it imported."""
-    # A GPU's driver does not survive a fork, and a library's ops have a list of their own.
+    """Return the errors of a module, its cases with the globs of their targets, and the modules that it imported."""
+    # A GPU's driver does not survive a fork, and a library's ops have a separate list.
     watched = spec.suite and not spec.libraries and lane != "device"
     watch = preloading.Watch()
     kernel = kernels.load(spec.suite, name)

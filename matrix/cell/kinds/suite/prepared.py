@@ -1,9 +1,9 @@
-"""What the cases of a kernel have in common, done once: the mode's shims, the target, the import of the kernel.
+"""Do the common work of a kernel's cases once: the mode's shims, the target, the import of the kernel.
 
 A child does that and waits; each case of that kernel, target, lane and mode then runs in a fork of it. So a case still
-has a process of its own, which nothing of another case has touched, and takes 8 to 15 ms less. Whatever goes
-wrong with the child that prepares (it dies, it hangs, the kernel cannot be imported, its import starts a thread, which
-a fork does not copy) the cases run as if it had never been, and say for themselves what is the matter.
+has a separate process, untouched by other cases, and takes 8 to 15 ms less. The child that prepares may die or hang,
+the kernel may fail to import, or its import may start a thread, which a fork does not copy. Then the cases run without
+it and report their failures themselves.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ from crosswarp.matrix.cell.starting.preloading import threads
 
 from .plan import Item
 
-# With fewer cases it costs more than it saves: a fork of its own.
+# With fewer cases the additional fork costs more than it saves.
 WORTH_CASES = 3
 # A driver of a GPU does not survive a fork.
 _LANES = ("compile", "emulate", "interpret")
-# What the child that prepares has to notice that a case is over its limit, beyond that limit.
+# Seconds beyond a case's limit in which the preparing child has to notice the timeout.
 _GRACE = 30.0
 
 # prepare(item, spec) -> what run_case(what, item, spec, send) is given, in a fork of the process that prepared.

@@ -1,8 +1,8 @@
 """``python -m crosswarp.matrix.cell.kinds.suite.target_probe SPEC.json``: which targets this Triton compiles for.
 
-SPEC.json is an `Asked` with targets, `time_limit` for one kernel, and `records`, which gets a JSON line for what this
-environment is, and then one for each target: why the addition and why the dot product cannot be compiled, an empty
-string if it can. Each kernel is compiled anew, in a forked child of its own.
+SPEC.json is an `Asked` with targets, `time_limit` for one kernel, and `records`. That file gets a JSON line that
+describes this environment, then one for each target: why the addition and why the dot product cannot be compiled, an
+empty string if it can. Each kernel is compiled anew, in a separate forked child.
 """
 
 import json
@@ -16,7 +16,7 @@ from crosswarp.matrix.cell import asked
 
 def main(arguments: List[str]) -> int:
     spec = asked.read(arguments[0], asked.Asked, ("targets", "time_limit", "records"))
-    # What libraries print is no answer.
+    # Standard output is for answers only: text that libraries print goes to stderr.
     with open(spec.records, "a", encoding="utf-8") as out, tempfile.TemporaryDirectory() as cache:
         # A forked child does not have the threads of its parent's OpenMP.
         os.environ.update(OMP_NUM_THREADS="1", TRITON_CACHE_DIR=cache, CROSSWARP_CACHE_DIR=cache)

@@ -41,7 +41,7 @@ def run_and_tell(item: plan.Item, spec: Asked, stream: Stream) -> Verdict:
     try:
         verdict = runner.run(item, spec, emit)
     except Exception as error:
-        # A bug here. What is not told would be taken for not planned; if this fails too, the item stays open.
+        # A bug here. An unreported item would count as not planned; if this fails too, the item stays open.
         verdict = of_harness(error)
         emit("", verdict, 0.0)
     end_strays()

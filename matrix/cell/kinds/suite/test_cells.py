@@ -5,8 +5,8 @@ import pytest
 
 def test_cell(item, run_item):
     verdict = run_item(item)
-    # The record holds the message. What a stranger's exception says may be no text at all (a lone surrogate), and
-    # pytest-xdist would break on it.
+    # The record holds the message. A stranger's exception may hold invalid text (a lone surrogate), on which
+    # pytest-xdist would fail.
     told = f"{verdict.outcome}: {verdict.reason}".encode("ascii", "backslashreplace").decode()
     if verdict.outcome in ("unsupported", "not-run"):
         pytest.skip(told)

@@ -83,7 +83,7 @@ def load(text: Union[str, bytes], checked: bool = False) -> Program:
     """Read and lower an assembly text; the last 64 are kept.
 
     Args:
-        checked: tell the watch of registers that are used while their load is under way.
+        checked: report to the watch registers that are used while their load is under way.
 
     Raises:
         Unsupported: an instruction, modifier or directive that the emulator does not know.
@@ -143,7 +143,7 @@ def run(
 
 
 class _Launch:
-    """What all chunks of a launch share."""
+    """The state that all chunks of a launch share."""
 
     def __init__(self, program: Program, grid: Sequence[int], arguments: Sequence[Any], threads: int, shared: int,
                  memory: Optional[Memory], order: Union[str, int], watch: Any):  # fmt: skip

@@ -1,11 +1,11 @@
-"""Matrix products of a wave: MFMA and WMMA on registers.
+"""Matmuls of a wave: MFMA and WMMA on registers.
 
 MFMA of M x N x K with b blocks, G = lanes / M / b groups of lanes, and n items of A in a lane:
 
     A[i][k]  lane i + M * (block + b * g), item j:  k = n * g + j      (B likewise, with its column in place of i)
     D[i][c]  lane c + N * g, register 4 * q + p:    i = 4 * G * q + 4 * g + p
 
-Sums are of float64, rounded once: a GPU's matrix units add in an order and a width of their own.
+Sums are of float64, rounded once: the order and width of a GPU's matrix units differ.
 """
 
 from collections import OrderedDict

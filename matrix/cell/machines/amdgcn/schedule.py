@@ -1,7 +1,7 @@
-"""Which block runs next, and for which waves.
+"""Choose the block that runs next, and its waves.
 
-Every wave has a program counter of its own, and its lanes never part: EXEC says which of them act. The block with the
-least number goes first, so waves that took a longer way come together again. Blocks that only ask (an atomic, a load
+Every wave has its own program counter, and its lanes never part: EXEC says which of them act. The block with the
+least number goes first, so waves that took a longer way come together again. Blocks that only poll (an atomic, a load
 that passes the caches) let all others go first.
 """
 

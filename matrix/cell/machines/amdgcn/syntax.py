@@ -13,7 +13,7 @@ _LABEL = re.compile(r"^([.\w$@]+):")
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)")
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.M)
 _TARGET = re.compile(r'\.amdgcn_target\s+"[^"]*?(gfx\w+)')
-# What ends a block: control goes elsewhere, or other waves may have to come first.
+# Instructions that end a block: control goes elsewhere, or other waves may have to come first.
 _ENDS = ("s_branch", "s_cbranch", "s_endpgm", "s_barrier", "s_setpc", "s_swappc")
 # Instructions whose operands are all written like modifiers.
 _ALL_MODIFIERS = ("s_waitcnt", "s_wait_", "s_delay_alu", "s_sendmsg")

@@ -14,7 +14,7 @@ def _float_function(operation):
 
 
 def combine(operation, type_name, old, value, compare):
-    """What an operation leaves, of raw bits."""
+    """Return the raw bits in memory after an operation."""
     bits, kind = type_of(type_name)
     raw = RAW[bits]
     if operation == "exch":
@@ -95,7 +95,7 @@ class Atomics:
     def _rounds(self, data, index, operation, type_name, values, compare, active):
         order = np.argsort(index, kind="stable")
         if self.machine.backwards:
-            # The CTAs come from behind already; so do the threads of each. What depends on the order differs.
+            # The CTAs run in reverse already; so do the threads of each. Results that depend on the order differ.
             cta, thread = np.nonzero(active)
             order = np.lexsort((-thread, cta, index))
         ordered = index[order]

@@ -42,10 +42,10 @@ class Descriptor:
 
 
 class Shape:
-    """What an instruction descriptor says, for `.kind::` `kind`.
+    """A decoded instruction descriptor, for `.kind::` `kind`.
 
     Attributes:
-        m, n: of the product; depth: K.
+        m, n: of the matmul; depth: K.
         a, b, d: types of the operands and of the result.
         transposed: whether A and B are M-major and N-major.
         negated: whether the product changes its sign.

@@ -1,4 +1,4 @@
-"""What can go wrong with a PTX program, each as an exception of its own."""
+"""The exceptions for each kind of error in a PTX program."""
 
 from typing import Optional, Tuple
 

@@ -31,7 +31,7 @@ def to_bf16(x):
 def to_odd_f32(x):
     """float64 to float32, an inexact result with an odd last bit: rounding it once more is then right."""
     y = x.astype(f4)
-    # What is too large for float32 stays so: to the largest number, which is odd.
+    # A number too large for float32 becomes the largest one, which is odd.
     y = np.where(np.isinf(y) & np.isfinite(x), np.copysign(f4(3.4028234663852886e38), y), y)
     bits = y.view(u4)
     wide = y.astype(f8)

@@ -23,7 +23,7 @@ LANES = 16384
 
 @dataclass(frozen=True)
 class Limits:
-    """What one launch may use; None for no limit. `instructions` counts thread-instructions."""
+    """The limits of one launch; None for no limit. `instructions` counts thread-instructions."""
 
     seconds: Optional[float] = None
     instructions: Optional[int] = None
@@ -31,13 +31,13 @@ class Limits:
 
 @dataclass
 class Result:
-    """What a launch used.
+    """The resources that a launch used.
 
     Attributes:
         instructions: executed thread-instructions.
         seconds: wall time.
         ctas: executed.
-        notes: what a reader should know, in words.
+        notes: remarks for the reader.
     """
 
     instructions: int
@@ -184,7 +184,7 @@ def run(
         shared: bytes of dynamic shared memory.
         memory: windows that may be touched; none without.
         order: in which CTAs run: "forward", "reversed", or the seed of a shuffle.
-        watch: a `Watch`, told of every access, barrier and copy.
+        watch: a `Watch`, called for every access, barrier and copy.
         threads: threads of a CTA where the PTX does not say.
         cluster: CTAs of a cluster where the PTX does not say.
         lanes: how many threads are computed together.
@@ -251,7 +251,7 @@ def _finish(launch: "_Launch", clock: Clock, chunk: Chunk) -> None:
 
 
 class _Launch:
-    """What all chunks of a launch share."""
+    """The state that all chunks of a launch share."""
 
     def __init__(
         self, entry, grid, arguments, shared, memory, order, watch, threads, cluster, sample
@@ -369,7 +369,7 @@ def _bytes_of(parameter: Any, value: Any, place: int) -> bytes:
     elif isinstance(value, np.generic):
         raw = value.tobytes()
     elif isinstance(value, float):
-        # Triton declares floats as .b32 in newer versions: the size tells the format.
+        # Triton declares floats as .b32 in newer versions: the size gives the format.
         raw = struct.pack(_FORMATS.get(parameter.type, _BY_SIZE.get(size, "<d")), value)
     elif hasattr(value, "__index__"):
         number = value.__index__()

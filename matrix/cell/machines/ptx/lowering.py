@@ -21,7 +21,7 @@ Lower = Callable[["Lowering", Instruction], Optional[bool]]
 # How to lower an instruction, by the first part of its opcode.
 FAMILIES: Dict[str, Lower] = {}
 
-# What the generated code may name.
+# The names that generated code may use.
 NAMESPACE: Dict[str, Any] = {
     "np": np, "floats": floats, "integers": integers, "u1": u1, "u2": u2, "u4": u4, "u8": u8, "i1": i1, "i2": i2,
     "i4": i4, "i8": i8, "f2": f2, "f4": f4, "f8": f8,

@@ -119,7 +119,7 @@ class Machine:
         return np.full((1, 1), self._ticks & 0xFFFFFFFF, u4)
 
     def parameter(self, offset, dtype):
-        """What lies at `offset` of the packed parameters, for all lanes."""
+        """Return the value at `offset` of the packed parameters, for all lanes."""
         return self.launch.parameter(offset, dtype)
 
     def parameter_address(self, offset):

@@ -14,11 +14,11 @@ _STOPS = ("ret", "exit", "trap")
 
 
 def ranks(kernel: Kernel) -> List[int]:
-    """Of each block its place in that order."""
+    """Return each block's index in that order."""
     count = len(kernel.blocks)
     after = [_successors(kernel, number) for number in range(count)]
     found = _ordered(0, set(range(count)), after) if count else []
-    # What nothing comes to.
+    # Unreachable blocks.
     found += sorted(set(range(count)) - set(found))
     places = [0] * count
     for place, number in enumerate(found):
@@ -44,7 +44,7 @@ def _ordered(entry: int, inside: Set[int], after: List[List[int]]) -> List[int]:
         head, rest = component[0], set(component[1:])
         found.append(head)
         if rest:
-            # What is left without the way back to `head`, from wherever it is entered.
+            # The rest of the loop without the edge back to `head`, from each of its entries.
             begun = sorted(one for one in after[head] if one in rest)
             for inner in _components(begun, rest, after):
                 found += _ordered(inner[0], set(inner), after) if len(inner) > 1 else inner

@@ -21,7 +21,7 @@ _SHIFT = {1: u8(0), 2: u8(1), 4: u8(2), 8: u8(3), 16: u8(4)}
 class Memory:
     """Windows of the process's memory, by address.
 
-    Two windows may touch; an access must lie in one. Windows that overlap are one. What lies in none is a `Fault`.
+    Two windows may touch; an access must lie in one. Windows that overlap are one. An access outside is a `Fault`.
     """
 
     def __init__(self) -> None:

@@ -295,7 +295,7 @@ class _Reader:
             for one in names:
                 own = one
                 if len(self._scopes) > 1:
-                    # A scope's register hides one of the same name outside: it gets a name of its own.
+                    # A scope's register hides one of the same name outside: it gets a unique name.
                     own = f"%s{self._scopes[-1]}_{one.lstrip('%')}"
                     self._names[-1][one] = own
                 kernel.widths[own] = bits
@@ -337,7 +337,7 @@ def _parameters(text: str, line: int) -> List[Parameter]:
         element = type_of(kind).bits // 8
         array = found.group(2) is not None
         size = element * int(found.group(3)) if array else element
-        # `.ptr .align n` tells of what is pointed at; the parameter's own alignment stands before the type.
+        # `.ptr .align n` is the alignment of the pointee; the parameter's own alignment stands before the type.
         before = re.match(r"\s*\.param\s+\.align\s+(\d+)", part)
         align = int(before.group(1)) if before else element
         offset = -(-offset // align) * align

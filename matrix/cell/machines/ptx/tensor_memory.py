@@ -1,7 +1,7 @@
 """Tensor memory of each CTA: 128 lanes of 512 columns of 32 bits, allocated by columns (sm_100 and its kin).
 
-An address is lane << 16 | column. What was allocated and not yet written is NaN in every float type. `tcgen05.st` lands
-at the warp's `tcgen05.wait::st` and not before; `tcgen05.ld` is done at once, and gives NaN where a product that nobody
+An address is lane << 16 | column. Columns allocated and not yet written are NaN in every float type. `tcgen05.st` lands
+at the warp's `tcgen05.wait::st` and not before. `tcgen05.ld` is done at once, and gives NaN where a matmul that nobody
 has waited for may still write. Layouts of registers: the ISA's "Matrix fragments for shape …" of tcgen05.ld and st.
 """
 

@@ -1,7 +1,7 @@
-"""tcgen05.mma and tcgen05.cp: what one thread has the tensor core do, and tcgen05.commit, by which others hear of it.
+"""tcgen05.mma and tcgen05.cp, which one thread issues to the tensor core, and tcgen05.commit, which signals others.
 
-Nothing is done when it is issued: operands are read, and results written, when somebody asks the mbarrier of a commit
-that covers them: as late as a device may. What the same thread issued before comes first, in its order.
+Nothing is done at issue. Operands are read and results written when a thread waits on the mbarrier of a commit that
+covers them: as late as a device may. Earlier instructions of the same thread come first, in order.
 """
 
 import re

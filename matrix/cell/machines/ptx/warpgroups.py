@@ -68,7 +68,7 @@ class Warpgroups:
         else:
             left = self._operand(at, a, 64, depth, a_kind, transposed[0], active)
         if active is not None and not active.all():
-            # What the others' shared memory holds must not turn up as a warning or cost time: zeros.
+            # Contents of the inactive ones' shared memory must not cause warnings or cost time: use zeros.
             left = np.where(active[:, :, None, None], left, left.dtype.type(0))
         product = np.matmul(left, right.transpose(0, 1, 3, 2))
         if signs != (1, 1):

@@ -1,4 +1,4 @@
-"""What the threads of a warp tell each other. All 32 lanes of a warp are looked at, inactive ones too."""
+"""Data exchange between the threads of a warp. All 32 lanes of a warp are looked at, inactive ones too."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The sanitizer: faults of a kernel that its numbers need not show, found while the PTX machine executes it.
+"""The sanitizer: detects faults of a kernel that its numbers need not show, while the PTX emulator executes it.
 
     x = np.zeros(1024, np.float32)
     tensors = [sanitizer.Tensor.of_array(x, "x", parameter=0)]
@@ -7,8 +7,8 @@
         print(finding)
 
 One file a detector: bounds, uninitialised, global_races, shared_races, shared_uninitialised, waits, accumulators,
-dependent, divergence, order. AMD's code has detectors of its own in `amd` and
-`amd_lds`. What each of them proves, and what it cannot see, stands in docs/sanitizer.md.
+dependent, divergence, order. AMD's code has separate detectors in `amd` and `amd_lds`. docs/sanitizer.md says what each
+of them proves, and what it cannot see.
 """
 
 from .amd import hands_out as hands_out_amd

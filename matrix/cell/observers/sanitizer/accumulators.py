@@ -65,7 +65,7 @@ def _step(findings: Findings, kernel: Any, at: int, state: State) -> None:
             state[target] = state[source]
             return
         if target in state and source not in state:
-            # What was there is not wanted any more, on this path.
+            # The old value is not needed any more on this path.
             state.pop(target)
             return
     name = sorted(used)[0]

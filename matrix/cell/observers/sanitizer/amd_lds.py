@@ -13,7 +13,7 @@ _SEVERAL = -2
 
 
 class SharedAccesses:
-    """What each byte of LDS has seen since the last barrier of its workgroup."""
+    """The accesses to each byte of LDS since the last barrier of its workgroup."""
 
     def __init__(self, findings: Findings):
         self.findings = findings

@@ -63,7 +63,7 @@ class Clocks:
     # ---------------------------------------------------------------- barriers
 
     def arrived(self, name: Any, mask: Any) -> None:
-        """What the warps of `mask` know is known at the barrier; what they do next is later."""
+        """Merge the clocks of the warps of `mask` into the barrier's; their next accesses are later."""
         warps = self.by_warp(mask)
         told = np.where(warps[:, :, None], self.seen, 0).max(1)
         if name == "cluster":

@@ -1,4 +1,4 @@
-"""What a detector found, and how it is told."""
+"""The findings of detectors, and their text."""
 
 import os
 import re

@@ -1,8 +1,8 @@
 """Detector: two programs of one launch touch the same bytes, one of them writes, and no atomic orders them.
 
-Programs run in any order. Atomics never race with each other; a scalar atomic, a volatile load and a store with
-release pass on what a program has done to whoever asks the same address later (locks, tickets, flags). Two writes of
-equal values are benign, and told only where that is asked for.
+Programs run in any order. Atomics never race with each other. A scalar atomic, a volatile load and a store with release
+order a program's accesses before those of programs that read the same address later (locks, tickets, flags). Two writes
+of equal values are benign, and reported only on request.
 """
 
 from typing import Any, Dict, Optional, Sequence
@@ -146,7 +146,7 @@ class GlobalRaces:
             if not len(cta):
                 return
         unit = start[:, None] + np.arange(count)
-        # An access that ends outside is told by others.
+        # Other detectors report an access that ends outside.
         unit = np.minimum(unit, self._ranges.units - 1).reshape(-1)
         lane = np.repeat(np.arange(len(cta)), count)
         program = machine.numbers[cta][lane]
@@ -207,7 +207,7 @@ class GlobalRaces:
                 return
 
     def _raw(self, unit: np.ndarray) -> np.ndarray:
-        """What the units hold."""
+        """Return the contents of the units."""
         from crosswarp.matrix.cell.machines.ptx import memory
 
         size = 1 << int(self._ranges.shift)

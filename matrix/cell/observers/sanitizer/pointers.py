@@ -8,7 +8,7 @@ import re
 from typing import Any, Dict, FrozenSet, List, Optional, Set
 
 _WORD = re.compile(r"[%\w$]+(?:\.[xyz])?")
-# What these give is no address of an argument, whatever goes in.
+# Results of these are never an address of an argument, for any operands.
 _NUMBERS = (
     "setp",
     "set",
@@ -60,7 +60,7 @@ class Pointers:
                 if "param" in one.modifiers:
                     name = one.operands[1].strip()[1:-1].partition("+")[0].strip()
                     found = {self._numbers[name]} if name in self._numbers else set()
-                    # A size or a stride is told apart by whoever knows the arguments.
+                    # The caller, which knows the arguments, drops sizes and strides.
                 for target in targets:
                     self._of.setdefault(target, set()).update(found)
                 continue

@@ -1,4 +1,4 @@
-"""What happens in shared memory, told to the detectors of shared memory in one form."""
+"""Report the accesses to shared memory to its detectors in one form."""
 
 import weakref
 from typing import Any, List, NamedTuple, Sequence
@@ -116,7 +116,7 @@ class SharedMemory:
         self, machine: Any, at: int, what: str, address: Any, condition: Any, nbytes: int
     ) -> None:
         if what in ("cp.async", "bulk copy", "bulk store"):
-            # These tell `copying` and `reading` in more detail.
+            # `copying` and `reading` get these in more detail.
             return
         room, shadows = self.room(machine)
         if what == "wgmma":

@@ -1,7 +1,7 @@
 """Detector: two warps touch the same bytes of shared memory, one of them writes, and nothing orders them.
 
-The shadow holds, for each unit, the last writer with its time, and for each actor the time of its last read. What
-counts as order is in `clocks`. Two writes of equal values are benign, and told only where that is asked for.
+The shadow holds, for each unit, the last writer with its time, and for each actor the time of its last read. `clocks`
+decides the order. Two writes of equal values are benign, and reported only on request.
 """
 
 from typing import Any, Optional
@@ -30,7 +30,7 @@ class _Shadow:
 
 
 class SharedRaces(Detector):
-    """See above. `benign` tells of equal values as well."""
+    """See above. With `benign`, writes of equal values are reported too."""
 
     def __init__(self, findings: Any, benign: bool = False):
         super().__init__(findings)
@@ -46,7 +46,7 @@ class SharedRaces(Detector):
         if event.kind == "atomic":
             other &= ~shadow.atomic[units]
         if other.any() and event.by != "landed":
-            # What is still on its way is told by `waits`.
+            # `waits` reports copies that are still under way.
             other &= room.under_way[units] == 0
         if other.any():
             lane, place = np.nonzero(other)

@@ -15,7 +15,7 @@ class SharedUninitialised(Detector):
 
     def event(self, room: Room, shadow: Any, event: Event) -> None:
         if event.kind == "write":
-            # What a copy brings is there when it has landed.
+            # Data of a copy counts as written when the copy has landed.
             if event.by not in ("cp.async", "bulk copy"):
                 shadow[event.units] = True
             return

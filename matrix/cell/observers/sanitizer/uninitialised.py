@@ -1,7 +1,7 @@
 """Detector: a kernel reads an element of an output that nobody has written.
 
-An output is what was allocated without contents, by torch.empty and the like. Its shadow lives as long as the case:
-what one launch stores, the next may read. What the host wrote in between is told by the caller.
+An output is a tensor that was allocated without contents, by torch.empty and the like. Its shadow lives as long as the
+case: the next launch may read the stores of an earlier one. The caller reports writes of the host in between.
 """
 
 from typing import Any, Dict, List, Sequence

@@ -1,6 +1,6 @@
 """Detector: shared memory is used while a copy is still on its way to it.
 
-cp.async lands at the wait_group of its own thread, a bulk copy when somebody asks its mbarrier: as late as a device
+cp.async lands at the wait_group of its thread, a bulk copy when a thread waits on its mbarrier: as late as a device
 may.
 """
 

@@ -22,11 +22,11 @@ LANES = 4096
 
 
 class Watching(ptx.Watch):
-    """What `ptx.run(watch=…)` takes: every detector that needs to see accesses. Made by `watching`.
+    """The watch for `ptx.run(watch=…)`: every detector that needs to see accesses. Made by `watching`.
 
     Attributes:
         memory: the windows of the launch, for `ptx.run(memory=…)`.
-        findings: what was found so far; see `Findings.list`.
+        findings: the findings so far; see `Findings.list`.
     """
 
     each_copy = True
@@ -54,7 +54,7 @@ class Watching(ptx.Watch):
         return self.found.list()
 
     def stopped(self, error: ptx.PTXError) -> None:
-        """Note what ended the launch, unless a detector told it better.
+        """Note the error that ended the launch, unless a detector reported it in more detail.
 
         Raises:
             PTXError: the error itself, where it is no fault of the kernel.
@@ -145,7 +145,7 @@ def watching(
     Args:
         tensors: all memory that the launch may touch, each with the parameter that points to it.
         unwritten: allocations without contents, whose reads are findings until something is stored.
-        benign: tell of races that write equal values.
+        benign: report races that write equal values.
     """
     if not isinstance(program, ptx.Program):
         program = ptx.load(program)

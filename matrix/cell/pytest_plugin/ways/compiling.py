@@ -28,7 +28,7 @@ class Compile:
     )
 
     def before_import(self, patches: Patches) -> None:
-        """What Triton and torch read when they are imported."""
+        """Set up the state that Triton and torch read when they are imported."""
 
     def start(self, target: Any, settings: Any, patches: Patches) -> None:
         """Before torch is mapped and the tests are imported; Triton is imported, the shims are in place."""
@@ -65,7 +65,7 @@ class Compile:
         return launching.asked
 
     def ended(self) -> Optional[outcomes.Ended]:
-        """What ended the launches of the test at hand before their time, where the way knows of it."""
+        """Return why the current test's launches ended early, if this lane knows; else None."""
         return None
 
     def left_out(self) -> int:
@@ -88,7 +88,7 @@ class Compile:
 
 
 def _cache_of_its_own(patches: Patches) -> None:
-    """What a shim lets through must not be found by a bare run."""
+    """Use a separate cache: a run without compat must not find kernels that a shim let through."""
     from crosswarp.matrix.cell.starting import shimmed_cache
 
     before = dict(os.environ)

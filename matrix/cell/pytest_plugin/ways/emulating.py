@@ -36,7 +36,7 @@ class Emulate(Compile):
 
         self._seconds, self._sanitize = settings.time_limit, settings.sanitize
         patches.on_undo(lambda: launching.run_with(None))
-        # What is launched while tests are collected is executed as well, without a limit.
+        # Launches during collection are executed as well, without a limit.
         self._new_machine(math.inf)
         self._execute_no_benchmark(patches)
 

@@ -53,7 +53,7 @@ def activate(target: Target, patches: Optional[Patches] = None, guarded: bool = 
 
 
 def contain(patches: Optional[Patches] = None) -> None:
-    """Guard compilation without healing, unless the shim for compiler crashes guards it already."""
+    """Isolate compiler crashes without fixing them, unless the shim for compiler crashes does so already."""
     if not any(shim.name == "compiler_crash" for shim in active()):
         guard.install(Patches() if patches is None else patches)
 

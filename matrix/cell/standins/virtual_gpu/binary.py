@@ -15,13 +15,13 @@ from typing import Optional
 from .instructions import local_in_sass
 
 _REGISTERS, _FRAME = 0x2F, 0x11
-# Format byte of an attribute in .nv.info whose value has a size of its own (EIFMT_SVAL); the others take 4 bytes.
+# Format byte of an attribute in .nv.info whose value states its size (EIFMT_SVAL); the others are 4 bytes.
 _SIZED = 0x04
 
 
 @dataclass
 class Binary:
-    """What a launch of this binary costs a thread.
+    """The cost of this binary for each thread of a launch.
 
     Attributes:
         registers: 32-bit registers a thread (AMD: vector registers a lane).
@@ -41,7 +41,7 @@ class Binary:
 
 
 def read_binary(data: bytes) -> Binary:
-    """Read a cubin, an hsaco or amdgcn text. What cannot be read is None: missing figures never stop a launch."""
+    """Read a cubin, an hsaco or amdgcn text. Unreadable figures are None, because they must never stop a launch."""
     if not data.startswith(b"\x7fELF"):
         return _amd(Binary(), data, _number_in_text)
     found = Binary(size=len(data))

@@ -1,4 +1,4 @@
-"""What a compiled kernel consists of: its instructions counted by class.
+"""Count a compiled kernel's instructions by class.
 
 NVIDIA: from PTX, which every Triton keeps, and which is what Triton itself decided. It is not machine code: ptxas
 merges, unrolls and schedules. It alone decides what is spilled, so that `scratch` is counted in the machine code.
@@ -33,7 +33,7 @@ _PTX_ASYNC = re.compile(
 _PTX_SHAPE = re.compile(r"m\d+n\d+k\d+$")
 _PTX_TYPE = re.compile(r"(?:bf|tf|f|s|u|b)(\d+)(?:x\d)?$|e\dm\d$")
 _AMD = re.compile(r"^\t([a-z]\w+)", re.M)
-# gfx90a spills with buffer instructions, which other accesses use as well; the compiler tells them by a comment. It
+# gfx90a spills with buffer instructions, which other accesses use as well; the compiler marks spills by a comment. It
 # comments nothing before Triton 3.2, which had no other use for these instructions.
 _AMD_FOLDED = re.compile(r"^\tbuffer_\w+[^\n]*; \d+-byte Folded", re.M)
 _AMD_BUFFER = re.compile(r"^\tbuffer_(?:load|store)_\w+", re.M)

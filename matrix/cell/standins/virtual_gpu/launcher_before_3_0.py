@@ -1,4 +1,4 @@
-"""What Triton 2.3.1 loads by its path in place of the launcher that it would build in C; it looks for `launch`."""
+"""Triton 2.3.1 loads this file by its path in place of the launcher that it would build in C, and calls `launch`."""
 
 from crosswarp.matrix.cell.standins.virtual_gpu.launching import launch_before_3_0 as launch
 

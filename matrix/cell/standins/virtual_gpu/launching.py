@@ -1,6 +1,6 @@
-"""What stands in for the compiled launcher: it checks the launch against the target, notes it, and runs nothing.
+"""The stand-in for the compiled launcher: it checks the launch against the target, notes it, and runs nothing.
 
-Unless `run_with` names something that executes what was compiled, as the lane emulate does.
+With `run_with`, an executor runs the compiled code, as in the lane emulate.
 """
 
 import contextlib
@@ -67,12 +67,12 @@ def noted() -> List[Dict[str, Any]]:
 
 @dataclass
 class Function:
-    """What `load_binary` hands out as the kernel's handle.
+    """The kernel's handle, returned by `load_binary`.
 
     Attributes:
         text: the last form of the kernel that can be read.
         form: its language, "ptx" or "amdgcn"; empty where there is none.
-        image: what Triton loaded, a cubin or an hsaco.
+        image: the cubin or hsaco that Triton loaded.
     """
 
     name: str

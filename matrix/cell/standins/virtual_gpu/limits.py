@@ -1,4 +1,4 @@
-"""The limits of a target, and what a launch that passes them is told."""
+"""The limits of a target, and the error of a launch that exceeds them."""
 
 from dataclasses import dataclass
 from typing import Any, Mapping, Sequence, Union

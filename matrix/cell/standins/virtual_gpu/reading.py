@@ -1,4 +1,4 @@
-"""What a compiled kernel costs, of its binary and its assembly; read once for each, where there is room to note it."""
+"""Read a compiled kernel's cost from its binary and assembly, once for each kernel if a folder to note it is set."""
 
 import contextlib
 import hashlib
@@ -15,7 +15,7 @@ _folder: List[Path] = []
 
 
 def note_in(folder: Optional[Path]) -> None:
-    """From now on keep what is read in this folder, and look there first; None: read always."""
+    """From now on keep results in this folder, and look there first; None: read always."""
     _folder[:] = [] if folder is None else [folder]
 
 

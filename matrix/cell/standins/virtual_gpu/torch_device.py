@@ -1,11 +1,11 @@
-"""What torch says of a virtual GPU's properties, from the target's table; virtual_torch answers with it."""
+"""Torch's properties of a virtual GPU, from the target's table; virtual_torch returns them."""
 
 from types import SimpleNamespace
 from typing import Any
 
 from .limits import Target
 
-# What torch.version.hip holds in a build for ROCm; libraries only ask whether it is None.
+# The value of torch.version.hip in a build for ROCm; libraries only ask whether it is None.
 HIP_VERSION = "6.4.0"
 # A library may divide what it has to do by the memory of the device.
 _MEMORY = 64 << 30
@@ -14,7 +14,7 @@ _L2 = 50 << 20
 
 
 def properties_of(target: Target) -> Any:
-    """What `torch.cuda.get_device_properties` says of `target`; bytes, 32-bit registers."""
+    """Return the `torch.cuda.get_device_properties` of `target`; bytes, 32-bit registers."""
     if isinstance(target.arch, int):
         major, minor = divmod(target.arch, 10)
     else:

@@ -74,7 +74,7 @@ def cast_as_cuda(patches: Patches) -> None:
         warnings.simplefilter("ignore")
         for name, by_cuda in known():
             if by_cuda:
-                # What a newer torch casts, and the lists here do not know, is left as the CPU has it.
+                # Operators that a newer torch casts, and that are not in the lists here, stay as on the CPU.
                 make = _policy(name)
                 if make is not None:
                     library.impl(name, make(_operator(name)), "AutocastCPU")

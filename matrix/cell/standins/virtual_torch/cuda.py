@@ -1,4 +1,4 @@
-"""What `torch.cuda` and `torch.accelerator` answer for the target."""
+"""The answers of `torch.cuda` and `torch.accelerator` for the target."""
 
 from typing import Any, Callable, Dict
 

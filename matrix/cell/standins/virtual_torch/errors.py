@@ -1,4 +1,4 @@
-"""What a test asks for that only a real GPU has."""
+"""The error for requests that only a real GPU can serve."""
 
 
 class NotOnVirtualGPU(RuntimeError):

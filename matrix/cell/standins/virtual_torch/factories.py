@@ -30,7 +30,7 @@ def uninitialised_on_cpu(own: Callable, gpu: Any) -> Callable:
     @functools.wraps(own)
     def factory(*args: Any, **kwargs: Any) -> Any:
         made = plain(*args, **kwargs)
-        # Not a FakeTensor and no other subclass: those have ideas of their own about being written.
+        # Not a FakeTensor or another subclass: those may override writes.
         if type(made) in (torch.Tensor, torch.nn.Parameter) and not made.is_meta:
             try:
                 with torch.no_grad():

@@ -6,7 +6,7 @@ from typing import Any, Callable, Set, Tuple
 import torch
 
 _KEYS = {"CUDA": "CPU", "AutogradCUDA": "AutogradCPU", "AutocastCUDA": "AutocastCPU"}
-# What a registration for the GPU has taken the CPU's place of: (operator, key).
+# Operators whose CPU implementation was replaced by one for the GPU: (operator, key).
 _taken: Set[Tuple[str, str]] = set()
 
 
@@ -37,7 +37,7 @@ def library_impl(own: Callable, gpu: Any) -> Callable:
             return None
         if for_gpu:
             _taken.add(operator)
-            # The CPU has one of its own already: torch refuses a second only where it remembers the first.
+            # The CPU has an implementation already: torch refuses a second only if it remembers the first.
             torch.library._impls.discard("/".join((self.ns, name.split("::")[-1], key)))
         return own(self, op_name, fn, key, *args, **kwargs)
 
@@ -45,8 +45,10 @@ def library_impl(own: Callable, gpu: Any) -> Callable:
 
 
 def identity_compile(own: Callable, gpu: Any) -> Callable:
-    """`torch.compile` and `torch.jit.script`: what a library leaves to them is no kernel of its own, and would be built
-    for the CPU."""
+    """Replace `torch.compile` and `torch.jit.script` by the identity.
+
+    Functions that a library leaves to them are not its own kernels, and would be built for the CPU.
+    """
 
     @functools.wraps(own)
     def compile_(model: Any = None, **kwargs: Any) -> Any:

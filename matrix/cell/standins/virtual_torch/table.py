@@ -19,7 +19,7 @@ Maker = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Gpu:
-    """What the makers of the rows are told.
+    """The arguments of the makers of the rows.
 
     Attributes:
         properties: what `torch.cuda.get_device_properties` returns.

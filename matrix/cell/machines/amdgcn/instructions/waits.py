@@ -10,7 +10,7 @@ _NEVER = ("s_wait_samplecnt", "s_wait_bvhcnt", "s_wait_expcnt", "s_waitcnt_expcn
 
 
 def _kinds(low, counter):
-    """The kinds that a counter counts: stores have one of their own from gfx10 on."""
+    """Return the kinds that a counter counts: stores have a separate one from gfx10 on."""
     if counter in ("vmcnt", "loadcnt"):
         return (LOAD, STORE) if low.generation < (10, 0) else (LOAD,)
     return {"vscnt": (STORE,), "storecnt": (STORE,), "lgkmcnt": (LDS, SCALAR), "dscnt": (LDS,),

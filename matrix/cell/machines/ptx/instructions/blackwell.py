@@ -68,7 +68,7 @@ def _shape(instruction, rest, packing):
 
 
 def _second(low, shape, operands):
-    """What is added to the address of the upper half of the threads, and the operands that are left."""
+    """Return the address offset of the upper half of the threads, and the remaining operands."""
     if shape != "16x32bx2":
         return 0, operands
     return low.integer(operands[0]), operands[1:]

@@ -6,7 +6,7 @@ from ..types import RAW_NAME, type_of
 
 @lowers("addc", "subc", "madc")
 def with_carry(low, instruction):
-    """What gives the carry (.cc), takes it (addc, subc, madc), or both. It is known within a basic block."""
+    """Lower instructions that set the carry (.cc), use it (addc, subc, madc), or both; known within a basic block."""
     type_name = instruction.modifiers[-1]
     bits, kind = type_of(type_name)
     found = check_modifiers(instruction, ("cc", "lo", "hi"))

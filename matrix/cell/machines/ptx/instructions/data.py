@@ -136,7 +136,7 @@ def atom(low, instruction):
     _stays(low, instruction, "atomic", space, address, count * bits // 8)
     values, compare = operands[1], "None"
     if operation == "cas":
-        # What is compared stands before what is stored.
+        # The compared operand comes before the stored one.
         values, compare = operands[2], low.read(operands[1], f"b{bits}")
     if len(low.registers(values)) != count:
         raise instruction.unsupported(f"{len(low.registers(values))} values")
