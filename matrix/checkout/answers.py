@@ -29,7 +29,7 @@ def saved(file: Path, here: Path) -> Answers:
 
 
 def save(folder: Path, told: Answers) -> Path:
-    """Write `told` in place of what the settings of `folder` say for check; returns the file.
+    """Write the answers in place of the settings for check in `folder`; returns the file.
 
     Raises:
         ConfigError: the file cannot be written, or does not hold that afterwards.

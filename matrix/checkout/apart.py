@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
-# Vendors that ship a Triton of their own, by the words that libraries name their folders and files with.
+# Vendors that ship their own Triton, with the words by which libraries name folders and files for them.
 _VENDORS = {
     "Ascend": ("ascend", "npu", "cann"),
     "Biren": ("biren", "supa"),
@@ -58,6 +58,6 @@ def of(path: str) -> Apart | None:
                 return Apart(PurePath(*parts[:count]).as_posix(), _VENDOR_OF[word])
     for count, name in enumerate(names[:-1], 1):
         if _WORDS.sub("", name.lower()) in _COPIES:
-            # The copy itself, where it has a folder of its own.
+            # The copy itself, where it has a separate folder.
             return Apart(PurePath(*parts[: min(count + 1, len(parts) - 1)]).as_posix())
     return None

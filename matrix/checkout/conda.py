@@ -10,7 +10,7 @@ from crosswarp.matrix import reading
 _ENTRY = re.compile(
     r"^\s*-\s*['\"]?(?:[\w.-]+::)?([A-Za-z0-9][\w.-]*(?:\[[\w,]+\])?)\s*([=<>!~][^'\"#\s]*)?"
 )
-# Of conda alone, or a column's own.
+# Packages that only conda has, or that the column itself has.
 _NOT_ON_AN_INDEX = re.compile(
     r"^(?:python|pip|conda|mamba|cuda.*|cudatoolkit.*|cudnn|nccl|gcc.*|gxx.*|mkl.*|.*-forge|defaults|nvidia|"
     r"nodefaults|pytorch-cuda|ninja|cmake|git|make|lib.*|_.*)$",

@@ -1,4 +1,4 @@
-"""What `crosswarp init` finds in a checkout, as settings and in words."""
+"""The findings of `crosswarp init` in a checkout, as settings and in words."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Found:
 
 
 def find(folder: Path, table: Sequence[Column]) -> Found:
-    """What the checkout in `folder` says of itself.
+    """Reads the settings and facts of the checkout in `folder`.
 
     Raises:
         ConfigError: its pyproject.toml cannot be read.
@@ -161,7 +161,7 @@ def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Fou
 
 
 def _used(wish: Wish, imported: set[str]) -> bool:
-    """Of an extra for developers only what tests import, and plugins of pytest."""
+    """Whether tests use a requirement: from an extra for developers, only imported packages and pytest plugins."""
     if not _TESTING.search(wish.extra):
         return False
     return wish.name.startswith("pytest-") or _module(wish.name) in imported

@@ -1,8 +1,8 @@
-"""What a library's metadata asks of Triton and torch, and what else it needs: read from its files, nothing is run.
+"""A library's requirements of Triton, torch and other packages: read from its files, nothing is run.
 
-pyproject.toml and setup.cfg say it outright. A setup.py is a program: its text is searched for requirements of Triton
-and torch, and what is found that way is told as such; `columns` in the settings overrides it. An installed package, or
-one unpacked beside its .dist-info, says it in its METADATA.
+pyproject.toml and setup.cfg declare them. A setup.py is a program: its text is searched for requirements of Triton and
+torch, and these are marked as searched; `columns` in the settings overrides them. An installed package, or one unpacked
+beside its .dist-info, has them in its METADATA.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Declared:
-    """What the files of a checkout declare."""
+    """The declarations in the files of a checkout."""
 
     name: str
     wishes: tuple[Wish, ...] = ()
@@ -103,7 +103,7 @@ class Declared:
 
 
 def declared(folder: Path) -> Declared:
-    """What the checkout in `folder` declares.
+    """Returns the declarations of the checkout in `folder`.
 
     Raises:
         ConfigError: its pyproject.toml cannot be read.
@@ -131,7 +131,7 @@ def declared(folder: Path) -> Declared:
 
 
 def with_mentions(folder: Path) -> Declared:
-    """What the checkout in `folder` declares; of Triton and torch, where that says nothing, what its other files name.
+    """Returns the declarations of the checkout in `folder`; for Triton and torch, else those in its other files.
 
     Raises:
         ConfigError: its pyproject.toml cannot be read.
@@ -144,7 +144,7 @@ def with_mentions(folder: Path) -> Declared:
 
 
 def above(path: Path) -> Declared:
-    """What the nearest folder declares, from `path` on upwards, that says anything about Triton or torch.
+    """Returns the declarations of the nearest folder, from `path` upwards, that has any about Triton or torch.
 
     Where its metadata says nothing, its requirements, lock files, CI files, README and docs do (`mentioned`).
 
@@ -229,7 +229,7 @@ def _of_setup_cfg(config: configparser.RawConfigParser) -> Iterator[Wish]:
 
 
 def _of_installed(folder: Path) -> tuple[str, list[Wish]]:
-    """Of a package beside its .dist-info, where no other is installed."""
+    """The name and requirements of a package beside its .dist-info, where no other is installed."""
     found = [one for glob in ("*.dist-info/METADATA", "PKG-INFO") for one in folder.glob(glob)]
     try:
         text = reading.data(found[0]).decode("utf-8", "replace") if len(found) == 1 else ""
@@ -256,9 +256,9 @@ def _in_text(script: ast.AST) -> Iterator[Wish]:
 
 
 def _of_files(folder: Path, alone: bool) -> Iterator[Wish]:
-    """Of the files that people install from by hand: of requirements.txt and conda where no metadata says it.
+    """The requirements in files that people install from by hand: requirements.txt and conda, if no metadata has them.
 
-    What they say of Triton and torch is what somebody uses (`mentioned`), and no range.
+    Their versions of Triton and torch are those that somebody uses (`mentioned`), and no range.
     """
     found: list[tuple[Path, list[str], str]] = []
     if alone:

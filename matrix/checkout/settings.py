@@ -25,7 +25,7 @@ def _chosen(choose: Any, table: Any, text: str) -> str:
     try:
         choose(table, [text])
     except UsageError as error:
-        # Told with the file and the key.
+        # The caller adds the file and the key.
         raise ValueError(str(error).rstrip(".")) from None
     return text
 
@@ -80,7 +80,7 @@ class XFail(BaseModel):
 
 
 class Answers(BaseModel):
-    """What `crosswarp check` was told, saved: `--save` writes it."""
+    """The saved answers to `crosswarp check`: `--save` writes them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 

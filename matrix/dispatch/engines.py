@@ -1,6 +1,6 @@
-"""What runs tasks somewhere: Ray, Slurm. An engine gives what became of each as it comes, and starts none twice.
+"""Engines that run tasks somewhere: Ray, Slurm. An engine yields each task's result as it comes, and starts none twice.
 
-Each engine's library is an extra of its own, and is imported when the engine is asked for.
+Each engine's library is a separate extra, and is imported when the engine is asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NAMES = "ray, ray://HOST:PORT, slurm"
 
 class Engine(Protocol):
     def __call__(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Ended | Died]]:
-        """What became of each task, in the order in which they end."""
+        """Yields each task with its result, in the order in which they end."""
 
     def cancel(self) -> None:
         """Nobody waits any more: what has not begun does not begin, what runs is ended."""

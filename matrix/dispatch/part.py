@@ -1,4 +1,4 @@
-"""One share, on whichever machine it landed: `crosswarp run` in a process of its own, and the store that it made.
+"""One shard, on whichever machine it landed: `crosswarp run` in a separate process, and the store that it made.
 
 This is all that an engine runs. It needs crosswarp installed where the engine's Python is.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import process
 
-# Of what a share has printed, where it came to nothing.
+# How many lines of a failed shard's output are shown.
 _LINES = 15
 
 
@@ -48,7 +48,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Ended:
-    """Of a share that came to its end: the store with its run, empty where it has none, and how it ended."""
+    """A shard that came to its end: the store with its run, empty where it has none, and how it ended."""
 
     name: str
     status: int
@@ -60,7 +60,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Died:
-    """Of a share whose worker is gone, in the engine's words."""
+    """A shard whose worker is gone, with the engine's message."""
 
     name: str
     why: str
@@ -87,7 +87,7 @@ def work(task: Task) -> Ended:
 
 
 def _environ(task: Task) -> dict[str, str]:
-    # What started us may have been started by a pytest; its words are for its own processes.
+    # Our parent may run under pytest, whose variables are for its own processes.
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
     return {**kept, **task.environ}
 

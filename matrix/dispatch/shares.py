@@ -11,7 +11,7 @@ from crosswarp.matrix.running.jobs import Job
 
 # Seconds of work for which a worker is worth its start: a column's Python and torch take some five.
 EACH = 300.0
-# Of a column; `--shard` takes no more.
+# The most shards of a column; `--shard` accepts no more.
 MOST = 1000
 
 
@@ -37,5 +37,5 @@ def cut(
         each = None if cost is None else cost / count
         # Cut by itself: no other column has to be cut alike.
         found += [Share(job, each) for job in jobs.cut([column], count, words)]
-    # What nobody knows may be the longest of all.
+    # A shard of unknown cost may be the longest of all.
     return sorted(found, key=lambda share: -(math.inf if share.cost is None else share.cost))

@@ -1,1 +1,1 @@
-"""What a file's text says of its kernels: parameters, launches and the types of what is passed. Nothing is imported."""
+"""Reads a file's kernels from its text: parameters, launches and the types of arguments. Nothing is imported."""

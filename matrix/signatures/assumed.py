@@ -70,7 +70,7 @@ _FLOATS = ("fp16", "bf16", "fp32")
 
 @dataclass(frozen=True)
 class Assumption:
-    """What is assumed beside the first: sizes, dtype of tensors, flags, and whether unknown scalars change sides."""
+    """A change to the first assumption: sizes, dtype of tensors, flags, and whether unknown scalars change sides."""
 
     size: int = 0
     dtype: str = ""
@@ -100,7 +100,7 @@ def assumptions(dtype: str, integers: bool = False) -> Iterator[Assumption]:
 
 
 class Assuming:
-    """What is assumed of one kernel's parameters."""
+    """The assumptions about one kernel's parameters."""
 
     def __init__(self, source: Source, kernel: Kernel, dtype: str) -> None:
         self._source = source
@@ -114,7 +114,7 @@ class Assuming:
         self._written = _written(source)
 
     def argument(self, parameter: Parameter, other: Assumption) -> Argument | None:
-        """What is passed for a parameter; None where nothing sensible can be."""
+        """The argument for a parameter; None where nothing sensible can be passed."""
         name = parameter.name
         use = self.uses.get(name, Use())
         if parameter.constexpr:

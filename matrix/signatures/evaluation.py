@@ -1,4 +1,4 @@
-"""What an expression of a file is, followed through assignments, parameters and the calls that the file holds."""
+"""Evaluates expressions of a file, following assignments, parameters and the calls in the file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 class Evaluation(Tensors):
-    """What expressions are; `Tensors` has what torch's calls and methods make."""
+    """Evaluates expressions; `Tensors` has the results of torch's calls and methods."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -51,7 +51,7 @@ class Evaluation(Tensors):
         self._following: set[tuple[int, str, int]] = set()
 
     def kind(self, node: ast.expr | None, scope: Scope, depth: int = 0) -> Kind:
-        """What `node` is, which stands in `scope`."""
+        """Returns the kind of the expression `node` in `scope`."""
         if node is None or depth > _DEEPEST:
             return UNKNOWN
         try:
@@ -258,7 +258,7 @@ class Evaluation(Tensors):
     def _passed(
         self, function: Function, name: str, scope: Scope, depth: int
     ) -> Iterator[tuple[Kind, int]]:
-        """What the file's calls of a function pass for one of its parameters, with the line of each."""
+        """The arguments that the file's calls of a function pass for a parameter, with the line of each."""
         names = [one.arg for one in _arguments(function)]
         for call, caller, skip in self._calls.get(id(function), ()):
             given: ast.expr | None = next(

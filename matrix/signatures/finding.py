@@ -113,7 +113,7 @@ def _walk(
 
 
 def _add(found: Source, made: Kernel) -> None:
-    # Of several of one name the last is what the module has.
+    # Of several kernels of one name, the module has the last.
     found.kernels = [one for one in found.kernels if one.name != made.name]
     found.kernels.append(made)
 
@@ -136,7 +136,7 @@ def _called(found: Source, makers: set[str]) -> None:
 
 
 def _wrapping(node: ast.expr) -> Iterator[ast.expr]:
-    """Of ``a(1)(jit(g))`` the calls around: ``a(1)``."""
+    """Yields the calls around a function: ``a(1)`` for ``a(1)(jit(g))``."""
     while isinstance(node, ast.Call):
         yield node.func
         node = node.args[0] if node.args else node.func

@@ -1,4 +1,4 @@
-"""What ``--signature`` and ``--constexpr`` say, kernel by kernel."""
+"""Reads ``--signature`` and ``--constexpr``, kernel by kernel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True)
 class Given:
-    """Of one option: which kernels it means, and what it says of their parameters by place and by name."""
+    """One option: the kernels that it means, and their arguments by position and by name."""
 
     kernels: str
     text: str

@@ -23,7 +23,7 @@ from crosswarp.matrix.signatures.signature import (
 from crosswarp.matrix.signatures.source import Kernel, Parameter, Scope, Source
 
 _NUMBERS = {"int": "i32", "float": "fp32", "bool": "i1"}
-# Of a launch, programs that differ in what is assumed.
+# The most assumptions under which a launch is compiled.
 _MOST_ATTEMPTS = 12
 _FIRST = Assumption()
 _INTEGERS = ({"dtype": "int32"}, {"dtype": "int8"})
@@ -35,7 +35,7 @@ def infer(
     constexprs: Sequence[Given] = (),
     dtype: str = "fp32",
 ) -> list[Inferred]:
-    """What is known of each kernel, in the order of the file. `dtype`: of tensors of which the file tells none."""
+    """The facts about each kernel, in the order of the file. `dtype`: for tensors whose dtype is not in the file."""
     evaluation = Evaluation(source)
     launches: dict[str, list[Launch]] = {}
     for launch in find(source):
@@ -50,7 +50,7 @@ def infer(
 
 
 class _Inference:
-    """Of one kernel."""
+    """Infers the signatures of one kernel."""
 
     def __init__(
         self,
@@ -291,7 +291,7 @@ class _Inference:
         return None
 
     def _is_left(self, parameter: Parameter, launch: Launch | None) -> bool:
-        """Whether its decorators give it, as far as the file tells."""
+        """Whether its decorators give it, as far as the file shows."""
         kernel = self._kernel
         if launch is not None and parameter.name in launch.given:
             return False
@@ -327,7 +327,7 @@ class _Inference:
         return options, origins, notes
 
     def _sentence(self, launch: Launch | None, found: Signature, lacks: Sequence[str]) -> str:
-        """What is not known, and the options that would tell, with all that is known in its place."""
+        """A sentence about the unknown arguments, and options for them, with the known ones filled in."""
         kernel = self._kernel
         by_name = {one.name: one for one in found.arguments}
         constants = [one.name for one in kernel.parameters if one.constexpr and one.name in lacks]

@@ -1,4 +1,4 @@
-"""What an expression is, as far as its text tells: a value, a tensor of a dtype, a number; and where that was read."""
+"""The kind of an expression, as its text shows: a value, a tensor of a dtype, a number; and where it was read."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ FLOATS = ("fp16", "bf16", "fp32", "fp64")
 
 @dataclass(frozen=True)
 class Kind:
-    """What an expression is.
+    """The kind of an expression.
 
     Attributes:
         what: ``value`` (known), ``tensor``, ``int``, ``float``, ``bool``, ``dtype``, ``shape`` (a tuple of unknown
             integers), ``saved`` (a tuple of tensors), ``tuple``, ``function``, or ``unknown``.
         value: of a value; of a tensor, the kinds of its sizes, or None; of a dtype, Triton's name of it; the members
             of a tuple; the name of a function.
-        dtype: of a tensor, Triton's name; empty where the file does not tell.
+        dtype: of a tensor, Triton's name; empty where it is not in the file.
         line: where that was read; 0 where nowhere.
-        others: what else it may be, on another way to the same place.
+        others: other kinds that it may have, on another way to the same place.
     """
 
     what: str
@@ -82,7 +82,7 @@ def join(found: Iterable[Kind]) -> Kind:
     if best.what == "tensor" and any(
         kind.what == "tensor" and _sizes(kind) != _sizes(best) for kind in kinds
     ):
-        # Of several shapes none is taken for the one.
+        # With several shapes, none is known.
         best = replace(best, value=None)
     others = [
         str(kind)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from crosswarp.matrix.signatures.source import Kernel, Scope, Source, within
 
-# Of a launch that is written `kernel.run(..., grid=grid)` or `kernel.warmup(...)`.
+# The methods of a launch that is written `kernel.run(..., grid=grid)` or `kernel.warmup(...)`.
 _METHODS = ("run", "warmup")
 _OF_METHODS = ("grid", "warmup", "stream")
-# What passes a kernel on as it is.
+# Functions that return a kernel unchanged.
 _WRAPPERS = ("torch.library.wrap_triton", "torch._library.triton.wrap_triton")
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# Of a pointer and of a whole number: a multiple of 16 (bytes), as torch's tensors and most sizes are; neither that nor
-# 1, so that Triton specialises on nothing; and 1, which Triton compiles in.
+# Hints for a pointer or an integer. "16": a multiple of 16 (bytes), as torch's tensors and most sizes are. "any":
+# neither that nor 1, so that Triton specialises on nothing. "1": Triton compiles it in.
 HINTS = ("16", "any", "1")
 SCALARS = ("i1", "i32", "i64", "u64", "fp32")
 CONSTEXPR, NONE = "constexpr", "none"
@@ -19,10 +19,10 @@ class Argument:
     Attributes:
         type: ``*fp16``, ``i32``, ``fp32``, ``i1``, ``none``, or ``constexpr``.
         hint: one of HINTS, of a pointer or an integer whose value is not known; else empty.
-        value: of a constexpr, or of a number that the file tells; plain data, see `encoded`.
+        value: of a constexpr, or of a number that the file has; plain data, see `encoded`.
         origin: where it was read, in a few words.
         assumed: whether the file does not say it: its dtype, or its type or value as a whole.
-        others: what the file says on other ways to the same launch, which are not compiled.
+        others: arguments on other ways to the same launch, which are not compiled.
     """
 
     name: str
@@ -48,8 +48,8 @@ class Signature:
     """One way in which a kernel is compiled.
 
     Attributes:
-        id: ``line-42`` for the launch there, ``given``, or ``declared`` where the kernel alone tells.
-        positional: how many of the arguments are passed by their place.
+        id: ``line-42`` for the launch there, ``given``, or ``declared`` where only the kernel shows it.
+        positional: how many of the arguments are passed by position.
         left: parameters that its decorators give.
         options: of the launch, such as num_warps, with their values.
         origins: of the options.
@@ -88,7 +88,7 @@ class Signature:
         return ", ".join([*map(str, self.arguments), *options])
 
     def told(self) -> dict[str, Any]:
-        """What the cell side gets."""
+        """The fields for the cell side."""
         return {
             "arguments": [
                 {"name": one.name, "type": one.type, "hint": one.hint, "value": one.value}
@@ -103,7 +103,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Inferred:
-    """What is known of one kernel.
+    """The facts about one kernel.
 
     Attributes:
         line: where it begins.

@@ -86,7 +86,7 @@ class Kernel:
 
 
 def _entries(node: ast.expr | None) -> Iterator[tuple[object, ast.expr]]:
-    """Of a dict in the source, what is under plain keys."""
+    """Yields the entries of a dict in the source that have plain keys."""
     for key, value in zip(node.keys, node.values) if isinstance(node, ast.Dict) else ():
         if isinstance(key, ast.Constant):
             yield key.value, value
@@ -190,7 +190,7 @@ def above(path: Path) -> list[Path]:
 
 
 def statements(body: Sequence[ast.stmt], path: Path_ = ()) -> Iterator[tuple[ast.stmt, Path_]]:
-    """Each statement of a scope, with the blocks it stands in. Functions and classes in it are scopes of their own."""
+    """Yields each statement of a scope, with its blocks. Functions and classes in it are other scopes."""
     for one in body:
         yield one, path
         if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

@@ -1,4 +1,4 @@
-"""What torch makes: the dtype and the shape of what its functions and a tensor's methods return."""
+"""Results of torch: the dtype and the shape that its functions and a tensor's methods return."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from crosswarp.matrix.signatures.kinds import BOOL, INT, SHAPE, TENSOR, UNKNOWN, Kind, number, value
 from crosswarp.matrix.signatures.source import Scope
 
-# What makes a tensor, with the dtype that torch gives it without one; None: that of its first argument.
+# Functions that make a tensor, with torch's default dtype; None: that of the first argument.
 MAKERS: Mapping[str, str | None] = {
     **dict.fromkeys(("empty", "zeros", "ones", "rand", "randn", "empty_strided", "normal", "linspace"), "fp32"),
     **dict.fromkeys(("randint", "randperm"), "i64"),
@@ -28,7 +28,7 @@ _KEEPS = (
     "T", "data", "grad", "repeat", "narrow", "select", "chunk", "new_empty", "new_zeros", "new_ones", "new_full",
     "flip", "sum", "mean", "abs", "exp", "neg", "mul", "add", "div", "copy_", "unflatten", "swapaxes", "movedim", "mH",
 )  # fmt: skip
-# Of these, the ones that leave its shape.
+# Those of them that keep the shape.
 _SHAPED = (
     "contiguous", "clone", "detach", "cuda", "cpu", "requires_grad_", "fill_", "zero_", "normal_",
     "uniform_", "data", "grad", "abs", "exp", "neg",
@@ -40,7 +40,7 @@ _CASTS = {
 
 
 class Tensors:
-    """What `Evaluation` asks about torch. It knows what an expression is, and this knows what torch does with that."""
+    """Evaluates calls of torch for `Evaluation`, which evaluates their arguments."""
 
     def kind(self, node: ast.expr | None, scope: Scope, depth: int = 0) -> Kind:
         raise NotImplementedError
@@ -83,7 +83,7 @@ class Tensors:
                 first if maker.endswith("_like") or maker == "clone" else replace(first, value=None)
             )
         if own == "":
-            # Of numbers: what they are.
+            # Made of numbers, whose kind it has.
             given = (
                 self.kind(node.args[1], scope, depth)
                 if maker == "full" and len(node.args) > 1
@@ -96,7 +96,7 @@ class Tensors:
         return Kind("tensor", sizes, own, node.lineno if own else 0)
 
     def _sizes(self, node: ast.Call, maker: str, scope: Scope, depth: int) -> Any:
-        """The shape that a maker is given, as kinds of its sizes; None where that is not all told."""
+        """The shape that a maker is given, as kinds of its sizes; None where the file does not show all of it."""
         if maker not in ("empty", "zeros", "ones", "rand", "randn", "full"):
             return None
         kinds = [self.kind(one, scope, depth) for one in node.args]
@@ -147,13 +147,13 @@ class Tensors:
 
     @staticmethod
     def _kept(of: Kind, name: str) -> Kind:
-        """What an attribute or method leaves of a tensor."""
+        """Returns the kind of a tensor's attribute, or of a method's result."""
         if of.what != "tensor" or name not in _KEEPS:
             return UNKNOWN
         return of if name in _SHAPED else replace(of, value=None)
 
     def _stride(self, node: ast.Call, func: ast.Attribute, scope: Scope, depth: int) -> Kind:
-        """Of a tensor that is as it was made, which is contiguous."""
+        """The stride of a tensor as it was made, which is contiguous."""
         whole = shape(self.kind(func.value, scope, depth))
         at = self.kind(node.args[0], scope, depth)
         if whole.what != "tuple" or at.what != "value" or not isinstance(at.value, int):

@@ -63,7 +63,7 @@ _DEEPEST = 6
 
 @dataclass
 class Use:
-    """Of one parameter.
+    """The uses of one parameter.
 
     Attributes:
         facts: NAMES, and NAMES behind LOADED.
@@ -92,7 +92,7 @@ class _Body:
         self._kernel = kernel
         self.found = {one.name: Use() for one in kernel.parameters}
         self._made: dict[str, list[ast.expr]] = {}
-        # Of these, what `+=` adds.
+        # The ids of those that `+=` adds.
         self._steps: set[int] = set()
         self._known: dict[int, frozenset[str]] = {}
         self._inner: dict[str, _Body | None] = {}
@@ -101,7 +101,7 @@ class _Body:
         for node in ast.walk(kernel.node):
             self._look(node)
 
-    # What a name stands for
+    # Names and their values
 
     def _assign(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign):
@@ -214,7 +214,7 @@ class _Body:
         return own.union(*(self._bases(one, seen | {node.id}) for one in begun))
 
     def _offsets(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> Iterator[ast.expr]:
-        """What is added to the base of an address."""
+        """Yields the offsets that are added to the base of an address."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             if self._bases(node.left):
                 yield from self._offsets(node.left, seen)
@@ -234,7 +234,7 @@ class _Body:
                 else:
                     yield from self._offsets(one, seen | {node.id})
 
-    # What is done with it
+    # Uses
 
     def _mark(self, node: ast.expr, fact: str) -> None:
         for one in self._origins(node):
@@ -463,7 +463,7 @@ class _Body:
         return found
 
     def _inside(self, node: ast.Call) -> None:
-        """What a function of the file does with what it is passed."""
+        """Marks the uses of arguments in a function of the file."""
         inner = self._callee(node)
         if inner is None:
             return
@@ -505,7 +505,7 @@ class _Body:
 
 
 def _numbers(last: str, node: ast.Call) -> list[ast.expr]:
-    """Of a function that takes a shape or bounds, the arguments by place that are numbers of them."""
+    """The positional arguments of a call that are numbers of its shape or bounds."""
     if last in ("zeros", "ones", "full"):
         return node.args[:1]
     if last in ("broadcast_to", "reshape", "view", "make_block_ptr"):
