@@ -12,7 +12,7 @@ from crosswarp.kernels.case import Case, Kernel
 __all__ = ["KNOWN_ISSUES", "NAMES", "SUITE", "Case", "Kernel", "load"]
 
 
-# beside the kernels, and none
+# modules in this folder that are no kernels
 _OTHERS = ("__init__", "case", "gluon_import")
 
 

@@ -131,7 +131,7 @@ def inputs(case, device, generator):
         made = torch.randn(*size, generator=generator, device=generator.device, dtype=torch.float32)
         return made.to(device, case.torch_dtype)
 
-    # as attention has them: heads beside tokens in memory, the second operand turned
+    # as in attention: heads beside tokens in memory, the second operand transposed
     return {"a": normal(m, batch, k).transpose(0, 1), "b": normal(n, batch, k).permute(1, 2, 0)}
 
 

@@ -1,4 +1,4 @@
-"""What the suite knows of a kernel: its cases, inputs, launcher, reference and tolerances.
+"""A kernel's description for the suite: its cases, inputs, launcher, reference and tolerances.
 
 Neither torch nor triton is imported here, so that the host can read the names without either.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LANES = ("compile", "emulate", "interpret", "device")
 DTYPES = ("fp32", "fp16", "bf16", "fp8", "int8")
-# What a kernel or case may use that some Triton lacks, or some interpreter gets wrong or refuses; which, is known to
+# Features that a kernel or case may use and that some Triton lacks, or some interpreter gets wrong or refuses: see
 # matrix/cell/kinds/suite/language.py and oracle.py. bf16 is known from the dtype.
 FEATURES = (
     "argmax", "atomic", "autotune", "bf16", "bool-sum", "descriptor-atomic", "dot", "dot-3d", "dot-scaled",
@@ -35,13 +35,13 @@ class Case:
     dtype: str
     shape: Mapping[str, int]
     lanes: Tuple[str, ...] = LANES
-    # globs of the targets that the lanes compile and emulate are to cover; an issue of the language shows on any one
+    # globs of the targets that the lanes compile and emulate cover; an issue of the language shows on any one
     targets: Tuple[str, ...] = ("*",)
     # passed to launch as keywords, beside the inputs
     options: Mapping[str, object] = field(default_factory=dict)
-    # what `crosswarp run --sample` has in place of these of its shape: sizes at which the kernel is used
+    # the cases that `crosswarp run --sample` takes in place of those of its shape: sizes at which the kernel is used
     real: Mapping[str, int] = field(default_factory=dict)
-    # of FEATURES and the kernel's probes, what this case uses beyond what its kernel always does
+    # of FEATURES and the kernel's probes, those that this case uses and the kernel does not always use
     requires: Tuple[str, ...] = ()
 
     @property
@@ -61,36 +61,36 @@ class Case:
 class Kernel:
     """A Triton kernel with its launcher, its PyTorch reference and its cases.
 
-    What runs in the lane compile alone needs no reference and no tolerance, because nothing is computed there, and a
-    launcher that makes its own tensors needs no inputs.
+    A kernel that runs only in the lane compile needs no reference and no tolerance, because nothing is computed there.
+    A launcher that makes its own tensors needs no inputs.
     """
 
-    # that of its file
+    # the name of its file
     name: str
     cases: Tuple[Case, ...]
     inputs: Optional[Callable[[Case, "torch.device", "torch.Generator"], Dict[str, object]]] = None
-    # without one there is nothing to run
+    # without a launcher there is nothing to run
     launch: Optional[Callable[..., Dict[str, "torch.Tensor"]]] = None
     reference: Optional[Callable[..., Dict[str, "torch.Tensor"]]] = None
-    # dtype -> the largest ||output - reference|| / ||reference|| that is accepted of any output
+    # dtype -> the largest ||output - reference|| / ||reference|| that is accepted for any output
     tolerance: Mapping[str, float] = field(default_factory=dict)
-    # target family ("gfx9") -> dtype -> tolerance, where a platform needs another one
+    # target family ("gfx9") -> dtype -> tolerance, where a platform needs a different one
     tolerance_on: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    # the size that counts rows, each computed by itself: what `crosswarp run --batch` sets to 1 and to 64
+    # the size that counts independent rows: `crosswarp run --batch` sets it to 1 and to 64
     batch: str = ""
-    # of FEATURES and of `probes`, what every case of it uses
+    # of FEATURES and of `probes`, those that every case of it uses
     uses: Tuple[str, ...] = ()
-    # features of a suite's own: name -> asks the Triton at hand, for the target at hand, why it lacks the feature; a
-    # text says why, and what uses it is `unsupported` there; nothing or an empty text says that it is there
+    # a suite's features: name -> asks the Triton at hand, for the target at hand, why it lacks the feature; a text says
+    # why, and cases that use it are `unsupported` there; nothing or an empty text says that it has it
     probes: Mapping[str, Callable[[], Optional[str]]] = field(default_factory=dict)
 
     def features(self, case: Case) -> FrozenSet[str]:
-        """All that this case uses of FEATURES, and of the kernel's own."""
+        """All of FEATURES, and of the kernel's probes, that this case uses."""
         return frozenset(self.uses + case.requires + (("bf16",) if case.dtype == "bf16" else ()))
 
 
 def max_shared_memory():
-    """Bytes that a block may use, as the driver says; none is asked in the interpreter."""
+    """Bytes of shared memory that a block may use, by the driver; the interpreter has none to ask."""
     from triton.runtime import driver
 
     try:
@@ -101,7 +101,7 @@ def max_shared_memory():
 
 
 def current_target():
-    """(backend, architecture) of what is launched on, such as ("cuda", 90); (None, None) in the interpreter."""
+    """(backend, architecture) of the device launched on, such as ("cuda", 90); (None, None) in the interpreter."""
     from triton.runtime import driver
 
     try:
@@ -112,5 +112,5 @@ def current_target():
 
 @functools.lru_cache(maxsize=None)
 def _shared_memory_of(utils):
-    # asked once: it looks up clock rates as well, which CUDA is slow to tell
+    # asked once: it looks up clock rates as well, which CUDA is slow to return
     return utils.get_device_properties(0)["max_shared_mem"]

@@ -1,7 +1,7 @@
 """Depthwise causal convolution along the tokens, with bias and SiLU, forward and backward.
 
-A program walks down some tokens of some channels, four at a time, and keeps what the next ones need of them (three rows
-of x, three of the gradient before SiLU) in registers: x and dy are read once, but for three rows between programs. The
+A program walks down some tokens of some channels, four at a time. It keeps the rows that the next ones need (three of
+x, three of the gradient before SiLU) in registers: x and dy are read once, but for three rows between programs. The
 gradients of weight and bias are summed on the way, a part for each program.
 """
 
@@ -18,7 +18,7 @@ MOST_TAPS = 4
 @triton.jit
 def _token(ptr, t, token_stride, T, in_d):
     """Token t of some channels, zeros outside of the sequence."""
-    # one comparison of tensors: the interpreter of 3.9 refuses a mask that a number has a part in
+    # one comparison of tensors: the interpreter of 3.9 refuses a mask computed with a Python number
     at = tl.where(in_d, t, -1)
     mask = (at >= 0) & (at < T)
     return tl.load(ptr + t * token_stride, mask=mask, other=0.0)
@@ -41,7 +41,7 @@ def _four(ptr, t, token_stride, T, in_d):
 
 @triton.jit
 def _weights(weight_ptr, d, in_d, W: tl.constexpr, lag: tl.constexpr):
-    """What a token gets of the one `lag` before it."""
+    """The contribution to a token of the one `lag` before it."""
     weight = tl.zeros([d.shape[0]], dtype=tl.float32)
     if lag < W:
         weight = tl.load(weight_ptr + d * W + (W - 1 - lag), mask=in_d, other=0.0).to(tl.float32)
@@ -50,7 +50,7 @@ def _weights(weight_ptr, d, in_d, W: tl.constexpr, lag: tl.constexpr):
 
 @triton.jit
 def _taps(total, w0, w1, w2, w3, x0, x1, x2, x3, W: tl.constexpr):
-    """Add the taps that there are: what is none must not turn an infinity into NaN."""
+    """Add the existing taps: a missing one must not turn an infinity into NaN."""
     total += w0 * x0
     if W > 1:
         total += w1 * x1
@@ -161,7 +161,7 @@ def _backward_kernel(
     before1 = _row(x, first - 1, x_token, T, in_d)
     before2 = _row(x, first - 2, x_token, T, in_d)
     before3 = _row(x, first - 3, x_token, T, in_d)
-    # the steps before t; those before the first token of this program are for dx of another
+    # the steps before t; those before the first token of this program belong to another's dx
     last1 = tl.zeros([BLOCK_D], dtype=tl.float32)
     last2 = tl.zeros([BLOCK_D], dtype=tl.float32)
     last3 = tl.zeros([BLOCK_D], dtype=tl.float32)
@@ -182,7 +182,7 @@ def _backward_kernel(
         dy1 = next_dy1.to(tl.float32)
         dy2 = next_dy2.to(tl.float32)
         dy3 = next_dy3.to(tl.float32)
-        # the next four are on their way while these are worked on
+        # loads the next four while these are worked on
         next0, next1, next2, next3 = _four(x, t + 4, x_token, T, in_d)
         next_dy0, next_dy1, next_dy2, next_dy3 = _four(dy, t + 4, D, T, in_d)
         s0 = _step(_taps(bias, w0, w1, w2, w3, x0, before1, before2, before3, W), dy0)
@@ -199,7 +199,7 @@ def _backward_kernel(
         last1 = s3
         last2 = s2
         last3 = s1
-        # BLOCK_T is a multiple of four: all of them are another's, or none
+        # BLOCK_T is a multiple of four: all of them are another program's, or none
         mine = t < first + BLOCK_T
         s0 = tl.where(mine, s0, 0.0)
         s1 = tl.where(mine, s1, 0.0)
@@ -225,7 +225,7 @@ def _backward_kernel(
 
 
 def _walk(tokens, others):
-    """How many tokens a program walks: three more are read for it, but there must be programs for the whole GPU."""
+    """Tokens that a program walks: it reads three more, but there must be programs for the whole GPU."""
     walked = 128
     while walked > 16 and triton.cdiv(tokens, walked) * others < 2048:
         walked //= 2
@@ -245,7 +245,7 @@ def launch(x, weight, bias, dy, forward_tile=None, backward_tile=None):
     def grid(meta):
         return (triton.cdiv(width, meta["BLOCK_D"]), triton.cdiv(tokens, meta["BLOCK_T"]), batch)
 
-    # the gradient has the order of dy, whatever that of x
+    # the gradient has the strides of dy, whatever those of x
     y, dx = torch.empty_like(dy), torch.empty_like(dy)
     sizes = (x.stride(0), x.stride(1), tokens, width)
     _forward_kernel[grid](x, weight, bias, y, *sizes, W=taps, **(forward_tile or tile))

@@ -233,7 +233,7 @@ def _case(id, dtype, T, K, V, initial=0, B=1, H=1, **more):
     return Case(id, dtype, {"B": B, "T": T, "H": H, "K": K, "V": V, "initial": initial}, **more)
 
 
-# a launch that no autotuner stands in front of: it meets a compiler abort itself, and every interpreter can run it
+# launched without an autotuner: it meets a compiler abort itself, and every interpreter can run it
 EIGHT_WARPS = {"options": {"num_warps": 8}}
 FOUR_WARPS = {"options": {"num_warps": 4}, "lanes": ("emulate", "interpret", "device")}
 AUTOTUNED = {"requires": ("autotune",)}

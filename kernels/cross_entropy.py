@@ -12,7 +12,7 @@ import triton.language as tl
 from crosswarp.compat.launch import num_warps
 from crosswarp.kernels.case import Case, Kernel
 
-# what a program holds at once of a longer vocabulary, measured on an H200
+# the elements that a program holds at once of a longer vocabulary, measured on an H200
 LARGEST_BLOCK = 16384
 IGNORE_INDEX = -100
 
@@ -96,7 +96,7 @@ def _loss_and_gradient_kernel(
     off_target = 0.0
     on_target = 1.0
     if SMOOTH:
-        # each class gets its share, and the target what is left
+        # each class gets an equal part, and the target the rest
         off_target = smoothing / V
         on_target = 1.0 - smoothing
         loss = log_total - on_target * at_target - off_target * everything
@@ -159,7 +159,7 @@ def inputs(case, device, generator):
     if case.shape.get("ignored"):
         target[1 : 1 + case.shape["ignored"]] = IGNORE_INDEX
     return {
-        # far from zero, where exp without the maximum taken off would overflow
+        # far from zero, where exp would overflow without subtracting the maximum
         "logits": (logits * 3 + 100).to(device, case.torch_dtype),
         "target": target.to(device),
         "smoothing": case.shape.get("percent", 0) / 100,
@@ -171,7 +171,7 @@ KERNEL = Kernel(
     batch="tokens",
     cases=(
         Case("fp32-v1003", "fp32", {"tokens": 7, "V": 1003, "ignored": 3}),
-        # several turns of the loop
+        # several iterations of the loop
         Case(
             "fp32-v2900-smooth",
             "fp32",
@@ -186,7 +186,7 @@ KERNEL = Kernel(
             {"tokens": 4, "V": 1537, "ignored": 1, "percent": 5},
             options={"in_place": True},
         ),
-        # the vocabulary of a current language model; the interpreter learns nothing from its size
+        # the vocabulary of a current language model; its size makes no difference in the interpreter
         Case(
             "bf16-v128256",
             "bf16",

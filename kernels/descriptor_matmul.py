@@ -11,7 +11,7 @@ from crosswarp.kernels.case import Case, Kernel
 def _descriptor_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
 ):
-    # rows have to be multiples of 16 bytes; what lies outside reads as zero and is not written
+    # rows have to be multiples of 16 bytes; elements outside read as zero and are not written
     a = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BM, BK])
     b = tl.make_tensor_descriptor(b_ptr, shape=[N, K], strides=[K, 1], block_shape=[BN, BK])
     c = tl.make_tensor_descriptor(c_ptr, shape=[M, N], strides=[N, 1], block_shape=[BM, BN])

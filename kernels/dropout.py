@@ -1,7 +1,7 @@
 """Dropout with seeded random numbers, forward and backward: the mask is never stored, backward draws it again.
 
-One call of Philox gives four numbers, so each program takes four blocks side by side. The reference is a Philox4x32-10
-of its own, in 64-bit integers of PyTorch, so a Triton that draws other numbers shows.
+One call of Philox gives four numbers, so each program takes four blocks side by side. The reference is a separate
+Philox4x32-10 in 64-bit integers of PyTorch, so a Triton that draws other numbers shows.
 """
 
 import torch
@@ -10,7 +10,7 @@ import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
 
-# which number an element gets depends on it, so it is no choice of the launcher
+# it determines which number an element gets, so the launcher cannot choose it
 BLOCK = 512
 
 
@@ -29,12 +29,12 @@ def _dropout_kernel(x_ptr, y_ptr, size, least, scale, seed, BLOCK: tl.constexpr)
     x_ptr += first
     y_ptr += first
     at = tl.arange(0, BLOCK)
-    # all loads before the first store, which might be to the same place for all that the compiler knows
+    # all loads before the first store: the compiler has to assume that both may use the same address
     x0 = tl.load(x_ptr + at, mask=at < left, other=0.0)
     x1 = tl.load(x_ptr + at + BLOCK, mask=at + BLOCK < left, other=0.0)
     x2 = tl.load(x_ptr + at + 2 * BLOCK, mask=at + 2 * BLOCK < left, other=0.0)
     x3 = tl.load(x_ptr + at + 3 * BLOCK, mask=at + 3 * BLOCK < left, other=0.0)
-    # whole numbers: to make fractions of them costs as much as half of the rest
+    # integers: turning them into fractions would cost half as much as the rest
     n0, n1, n2, n3 = tl.randint4x(seed, tl.program_id(0) * BLOCK + at)
     _put(x0, y_ptr, at, n0, left, least, scale)
     _put(x1, y_ptr, at + BLOCK, n1, left, least, scale)
@@ -43,7 +43,7 @@ def _dropout_kernel(x_ptr, y_ptr, size, least, scale, seed, BLOCK: tl.constexpr)
 
 
 def _least(p):
-    """The smallest signed 32-bit number that is kept: of the 2^32, the share p is below."""
+    """The smallest signed 32-bit number that is kept: a part p of the 2^32 numbers is below it."""
     return round(p * 2**32) - 2**31
 
 

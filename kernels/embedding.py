@@ -1,9 +1,8 @@
 """Rows of a table by their index, and the gradient of the table by atomic additions in fp32.
 
-All tokens with one index add to the sum of one of them, so that the sums have as many rows as there are tokens, and not
-as the table has; the table's gradient, mostly zeros, is written once. The kernel that adds has its sums reset by the
-autotuner before each configuration it tries. A padding index has no gradient. An input without any index is a grid of
-nothing.
+All tokens with one index add to the sum of one of them, so there are as many rows of sums as tokens, not as rows of the
+table. The table's gradient, mostly zeros, is written once. The autotuner resets the sums of the adding kernel before
+each configuration it tries. A padding index has no gradient. An input without any index has an empty grid.
 """
 
 import torch
@@ -100,9 +99,9 @@ def launch(index, table, dy, padding_index, block=None):
 
 
 def _slots(index, rows):
-    """Of each token, one of the tokens with the same index: the same one for all of them."""
+    """For each token, one of the tokens with the same index: the same one for all of them."""
     one = torch.empty(rows, dtype=torch.int64, device=index.device)
-    # of several, whichever is written last
+    # of several, the one written last
     one[index] = torch.arange(index.numel(), device=index.device)
     return one[index]
 

@@ -3,7 +3,7 @@
 The tokens of all sequences lie end to end; `cu_seqlens` says where each starts. Sums of exponentials are in base 2.
 
 With `descriptors`, rows come by tensor descriptors (Triton 3.4; TMA where the GPU has it). A block that goes over the
-end of its sequence then reads what lies behind it, times an exact zero: that has to be finite.
+end of its sequence then reads the elements behind it and multiplies them by an exact zero: they have to be finite.
 """
 
 from typing import Any, Tuple
@@ -195,7 +195,7 @@ def described(x, rows):
 
 
 def _tile(dtype, descriptors):
-    # products of fp32 are not for the matrix units: a larger tile is only more code
+    # products of fp32 do not use the matrix units: a larger tile is only more code
     if dtype == torch.float32:
         chosen = (32, 32, 4, 1)
     elif max_shared_memory() < 100_000 and current_target()[1] not in (

@@ -1,4 +1,4 @@
-"""Attention, backward: gradients of queries, keys and values from what the forward kept (`flash_attention`).
+"""Attention, backward: gradients of queries, keys and values from the results that forward kept (`flash_attention`).
 
 The scores are made twice, by blocks of keys for dk and dv and by blocks of queries for dq, so that no two programs add
 to the same place and every run gives the same bits.
@@ -60,11 +60,12 @@ def _key_gradients(
     BM: tl.constexpr,
     EDGE: tl.constexpr,
 ):
-    """Add what the queries from `first` to `end` make of dk and dv. All tiles of scores are [keys, queries]."""
+    """Add the parts of dk and dv that the queries from `first` to `end` contribute. All tiles of scores are [keys,
+    queries]."""
     for start in range(first, end, BM):
         rows = start + tl.arange(0, BM)
         q = load_rows(q_ptr, rows, q_row, length, D, BD, True)
-        # an infinite sum gives a weight of zero to what is no query
+        # an infinite sum gives a weight of zero to rows that are no queries
         lse = tl.load(lse_ptr + rows, mask=rows < length, other=float("inf"))
         p = tl.math.exp2(tl.dot(k, tl.trans(q), allow_tf32=False) * scale - lse[None, :])
         if EDGE:
@@ -167,7 +168,8 @@ def _query_gradient(
     BN: tl.constexpr,
     EDGE: tl.constexpr,
 ):
-    """Add what the keys from `first` to `end` make of dq; what is no key is zero and adds nothing."""
+    """Add the part of dq that the keys from `first` to `end` contribute; rows that are no keys are zero and add
+    nothing."""
     for start in range(first, end, BN):
         keys = start + tl.arange(0, BN)
         k = load_rows(k_ptr, keys, k_row, length, D, BD, True)

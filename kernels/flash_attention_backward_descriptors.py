@@ -1,9 +1,9 @@
-"""Attention, backward, in the two passes of `flash_attention_backward`: all that is walked comes by tensor descriptors.
+"""Attention, backward, in the two passes of `flash_attention_backward`: loops read by tensor descriptors.
 
 They are TMA where the GPU has it, and take heads of 16, 32, 64 or 128. On an H100 (Triton 3.6.0; 8192 causal tokens, 32
 and 8 heads of 128, bf16) backward took 3.059 ms against 3.778 by pointers: 1.783 for dk and dv, 1.166 for dq and 0.059
 for the start. With forward it was 4.217 ms, 0.858 of torch's speed. A block that goes over the end of its sequence
-reads what lies behind it, times an exact zero: that has to be finite.
+reads the elements behind it and multiplies them by an exact zero: they have to be finite.
 """
 
 import torch
@@ -19,8 +19,8 @@ from crosswarp.kernels.flash_attention_backward import tiles_of as pointer_tiles
 
 @triton.jit
 def _sums_at(begin, GAP: tl.constexpr):
-    """Where the sums of this program's sequence start: at 16 bytes, and behind the last of the one before is room for
-    a block of infinities, which give a weight of zero to what is no query."""
+    """Offset of the sums of this program's sequence: at 16 bytes, and behind those of the one before is room for a
+    block of infinities, which give a weight of zero to rows that are no queries."""
     return begin // 4 * 4 + tl.program_id(2) * GAP
 
 
@@ -42,7 +42,7 @@ def _start_kernel(
     BM: tl.constexpr,
     GAP: tl.constexpr,
 ):
-    """The sum of o * do of each row, and its sum of exponentials, as `_sums_at` wants them."""
+    """The sum of o * do of each row, and its sum of exponentials, laid out as by `_sums_at`."""
     head = tl.program_id(1).to(tl.int64)
     begin = tl.load(starts_ptr + tl.program_id(2)).to(tl.int64)
     length = (tl.load(starts_ptr + tl.program_id(2) + 1) - begin).to(tl.int32)
@@ -98,7 +98,7 @@ def _key_kernel(
     v = v_rows.load([begin + block * BN, kv_head * D])
     dk = tl.zeros([BN, D], dtype=tl.float32)
     dv = tl.zeros([BN, D], dtype=tl.float32)
-    # What is no key has rows in dk and dv that are not stored; only in dq must it not be seen.
+    # Rows that are no keys have no stored rows of dk and dv; only in dq must they be masked.
     if CAUSAL:
         first = block * BN
         edge = (block + 1) * BN
@@ -116,7 +116,7 @@ def _key_kernel(
             delta = deltas.load([head, sums_at + start])
             p = tl.math.exp2(tl.dot(k, tl.trans(q), allow_tf32=False) * scale - lse)
             if CAUSAL or WITH_DQ:
-                # A mask costs more than this branch, and the branch less than a loop of its own (2.047 ms, not 2.134).
+                # A mask costs more than this branch, and the branch less than a separate loop (2.047 ms, not 2.134).
                 if start < edge:
                     seen = keys < length
                     if CAUSAL:
@@ -158,7 +158,7 @@ def _query_gradient(
     CAUSAL: tl.constexpr,
     EDGE: tl.constexpr,
 ):
-    """Add what the keys from `first` to `end` make of dq; EDGE where some of them must not be seen."""
+    """Add the part of dq that the keys from `first` to `end` contribute; EDGE where some of them must be masked."""
     for start in range(first, end, BN):
         k = k_rows.load([begin + start, col])
         v = v_rows.load([begin + start, col])
@@ -297,7 +297,7 @@ def _by_head(x, rows):
 
 
 def key_gradients(q, k, v, do, sums, deltas, cu_seqlens, max_length, causal, gap, tile, total=None):
-    """dk and dv; what they make of dq is added to `total` [tokens, heads, width], if that is given."""
+    """dk and dv; their part of dq is added to `total` [tokens, heads, width], if that is given."""
     heads, (_, kv_heads, width) = q.shape[1], k.shape
     bm, bn = tile["BM"], tile["BN"]
     dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (k, v))

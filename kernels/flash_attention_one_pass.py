@@ -1,6 +1,6 @@
-"""Attention, backward in one pass: the scores are made once, and dq is added up where it lies.
+"""Attention, backward in one pass: the scores are made once, and dq is summed in memory.
 
-Here for the atomic_add of tensor descriptors (a reduction by TMA where the GPU has it), not for speed: it has five
+Here for the atomic_add of tensor descriptors (a reduction by TMA where the GPU has it), not for speed. It has five
 products rather than seven, and yet is slower than the two passes of `flash_attention_backward_descriptors`. Backward
 took 4.060 ms on an H100 (Triton 3.6.0) where those took 3.059, and the bits of dq change from run to run.
 """

@@ -13,7 +13,7 @@ import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
 
-# 64 KB of 16-bit logits: what one turn of the loop holds in registers
+# 64 KB of 16-bit logits: as many as one iteration of the loop holds in registers
 LARGEST_BLOCK = 32768
 IGNORE_INDEX = -100
 
@@ -140,7 +140,7 @@ KERNEL = Kernel(
             {"tokens": 1, "H": 16, "V": 3},
             lanes=("emulate", "interpret", "device"),
         ),
-        # the vocabulary of a current language model; the interpreter learns nothing from its size
+        # the vocabulary of a current language model; its size makes no difference in the interpreter
         Case(
             "bf16-v128256",
             "bf16",

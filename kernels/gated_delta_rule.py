@@ -1,4 +1,4 @@
-"""Gated delta rule, forward, complete: what each token does to a [K, V] state, worked out chunk by chunk.
+"""Gated delta rule, forward, complete: the effect of each token on a [K, V] state, worked out chunk by chunk.
 
 Token by token, with a log gate a and a writing strength b:
 
@@ -52,9 +52,9 @@ def decay_ratios(g, BT: tl.constexpr, STRICT: tl.constexpr):
 
 @triton.jit
 def _inverse(A, BT: tl.constexpr, TF32: tl.constexpr):
-    """(I + A)^-1 of a strictly lower A with 64 rows: blocks of two, then twice as large each turn.
+    """(I + A)^-1 of a strictly lower A with 64 rows: blocks of two, then twice as large in each step.
 
-    With P and R the inverses of two neighbouring blocks and Q what A has below the first and beside the second, the
+    With P and R the inverses of two neighbouring blocks and Q the part of A below the first and beside the second, the
     larger block's inverse has -R Q P there; products of the whole tile do it for all pairs at once.
     """
     at = tl.arange(0, BT)
@@ -210,7 +210,7 @@ def forward(q, k, v, a, b, initial=None):
         heads,
         K=width,
         BT=CHUNK,
-        # what is rounded to 16 bits afterwards may go through the matrix units
+        # values that are rounded to 16 bits afterwards may use the matrix units
         TF32=k.dtype != torch.float32,
         num_warps=4,
         num_stages=1,
@@ -240,7 +240,7 @@ def forward(q, k, v, a, b, initial=None):
 
 
 def stages(width, wanted):
-    """What an H100 is fastest with, as far as shared memory holds it."""
+    """The stages that are fastest on an H100, where shared memory holds them; else one."""
     return wanted if width <= 128 and max_shared_memory() > 200_000 else 1
 
 
@@ -298,7 +298,7 @@ SHAPES = {
     "fp32-k64-t100-v33": ("fp32", _shape(100, 64, 33, H=3)),
 }
 
-# products of fp32 without TF32 are no work for matrix units: unrolled, they take the compilers a minute
+# products of fp32 without TF32 cannot use matrix units: unrolled, they take the compilers a minute
 LANES = {"fp32": ("interpret",)}
 
 KERNEL = Kernel(

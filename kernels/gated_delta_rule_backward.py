@@ -1,4 +1,4 @@
-"""Gated delta rule, backward: gradients of all inputs, chunk by chunk, from what the forward made.
+"""Gated delta rule, backward: gradients of all inputs, chunk by chunk, from the intermediate results of forward.
 
 `_state_gradient_kernel` walks the chunks from the last to the first and carries dS, the gradient of the state; the two
 others take a chunk each. With P[i, j] = exp(g[i] - g[j]) * (q[i] . k[j]), h the state before a chunk and dS after it:
@@ -7,7 +7,7 @@ others take a chunk each. With P[i, j] = exp(g[i] - g[j]) * (q[i] . k[j]), h the
     dq, dk and dw from o and the state                          _state_and_output_kernel
     dv, dk and db from w and u, whose gradients are dw, dv_new  _writing_kernel
 
-g has a part in each; what it gets of q and k is what they get of it: dg = q . dq - k . dk.
+g occurs in each. Its gradient by way of q and k follows from theirs: dg = q . dq - k . dk.
 """
 
 import torch
@@ -322,7 +322,7 @@ def backward(q, k, v, b, do, dfinal, made):
         num_stages=1,
         **shape,
     )
-    # g is the running sum of a: a gets the sum of what comes after it
+    # g is the running sum of a: the gradient of a is the sum of those of g from there on
     da = sum_in_chunks(dg, back=True)
     return {"dq": dq, "dk": dk, "dv": dv, "da": da, "db": db, "dinitial": dinitial}
 

@@ -1,4 +1,5 @@
-"""Gluon: a histogram by atomics, and a running sum by associative_scan with a function of the kernel's own."""
+"""Gluon: a histogram by atomics, and a running sum by associative_scan with a function that the kernel's file
+defines."""
 
 import torch
 

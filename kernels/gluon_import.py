@@ -1,4 +1,4 @@
-"""Gluon where this Triton has it. Where it has none, names with which a kernel's module can still be imported.
+"""Gluon where this Triton has it; otherwise stand-ins with which a kernel's module can still be imported.
 
 A case of such a module declares that it uses "gluon", and is `unsupported` there.
 """
@@ -9,7 +9,7 @@ from crosswarp.kernels.case import current_target
 
 
 class _Absent:
-    """Whatever is asked of it is absent as well; as a decorator it leaves the function as it is."""
+    """An absent module or name: its attributes are absent as well; as a decorator it leaves the function as it is."""
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -43,5 +43,5 @@ def tensor_descriptor():
 
 
 def warp_size():
-    """Threads of a warp of what is launched on: a Gluon layout spells them out."""
+    """Threads in a warp of the device launched on: a Gluon layout spells them out."""
     return 64 if current_target()[0] == "hip" else 32

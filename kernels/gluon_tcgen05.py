@@ -1,4 +1,4 @@
-"""Gluon: a matmul on Blackwell: tiles by TMA, tcgen05 into tensor memory, read back in the layout that it has there."""
+"""Gluon: a matmul on Blackwell: tiles by TMA, tcgen05 into tensor memory, read back in the layout it has there."""
 
 import torch
 
@@ -29,7 +29,7 @@ def _read_with_a_layout(total, BM: gl.constexpr, BN: gl.constexpr, num_warps: gl
     return total.load(layout)
 
 
-# from triton 3.8 on a tile of tensor memory knows its layout, and the function that said it is gone
+# from triton 3.8 on a tile of tensor memory knows its layout, and the function that returned it is gone
 @gluon.jit
 def _read(total, BM: gl.constexpr, BN: gl.constexpr, num_warps: gl.constexpr):
     return total.load()

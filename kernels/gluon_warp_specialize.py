@@ -107,7 +107,7 @@ def launch(x, written):
     layout = gl.NVMMASharedLayout.get_default_for([ROWS, COLS], gl.float32)
     source = tensor_descriptor().from_tensor(x, [ROWS, COLS], layout)
     steps = triton.cdiv(n, COLS)
-    # registers of the warps that add, and those that a loading warp is left with, are a launch's to say
+    # the launch sets the registers of the warps that add, and those left to a loading warp
     _sums_kernel[(m // ROWS,)](
         source, y, steps, *WRITTEN[written], ROWS=ROWS, COLS=COLS, num_warps=4, maxnreg=128
     )

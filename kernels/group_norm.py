@@ -20,7 +20,7 @@ BACKWARD_TILE = 32768
 
 @triton.jit
 def _load_last(at, mask):
-    """What is not read again: the cache need not keep it."""
+    """A load of elements that are not read again: the cache need not keep them."""
     return tl.load(at, mask=mask, other=0.0, eviction_policy="evict_first").to(tl.float32)
 
 
@@ -156,7 +156,7 @@ def _backward_kernel(
 
 
 def launch(x, weight, bias, dy, groups, eps=1e-5, tile=None):
-    """`tile`: elements of a tile at the most, in place of what is best for each pass."""
+    """`tile`: elements of a tile at the most, instead of the best size for each pass."""
     batch, width, length = x.shape
     channels = width // groups
     programs = batch * groups

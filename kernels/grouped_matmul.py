@@ -37,7 +37,7 @@ def _grouped_kernel(
         tiles += tl.cdiv(end - start, BM)
         start = end
     first = tl.load(starts_ptr + group)
-    # the grid is as large as it could have to be: what lies past the last tile gets no rows
+    # the grid has the largest size that may be needed: programs past the last tile get no rows
     end = tl.where(number < tiles, tl.load(starts_ptr + group + 1), first)
     rows = first + (number - before) * BM + tl.arange(0, BM)
     cols = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -56,7 +56,7 @@ def _grouped_kernel(
 
 
 def launch(a, b, starts):
-    """Rows starts[g] to starts[g + 1] of `a` times the [N, K] matrix `b[g]`, turned."""
+    """Rows starts[g] to starts[g + 1] of `a` times the transpose of the [N, K] matrix `b[g]`."""
     m, k = a.shape
     groups, n = b.shape[:2]
     c = torch.empty((m, n), dtype=a.dtype, device=a.device)

@@ -1,6 +1,6 @@
 """Histogram of values in [0, 1): in each program by tl.histogram, or by atomic additions of single elements only.
 
-Programs take many blocks each, by tl.range with its options in one case, and add what they counted to the output.
+Programs take many blocks each, by tl.range with its options in one case, and add their counts to the output.
 """
 
 import torch
@@ -16,7 +16,7 @@ PROGRAMS = 128
 
 @triton.jit
 def _bin_of(x_ptr, at, size, bins):
-    """The bin of each element, and one more for what lies beyond the input."""
+    """The bin of each element, and one more for elements beyond the input."""
     mask = at < size
     x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
     bin_ = tl.minimum((x * bins).to(tl.int32), bins - 1)
@@ -66,7 +66,7 @@ def launch(x, bins, how="single"):
         _single_kernel[grid](x, count, size, bins, share, BLOCK=BLOCK, num_warps=4)
     else:
         kernel = _pipelined_kernel if how == "pipelined" else _block_kernel
-        # a bin more, for what lies beyond the input
+        # one more bin, for elements beyond the input
         padded = triton.next_power_of_2(bins + 1)
         kernel[grid](x, count, size, bins, share, BLOCK=BLOCK, BINS=padded, num_warps=4)
     return {"count": count}
@@ -80,7 +80,7 @@ def reference(x, bins):
 def inputs(case, device, generator):
     size, bins = case.shape["N"], case.shape["bins"]
     x = torch.rand(size, generator=generator, device=generator.device, dtype=torch.float32)
-    # well inside its bin: the product with the number of bins may be rounded up to the next
+    # well inside its bin: the product with the number of bins may be rounded up to the next bin
     x = ((x * bins).floor() + 0.5) / bins
     return {"x": x.to(device, case.torch_dtype), "bins": bins}
 

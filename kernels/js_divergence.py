@@ -1,7 +1,7 @@
 """Generalised Jensen-Shannon divergence of log-probabilities, with the gradient of the student's, in one pass.
 
 With M = beta P + (1 - beta) Q, of a teacher P and a student Q: beta KL(P|M) + (1 - beta) KL(Q|M). At its ends beta = 0
-stands for KL(P|Q) and beta = 1 for KL(Q|P), which are kernels of their own by branches on a constexpr.
+stands for KL(P|Q) and beta = 1 for KL(Q|P), which branches on a constexpr turn into separate kernels.
 """
 
 import torch

@@ -38,7 +38,7 @@ def _kl_kernel(
         at = start + cols
         mask = at < N
         x = tl.load(input_ptr + at, mask=mask, other=0.0).to(tl.float32)
-        # what lies beyond the row has the probability 0 either way
+        # elements beyond the row have the probability 0 either way
         if LOG_TARGET:
             log_target = tl.load(target_ptr + at, mask=mask, other=-1e30).to(tl.float32)
             target = tl.exp(log_target)
@@ -92,7 +92,7 @@ def inputs(case, device, generator):
         made = torch.randn(size, generator=generator, device=generator.device, dtype=torch.float64)
         return made * 2
 
-    # of a single class both distributions would be equal, and there would be nothing to measure
+    # with a single class both distributions would be equal, and there would be nothing to measure
     x = scores().log_softmax(1) - (0.5 if width == 1 else 0.0)
     target = scores()
     if not log_target and width > 1:

@@ -1,7 +1,7 @@
 """Layer norm over the last dimension, forward and backward, one row in one block.
 
-Both kernels declare the launch option num_warps as a parameter of their own, and the launcher passes it by keyword.
-Triton 2.3.1 takes the option out of the keywords before it binds the rest to the kernel's signature, and fails with
+Both kernels declare the launch option num_warps as a parameter, and the launcher passes it by keyword. Triton 2.3.1
+takes the option out of the keywords before it binds the rest to the kernel's signature, and fails with
 "missing a required argument: 'num_warps'"; from 3.0.0 on the kernel sees it and the launch obeys it.
 """
 
@@ -77,7 +77,7 @@ def _backward_kernel(
     for row in range(program, M, programs):
         x = next_x.to(tl.float32)
         dy = next_dy.to(tl.float32)
-        # after its last row a program loads the last of all, and leaves it
+        # after its last row a program loads the last row of all, and does not use it
         following = tl.minimum(row + programs, M - 1)
         next_x = tl.load(x_ptr + following * x_stride + cols, mask=mask, other=0.0)
         next_dy = tl.load(dy_ptr + following * dy_stride + cols, mask=mask, other=0.0)

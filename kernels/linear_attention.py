@@ -148,7 +148,7 @@ def _carried(k, v, slope, backwards=False):
 
 
 def _read(q, k, v, slope, h, scale, backwards=False, transposed=False):
-    """What q reads of the states `h` and of its own chunk of k and v."""
+    """The result of q from the states `h` and from its own chunk of k and v."""
     batch, length, heads, width = k.shape
     values = v.shape[-1]
     chunks = triton.cdiv(length, CHUNK)
@@ -222,7 +222,7 @@ KERNEL = Kernel(
         _case("bf16-t130-k128", "bf16", T=130, K=128, V=128, H=2),
         _case("fp16-t64-k64-v72", "fp16", T=64, K=64, V=72, B=2),
         _case("fp16-t77-k40", "fp16", T=77, K=40, V=24, H=3),
-        # products of fp32 without TF32 are no work for matrix units: unrolled, they take the compilers half a minute
+        # products of fp32 without TF32 cannot use matrix units: unrolled, they take the compilers half a minute
         _case("fp32-t1-k32", "fp32", T=1, K=32, V=64, B=2, lanes=("interpret",)),
         _case("fp32-t100-k64-v33", "fp32", T=100, K=64, V=33, H=2, lanes=("interpret",)),
     ),

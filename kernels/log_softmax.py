@@ -106,7 +106,7 @@ def inputs(case, device, generator):
         size = (rows, width)
         return torch.randn(size, generator=generator, device=generator.device, dtype=torch.float32)
 
-    # a mean in dy: without it the sum over the row, and with it half of the gradient, is next to nothing.
+    # dy has a mean: without it the sum over the row, and with it half of the gradient, would be close to zero.
     return {
         "x": (normal() * 4 + 100).to(device, case.torch_dtype),
         "y_before": ((normal() * 4).log_softmax(1)).to(device, case.torch_dtype),

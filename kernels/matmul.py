@@ -39,7 +39,7 @@ def _matmul_kernel(
     EVEN: tl.constexpr,
     GROUP: tl.constexpr,
 ):
-    # GROUP rows of tiles go along the columns together: what they read stays in L2
+    # GROUP rows of tiles go along the columns together: the operands they read stay in L2
     across = tl.cdiv(N, BLOCK_N)
     group = tl.program_id(0) // (GROUP * across)
     within = tl.program_id(0) % (GROUP * across)
@@ -67,7 +67,7 @@ def _matmul_kernel(
     tl.store(at, total.to(c_ptr.dtype.element_ty), mask=mask)
 
 
-# What fills each tile of the autotuner.
+# Multiples of these sizes fill each tile of the autotuner.
 _MULTIPLES = {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 32}
 _SMALL = {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 32}
 _LARGE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_warps": 8}

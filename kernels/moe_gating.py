@@ -1,4 +1,4 @@
-"""A mixture of experts around its experts: gate tokens, bring each to its experts' rows, and combine what comes back.
+"""The steps around a mixture's experts: gate tokens, bring each to its experts' rows, and combine the results.
 
 The gate takes the k most probable experts of a softmax, one after the other, and counts by atomic additions how many
 tokens each expert gets. The slots of an expert are handed out by atomic additions, too, so their order is not fixed;
@@ -95,7 +95,7 @@ def _combine_kernel(rows_ptr, slot_ptr, weight_ptr, y_ptr, N, K: tl.constexpr, B
 
 
 def launch(logits, x, scale, k, argmax=False):
-    """The experts stand in by a factor each."""
+    """A factor for each expert stands in for the experts."""
     tokens, experts = logits.shape
     width = x.shape[1]
     device = x.device
@@ -151,9 +151,9 @@ def inputs(case, device, generator):
     def normal(*size):
         return torch.randn(*size, generator=generator, device=generator.device, dtype=torch.float32)
 
-    # no two experts of a token alike, whatever the type: which one is the first would be a matter of taste
+    # no two experts of a token alike, whatever the type: otherwise which of them is first would be arbitrary
     logits = torch.rand(tokens, experts, generator=generator, device=generator.device).argsort(1)
-    # nobody wants the second one
+    # no token chooses the second one
     logits = logits.float() / 4
     if experts > k:
         logits[:, 1] = -9.0

@@ -1,4 +1,4 @@
-"""Matrix product by programs that stay: each takes every n-th tile, in an order that keeps neighbours in cache."""
+"""Matrix product by persistent programs: each takes every n-th tile, in an order that keeps neighbours in cache."""
 
 import torch
 import triton
@@ -75,7 +75,7 @@ def _persistent_range_kernel(
     GROUP: tl.constexpr,
     FLATTEN: tl.constexpr,
 ):
-    """The same with options on the loop. A kernel of its own: Triton 2.3.1 looks up even names it never runs."""
+    """The same with options on the loop. A separate kernel: Triton 2.3.1 looks up even names it never runs."""
     tiles = tl.cdiv(M, BM) * tl.cdiv(N, BN)
     first = tl.program_id(0)
     step = tl.num_programs(0)

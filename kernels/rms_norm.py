@@ -57,7 +57,7 @@ def _backward_kernel(
     for row in range(program, M, programs):
         x = next_x.to(tl.float32)
         dy = next_dy.to(tl.float32)
-        # after its last row a program loads the last of all, and leaves it
+        # after its last row a program loads the last row of all, and does not use it
         following = tl.minimum(row + programs, M - 1)
         next_x = tl.load(x_ptr + following * x_stride + cols, mask=mask, other=0.0)
         next_dy = tl.load(dy_ptr + following * dy_stride + cols, mask=mask, other=0.0)

@@ -1,7 +1,7 @@
 """Rotary position embedding of queries and keys, forward and backward, one token in each program.
 
-The two halves of every head are the two coordinates that are turned. Backward turns the other way. Queries and keys
-have their own number of heads, and their heads may lie anywhere: (token, head) strides are given.
+The two halves of every head are the two coordinates that are rotated. Backward rotates the other way. Queries and keys
+may differ in number of heads, and their heads may lie anywhere: (token, head) strides are given.
 """
 
 import torch

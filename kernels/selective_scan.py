@@ -65,7 +65,7 @@ def _sequential_kernel(
 
 @triton.jit
 def _after(decay, value, next_decay, next_value):
-    """One step, or many, and then the next."""
+    """Compose one step, or several, with the next."""
     return decay * next_decay, value * next_decay + next_value
 
 
@@ -97,7 +97,7 @@ def _associative_kernel(
         row = batch * T + now
         u = tl.load(u_ptr + row * D + d, mask=now < T, other=0.0).to(tl.float32)
         delta = tl.load(delta_ptr + row * D + d, mask=now < T, other=0.0).to(tl.float32)
-        # beyond the last token nothing happens to the state
+        # tokens beyond the last do not change the state
         delta = tl.where(now < T, softplus(delta), 0.0)
         at = row[:, None] * N + n[None, :]
         mask = (now[:, None] < T) & (n[None, :] < N)

@@ -26,7 +26,7 @@ LARGEST_TILE = 512
 
 @triton.jit
 def _next_state(state, u_ptr, delta_ptr, b_ptr, a, t, d, n, D, N):
-    """The state after token `t`; what is no channel or state stays zero."""
+    """The state after token `t`; elements that are no channel or state stay zero."""
     u = tl.load(u_ptr + t * D + d, mask=d < D, other=0.0).to(tl.float32)
     delta = tl.load(delta_ptr + t * D + d, mask=d < D, other=0.0).to(tl.float32)
     delta = softplus(delta)
@@ -122,7 +122,7 @@ def _gradient_kernel(
         first = chunk * CHUNK
         end = tl.minimum(first + CHUNK, T)
         state = tl.load(kept_ptr + (batch * N_CHUNKS + chunk) * D * N + at, mask=mask, other=0.0)
-        # what is read back below another thread may have written
+        # another thread may have written the elements read back below
         tl.debug_barrier()
         # Each token puts aside the states after it. Those before it are what the loop carries, and a store of that
         # kills Triton 3.0 and 3.1 on AMD: their OptimizeEpilogue asks which operation made it, and there is none.

@@ -13,7 +13,7 @@ from crosswarp.kernels.case import Case, Kernel
 
 @triton.jit
 def _in_order(bits):
-    """Of the bits of a float an integer of the same order, and back."""
+    """The bits of a float as an integer of the same order, and back."""
     return bits ^ ((bits >> 31) & 0x7FFFFFFF)
 
 
@@ -29,7 +29,7 @@ def _sort_kernel(
     key = _in_order(x.to(tl.int32, bitcast=True))
     if DESCENDING:
         key = key ^ -1
-    # what lies beyond the row comes last
+    # elements beyond the row come last
     key = tl.where(mask, key, 0x7FFFFFFF)
     both = tl.sort((key.to(tl.int64) << 32) | cols.to(tl.int64))
     key = (both >> 32).to(tl.int32)

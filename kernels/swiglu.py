@@ -1,6 +1,6 @@
 """SwiGLU, forward and backward: ``silu(gate) * up``, a block of one row in each program.
 
-A heuristic tells whether the blocks fill the row, and the kernels then do without masks.
+If a heuristic finds that the blocks fill the row, the kernels do without masks.
 """
 
 import torch
@@ -9,7 +9,7 @@ import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
 
-# elements of a program, at most, and of a thread: what one access of 16 bytes holds of 16 bits each
+# elements of a program, at most, and of a thread: one access of 16 bytes, 16 bits each
 LARGEST_BLOCK = 1024
 PER_THREAD = 8
 

@@ -1,4 +1,5 @@
 """One small kernel for each known upstream issue that no kernel of the suite shows by itself.
 
-Each is red, bare, on the versions that its record in ``matrix/facts/issues.toml`` names, and green on all others.
+Without compat, each fails on the versions that its entry in ``matrix/facts/issues.toml`` names, and passes on all
+others.
 """

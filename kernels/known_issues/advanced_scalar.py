@@ -1,6 +1,6 @@
-"""A loop that adds up products of two tiles, each scaled by a number behind a pointer that the loop advances itself.
+"""A loop that adds up products of two tiles, each scaled by a number behind a pointer that the loop advances.
 
-Pipelined in three stages, it ends the compiler of Triton 3.6 for AMD's GPUs.
+Pipelined in three stages, it crashes the compiler of Triton 3.6 for AMD's GPUs.
 """
 
 import torch

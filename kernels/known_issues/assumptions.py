@@ -1,4 +1,4 @@
-"""A kernel that tells the compiler what always holds of its arguments, as inductor's do."""
+"""A kernel that states to the compiler what always holds of its arguments, as inductor's do."""
 
 import torch
 import triton
@@ -39,6 +39,6 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # small whole numbers are exact
+    # small integers are exact
     tolerance={"fp32": 0.0},
 )

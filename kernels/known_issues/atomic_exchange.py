@@ -1,4 +1,4 @@
-"""``tl.atomic_xchg`` of a tile, which Triton makes one instruction of a buffer of, where AMD's target has such."""
+"""``tl.atomic_xchg`` of a tile, which Triton lowers to a buffer instruction where AMD's target has one."""
 
 import torch
 import triton
@@ -49,6 +49,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("atomic",),
-    # whole numbers
+    # integers
     tolerance={"fp32": 0.0},
 )

@@ -1,4 +1,5 @@
-"""What an atomic operation returns, given another dimension: fewer elements than threads, so that some hold copies."""
+"""The result of an atomic operation, given another dimension: fewer elements than threads, so some threads hold
+copies."""
 
 import torch
 import triton
@@ -61,6 +62,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("atomic",),
-    # whole numbers
+    # integers
     tolerance={"fp32": 0.0, "fp16": 0.0},
 )

@@ -1,4 +1,4 @@
-"""A kernel compiled ahead of its launch, by what torch before 2.7 tells Triton of its arguments, as inductor does."""
+"""A kernel compiled before its launch, described to Triton as torch before 2.7 does it, and as inductor does."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def launch(x):
     source = ASTSource(_double_kernel, signature, {"BLOCK": 64}, _described((0, 1)))
     target = triton.runtime.driver.active.get_current_target()
     compiled = triton.compile(source, target=target, options={"num_warps": 4, "num_stages": 1})
-    # A constexpr is none of the arguments that torch hands over.
+    # A constexpr is not among the arguments that torch passes.
     compiled[(1, 1, 1)](x, y, x.numel())
     return {"y": y}
 

@@ -1,4 +1,4 @@
-"""Names that an autotuner is given: in the key, one that is no argument; to be zeroed or restored, one that is None."""
+"""Names given to an autotuner: a key that is no argument; an argument to be zeroed or restored that is None."""
 
 import torch
 import triton

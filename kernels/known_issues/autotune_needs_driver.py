@@ -11,7 +11,7 @@ from crosswarp.kernels.case import Case, Kernel
 
 
 class _NoDriver:
-    """What every question to the driver gets on a machine without a GPU."""
+    """The answer to every question to the driver on a machine without a GPU."""
 
     def __getattr__(self, name):
         msg = "0 active drivers ([]). There should only be one."

@@ -1,4 +1,5 @@
-"""What is stored is cast to `block_pointer.type.element_ty`, the type that it points to: Triton 3.8 has none there."""
+"""A store of values cast to `block_pointer.type.element_ty`, the type that it points to, which Triton 3.8 lacks
+there."""
 
 import torch
 import triton

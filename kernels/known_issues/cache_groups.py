@@ -1,4 +1,4 @@
-"""Two writers of one key in Triton's cache, interleaved as two processes can be: what is loaded is to be one writer's.
+"""Two writers of one key in Triton's cache, interleaved as two processes can be: a load has to give one writer's files.
 
 The kernel beside it is launched for the lane's sake; files and words stand for binaries and metadata.
 """
@@ -21,7 +21,7 @@ def _double_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
 
 
 def interleave(manager):
-    """Of two writers, the second comes between the first one's binary and its metadata. What a third then loads."""
+    """The result of a third process's load after two writers, the second between the first's binary and metadata."""
     key = uuid.uuid4().hex
     first, second = manager(key), manager(key)
     groups = {}

@@ -1,4 +1,4 @@
-"""A store of what a loop carries, as it was before this turn: an AMD pass asks which operation made it."""
+"""A store of a loop's variable as it was before this iteration: an AMD pass asks which operation made it."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""A product whose first operand another product made, or a loop of them: beside one of eight bits, and in float8."""
+"""A product whose first operand is another product, or a sum of them in a loop: beside an 8-bit one, and in float8."""
 
 import torch
 import triton
@@ -28,7 +28,7 @@ def _chained_kernel(
 def _carried_kernel(
     k_ptr, v_ptr, y_ptr, turns, M: tl.constexpr, N: tl.constexpr, BEHIND: tl.constexpr
 ):
-    """As in linear attention: the state so far by the next turn's values; BEHIND the loop, by the last ones."""
+    """As in linear attention: the state so far by the next iteration's values; BEHIND the loop, by the last ones."""
     rows, columns = tl.arange(0, M), tl.arange(0, N)
     at_k = rows[:, None] * N + columns[None, :]
     at_v = columns[:, None] * N + columns[None, :]
@@ -106,6 +106,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("dot",),
-    # small whole numbers, exact in either type
+    # small integers, exact in either type
     tolerance={"fp16": 0.0, "bf16": 0.0},
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A product of int8 whose first operand is what another product made."""
+"""A product of int8 whose first operand is the result of another product."""
 
 import torch
 import triton
@@ -49,6 +49,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("dot",),
-    # whole numbers, exact
+    # integers, exact
     tolerance={"fp16": 0.0, "int8": 0.0},
 )

@@ -80,7 +80,7 @@ KERNELS = {
     "early-tile": _early_tile_kernel,
     "loaded": _loaded_kernel,
 }
-# Where a pointer is loaded, its number means nothing to the emulator.
+# A pointer loaded from memory is a number that means nothing to the emulator.
 COMPILED = ("compile",)
 
 
@@ -144,7 +144,7 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # small whole numbers
+    # small integers
     tolerance={"fp32": 0.0},
     probes={"branch-pointer": _pointers_by_branches, "branch-tile": _tiles_by_branches},
 )

@@ -271,7 +271,7 @@ def reference(x, way):
 
 
 def inputs(case, device, generator):
-    # of the products sums below 2,048, which float16 holds
+    # sums of the products stay below 2,048, which float16 holds exactly
     most = 4 if case.id == "chained" else 10
     square = SIZE * SIZE
     more = {"square-64": 4 * square, "turned-stored": 4 * square, "kept": 8 * square}
@@ -311,6 +311,6 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # whole numbers, all of them exact
+    # integers, all of them exact
     tolerance={"fp32": 0.0, "fp16": 0.0},
 )

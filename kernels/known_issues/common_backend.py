@@ -1,4 +1,5 @@
-"""A kernel compiled ahead and launched as inductor of torch 2.3 does it: a pair for a target, a launcher told all."""
+"""A kernel compiled ahead and launched as inductor of torch 2.3 does it: a pair as target, all passed to the
+launcher."""
 
 import torch
 import triton
@@ -15,7 +16,7 @@ def _double_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
 
 
 def launch(x):
-    # What torch 2.3 keys a kernel by.
+    # The parts of torch 2.3's key for a kernel.
     from triton.common.backend import get_backend, get_cuda_version_key
     from triton.compiler import ASTSource
     from triton.compiler.compiler import AttrsDescriptor
@@ -31,7 +32,7 @@ def launch(x):
     compiled._init_handles()
     # Of the kernel, or of its metadata: as torch 2.3 looks for them.
     meta = compiled if hasattr(compiled, "num_ctas") else compiled.metadata
-    # For the hooks alone; Triton 2.3 itself hands them the kernel.
+    # Only for the hooks; Triton 2.3 itself passes them the kernel.
     last = compiled if meta is compiled else compiled.metadata
     compiled.run(
         1, 1, 1, meta.num_warps, meta.num_ctas, *meta.cluster_dims, meta.shared, 0, compiled.function,

@@ -1,4 +1,4 @@
-"""bfloat16 compared with bfloat16, and added up by a function of one's own."""
+"""bfloat16 compared with bfloat16, and added up by a function that this file defines."""
 
 import torch
 import triton
@@ -57,6 +57,6 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # whole numbers, whose sums are less than 256
+    # integers, whose sums are less than 256
     tolerance={"bf16": 0.0},
 )

@@ -53,6 +53,6 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # whole numbers, all of them exact
+    # integers, all of them exact
     tolerance={"fp32": 0.0},
 )

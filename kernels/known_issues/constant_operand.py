@@ -41,6 +41,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("dot",),
-    # whole numbers, all of them exact in fp32
+    # integers, all of them exact in fp32
     tolerance={"fp16": 0.0},
 )

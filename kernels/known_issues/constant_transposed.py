@@ -34,6 +34,6 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # a whole number
+    # an integer
     tolerance={"int8": 0.0},
 )

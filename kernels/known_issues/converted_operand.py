@@ -1,6 +1,6 @@
 """A product in a loop whose left operand is int8 in memory and fp16 in the product, and whose right one is transposed.
 
-Sixteen columns are summed up a turn: from 2.3 to 3.2 the conversion of such an operand is unpacked into twice as many
+Each iteration sums up sixteen columns. From 2.3 to 3.2 the conversion of such an operand is unpacked into twice as many
 elements as it has, and the compiler dies of an index beyond them.
 """
 
@@ -49,6 +49,6 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # whole numbers, summed up exactly
+    # integers, summed up exactly
     tolerance={"fp16": 0.0},
 )

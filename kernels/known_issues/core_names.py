@@ -1,4 +1,4 @@
-"""Two names of `triton.language.core` that sorting kernels take from Triton's own, and that Triton 2.3 has not."""
+"""Two names of `triton.language.core` that sorting kernels take from Triton's own, and that Triton 2.3 lacks."""
 
 import torch
 import triton
@@ -39,6 +39,6 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # small whole numbers are exact
+    # small integers are exact
     tolerance={"fp32": 0.0},
 )

@@ -1,4 +1,4 @@
-"""A matrix product that adds to an accumulator of another type than float32, without saying the type once more."""
+"""A matrix product that adds to an accumulator of a type other than float32, without stating the type again."""
 
 import torch
 import triton
@@ -46,6 +46,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("dot",),
-    # whole numbers
+    # integers
     tolerance={"int8": 0.0},
 )

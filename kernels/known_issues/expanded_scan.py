@@ -37,6 +37,6 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # whole numbers, summed up exactly
+    # integers, summed up exactly
     tolerance={"fp32": 0.0},
 )

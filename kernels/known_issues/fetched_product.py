@@ -55,6 +55,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("dot",),
-    # whole numbers, all of them exact
+    # integers, all of them exact
     tolerance={"int8": 0.0, "fp16": 0.0},
 )

@@ -1,6 +1,6 @@
-"""Where the largest element of a tile lies, asked of the tile as one dimension: the place is of another order.
+"""The index of a tile's largest element, flattened to one dimension: the index counts in another order.
 
-And what of it is counted under a mask, for the same reason.
+The same holds for counts of it under a mask.
 """
 
 import inspect
@@ -61,7 +61,7 @@ def reference(x, way):
 
 
 def inputs(case, device, generator):
-    # Each once, so that only one place is right.
+    # Each value once, so that only one index is right.
     tiles = [
         torch.randperm(ROWS * COLUMNS, generator=generator, device=generator.device)
         for _ in range(case.shape["TILES"])
@@ -88,7 +88,7 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # places and counts
+    # indices and counts
     tolerance={"fp32": 0.0},
     probes={"histogram-mask": _no_mask},
 )

@@ -1,6 +1,6 @@
-"""A loop that is flattened with the one inside it, whose bounds come in the wrong order: no turns, by Python's meaning.
+"""A flattened loop whose inner loop has its bounds in the wrong order: no iterations, as in Python.
 
-`tl.range(..., flatten=True)` makes one loop of the two, and the inner one's body is run once where it has no turn.
+`tl.range(..., flatten=True)` makes one loop of the two, and runs the inner one's body once where it has no iteration.
 """
 
 import torch
@@ -55,6 +55,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("tl-range", "tl-range-flatten"),
-    # sums of whole numbers
+    # sums of integers
     tolerance={"fp32": 0.0},
 )

@@ -1,4 +1,4 @@
-"""A flattened loop that hands one value on under two names, made behind the loop inside it."""
+"""A flattened loop that carries one value under two names, made after the loop inside it."""
 
 import torch
 import triton
@@ -17,7 +17,7 @@ def _outputs_kernel(x_ptr, y_ptr, outer, inner, BLOCK: tl.constexpr, AGAIN: tl.c
     last = step
     for _ in tl.range(0, outer, flatten=True):
         if AGAIN:
-            # what the inner loop adds up begins anew in each turn
+            # the inner loop's sum starts anew in each iteration
             part = step
             for turn in range(0, inner):
                 part += turn
@@ -61,6 +61,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("tl-range", "tl-range-flatten"),
-    # whole numbers
+    # integers
     tolerance={"fp32": 0.0},
 )

@@ -1,4 +1,4 @@
-"""`tl.flip(x)` along the last dimension, which is what it does when none is given."""
+"""`tl.flip(x)` along the last dimension, the default when none is given."""
 
 import torch
 import triton

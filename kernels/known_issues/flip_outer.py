@@ -1,4 +1,4 @@
-"""`tl.flip(x, 0)` of a tensor of two dimensions: before Triton 3.4 the last dimension alone can be flipped."""
+"""`tl.flip(x, 0)` of a tensor of two dimensions: before Triton 3.4 only the last dimension can be flipped."""
 
 import torch
 import triton

@@ -46,7 +46,7 @@ def _no_propagation():
 KERNEL = Kernel(
     name="fp8_both_ways",
     cases=tuple(
-        # the interpreter's own casts to fp8 have records of theirs
+        # the interpreter's own casts to fp8 are separate known issues
         Case(
             f"warps-{num_warps}",
             "fp8",

@@ -201,7 +201,7 @@ def _tdm():
 NVIDIA, HOPPER, BLACKWELL = ("sm_*",), ("sm_90", "sm_100"), ("sm_100",)
 MI300, MI350, RDNA3 = ("gfx942",), ("gfx950",), ("gfx1100",)
 ANY = ("sm_*", "gfx942", "gfx950")
-# Case -> what shows it, the targets, and what else it takes.
+# Case -> the function that shows it, the targets, and its other requirements.
 SHOWN = {
     "thread-barrier": (thread_barrier, ANY, ()),
     "blocked-ctas": (blocked_ctas, ANY, ()),

@@ -1,4 +1,4 @@
-"""Counts that a loop adds up block by block, and the bin with the most: what is done with a histogram."""
+"""Counts that a loop adds up block by block, and the bin with the most: a usual end of a histogram."""
 
 import torch
 import triton

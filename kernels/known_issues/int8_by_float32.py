@@ -57,6 +57,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("dot",),
-    # small whole numbers, exact as tf32 too
+    # small integers, exact as tf32 too
     tolerance={"fp32": 0.0},
 )

@@ -1,6 +1,6 @@
-"""What Triton's interpreter gets wrong and a shim mends, a case each. The compiled kernels are right.
+"""Errors of Triton's interpreter that a shim fixes, a case each. The compiled kernels are right.
 
-No case says in `requires` what it uses of FEATURES: the suite would not trust a bare interpreter with it.
+No case says in `requires` which of FEATURES it uses: the suite would not trust an interpreter without compat with it.
 """
 
 import torch
@@ -87,7 +87,7 @@ def _atomic_kernel(x_ptr, y_ptr, SIZE: tl.constexpr):
 
 
 def atomic(x, y):
-    # whole numbers below 2048, so that no order of the additions rounds
+    # integers below 2048, so that no order of the additions rounds
     out = torch.zeros(SIZE, dtype=torch.float16)
     _atomic_kernel[(1,)](x.round().half(), out, SIZE)
     return {"atomic_sum": out}
@@ -155,7 +155,7 @@ def _config_kernel(x_ptr, y_ptr, SIZE: tl.constexpr):
 
 def config(x, y):
     out = torch.empty_like(x)
-    # what an autotuner adds to a launch
+    # options that an autotuner adds to a launch
     _config_kernel[(1,)](x, out, **triton.Config({"SIZE": SIZE}).all_kwargs())
     return {"configured": out}
 

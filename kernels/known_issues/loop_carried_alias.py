@@ -1,7 +1,7 @@
 """Loops over rows that keep the row before: ``previous = current``, where both were the first row to begin with.
 
-From Triton 3.5 on the compiled loop does not hand ``previous`` on, and what comes out is the first row. Where nothing
-was executed, in the compile lane, the launcher looks whether the kernel, of which the loop is all, still has it.
+From Triton 3.5 on the compiled loop does not carry ``previous``, and the result is the first row. In the compile lane,
+where nothing is executed, the launcher checks whether the kernel, which is only this loop, still has it.
 """
 
 import torch
@@ -50,7 +50,7 @@ def _rows_kernel(x_ptr, y_ptr, rows, BLOCK: tl.constexpr, WAY: tl.constexpr):
 def launch(x, way):
     y = torch.full_like(x[:2], float("nan"))
     compiled = _rows_kernel[(1,)](x, y, x.shape[0], BLOCK=BLOCK, WAY=way)
-    # the interpreter returns None; on a device, and where its code was emulated, the numbers tell
+    # the interpreter returns None; on a device, and where its code was emulated, the numbers show it
     executed = x.device.type != "cpu" or not y.isnan().any()
     if compiled is not None and not executed and "scf." not in compiled.asm["ttir"]:
         msg = "the kernel was compiled without its loop: the variables that it carries were dropped"

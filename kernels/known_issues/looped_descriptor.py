@@ -1,4 +1,4 @@
-"""A tensor descriptor that is made in a loop, with a product of what it loads: each expert's weights, for one."""
+"""A tensor descriptor that is made in a loop, with a product of the tile it loads: each expert's weights, for one."""
 
 import torch
 import triton
@@ -51,6 +51,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("dot", "tensor-descriptor"),
-    # small whole numbers, exact
+    # small integers, exact
     tolerance={"fp16": 0.0},
 )  # fmt: skip

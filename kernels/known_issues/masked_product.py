@@ -1,9 +1,9 @@
 """A product, masked and rounded to 16 bits, that is an operand of the next: plain, transposed, or both.
 
 This is how the backward pass of an attention makes dq and dk of ds. On Hopper, with four warps and a second product of
-16 or 32 columns, Triton 3.6 and 3.7 give wrong numbers without a word; with 64 columns, or two warps, they are right.
-What goes wrong is the optimiser of ptxas 12.8, which both bring along: with `DISABLE_PTXAS_OPT=1` the numbers are
-right, and so they are with the ptxas 12.9 that lies beside it in the wheel.
+16 or 32 columns, Triton 3.6 and 3.7 silently give wrong numbers; with 64 columns, or two warps, they are right. The
+fault is in the optimiser of ptxas 12.8, which both bring along: with `DISABLE_PTXAS_OPT=1` the numbers are right, and
+so they are with the ptxas 12.9 that lies beside it in the wheel.
 """
 
 from typing import Any, Dict
@@ -44,7 +44,7 @@ def _masked_product_kernel(
 
 def launch(do, v, q, k, wanted, num_warps=4):
     made = {name: torch.empty(q.shape, dtype=torch.float32, device=q.device) for name in wanted}
-    # what is not wanted is not written
+    # outputs that are not wanted are not written
     dq, dk = made.get("dq", q), made.get("dk", k)
     _masked_product_kernel[(1,)](
         do, v, q, k, dq, dk,

@@ -1,4 +1,4 @@
-"""Internals of Triton, asked for where an earlier one keeps them, beside a kernel that is launched."""
+"""Internals of Triton, looked up where an earlier release keeps them, beside a kernel that is launched."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A product of few columns that is turned to be an operand of a second one, by more warps than its rows fill."""
+"""A product of few columns that is transposed to be an operand of a second one, by more warps than its rows fill."""
 
 from typing import Any, Dict
 
@@ -53,6 +53,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("dot",),
-    # whole numbers, all of them exact
+    # integers, all of them exact
     tolerance={"fp16": 0.0},
 )

@@ -1,4 +1,4 @@
-"""Operands that are made float8 of float16 in the loop that multiplies them."""
+"""Operands that the loop multiplying them converts from float16 to float8."""
 
 from typing import Any, Dict
 
@@ -52,6 +52,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("dot",),
-    # whole numbers, which float8 of five bits of exponent holds
+    # integers that float8 with five bits of exponent holds
     tolerance={"fp16": 0.0},
 )

@@ -1,4 +1,4 @@
-"""A kernel that declares num_warps and gets it in another way than by keyword is launched with 4 warps all the same.
+"""A kernel that declares num_warps and gets it otherwise than by keyword is launched with 4 warps all the same.
 
 The kernel writes num_warps times its input, so that it is right with any launch; the launcher looks at the launch.
 """

@@ -1,4 +1,4 @@
-"""What an atomic operation found takes the place of what it brought, in a loop or a branch; and pointers in a loop."""
+"""An atomic operation whose result replaces its operand, in a loop or a branch; and pointers in a loop."""
 
 import torch
 import triton
@@ -51,7 +51,7 @@ KERNELS = {"added": _added_kernel, "exchanged": _exchanged_kernel, "compared": _
 
 def launch(x, held, order, what):
     if what == "pointers":
-        # Each to one of the second row, and those to one of the third, which holds what is meant.
+        # Pointers of the first row lead to the second row, and those to the third, which holds the values.
         rows = torch.stack([order, order, x])
         for row in (1, 0):
             rows[row] = rows[row] * 8 + rows[row + 1].data_ptr()
@@ -107,6 +107,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("atomic",),
-    # whole numbers
+    # integers
     tolerance={"fp32": 0.0},
 )

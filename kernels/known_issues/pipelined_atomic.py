@@ -1,4 +1,4 @@
-"""A loop of products in which every turn adds to memory: on AMD a pipelined loop did not know what to do with that."""
+"""A loop of products that adds to memory in every iteration: AMD's pipeliner could not handle the atomic operation."""
 
 import torch
 import triton

@@ -41,7 +41,7 @@ def launch(a, b, some):
     else:
         y = torch.empty(SIDE, SIDE, device=a.device)
         options = {"SIDE": SIDE, "LENGTH": LENGTH, "num_warps": 1, "num_stages": 2}
-        # Of 16 bits no loop is pipelined whose mask is not known to end with a pair.
+        # A loop over 16-bit elements is pipelined only if its mask is known to end with a pair.
         options["SOME"] = some if a.dtype == torch.float16 else 0
         _product_kernel[(1,)](a, b, y, len(a), some, **options)
     return {"y": y}
@@ -75,6 +75,6 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # small whole numbers, exact as tf32 too
+    # small integers, exact as tf32 too
     tolerance={"fp32": 0.0, "fp16": 0.0},
 )

@@ -1,4 +1,4 @@
-"""Where a range equals a number: a place that is marked, and a row that is left out."""
+"""A range compared for equality with a number: an index that is marked, and a row that is left out."""
 
 import torch
 import triton
@@ -6,7 +6,7 @@ import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
 
-# more than a thread has one of, of each
+# so many that each thread has several of both
 MARKED, SIZE = 1024, 64
 
 
@@ -60,6 +60,6 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # whole numbers, all of them exact
+    # integers, all of them exact
     tolerance={"fp32": 0.0},
 )

@@ -1,7 +1,7 @@
-"""A loop that stores a row and reads it back: pipelined, it reads what was there before.
+"""A loop that stores a row and reads it back: pipelined, it reads the values from before the store.
 
-The pipeliner takes it that nothing in a loop writes what the loop loads, and moves a load ahead of the store that comes
-before it.
+The pipeliner assumes that nothing in a loop writes to memory that the loop loads, and moves a load ahead of the store
+that comes before it.
 """
 
 import torch
@@ -44,7 +44,7 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # whole numbers
+    # integers
     tolerance={"fp32": 0.0},
     uses=("tl-range",),
 )

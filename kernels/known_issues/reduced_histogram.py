@@ -1,4 +1,4 @@
-"""How many tokens of a block go to each expert: a histogram of what a reduction along the last axis made."""
+"""The number of tokens in a block for each expert: a histogram of the result of a reduction along the last axis."""
 
 import inspect
 

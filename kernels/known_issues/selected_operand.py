@@ -58,6 +58,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("dot",),
-    # small whole numbers, exact in each type
+    # small integers, exact in each type
     tolerance={"fp16": 0.0, "fp32": 0.0},
 )  # fmt: skip

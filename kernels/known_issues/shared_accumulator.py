@@ -1,7 +1,7 @@
 """Two matrix products that a loop adds to one accumulator, one after the other.
 
-Triton's pipeliner for the tensor cores of sm_100 takes the second product apart from the first, and what the first
-added is lost: wrong numbers without a word. Two accumulators, or one product in the loop, are right.
+Triton's pipeliner for the tensor cores of sm_100 separates the second product from the first, and the sum of the first
+is lost: silently wrong numbers. Two accumulators, or one product in the loop, are right.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""A scan of fewer elements than a warp has lanes: what gives it another dimension reads lanes that hold copies."""
+"""A scan of fewer elements than a warp has lanes: adding a dimension to it reads lanes that hold copies."""
 
 import torch
 import triton
@@ -51,7 +51,7 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # whole numbers, summed up exactly
+    # integers, summed up exactly
     tolerance={"fp32": 0.0},
     # 2.3 dies where a single scan gets another dimension (triton-4078), and has none of a tuple
     uses=("scan-of-tuple",),

@@ -1,8 +1,8 @@
 """A sum of rows that a loop adds up, and that is used twice afterwards, read inside the loop, or added up otherwise.
 
-Triton keeps such sums apart in each thread, and puts them together after the loop. Used twice, this aborts the
-compiler; read inside the loop, what is read is a part of the sum. The same is done to rows that are subtracted, added
-in some turns only, or added to a part of what was: wrong numbers without a word, and for the last an abort.
+Triton keeps such sums separate in each thread, and puts them together after the loop. Used twice, this aborts the
+compiler; read inside the loop, the value is only a part of the sum. The same is done to rows that are subtracted, added
+in some iterations only, or added to a part of the earlier sum: silently wrong numbers, and for the last an abort.
 """
 
 import torch

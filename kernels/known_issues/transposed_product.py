@@ -6,7 +6,7 @@ import triton.language as tl
 
 from crosswarp.kernels.case import Case, Kernel
 
-# what the second operand is in memory, by the first one's type
+# the second operand's type in memory, by the first one's type
 NARROWER = {torch.float16: torch.int8, torch.float32: torch.float16}
 
 
@@ -49,6 +49,6 @@ KERNEL = Kernel(
     launch=launch,
     reference=reference,
     uses=("dot",),
-    # small whole numbers, exact as tf32 too
+    # small integers, exact as tf32 too
     tolerance={"fp16": 0.0, "fp32": 0.0},
 )

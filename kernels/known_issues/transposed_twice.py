@@ -1,4 +1,4 @@
-"""A tile transposed and transposed back: 2.3 fails where it works out the type of what it then leaves out."""
+"""A tile transposed and transposed back: 2.3 fails to infer the type of the transposes that it then removes."""
 
 import torch
 import triton

@@ -29,7 +29,7 @@ def launch(x, way="none"):
         )
         triton.autotune(configs=[config], key=[])(_negate_kernel)[grid](x, y, x.numel())
     else:
-        # of Intel's backend
+        # an option of Intel's backend
         options = {"threads_per_warp": 32} if way == "launch" else {}
         _negate_kernel[grid](x, y, x.numel(), BLOCK=BLOCK, **options)
     return {"y": y}

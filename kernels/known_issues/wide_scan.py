@@ -56,6 +56,6 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # sums of whole numbers, which are exact
+    # sums of integers, which are exact
     tolerance={"fp32": 0.0},
 )

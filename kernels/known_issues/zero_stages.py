@@ -39,6 +39,6 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # small whole numbers are exact
+    # small integers are exact
     tolerance={"fp32": 0.0},
 )
