@@ -1,1 +1,1 @@
-"""Reports: pure functions of what the store holds, and the command line that shows them."""
+"""Reports: pure functions of the store's contents, and the command line that shows them."""

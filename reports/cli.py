@@ -38,17 +38,17 @@ _HERE = (
 _EXAMPLES = "examples:"
 # zero, full, random and urandom of Linux.
 _ENDLESS = tuple(os.makedev(1, minor) for minor in (5, 7, 8, 9))
-# Errors of a path that are no faults of ours.
+# Errors of a path that are not bugs of crosswarp.
 _OF_THE_PLACE = (
     errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOTDIR,
     errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENFILE,
 )  # fmt: skip
 # Commands that need nothing of the host side.
 _OF_SMALL = ("why", "doctor")
-# The extra that brings what a command needs, where that is not `matrix`.
+# The extra that installs a command's requirements, where that is not `matrix`.
 _EXTRAS = {"fuzz": "fuzz"}
 
-# The commands in `crosswarp --help`. It stands here because loading every command takes as long as most of them run.
+# The commands in `crosswarp --help`. The list is here because loading every command takes as long as most of them run.
 # Each is a module of crosswarp.reports.commands.
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "every day": {
@@ -125,7 +125,7 @@ def _version() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
-        # A name of a file need not be text, and a terminal need not be UTF-8: show what can be shown.
+        # A file name need not be text, and a terminal need not be UTF-8: replace what cannot be shown.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     # Tens of thousands of records are read and kept: looking through them for garbage takes as long as reading them.
@@ -143,7 +143,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def internal_error(error: Exception) -> str:
-    """One line about an exception that nobody foresaw; its traceback goes to a file that the line names."""
+    """One line about an unexpected exception; its traceback goes to a file that the line names."""
     # Imported where they are needed: `crosswarp why` answers within a third of a second.
     import tempfile
     import traceback
@@ -162,7 +162,7 @@ def internal_error(error: Exception) -> str:
 
 
 def _judging(arguments: Sequence[str]) -> bool:
-    """Whether `git bisect run` waits for a verdict: to it a 2 is one, and a mistyped option is none."""
+    """Whether `git bisect run` waits for a verdict: it takes exit status 2 for one, and a mistyped option is not."""
     return arguments[:1] == ["bisect"] and any(one.startswith("--here") for one in arguments)
 
 
@@ -219,7 +219,7 @@ def _main(arguments: list[str]) -> int:
         )
         return 125 if judging else EXIT_USAGE
     except BrokenPipeError:
-        # `crosswarp report | head`: nobody reads any more, which is no error.
+        # `crosswarp report | head`: the reader has gone, which is not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 125 if judging else 0
     except OSError as error:
@@ -370,7 +370,7 @@ def _examples(command: Command) -> str:
 
 
 def _spell_json(parser: argparse.ArgumentParser) -> None:
-    """`--json` for `--format json`, wherever there is one."""
+    """Turns `--json` into `--format json` in every command that has it."""
     for action in parser._actions:
         if "--format" in action.option_strings and "json" in (action.choices or ()):
             parser.add_argument(

@@ -120,7 +120,7 @@ def _blame(
     answers = (first[1].answer, second[1].answer)
     if symptom:
         verdict, why = attribution.answer(first[1], symptom)
-        # Red in another way than B is no answer for a combination, and for A it is one.
+        # A combination that fails in another way than B gives no answer; A gives one.
         answers = ("bad" if verdict == "cannot say" and first[1].red else verdict, "bad")
         first = first[0], replace(first[1], why=why)
     if answers != ("good", "bad"):

@@ -135,7 +135,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    # Before anything is looked for that takes time: what was typed is right.
+    # Check the input before anything slow starts.
     signatures = [given.signature(one) for one in options.signature]
     constexprs = [given.constexpr(one) for one in options.constexpr]
     on = targets.choose(
@@ -269,7 +269,7 @@ def _compiled(
         links = brought.bring_along(
             Path(scratch) / "path", at_hand.missing if at_hand else ("packaging",)
         )
-        # A check is no run of the matrix: its store is removed, and the last run stays the last.
+        # A check is not a run of the matrix: its store is removed, and the last run stays the last.
         with Store(Path(scratch) / "check.db") as store:
 
             def go(prepare: Prepare, chosen: Sequence[columns.Column], is_here: bool) -> None:
@@ -280,7 +280,7 @@ def _compiled(
                 try:
                     result = runner()
                 except Cancelled:
-                    # Its store goes with it: there is no run to be reported.
+                    # Its store is removed too: no run is left to report.
                     raise Cancelled("Cancelled. What had finished is shown above.") from None
                 codes.append(result.exit_code)
                 found.extend(store.records(result.run))

@@ -109,7 +109,7 @@ def _ended(
     if new:
         print(f"{len(new)} new: {', '.join(escape.terminal(one.name) for one in new)}")
         return EXIT_UNEXPECTED
-    # Green without having looked would be the worst of lies.
+    # Passing without having compared anything would be misleading.
     return EXIT_EXPECTED if last.compared else EXIT_USAGE
 
 

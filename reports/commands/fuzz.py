@@ -106,7 +106,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     wanted = selection.split(options.targets or [_TARGETS])
     on = targets.choose(target_table(options), wanted)
     check_work(options.work)
-    # Built and asked before the clock starts: what is compared is known then.
+    # Built and queried before the clock starts, so that the columns are known then.
     found = places.in_order(_at_hand(options) if options.here else _built(options))
     if len(found) < 2 and options.replay is None:
         raise UsageError(

@@ -252,7 +252,7 @@ class _Command:
     def each(self) -> Iterator[tuple[Plan, Prepare, str]]:
         """A plan for each environment, what prepares it, and the name of the folder for what it writes."""
         for one in self.at_hand:
-            # It has no lock; what comes first on its path may be another build of the same version.
+            # It has no lock; the first one on its path may be another build of the same version.
             key = inductor.key(str(one.python), one.found, os.environ.get("PYTHONPATH", ""))
             yield replace(self.plan, columns=(one.column,)), one, key
         for column in self.built:

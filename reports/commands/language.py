@@ -203,7 +203,7 @@ def shown(table: Table, globs: Sequence[str]) -> str:
     meanings = [
         fill(f"{sign:<3}", text)
         for sign, text in language_view.SIGNS
-        # N and A stand before the interpreter's sign as well.
+        # N and A come before the interpreter's sign as well.
         if sign and (sign in seen or sign in "NA" and any(one[:1] == sign for one in seen))
     ]
     return "\n".join([*lines[1:], "", *meanings])

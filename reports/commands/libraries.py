@@ -188,7 +188,7 @@ def newest(store: Store, identity: str) -> tuple[list[Record], Facts]:
         seen.update(record.id for record in fresh)
         if one.plan.get("identity") != identity:
             outdated.update(r.column for r in fresh if r.mode == "shimmed" and not r.config)
-    # A test without a turn hides no measurement; a whole column without one has a `*`.
+    # A test that did not run hides no measurement; a whole column without one has a `*`.
     done = {record.column for record in records}
     records += [
         record

@@ -117,7 +117,7 @@ def _releases(options: argparse.Namespace, loaded: Settings, path: Path) -> list
             found = [one for one in table if versions.within(one.triton, _DEFAULT)]
             described = f"{_DEFAULT}, for no file here names a release of Triton or torch (--triton RANGE chooses)"
         elif not found:
-            # Pins of builds that are no published pair, such as torch==2.9.0+cu128.
+            # Pins of builds that are not a published pair, such as torch==2.9.0+cu128.
             found = table
             described = f"all, for none of the known ones is allowed by {described}"
         print(escape.line(f"Releases: {described}", 300), file=sys.stderr)

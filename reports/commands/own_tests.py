@@ -106,7 +106,7 @@ def library(path: Path, cases: Sequence[str] = ()) -> Library:
     loaded = settings.load(root)
     chosen = loaded.settings
     if loaded.path is None:
-        # As `crosswarp init` would write it: what the library needs is not installed otherwise.
+        # As `crosswarp init` would write it: without it, the library's requirements are not installed.
         requires = finding.find(root, ()).values["requires"]
         chosen = chosen.model_copy(update={"requires": tuple(requires)})
     if cases:

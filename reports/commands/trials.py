@@ -124,7 +124,7 @@ def _plan(
     options: argparse.Namespace, work: plan.Work, table: Mapping[str, Target], lanes: Sequence[str],
     fresh: bool,
 ) -> plan.Plan:  # fmt: skip
-    # Messages of the search name the target, not the product that was asked for.
+    # Messages of the search name the target, not the requested product.
     wanted = targets.named(table, selection.split([options.target]))
     options.target = ",".join(wanted)
     return plan.Plan(
@@ -137,7 +137,7 @@ def _plan(
         time_limit=options.time_limit,
         memory_limit_mb=options.memory_limit,
         column_limit=options.column_limit,
-        # Builds of two commits bear one version, and one may not pass with what the other compiled.
+        # Builds of two commits have one version, and one may not reuse the other's compiled results.
         fresh=fresh,
     )
 
@@ -224,7 +224,7 @@ def cause(red: Sequence[Record], known: Sequence[Issue], options: argparse.Names
     by_id = {issue.id: issue for issue in known}
     causes: dict[RootCause, list[Record]] = {}
     for record in red:
-        # An issue that nobody knows any more explains nothing.
+        # An issue that is no longer known explains nothing.
         name = record.issue if record.issue in by_id else ""
         causes.setdefault(cause_of(record, name), []).append(record)
     lines = []

@@ -50,7 +50,7 @@ def run(suite: Path | None, argv: Sequence[str]) -> int:
         raise UsageError(f'--watch: {error}. Install it: pip install "crosswarp[watch]"') from None
     folders = [Path(kernels.__file__).parent if suite is None else suite]
     folders.append(Path(compat.__file__).parent)
-    # argparse takes what is left of a long option that no other begins with.
+    # argparse accepts any unambiguous prefix of a long option.
     words = [word for word in argv if not ("--watch".startswith(word) and word.startswith("--w"))]
     try:
         with terminated_as_interrupted():

@@ -22,7 +22,7 @@ DESCRIPTION = (
     "each is named, with the fact that decides. Any wording will do: one line, a few words, a whole log. Exit status: "
     "0 something known matches, 1 nothing does, 2 usage."
 )
-# A version without what it was built for, `+cu128`, and without the number of a vendor's build.
+# A version without its build variant, `+cu128`, and without the number of a vendor's build.
 _PUBLIC = re.compile(r"(?:(?!\+|\.post).)*")
 EXAMPLES = (
     "crosswarp why \"TypeError: missing a required argument: 'num_warps'\"",
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     facts = Facts(triton or "", options.torch or "", options.target or "")
     issues, shims = known_texts.packed()
     here, build = _here()
-    # Whoever names a release asks for another machine, and so does a log that names its own build.
+    # A named release means another machine, and so does a log that names its build.
     build = "" if triton else _named(text) or build
     found = answers(text, issues, shims, facts, here=here)
     if options.format == "json":

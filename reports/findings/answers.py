@@ -30,7 +30,7 @@ BEHIND = 1_000_000_000
 QUOTED = BEHIND // 2
 # How often one wording is looked for: a log repeats itself.
 MOST = 200
-# Words of a known issue's fingerprint: fewer stand in too many texts.
+# Least number of words in a known issue's fingerprint: shorter ones are in too many texts.
 FEW = 3
 # A known issue whose words are alike, and nothing more.
 ALIKE = 0.9
@@ -140,7 +140,7 @@ def answers(
 
 
 def _hits(log: Log, index: errors.Index) -> list[_Hit]:
-    """Where a wording stands, without those that a more exact one overlaps."""
+    """Returns the wordings that the text contains, without those that a more exact one overlaps."""
     found: list[_Hit] = []
     for word in log.words:
         for one, of_source in index.by_word.get(word, ()):
@@ -235,7 +235,7 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
             hit.start + (BEHIND if entry.kind == "general" else QUOTED * line.quoted),
             -hit.wording.weight,
         )
-        # A message that stands in Triton's source is Triton's without a frame as well.
+        # A message from Triton's source is Triton's even without a frame.
         own = (
             entry.own or entry.kind in OWN or hit.source is not None and hit.wording.weight >= LONG
         )
@@ -305,14 +305,14 @@ def _messages(
             continue
         message = index.messages[hit.wording.number]
         line = log.lines[log.at(hit.start)]
-        # Triton's message stands before its consequences.
+        # Triton's message comes before its consequences.
         weak = line.quoted or bool(message.thin)
         rank = (False, True, weak, hit.start - BEHIND * (not weak), -hit.wording.weight)
         yield Answer(line.text, line.number, line.failure, False, message=message, rank=rank)
 
 
 def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answer]:
-    """Names and options that some releases have: what the language table says of them."""
+    """Yields answers of the language table for names and options that only some releases have."""
     taken: dict[int, Answer] = {}
     for one in found:
         if one.entry and not one.entry.consequence:
@@ -328,7 +328,7 @@ def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answe
         if other and other.entry and (not other.entry.table or other.certain):
             continue
         causes = _causes(entry, log.by_failure[line.failure], facts)
-        # Ahead of what many texts say.
+        # Ahead of messages that many texts share.
         rank = (False, False, False, (other.rank[3] if other else log.start(position)), -1000)
         yield Answer(
             line.text,
@@ -360,7 +360,7 @@ def _known(
     # No shim fixes code that inductor generates.
     generated = {one.number for one in found if one.entry and one.entry.kind == "inductor"}
     written = {one.failure for one in found if one.entry and one.entry.kind == "inductor"}
-    # An entry that has the issue among its causes says what decides.
+    # An entry with the issue among its causes decides.
     weighed = {
         (one.failure, ranked.cause.issue)
         for one in found
@@ -382,7 +382,7 @@ def _known(
         # Another program's message is an issue of Triton's only where it names the interpreter.
         if line.number in foreign and not log.interpreted:
             continue
-        # Words that are alike say nothing beside an entry of the same failure.
+        # Similar words do not count beside an entry of the same failure.
         if not match.exact and (
             line.number in told or line.failure in named and not (short and match.share >= ALIKE)
         ):
@@ -425,7 +425,7 @@ def _known(
 def _named(
     text: str, log: Log, index: errors.Index, found: Sequence[Answer], facts: Facts
 ) -> Iterator[Answer]:
-    """The entry that a title paraphrases, where no known message stands in the text."""
+    """Yields the entry that a title paraphrases, where the text has no known message."""
     if len(errors.words(log.tidy)) > TITLE or not 0 < len(log.lines) <= TITLE_LINES or log.others:
         return
     if any(
@@ -436,7 +436,7 @@ def _named(
     # The text as given: in a title, `[ROCm]` or `[Windows]` looks like a log's prefix.
     title, line = errors.tidy(text), log.lines[0]
     for place, topic in enumerate(index.topics):
-        # A topic that asks for Triton's name takes it beside a version as well, where it is no frame.
+        # A topic that needs the word Triton also accepts it beside a version, outside a frame.
         if not log.framed and not any(part.startswith("triton") for part in topic.parts):
             continue
         if all(re.search(part, title) for part in topic.parts):

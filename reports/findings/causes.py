@@ -14,7 +14,7 @@ from crosswarp.reports.findings.view import View
 
 @dataclass
 class Cause:
-    """Cells that are red of one root cause, as `cause_of` has it."""
+    """Failing cells with one root cause, as `cause_of` groups them."""
 
     key: str
     records: list[Record] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Cause:
 
 
 def unexpected(view: View) -> list[Cause]:
-    """Red, and no known issue explains it; of somebody else's kernels also what one explains."""
+    """Failures that no known issue explains; for another suite's kernels also those that one explains."""
     explained = view.verdict.explained
     return _grouped([(record, explained.get(record.id)) for record in view.verdict.unexpected_red])
 
@@ -71,7 +71,7 @@ def _grouped(found: Sequence[tuple[Record, Issue | None]]) -> list[Cause]:
 def _key(cause: RootCause) -> str:
     """The same on every machine and in every run, for as long as the cause is the same."""
     parts = ["not healed", cause.issue] if cause.issue else [cause.outcome, cause.words]
-    # Only what says nothing of its cause has a kernel.
+    # The kernel counts only where nothing else identifies the cause.
     parts += [cause.kernel] if cause.kernel else []
     return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""`crosswarp diff A B`: what two results are called, and what differs between them, one group for each root cause."""
+"""`crosswarp diff A B`: the labels of two results and their differences, one group for each root cause."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Side:
 
 @dataclass
 class Group:
-    """One root cause; of what was never red, one kernel."""
+    """One root cause; for cells that never failed, one kernel."""
 
     outcome: str
     issue: Issue | None
@@ -146,8 +146,8 @@ def grouped(
     verdicts: Sequence[Verdict] | Explained,
     reproducers: Collection[str],
 ) -> Diff:
-    """The differences by root cause. Of kernels in `reproducers` only passing or failing counts, not their resources:
-    they stand for a known issue, and nobody runs them for speed."""
+    """Groups the differences by root cause. Kernels in `reproducers` count only as passing or failing, not by their
+    resources: they show a known issue, and their speed does not matter."""
     counted = [
         pair
         for pair in pairs
@@ -239,7 +239,7 @@ def _held(name: str, columns: Sequence[str], column: str) -> str:
 
 
 def _aligned(before: Side, after: Side) -> tuple[Side, Side]:
-    """Both of one column, or both of all: beside one column, the other side stands for its own of that name."""
+    """Returns both sides for one column, or both for all: against a single column, the other side gives its match."""
     if (before.column is None) == (after.column is None):
         return before, after
     one, whole = (before, after) if before.column else (after, before)
@@ -256,7 +256,7 @@ def _aligned(before: Side, after: Side) -> tuple[Side, Side]:
 
 
 class Explained:
-    """The verdicts on failures. Whoever groups several diffs of one verdict makes it once."""
+    """The verdicts on failures. Share one instance among several diffs of one verdict."""
 
     def __init__(self, verdicts: Sequence[Verdict]) -> None:
         # It holds them: a record that is looked up by its identity must not go meanwhile.
@@ -316,7 +316,7 @@ def groups(
 
 
 def _shown(pair: Pair) -> Record:
-    """The record whose cause is shown: what is red now, or what was red and no longer is."""
+    """Returns the record whose cause is shown: the one that fails now, or else failed before."""
     if pair.comparison.outcome == "fixed" and pair.before:
         return pair.before
     return pair.record

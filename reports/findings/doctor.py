@@ -1,4 +1,4 @@
-"""`crosswarp doctor`: the report of crosswarp.compat, and what issues.toml says of that Triton, torch and device."""
+"""`crosswarp doctor`: the report of crosswarp.compat, with the known issues of that Triton, torch and device."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A log as `crosswarp why` reads it: its lines without what CI and launchers put in front of them, the failures that
-it holds, and the facts that it names (releases, GPU)."""
+"""A log as `crosswarp why` reads it: its lines without the prefixes of CI and launchers, its failures, and the facts
+that it names (releases, GPU)."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ FRONT = re.compile(
     r"|(?:ERROR|FATAL|WARNING|INFO|FAILED|stderr|stdout)\b[:|]?(?= )|\|)\s*"
 )
 HEADER = re.compile(r"^(?:_{3,} .+ _{3,}|={3,} (?:FAILURES|ERRORS) ={3,}|\[\d+/\d+\] )")
-# pytest shows the source of each frame above the line that failed: messages that stand there were not said.
+# pytest shows the source of each frame above the line that failed: messages there are quoted, not raised.
 SAID_BY_PYTEST = re.compile(r"^(?:\S+Z )?E   ")
 FAILED_LINE = re.compile(r"^(?:\S+Z )?> ")
 SOURCE_LINE = re.compile(r"^(?:\S+Z )?(?:    .*|\s*)$")
-# Python shows the source of a frame below it: what stands there was not said either.
+# Python shows the source of a frame below it: also quoted.
 FRAME_LINE = re.compile(r'^(?:File ".*", line \d+|\S+\.py:\d+: in )')
 SAID_BY_PYTHON = re.compile(r"^[\w.]*(?:Error|Exception|Warning|Exit|Interrupt|Failure)\b")
 TRACEBACK = "Traceback (most recent call last)"
@@ -101,7 +101,7 @@ class Log:
         self.tidy = " ".join(pieces)
 
     def at(self, position: int) -> int:
-        """The place, in `lines`, of what stands there in `tidy`."""
+        """Returns the index in `lines` of a position in `tidy`."""
         return max(0, bisect_right(self._starts, position) - 1)
 
     def start(self, place: int) -> int:
@@ -132,21 +132,21 @@ class Log:
 
     @cached_property
     def _spoken(self) -> str:
-        """The lines without what names Triton in passing."""
+        """The lines without passing mentions of Triton."""
         return _spoken(self.plain)
 
     @cached_property
     def own(self) -> bool:
-        """Whether Triton or inductor stands in it, and not in passing alone."""
+        """Whether Triton or inductor is mentioned, and not just in passing."""
         return bool(FRAME.search(self._spoken))
 
     @cached_property
     def framed(self) -> bool:
-        """Whether Triton, inductor or a library that is known for Triton's errors stands in it."""
+        """Whether Triton, inductor or a library known for Triton's errors is mentioned."""
         return _has_frame(self.plain)
 
     def framed_in(self, failure: int) -> bool:
-        """The same of one failure, where the log has several tracebacks: what stands outside of them counts for all."""
+        """`framed` for one failure, where the log has several tracebacks: text outside them counts for all."""
         if failure not in self._framed:
             tracebacks = [one for one, text in self.by_failure.items() if TRACEBACK in text]
             said = [
@@ -159,7 +159,7 @@ class Log:
 
     @cached_property
     def others(self) -> bool:
-        """Whether another compiler or library of kernels speaks in it, and no file of Triton's stands there."""
+        """Whether another compiler or kernel library is mentioned, and no file of Triton's."""
         return bool(OTHERS.search(self.plain)) and not PLACE.search(self._spoken)
 
     @cached_property
@@ -169,7 +169,7 @@ class Log:
 
     @cached_property
     def generated(self) -> bool:
-        """Whether inductor wrote a kernel of it."""
+        """Whether inductor wrote one of its kernels."""
         return bool(GENERATED.search(self.plain))
 
     @cached_property
@@ -255,7 +255,7 @@ SM = re.compile(
     r"\bsm_?(\d{2,3})a?\b(?! or higher)|compute capability[ :=]+\(?(\d+)[.,] ?(\d)|\b(gfx\d+[a-f]?\w?)\b",
     re.I,
 )
-# The GPU's name is what people write.
+# People write the GPU's name.
 GPUS = (
     ("sm_70", r"V100|Titan V\b"), ("sm_75", r"\bT4\b|RTX ?20\d0|GTX ?16\d0|Turing|Quadro RTX|2080"),
     ("sm_80", r"A100|A800|A30\b"), ("sm_86", r"RTX ?30\d0|\bA10G?\b|A40\b|A6000|RTX A\d000|3090"),
@@ -370,14 +370,14 @@ def _numbered(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _read(text: str, lines: Sequence[str]) -> list[int]:
-    """The lines of a long text that are read: what stands around the marks of a failure.
+    """Returns the lines of a long text to read: those around the marks of a failure.
 
-    Lines that differ in numbers alone are one; of each the first counts, which is where a failure begins.
+    Lines that differ only in numbers count as one, at the first occurrence, where a failure begins.
     """
     shapes = text.encode("utf-8", "surrogatepass").translate(_SMALL, _DIGITS).split(b"\n")
     first = dict(zip(reversed(shapes), range(len(shapes) - 1, -1, -1), strict=True))
     places = sorted(first.values())
-    # The last line is what ended it all.
+    # The last line is the final error.
     ends = [len(lines) - 1]
     strong = _having(shapes, places, STRONG)
     kept: set[int] = set()
@@ -421,7 +421,7 @@ def _marked(shapes: Sequence[bytes], places: Sequence[int]) -> Iterator[int]:
 
 
 def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
-    """The first, the last, the second, …: a first cause stands early, and what followed from it late."""
+    """The first, the last, the second, …: the cause is early in a log, its consequences late."""
     for number in range((len(places) + 1) // 2):
         yield places[number]
         yield places[-1 - number]

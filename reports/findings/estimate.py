@@ -37,7 +37,7 @@ class OfColumn:
 class Estimate:
     plan: Plan
     columns: tuple[OfColumn, ...]
-    # To be written for environments at once, and what the disk has.
+    # The megabytes that the environments need, and those free on the disk.
     megabytes: int
     free_megabytes: int
 

@@ -21,7 +21,7 @@ class Fate:
 
 
 def fates(view: View) -> dict[str, Fate]:
-    """By the id of the cell; what is green or left out, as it should be, has none."""
+    """Returns fates by cell id; a cell that passes or is left out as expected has none."""
     verdict = view.verdict
     found = {record.id: Fate("known", issue) for record, issue in verdict.known}
     found.update({record.id: Fate("expected") for record in verdict.expected})

@@ -104,7 +104,7 @@ def _instead(name: str, new: Mapping[str, Name]) -> str:
 
 
 def _of_call(name: str, was: str, now: str) -> str:
-    """The advice for what the caller passes that is refused, or else for the whole call."""
+    """Returns the advice for the refused arguments, or else for the whole call."""
     old, new = _parameters(was), _parameters(now)
     found = [f"{name}({one})" for one in old if one not in new] + [name]
     if any(place is not None and new.get(one, (0,))[0] is None for one, (place, _) in old.items()):
@@ -113,7 +113,7 @@ def _of_call(name: str, was: str, now: str) -> str:
 
 
 def _takes(was: str, now: str) -> bool:
-    """Whether every call by which `was` can be called, `now` takes as well."""
+    """Whether `now` accepts every call that `was` accepts."""
     if was == now or not was or not now:
         return True
     old, new = _parameters(was), _parameters(now)

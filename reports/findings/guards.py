@@ -1,4 +1,4 @@
-"""Whether a library still needs its guards: what its cases did as it is, beside what they did with one turned round."""
+"""Whether a library still needs its version checks: its cases as they are, compared with one check inverted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Need(enum.Enum):
     NOT_NEEDED = "not needed"
     WRONG = "wrong way"
     BOTH_RED = "red either way"
-    # It was asked, and what was compiled and launched is the same either way: another case might need it.
+    # It was evaluated, and both sides compile and launch the same: another case might need it.
     NO_EFFECT = "no launch hangs on it"
     # Too slow on this machine: says nothing.
     TIMEOUT = "timed out"
@@ -34,12 +34,12 @@ _WEIGHED = (
 
 @dataclass(frozen=True)
 class Place:
-    """One guard on one column and target.
+    """One version check on one column and target.
 
     Attributes:
-        held: what the test was there; both where it was asked several times.
-        cases: how many say that.
-        red: what shows it: the other side's red where it is needed, this side's where it goes the wrong way.
+        held: the test's value there; both if it was evaluated several times with different values.
+        cases: the number of cases with this result.
+        red: the failure that shows it: of the inverted side where the check is needed, of this side where it is wrong.
     """
 
     column: str
@@ -129,7 +129,7 @@ def _place(guard: str, column: str, target: str, trials: Sequence[Trial]) -> Pla
         else:
             needs.append(Need.WRONG if other_green else Need.BOTH_RED)
             this_red.append(whole.record)
-    # One case that needs it is enough; one that is red anyway says nothing of the others.
+    # One case that needs it is enough; a case that fails anyway says nothing.
     for need in _WEIGHED:
         if need in needs:
             red = {Need.NEEDED: other_red, Need.WRONG: this_red, Need.BOTH_RED: this_red}

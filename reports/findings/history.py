@@ -1,4 +1,4 @@
-"""The runs of a store, each as little as it takes to set one beside another: what was red, and where."""
+"""The runs of a store, reduced to the facts that a comparison needs: the failures and their places."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from crosswarp.matrix.results.record import MODES, RED
 from crosswarp.matrix.results.store import Run, Store
 from crosswarp.matrix.results.vocabulary import WORST
 
-# More make a page heavy, and nobody looks so far back.
+# More would make a page heavy, for runs that are rarely looked at.
 MOST = 20
-# The numbers of what is red.
+# The numbers of the failing outcomes.
 _RED = {number for number, outcome in enumerate(WORST) if outcome in RED}
 # lane, target, kernel, column
 Place = tuple[str, str, str, str]
@@ -22,11 +22,11 @@ Place = tuple[str, str, str, str]
 @dataclass(frozen=True)
 class Past:
     run: Run
-    # The worst outcome of each place, bare and shimmed: its number in WORST, None where nothing ran.
+    # The worst outcome of each place, without and with compat: its number in WORST, None where nothing ran.
     worst: Mapping[Place, tuple[int | None, int | None]] = field(default_factory=dict)
-    # Cells that are red, by mode.
+    # Failing cells, by mode.
     red: Mapping[str, int] = field(default_factory=dict)
-    # Places that are red and were not in the run before, and the other way round; None for the oldest.
+    # Places that fail and passed in the run before, and the other way round; None for the oldest.
     newly_red: int | None = None
     healed: int | None = None
     # How many older runs there are.
@@ -64,7 +64,7 @@ def worst_of(
     counts: Iterable[tuple[str, str, str, str, str, str]],
     kept: dict[Any, Any] | None = None,
 ) -> dict[Place, tuple[int | None, int | None]]:
-    """The worst outcome of each place, of what `Store.counts` counts. `kept`: what is shared with other runs."""
+    """Returns the worst outcome of each place that `Store.counts` counts. `kept`: values shared with other runs."""
     shared = ({} if kept is None else kept).setdefault
     found: dict[Place, list[int | None]] = defaultdict(lambda: [None, None])
     for column, target, lane, name, kernel, outcome in counts:
@@ -77,7 +77,7 @@ def worst_of(
 
 
 def _changed(before: Mapping, after: Mapping) -> tuple[int, int]:
-    """How many squares turned red and how many ceased to be, of those that both runs have."""
+    """Returns how many places began to fail and how many stopped, of those that both runs have."""
     was, now = _red(before), _red(after)
     return len((now - was) & before.keys()), len((was - now) & after.keys())
 

@@ -1,4 +1,4 @@
-"""Which cells of a run are worth their compiler's texts: each cause that is red, then what grew heaviest, once each."""
+"""Which cells of a run get compiler texts on the page: one for each failing cause, then the largest growth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Shown:
     target: str
     # The comparison: `regressed`, `resource-regressed`, ...
     what: str
-    # The column before, and the one where it is red or heavier.
+    # The column before, and the one that fails or is heavier.
     before: str
     after: str
 

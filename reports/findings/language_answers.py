@@ -75,9 +75,9 @@ SPELLING = "Check the spelling in docs/language.md, or the vendor's build that h
 
 
 def entries(lines: Sequence[Line], triton: str = "") -> Iterator[tuple[Entry, int]]:
-    """For each name of Triton's that a line misses: what the table says of it, and the line's place.
+    """For each name of Triton's that a line misses: the language table's entry, and the line's position.
 
-    A release `triton` that has the name cannot be what was imported.
+    A release `triton` that has the name cannot be the imported one.
     """
     for place, line in enumerate(lines):
         text = line.text

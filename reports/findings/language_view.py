@@ -40,7 +40,7 @@ _SECTIONS = (
 
 @dataclass(frozen=True)
 class Square:
-    """One row in one release: its sign, and what failed, as place and outcome."""
+    """One row in one release: its sign, and its failures, as place and outcome."""
 
     sign: str
     why: tuple[tuple[str, str], ...] = ()
@@ -88,8 +88,8 @@ def sections(table: Table) -> list[Section]:
 
 
 def rows_of(table: Table, name: str, probed: Sequence[str] | None = None) -> list[Row]:
-    """The row of a name, and one for each of its options and the values that were probed, which whoever asks for many
-    names gives as `probed`."""
+    """Returns the row of a name, and one for each of its options and probed values. `probed`: pass it to avoid a
+    search for each of many names."""
     if probed is None:
         probed = probes_of(table, name)
     if name.startswith("launch."):

@@ -1,4 +1,4 @@
-"""Planned results that a run lacks: every report lists them, because a missing result cannot look red."""
+"""Planned results that a run lacks: every report lists them, because a missing result does not show as a failure."""
 
 from __future__ import annotations
 

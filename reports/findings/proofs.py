@@ -22,7 +22,7 @@ Verdict = Literal["shown", "in part", "not this time", "contradicted", "not run"
 
 @dataclass(frozen=True)
 class Proof:
-    """Columns stand oldest first; one is red where all that ran of the case there is, and partly in `mixed`."""
+    """Columns are oldest first; one is in `red` where all cells of the case that ran fail, in `mixed` where some do."""
 
     issue: Issue
     verdict: Verdict

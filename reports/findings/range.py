@@ -1,4 +1,4 @@
-"""`crosswarp range`: of what a run holds, the part that was asked for, and the releases that it is green on."""
+"""`crosswarp range`: the requested part of a run, and the releases on which it passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The changes of each Triton release, as a baseline measured them: what breaks, what is fixed, what is still wrong."""
+"""The changes of each Triton release, from a baseline: the breakages, the fixes, and the remaining failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COMPILED = ("compile", "emulate", "device")
 
 @dataclass(frozen=True)
 class Release:
-    """One release beside the one before it, which the oldest lacks.
+    """One release compared with the one before it, which the oldest lacks.
 
     Attributes:
         still: known issues by which compiled code gives wrong numbers without an error, oldest known first.

@@ -1,7 +1,7 @@
-"""Kernels of crosswarp's own that do nothing but show a known issue: red on the versions of its record, by design.
+"""Crosswarp's kernels that only show a known issue: they fail on the affected releases, by design.
 
-They say whether a record holds, and nothing about a suite. They are counted apart, and what asks about a suite leaves
-them out: which releases it is green on, and what a release broke.
+They show whether an entry holds, and nothing about a suite. They are counted apart. Questions about a suite (which
+releases it passes on, and what a release broke) leave them out.
 """
 
 from __future__ import annotations

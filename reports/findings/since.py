@@ -16,12 +16,12 @@ from crosswarp.reports.findings.view import View
 @dataclass(frozen=True)
 class Since:
     name: str
-    # Red where it was green or not there.
+    # Failing now, and passing or absent before.
     worse: tuple[Group, ...] = ()
-    # Red before, and now for another reason.
+    # Failing before, and now for another reason.
     changed: tuple[Group, ...] = ()
     fixed: tuple[Group, ...] = ()
-    # Green on both sides, and heavier or slower now: so many cells.
+    # The number of cells that pass on both sides and are heavier or slower now.
     heavier: int = 0
     # Why nothing was compared.
     why_not: str = ""

@@ -1,6 +1,6 @@
-"""How a run stands, as a whole or in one column or target: what a badge and the first line of a report say.
+"""The state of a run, as a whole or in one column or target: for a badge and the first line of a report.
 
-What is counted is a case with its configuration on one column, target and lane, bare and shimmed together.
+The unit is a case with its configuration on one column, target and lane, both modes together.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from crosswarp.reports.findings.view import View
 @dataclass(frozen=True)
 class Standing:
     ok: int = 0
-    # Red bare and green shimmed.
+    # Failing without compat and passing with it.
     healed: int = 0
     # Failing as a known issue predicts, and not fixed by compat.
     known: int = 0
     # Failing, and neither known nor fixed as promised.
     regressed: int = 0
-    # Green where a known issue says red.
+    # Passing where a known issue predicts a failure.
     newly_green: int = 0
     unsupported: int = 0
     not_run: int = 0
     # Columns that never came to their cells.
     lost: tuple[str, ...] = ()
-    # Whether all is there that was to run, and nothing went wrong beside the cells.
+    # Whether everything planned ran, and nothing went wrong beside the cells.
     whole: bool = True
 
     @property

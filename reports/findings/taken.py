@@ -1,4 +1,4 @@
-"""How many cells of a run did not run in it: nothing had changed, and an earlier run's verdict stands."""
+"""Counts the cells of a run that were reused: nothing had changed, so an earlier run's verdict holds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A stored run, read once: what every report is a function of.
+"""A stored run, read once: the input of every report.
 
-What more than one report looks up is grouped here, once: by column, by kernel, by place.
+Look-ups that several reports need are grouped here, once: by column, by kernel, by place.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class View:
 
     @cached_property
     def columns(self) -> list[str]:
-        """In the order of the plan; what only the records name comes last."""
+        """In the order of the plan; columns that only the records name come last."""
         ordered = [*self.run.described.columns, *(record.column for record in self.records)]
         return list(dict.fromkeys(ordered))
 
@@ -72,7 +72,7 @@ class View:
 
     @cached_property
     def reproducers(self) -> frozenset[str]:
-        """The kernels that only show a known issue, beside a suite."""
+        """The kernels that only show a known issue, in addition to a suite."""
         return reproducers.among(self.by_kernel, self.run.plan)
 
     @cached_property
@@ -101,7 +101,7 @@ class View:
 
     @cached_property
     def issue_of(self) -> Mapping[str, Issue]:
-        """The issue that explains a red cell, by the cell's id."""
+        """The issue that explains a failing cell, by the cell's id."""
         return {
             record.id: issue for record, issue in [*self.verdict.known, *self.verdict.shim_failed]
         } | self.verdict.explained
@@ -126,7 +126,7 @@ class View:
 
     @cached_property
     def healed(self) -> Mapping[str, Healed]:
-        """By the id of the bare cell."""
+        """Fixes by the id of the cell without compat."""
         return {one.bare.id: one for one in self.verdict.healed}
 
     @cached_property

@@ -1,8 +1,8 @@
-"""`crosswarp why`: which known issues an error's text speaks of, the likeliest first.
+"""`crosswarp why`: the known issues that match an error's text, the likeliest first.
 
-Two ways lead to an issue. Its fingerprint matches, in what is made of the text as in a cell's; then the text is that
-error. Or most of the words of one of its texts stand close together in it, in any spelling of quotes and colons; then
-it is probably that one. A word counts for more the fewer issues have it: `reshapeOuts` for more than `argument`.
+An issue matches in two ways. Its fingerprint matches the text's fingerprint, computed as for a cell; then the text is
+that error. Or most words of one of its texts are close together in it, in any spelling of quotes and colons; then it is
+probably that one. A word counts for more the fewer issues have it: `reshapeOuts` for more than `argument`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _LETTERS = re.compile(r"[A-Za-z_]+")
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
 # A message is folded at the width of somebody's terminal.
 _FOLDED = 3
-# The share of a text's words, by weight, that must be there; and of a short question's words, that an issue has.
+# The least share of a text's words, by weight, that must be present; for a short question, of its words in an issue.
 _MOST_OF_IT = 0.72
 _ALL_BUT = 0.8
 _MOST_OF_ITS_RAREST = 0.75
 _SHORT = 14
 _LONGEST_LINE = 4000
 _REGEX_LINE = 20_000
-# Words of crosswarp's own for what a kernel of its suite showed: elsewhere they mean another kernel's failure.
+# Words that crosswarp uses for its own kernels' failures: elsewhere they mean another kernel's failure.
 OURS = re.compile(r"mismatch:|\^?SIG[A-Z]+")
 
 
@@ -58,7 +58,7 @@ class Match:
     exact: bool
     # Between 0 and 1: how much of the issue's text was there.
     share: float
-    # The line that spoke of it, as it was given.
+    # The matching line, as given.
     line: str
     # Whether the named Triton is an affected release; None: none was named.
     inside: bool | None = None
@@ -99,7 +99,7 @@ def why(
 
 
 def _lines(text: str) -> list[str]:
-    """Without colours, and without what stands in front of each; empty ones are left out."""
+    """Returns the lines without colours and prefixes; empty ones are left out."""
     text = printable(text[-LONGEST:].replace("\r\n", "\n").replace("\r", "\n"))
     made = []
     for line in text.split("\n"):
@@ -123,7 +123,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _any(parts: Sequence[str], text: str) -> bool:
-    """Whether one of them is in it; of what has none nothing is known."""
+    """Whether `text` contains one of the parts; without parts, unknown counts as yes."""
     return not parts or any(part in text for part in parts)
 
 
@@ -141,7 +141,7 @@ class Finder:
     def __init__(self, issues: Sequence[Known], shims: Sequence[Fix]) -> None:
         self.issues = issues
         self.listed = [
-            # A word of which a part may be anything is none.
+            # A word with an open part does not count.
             (number, words_of(OPEN.sub(" ", spelled)), not CUT.search(text))
             for number, issue in enumerate(issues)
             for text in (*texts(issue, shims), issue.title)
@@ -213,7 +213,7 @@ class Finder:
     def by_fingerprint(
         self, lines: Sequence[str]
     ) -> Iterator[tuple[int, tuple[bool, float, float, str]]]:
-        """Fingerprints that match the text as it is, or what a cell would have made of it."""
+        """Yields fingerprints that match the text as it is, or the fingerprint that a cell would have made of it."""
         # A compiler's message may take several lines.
         said = fingerprint.of_output("\n".join(lines))
         everything = set().union(*map(self._split, lines))
@@ -250,12 +250,12 @@ class Finder:
     def by_words(
         self, lines: Sequence[str]
     ) -> Iterator[tuple[int, tuple[bool, float, float, str]]]:
-        """Texts most of whose words stand in one line, or in a few that follow each other."""
+        """Yields issue texts most of whose words are in one line, or in a few consecutive ones."""
         split = list(map(self._split, lines))
         seen: set[tuple[str, ...]] = set()
         for start in range(len(lines)):
             wanted = {id(one): one for word in set(split[start]) for one in self.at.get(word, ())}
-            # The rarest word may stand in any of the lines that a message was folded into.
+            # The rarest word may be in any of the lines that a message was folded into.
             around = slice(max(0, start - _FOLDED + 1), start + _FOLDED)
             if not wanted or (here := (lines[start], *lines[around])) in seen:
                 continue

@@ -33,7 +33,7 @@ Place = tuple[str, str, str, str]
 
 
 def grid(model: Model) -> dict[str, Any]:
-    """All that the first view needs, and none of the messages."""
+    """All data of the first view, without the messages."""
     outcomes: dict[Place, list[int]] = defaultdict(lambda: [0, 0])
     counts: dict[tuple[str, str], list[Counter[str]]] = defaultdict(lambda: [Counter(), Counter()])
     for record in model.view.records:
@@ -109,7 +109,7 @@ def details(model: Model) -> dict[str, dict[str, Any]]:
 
 def _detail(model: Model, kernel: Kernel, records: Sequence[Record]) -> dict[str, Any]:
     texts: dict[str, int] = {"": 0}
-    # By what a cell wrote, which is most often what another cell of the kernel wrote.
+    # By a cell's output, which most cells of a kernel share.
     lines: dict[str, int] = {}
 
     def text(value: str) -> int:
@@ -169,7 +169,7 @@ def _figures(record: Record) -> list[float | None] | int:
 
 @once_a_list
 def _worst(noted: Any) -> list[float | None] | None:
-    """The worst launch's figure of each metric; None where there is none of any."""
+    """The worst launch's figure of each metric; None where no metric has any."""
     found = [figures for couples in read(noted).values() for figures in couples]
     worst = [
         (min if metric in LEAST else max)(

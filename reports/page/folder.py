@@ -1,7 +1,7 @@
-"""Writing the site: all of it or nothing, and never in the place of what is not crosswarp's.
+"""Writes the site: all of it or nothing, and never over files that are not crosswarp's.
 
-The files are written beside the folder and take its place when they are whole. A list of them, `MARK`, says that the
-folder is ours; what somebody else put there (badges, a CNAME) is carried over.
+The files are written beside the folder and replace it when they are complete. A list of them, `MARK`, marks the folder
+as crosswarp's; other files in it (badges, a CNAME) are carried over.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _swap(out: Path, files: Mapping[str, str], named: Path) -> None:
             new.rename(out)
             return
         shutil.copymode(out, new)
-        # Not among what is cleaned up whatever happens: until the new one is in place, this is the only one.
+        # Not cleaned up automatically: until the new one is in place, this is the only one.
         old = Path(f"{beside}-old")
         out.rename(old)
         try:
@@ -53,7 +53,7 @@ def _swap(out: Path, files: Mapping[str, str], named: Path) -> None:
         except BaseException:
             old.rename(out)
             raise
-        # The site is in place: what is left of the old one is no failure.
+        # The site is in place: failing to remove the old one is harmless.
         shutil.rmtree(old, ignore_errors=True)
 
 

@@ -35,7 +35,7 @@ _SIGNS: dict[Mark, _Sign] = {
 }
 _BACKGROUND, _INK, _EDGE = "#ffffff", "#1f2328", "#6a737d"
 _SQUARE, _STEP, _APART, _ROW, _MARGIN = 11, 12, 7, 15, 10
-# Above the first row stand the columns' names, below the last one the legend.
+# The columns' names are above the first row, the legend below the last one.
 _HEAD, _BREAK = 34, 26
 _LONGEST = 44
 SHOW_ISSUES = "Each of these shows a known issue:"
@@ -92,7 +92,7 @@ def _named(lane: str, target: str) -> str:
 def _legend(
     kinds: Iterable[Mark], top: int, squares: dict[Mark, list[tuple[int, int]]]
 ) -> tuple[list[tuple[int, int, str, str]], int]:
-    """Adds a square of each kind, with what it means; and how far it reaches."""
+    """Adds a square of each kind, with its meaning; returns how far it reaches."""
     texts, across = [], _MARGIN
     for kind in kinds:
         squares[kind].append((across, top))

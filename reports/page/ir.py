@@ -1,4 +1,4 @@
-"""The pages of what the compiler made of a few cells: each text of two columns, and what differs between them."""
+"""Pages of compiler output for a few cells: each text of two columns, and their differences."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _stages(before: dict[str, str], after: dict[str, str]) -> list[dict[str, Any
 
 
 def _difference(before: Sequence[str], after: Sequence[str]) -> tuple[list[tuple[str, str]], str]:
-    """Each line with its kind, and why there is none."""
+    """Returns each line with its kind, and the reason if there is no difference."""
     if before == after:
         return [], "They are the same."
     if max(len(before), len(after)) > _MOST_LINES:

@@ -1,4 +1,4 @@
-"""Sentences about planned results that a run does not have: a page that hides them looks green."""
+"""Sentences about planned results that a run lacks: a page without them would look as if all had passed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def of_column(model: Model, column: str) -> list[str]:
 
 
 def unsupported(model: Model) -> list[str]:
-    """Targets that a column has no backend for, which is no fault of the run."""
+    """Targets for which a column has no backend, which is not the run's fault."""
     by_reason: dict[tuple[str, str], list[str]] = defaultdict(list)
     for column, target, message in model.view.unsupported_targets:
         by_reason[target, message].append(column)

@@ -1,4 +1,4 @@
-"""The model of every page: a view whose columns stand oldest first, each compared with the ones before it."""
+"""The model of every page: a view whose columns are oldest first, each compared with the ones before it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Column:
     id: str
     slug: str
     label: str
-    # As measured, else as the column promises; empty where nobody knows.
+    # As measured, else as the column promises; empty if unknown.
     triton: str
     torch: str
 
@@ -110,7 +110,7 @@ class Model:
 
     @cached_property
     def explained(self) -> Mapping[str, list[Record]]:
-        """The red cells of each issue, by its id."""
+        """The failing cells of each issue, by its id."""
         found: dict[str, list[Record]] = {issue.id: [] for issue in self.issues}
         for record, issue in [*self.view.verdict.known, *self.view.verdict.shim_failed]:
             found[issue.id].append(record)

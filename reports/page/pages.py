@@ -152,7 +152,7 @@ def issue(model: Model, issue: Issue) -> dict[str, Any]:
 
 
 def issue_rows(model: Model) -> list[tuple[Issue, int, str]]:
-    """Each issue with its red cells, and the words by which a search finds it."""
+    """Each issue with its failing cells, and the words by which a search finds it."""
     rows = []
     for one in model.issues:
         explained = model.explained[one.id]
@@ -213,7 +213,7 @@ def shim_rows(model: Model) -> list[tuple[compat.Shim, Issue | None]]:
 
 
 def counted(kernels: Sequence[Kernel], columns: Sequence[Column]) -> str:
-    """`39 kernels and 86 reproducers of known issues on 11 columns`: the same words wherever they are counted."""
+    """`39 kernels and 86 reproducers of known issues on 11 columns`: the same words on every page."""
     shows = sum(kernel.shows_issue for kernel in kernels)
     text = plural(len(kernels) - shows, "kernel")
     text += f" and {plural(shows, 'reproducer')} of known issues" if shows else ""

@@ -1,4 +1,4 @@
-"""The page of a store's runs: what each found, one kernel over all of them, and one run against another."""
+"""The page of a store's runs: the results of each, one kernel over all of them, and two runs compared."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any
 from crosswarp.matrix.results.record import clean_text
 from crosswarp.reports.text import escape
 
-# A name stands in a row, a fingerprint in a line; a message may fill a screen or two.
+# A name fits in a row, a fingerprint in a line; a message may fill a screen or two.
 MAX_LINE = 300
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9._+-]+")
 MAX_SLUG = 60
@@ -45,19 +45,19 @@ def web(url: str) -> str:
 
 
 def script(value: Any) -> str:
-    """A value as JavaScript that also stands inside HTML: ASCII, and nothing that could end a script or start one."""
+    """A value as JavaScript that is safe inside HTML: ASCII, and nothing that could end or start a script."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def slugs(names: Iterable[str]) -> dict[str, str]:
-    """A file name for each name: the name itself where that is one, else what is left of it and a hash."""
+    """Returns a file name for each name: the name itself if it is valid, else its valid characters and a hash."""
     return {name: slug_of(name) for name in names}
 
 
 def slug_of(name: str) -> str:
     slug = _NOT_IN_SLUGS.sub("-", name.lower()).strip("-.")[:MAX_SLUG]
-    # `index` is ours; and to some disks `Softmax` and `softmax` are one.
+    # `index` is reserved; and some disks do not distinguish `Softmax` from `softmax`.
     if slug and slug == name and slug != "index":
         return slug
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,7 +1,7 @@
 """The data of the page's box for an error: the error index, the known issues, the language table, and the rules.
 
-The rules are the expressions and limits of reports/findings as they stand there, so that a page knows what the command
-knows; assets/why_engine.js has the steps, and a test compares its answers with the command's.
+The rules are the expressions and limits of reports/findings, unchanged, so that the page gives the command's answers.
+assets/why_engine.js has the steps, and a test compares its answers with the command's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from crosswarp.reports.findings import answers, error_text, language_answers, wh
 
 
 def data() -> dict[str, Any]:
-    """All of it, as JSON takes it."""
+    """Returns all data, ready for JSON."""
     index = errors.committed()
     issues, shims = known_texts.packed()
     finder = why.Finder(issues, shims)

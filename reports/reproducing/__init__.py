@@ -1,1 +1,1 @@
-"""A red cell as something to hand on: one script, and a record for issues.toml."""
+"""A failing cell, prepared to hand on: one script, and a draft entry for issues.toml."""

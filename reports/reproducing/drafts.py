@@ -1,7 +1,7 @@
-"""For each unexpected root cause an `[[issue]]` record, ready to paste into issues.toml.
+"""For each unexpected root cause an `[[issue]]` entry, ready to paste into issues.toml.
 
-All in it is what the run measured, but for the link to the upstream report: what stands in its place is refused until
-somebody has filled it in.
+All of it comes from the run's measurements, except the link to the upstream report: its placeholder is refused until
+somebody fills it in.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _plain(cause: Cause) -> str:
 
 
 def _window(view: View, mine: Sequence[Record], red: Sequence[Record]) -> tuple[str, str]:
-    """The specifier of Triton's versions, and the first after it that was green."""
+    """Returns the specifier of Triton's versions, and the first later one that passes."""
     cells = {_cell(record) for record in red}
     places = {(record.target, record.lane) for record in red}
     bad = _releases(red)
@@ -132,7 +132,7 @@ def _releases(records: Iterable[Record]) -> set[Version]:
 
 
 def _targets(mine: Sequence[Record], red: Sequence[Record]) -> list[str]:
-    """None where the cells are red on every target that they ran on."""
+    """Returns the targets; empty where the cells fail on every target that they ran on."""
     cells = {(record.lane, *_cell(record)) for record in red}
     names = sorted({record.target for record in red})
     elsewhere = {
@@ -176,7 +176,7 @@ def _proof(
 
 
 def _shim(mine: Sequence[Record], red: Sequence[Record]) -> str:
-    """The one shim with which all of it was green, where there is one."""
+    """Returns the one shim with which all of it passes, if there is one."""
     twins = {(r.column, r.target, r.lane, *_cell(r)): r for r in mine if r.mode == "shimmed"}
     found = [twins.get((r.column, r.target, r.lane, *_cell(r))) for r in red]
     shims = {twin.shims if twin and twin.outcome == "pass" else () for twin in found}
@@ -206,7 +206,7 @@ def _toml(value: object) -> str:
 def _character(char: str) -> str:
     if char in '"\\':
         return f"\\{char}"
-    # Lone halves of a pair are no characters, to TOML neither.
+    # Lone surrogates are not characters, in TOML either.
     if "\ud800" <= char <= "\udfff":
         return "\\ufffd"
     if char.isprintable():

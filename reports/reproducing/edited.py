@@ -38,6 +38,6 @@ def write(finding: EditFinding, suite: Path, table: Mapping[str, Target], folder
             script(finding.record, suite, table, "alone.py"), "utf-8", "replace"
         )
     except UsageError as error:
-        # A module that cannot be flattened; the suite beside it shows the same.
+        # The module cannot be flattened; the suite beside it shows the same.
         (made / "alone.txt").write_text(f"{error}\n", "utf-8", "replace")
     return made

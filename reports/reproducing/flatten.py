@@ -36,11 +36,10 @@ class _Module:
 def flatten(
     roots: Mapping[str, Iterable[str]], find: Find, there: Mapping[str, str] = {}, reserved: Iterable[str] = ()
 ) -> str:  # fmt: skip
-    """One text that binds the names in `roots` of each module; the last module's own names stay as they are.
+    """Returns one text that binds the names in `roots` of each module; the last module's names stay unchanged.
 
-    `there` are imports at the top of the file already, by the name that they bind; `reserved` are names that what
-    follows has for itself. Raises SyntaxError for a source that cannot be parsed and LookupError for a name that is
-    bound nowhere.
+    `there`: imports already at the top of the file, by the name that they bind. `reserved`: names that the rest of the
+    file uses. Raises SyntaxError for a source that cannot be parsed and LookupError for a name that is not bound.
     """
     modules: dict[str, _Module] = {}
     for name, wanted in roots.items():
@@ -121,7 +120,7 @@ def _read(name: str, source: str, find: Find) -> _Module:
             continue
         for bound in _bound_by(statement):
             others = module.binds.get(bound)
-            # The later ones may need what the earlier made of the name.
+            # A later statement may need an earlier binding of the name.
             module.binds[bound] = [*(others if isinstance(others, list) else ()), statement]
     return module
 
@@ -211,7 +210,7 @@ def _blocks(
 
 
 def _spaced(blocks: list[str]) -> Iterator[str]:
-    """Two lines of space around what goes over several lines, none between what does not."""
+    """Puts two blank lines around blocks of several lines, and none between single lines."""
     for number, block in enumerate(blocks):
         if number:
             yield "\n\n\n" if "\n" in block or "\n" in blocks[number - 1] else "\n"

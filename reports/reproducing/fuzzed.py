@@ -35,7 +35,7 @@ def module_name(finding: Shown) -> str:
 
 
 def sentence(finding: Shown) -> str:
-    """In a few words: what, where, and where not."""
+    """Says in a few words what fails, where, and where not."""
     bad = finding.suspect.bad
     good = finding.suspect.good
     what = {
@@ -50,7 +50,7 @@ def sentence(finding: Shown) -> str:
 
 
 def suite_module(finding: Finding) -> str:
-    """A kernel module that `crosswarp run --suite` takes; what comes out is compared bit for bit."""
+    """Returns a kernel module for `crosswarp run --suite`; the result is compared bit for bit."""
     program = finding.program
     name = module_name(finding)
     outputs = [one.name for one in program.arguments if one.salt == 0]

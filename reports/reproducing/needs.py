@@ -16,8 +16,8 @@ def of_suite(view: View, column: str) -> list[str]:
 
 
 def pinned(view: View, column: str, wanted: Sequence[str]) -> list[str]:
-    """`wanted` at the versions that were installed beside the column, where that is known. What is no requirement is
-    left out: a store may say anything."""
+    """Returns `wanted` at the versions that were installed beside the column, where known. Invalid requirements are
+    left out: a store may contain anything."""
     found = next((e.requirements for e in view.environments if e.column == column), ())
     there: dict[str, Requirement] = {}
     for one in map(_requirement, found):

@@ -1,4 +1,4 @@
-"""A red cell of a library's own tests as a shell script: what to install, and the pytest that shows it."""
+"""A failing cell of a library's own tests as a shell script: what to install, and the pytest that shows it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _INSTALLED = ("triton", "torch", "numpy")
 
 
 def script(view: View, record: Record, root: Path, table: Mapping[str, Target], name: str) -> str:
-    """The text of the script, to be run in the library's checkout, which is in `root`.
+    """Returns the text of the script, to be run in the library's checkout, which is in `root`.
 
     Raises:
-        UsageError: `root` is the checkout of another library, or the test's name is none that a shell could be given.
+        UsageError: `root` is the checkout of another library, or the test's name is not safe in a shell.
     """
     about = view.run.described.library
     library = str(about.get("name") or "")

@@ -1,7 +1,7 @@
-"""A red cell as one script to attach to an upstream report: it needs torch and Triton alone.
+"""A failing cell as one script to attach to an upstream report: it needs only torch and Triton.
 
-The script holds the kernel, its launcher, reference and the one case, with what they take from other modules, and
-judges as the suite does. Without a GPU it runs as well, where crosswarp is installed for its virtual one.
+The script contains the kernel, its launcher, reference and the one case, with their code from other modules, and judges
+as the suite does. Without a GPU it also runs, if crosswarp is installed for its virtual one.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def script(
     name: str = "reproduce.py",
     requires: Sequence[str] = (),
 ) -> str:
-    """The text of the script. What its imports of other packages need, `requires`, stands in its head.
+    """Returns the text of the script. `requires`, the packages for its other imports, is in its header.
 
     Raises UsageError for a kernel whose file is not here or cannot be read.
     """
@@ -127,7 +127,7 @@ def script(
 
 def _source(kernel: str, suite: Path | None) -> str:
     where = suite if suite is not None else _OURS["crosswarp.kernels"]
-    # Its name is a record's word. What is no kernel is nothing to hand on, wherever it lies.
+    # The name comes from a record. Only a kernel's file may be handed on, wherever it is.
     if kernel not in kernel_names(suite):
         raise UsageError(
             f"{escape.line(kernel, 200)}: the kernel's file cannot be read ({escape.line(str(where), 300)} has no file "
@@ -159,7 +159,7 @@ def _beside(module: str, suite: Path | None) -> str | None:
     else:
         return None
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    # A script shares its errors with nobody (crosswarp/compat/copies.py).
+    # A script's errors need no common base (crosswarp/compat/copies.py).
     return path.read_text("utf-8").replace("@the_same_for_all\n", "") if path.is_file() else None
 
 
@@ -244,7 +244,7 @@ def _quoted(value: object) -> str:
 
 
 def _imported(body: str) -> list[str]:
-    """The top-level modules that a script imports, wherever in it."""
+    """Returns the top-level modules that a script imports, anywhere in it."""
     tree = ast.parse(body)
     named = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     named += [a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names]

@@ -1,6 +1,6 @@
 """An API reference in Markdown, from source: nothing is imported, so names that need Triton are documented as well.
 
-griffe reads the packages and their docstrings (Google's style); what becomes of them in Markdown is here.
+griffe reads the packages and their docstrings (Google's style); this module turns them into Markdown.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def reference(package: Path, dotted: str) -> str:
 
 
 def fenced(text: str, language: str = "text") -> str:
-    """A code block whose fence outgrows what is inside."""
+    """A code block whose fence is longer than any inside."""
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text) or [""]))
     return f"{fence}{language}\n{text}\n{fence}"
 
@@ -55,7 +55,7 @@ def prose(text: str) -> str:
 
 
 def inline(text: str) -> str:
-    """One paragraph. What stands in backticks, single or double, is code; everything else is escaped."""
+    """One paragraph. Text in backticks, single or double, becomes code; everything else is escaped."""
     text = " ".join(text.split())
     out, at = [], 0
     for match in _CODE.finditer(text):
@@ -108,7 +108,7 @@ def _names(module: griffe.Module, dotted: str) -> Iterator[str]:
         yield f"### {escape.code(f'{dotted}.{name}')}"
         found = _definition(module, name)
         if found is not None:
-            # Otherwise made when it is asked for, or a value: its module's text says what it is.
+            # Otherwise created on request, or a value: its module's text describes it.
             yield fenced(_signature(found), "python")
             yield _described(found)
             if isinstance(found, griffe.Class):

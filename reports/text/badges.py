@@ -1,7 +1,7 @@
-"""Badges: how a run stands at a glance, for the whole, each column and each target.
+"""Badges: the state of a run at a glance, for the whole, each column and each target.
 
-Each is an SVG that needs nothing else, and the JSON that shields.io makes one of ("endpoint"). Pure functions of what
-the store holds: whether a result is stale is decided by a date that is given, not by today's.
+Each is a self-contained SVG, and the JSON from which shields.io makes one ("endpoint"). Pure functions of the store's
+contents: whether a result is stale is decided by a given date, not by today's.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ UNKNOWN = (ASSUMED, LACKING, NO_KERNEL)
 
 @dataclass(frozen=True)
 class Column:
-    """An environment in which the file was compiled; `label` says what it is in a line."""
+    """An environment in which the file was compiled; `label` describes it in a line."""
 
     id: str
     label: str
@@ -42,8 +42,8 @@ class Column:
 class Checked:
     """
     Attributes:
-        chosen: the kernels that were asked for, in the order of the file.
-        notes: what a run said beside its cells.
+        chosen: the requested kernels, in the order of the file.
+        notes: messages of a run beside its cells.
         seconds: wall time of the runs.
     """
 
@@ -85,7 +85,7 @@ class Checked:
 
 
 def signatures(checked: Checked) -> str:
-    """Each kernel with what it is compiled with, and where each part of that was read."""
+    """Each kernel with its compile-time signature, and where each part of that was read."""
     lines = [fill("", _plain(f"{_shown(checked.path)}: {_kernels(checked)}"))]
     for one in checked.chosen:
         name = escape.line(one.kernel, 60)
@@ -182,7 +182,7 @@ def _plain(text: str) -> str:
 
 
 def line(records: Sequence[Record], checked: Checked) -> str:
-    """The verdict on a case in its modes: one line, and for what is red what is known of it."""
+    """The verdict on a case in its modes: one line, and for failures the known causes."""
     by_mode = {one.mode: one for one in records}
     first = by_mode.get("bare") or records[0]
     red = [one for one in records if one.red]
@@ -279,7 +279,7 @@ def _attempts(one: Record, checked: Checked) -> Sequence[Signature]:
 
 
 def grid(checked: Checked) -> str:
-    """Kernels by targets, once for each column: a sign, or two where bare and shimmed differ."""
+    """Kernels by targets, once for each column: a sign, or two where the modes differ."""
     rows = [
         (kernel.kernel, case, len(cases) > 1)
         for kernel in checked.chosen
@@ -306,7 +306,7 @@ def grid(checked: Checked) -> str:
                 marks = [
                     mark(cells.get((column.id, target, kernel, case), ())) for target in targets
                 ]
-                # One mode alone is no change from the other.
+                # A single mode shows no change.
                 shown = [[part for part in one.split(" → ") if part != ABSENT] for one in marks]
                 seen |= {part for one in shown for part in one}
                 signs = ["".join(SIGNS[part] for part in one) for one in shown]

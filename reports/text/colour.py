@@ -1,7 +1,7 @@
-"""Colours and links for a terminal, laid over text that is plain without them.
+"""Colours and links for a terminal, added to plain text.
 
-Nothing else knows of them: what is written to a file or a pipe, or under `NO_COLOR`, is the text itself. What a cell
-wrote has lost its own escapes before (escape.py), and an address is shown as it is, so that a link leads where it says.
+No other module knows of them: text for a file or a pipe, or under `NO_COLOR`, has none. A cell's output has lost its
+escapes before (escape.py), and an address is shown unchanged, so that a link leads where it says.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LINES = (
     ),
 )
 _LINE = [(re.compile(pattern), style) for pattern, style in _LINES]
-# An outcome where it stands alone: in a grid, or at the head of its row.
+# An outcome by itself: in a grid, or at the head of its row.
 _OUTCOME = re.compile(
     rf"(?<=  |→ )({'|'.join(map(re.escape, RED))}|pass|unsupported|not-run)(?=  | →|:|$)"
 )
@@ -72,7 +72,7 @@ def show(text: str) -> None:
 
 
 def show_as(form: str, text: str) -> None:
-    """Prints a report of a `--format`: only what is for people has colours and links, and programs read the rest."""
+    """Prints a report of a `--format`: only the one for people has colours and links."""
     if form == "table":
         show(text)
     else:

@@ -22,11 +22,11 @@ _MADE = "<!-- Made by `crosswarp docs` from the baselines, coming.toml and issue
 def page(
     coming: Coming, released: Sequence[Record], measured: Sequence[Record], issues: Sequence[Issue]
 ) -> str:
-    """The page.
+    """Returns the page.
 
     Args:
-        released: of the committed baseline.
-        measured: of the build, and of the release what the baseline does not have yet.
+        released: from the committed baseline.
+        measured: of the build, and of the release where the baseline lacks it.
     """
     return _page(coming, compared(coming, released, measured, issues))
 

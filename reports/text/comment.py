@@ -1,6 +1,6 @@
-"""A run for a pull request's comment and a job's summary: what is wrong first, and no longer than either may be.
+"""A run for a pull request's comment and a job's summary: failures first, within the length limit of both.
 
-What a cell wrote stands in code spans and blocks only: there it is no markup, and mentions nobody.
+A cell's output appears only in code spans and blocks: there it is not markup, and mentions nobody.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from crosswarp.reports.text.table import grids
 
 # In bytes. GitHub takes 65,536 characters in a comment, and more in a summary.
 LIMIT = 60_000
-# Kept for the note on what was left out.
+# Space for the note on omitted parts.
 _RESERVE = 2_000
 _LONGEST = 240
 
@@ -30,7 +30,7 @@ _LONGEST = 240
 @dataclass(frozen=True)
 class Section:
     title: str
-    # One line each, and what stands above them.
+    # One line each, and the headings above them.
     rows: Sequence[str]
     head: Sequence[str] = ()
     folded: bool = False
@@ -69,7 +69,7 @@ class _Page:
 
 
 def comment(view: View, link: str = "", limit: int = LIMIT, since: Since | None = None) -> str:
-    """`link`: where the whole report is. What is new `since` stands first."""
+    """`link`: the URL of the whole report. Changes `since` come first."""
     page = _Page(limit)
     page.parts.append(_head(view, since))
     for section in _new(since) if since else ():

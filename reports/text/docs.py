@@ -162,7 +162,7 @@ def _error_texts(shim: Shim, healed: Sequence[Issue]) -> str:
 
 def _described(shim: Shim) -> tuple[str, str]:
     """Returns the description in the shim's module, and its paragraph that begins with "Cost:"."""
-    # Most fixes of what a kernel is compiled to replace nothing by themselves, and share an `apply`.
+    # Most shims that fix compiled code replace nothing by themselves, and share an `apply`.
     own = f"{compat.__name__}.shims.{shim.name}"
     module = sys.modules.get(own) or sys.modules.get(shim.apply.__module__)
     paragraphs = re.split(

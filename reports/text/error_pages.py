@@ -58,7 +58,7 @@ def _list(entries: Sequence[Entry]) -> str:
 
 
 def page(entry: Entry, says: Sequence[errors.Wording], proven: dict[str, Any]) -> str:
-    """One error: its words, its causes with what to do, and where an example said it."""
+    """One error: its words, its causes with what to do, and the releases whose example showed it."""
     parts = [f"# {escape.markdown(entry.title)}", _MADE]
     if entry.foreign:
         parts.append(f"This is not Triton's: {escape.markdown(entry.foreign)}.")
@@ -106,7 +106,7 @@ def _code(text: str) -> str:
 
 
 def _table(proven: dict[str, Any]) -> str:
-    """By release, what the failing example said and whether the corrected one compiles."""
+    """By release, the failing example's message and whether the corrected one compiles."""
     rows = []
     for name, halves in sorted(proven.items()):
         for column in sorted(halves["bad"], key=lambda one: [int(n) for n in one.split(".")]):

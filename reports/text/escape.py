@@ -13,8 +13,8 @@ from crosswarp.matrix.printable import printable
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 # Characters that start or end inline markup, and the pipe that ends a table cell.
 _INLINE = re.compile(r"([\\`*_{}\[\]|~$!#@])")
-# Words of which GitHub makes a link or a mention although they are escaped, because it reads what was rendered:
-# mentions and mail addresses, issues, web addresses, commits. In a code span it leaves them alone.
+# Words that GitHub turns into links or mentions although they are escaped, because it reads the rendered text:
+# mentions and mail addresses, issues, web addresses, commits. Inside a code span they stay text.
 _LIVE = re.compile(
     r"[@#]|://|www\.|\bGH-\d|\b(?:mailto|xmpp):|\b(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.I
 )
@@ -36,7 +36,7 @@ def line(text: str, width: int | None = None) -> str:
 
 
 def middle(text: str, longest: int) -> str:
-    """With the middle left out where it is longer: what a compiler says first and last is what counts."""
+    """Cuts out the middle of a long text: the beginning and end of a compiler's message matter most."""
     half = longest // 2
     if len(text) <= longest:
         return text
@@ -44,7 +44,7 @@ def middle(text: str, longest: int) -> str:
 
 
 def markdown(text: str) -> str:
-    """Plain text inside a paragraph or a table cell. What would become a link or a mention stands as code."""
+    """Plain text inside a paragraph or a table cell. Links and mentions become code."""
     words = line(text).split(" ")
     return " ".join(code(word) if _LIVE.search(word) else _plain(word) for word in words)
 

@@ -1,4 +1,4 @@
-"""A run as JSON: the records as they are stored, with what they add up to. docs/report.schema.json is made of this."""
+"""A run as JSON: the records as stored, with their totals. docs/report.schema.json is made from this."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def export(view: View) -> str:
     }
     # One after the other: `clean` bounds what one object may hold, not what a run may.
     cells = [clean(_cell(record)) for record in view.records]
-    # Through the model, so that what is published is what is written.
+    # Through the model, so that the output matches the published schema.
     report = Report.model_validate({**clean(document), "cells": cells})
     return escape.document(report.model_dump())
 
@@ -197,7 +197,7 @@ def schema() -> str:
 
 
 def plain(node: Any) -> Any:
-    """Without what pydantic's versions spell differently and no reader needs, so that each makes the same file."""
+    """Removes parts that differ between pydantic versions and that no reader needs, so that each writes the same."""
     if isinstance(node, list):
         return [plain(one) for one in node]
     if not isinstance(node, dict):

@@ -1,4 +1,4 @@
-"""Writing the files of a report. What fails ends with what to do."""
+"""Writes the files of a report. Errors say what to do."""
 
 from __future__ import annotations
 

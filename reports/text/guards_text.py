@@ -24,10 +24,10 @@ _PROVES = {
 class Report:
     """
     Attributes:
-        library: what was asked for.
+        library: the requested library.
         releases: of Triton, on which the tests were evaluated without running anything.
-        lane: in which both sides were run; empty where nothing was.
-        ran: how many runs that were.
+        lane: in which both sides ran; empty if nothing did.
+        ran: the number of those runs.
     """
 
     library: str

@@ -25,7 +25,7 @@ def programs(found: Mapping[str, str]) -> str:
 
 
 def written(records: Iterable[Record]) -> str:
-    """Each program on each target: what was written, or why nothing was."""
+    """Each program on each target: the kernels written, or the reason for none."""
     lines = []
     green = 0
     for one in records:
@@ -41,7 +41,7 @@ def written(records: Iterable[Record]) -> str:
 
 
 def pairs(records: Sequence[Record], versions: Mapping[str, Mapping[str, Any]]) -> str:
-    """For each environment and mode, how its torch and its Triton get along: programs green, and what is in the way."""
+    """For each environment and mode, how its torch and Triton work together: programs passing, and the obstacles."""
     rows = []
     for column in dict.fromkeys(one.column for one in records):
         installed = versions.get(column, {})

@@ -1,7 +1,7 @@
 """A run as JUnit XML, as CI systems read it: a suite for each column, a test for each cell.
 
-A test fails when its cell fails the run. What is red as a known issue says is `skipped`, as an expected failure is;
-what was to run and did not is an `error`. The elements are those that every reader knows; tests/junit.xsd has them.
+A test fails when its cell fails the run. A known failure is `skipped`, as an expected failure is; a planned cell that
+did not run is an `error`. Only elements that every reader knows are used; tests/junit.xsd has them.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ _HEADS = ("outcome", "Triton", "issue")
 
 
 def _rows(found: Sequence[Sequence[Regression]]) -> list[list[str]]:
-    """The worst outcome of each issue, where it is red, and as much of its title as there is room for."""
+    """The worst outcome of each issue, where it fails, and as much of its title as fits."""
     firsts = [mine[0] for mine in found]
     spans = [_span([column for group in mine for column in group.columns]) for mine in found]
     left = [max(map(len, texts)) for texts in ([one.outcome for one in firsts], spans, _HEADS[:2])]

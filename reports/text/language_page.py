@@ -1,4 +1,4 @@
-"""docs/language.md: what `triton.language` holds, a row for each name and option, made from language.json."""
+"""docs/language.md: the names in `triton.language`, a row for each name and option, made from language.json."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _came_and_went(table: Table) -> list[str]:
 
 
 def _names(names: Iterable[str]) -> str:
-    """Those of the language itself; what became a method or moved out of tl.math is counted."""
+    """The language's own names; those that became a method or moved out of tl.math are counted."""
     own, counted = [], {"tensor.": 0, "tl.math.": 0}
     for name in names:
         if name.startswith(("libdevice.", "launch.")):
@@ -164,7 +164,7 @@ def _inside(name: str) -> bool:
 
 
 def _parameters(signature: str) -> dict[str, str]:
-    """Parameter -> default, in order; `*` stands among them."""
+    """Parameter -> default, in order, with `*` among them."""
     if not signature.startswith("("):
         # A launch option: its default alone.
         return {"": signature.removeprefix("=")} if signature else {}
@@ -174,7 +174,7 @@ def _parameters(signature: str) -> dict[str, str]:
 
 
 def _with_star(found: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """`found` with a `*` before what can be given by keyword only."""
+    """`found` with a `*` before the keyword-only parameters."""
     before = {name: default for name, default in found.items() if name not in after}
     return {**before, "*": "", **after}
 
@@ -205,7 +205,7 @@ def _spelled(name: str, default: str) -> str:
 
 
 def _failures(table: Table) -> list[str]:
-    """Each error, where, of what, in which releases."""
+    """Each error with its place, name and releases."""
     rows = []
     for one in language_view.failures(table):
         shown = ", ".join(map(escape.code, one.probes[:_NAMED]))

@@ -13,7 +13,7 @@ _LONGEST_ID = 24
 
 # The most characters in one row: a message may be a megabyte, and its beginning says the most.
 LONGEST = 1200
-# A longer word is no address and no path that anybody would copy.
+# A longer word is not an address or path that anybody would copy.
 _LONGEST_WORD = 400
 
 
@@ -22,7 +22,7 @@ def row(name: str, text: str) -> str:
 
 
 def tight(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
-    """A table as narrow as what is in it (tabulate widens its heads): `left` columns of text, then numbers."""
+    """A table as narrow as its contents (tabulate widens its heads): `left` columns of text, then numbers."""
     widths = [max(map(len, column)) for column in zip(heads, *rows)]
     lines = [heads, ["-" * width for width in widths], *rows]
     return "\n".join(
@@ -75,9 +75,9 @@ def wrapped(name: str, text: str) -> str:
 
 
 def fill(prefix: str, text: str, whole: bool = True) -> str:
-    """`whole`: whether a long word with a slash may stick out, as what somebody would copy."""
+    """`whole`: whether a long word with a slash may stick out, so that it can be copied."""
     text = " ".join(_words(text, WIDTH - len(prefix), whole))
-    # Addresses and paths stay whole: a link that is cut in two is no link.
+    # Addresses and paths stay whole: a link cut in two does not work.
     return textwrap.fill(
         text or "-", WIDTH, initial_indent=prefix, subsequent_indent=" " * len(prefix),
         break_long_words=False, break_on_hyphens=False,

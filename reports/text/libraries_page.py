@@ -24,7 +24,7 @@ class Facts:
     first: str
     last: str
     configurations: int
-    # Columns whose shimmed cells were run with other shims, virtual GPU or launchers than those at hand.
+    # Columns whose cells with compat ran with other shims, virtual GPU or launchers than those at hand.
     outdated: tuple[str, ...] = ()
 
 
@@ -166,7 +166,7 @@ def _causes(verdict: Verdict, causes: Sequence[Cause], notes: Mapping[str, int])
 
 
 def _shims(cells: Sequence[Cell]) -> list[str]:
-    """Which shims acted where a red op became green."""
+    """Returns the shims that acted where a failing op passes with compat."""
     healed: dict[str, list[Cell]] = {}
     for cell in cells:
         if cell.bare and cell.bare.red and cell.shimmed and cell.shimmed.outcome == "pass":

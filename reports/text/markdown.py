@@ -79,7 +79,7 @@ def _code(text: str) -> str:
 
 
 def pipes(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    # Not tabulate: it strips and re-aligns what has been escaped already.
+    # Not tabulate: it strips and re-aligns escaped text.
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 

@@ -144,7 +144,7 @@ def _counts(found: Sequence[Proof]) -> str:
 
 
 def _span(some: Sequence[str], columns: Sequence[str]) -> str:
-    """`2.3.1 to 3.1.0, 3.4.0`: columns that stand beside each other in one."""
+    """`2.3.1 to 3.1.0, 3.4.0`: adjacent columns are merged."""
     runs: list[list[str]] = []
     for number, column in enumerate(columns):
         if column not in some:

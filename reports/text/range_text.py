@@ -104,7 +104,7 @@ def declared(shown: Shown) -> list[str]:
 
 
 def _untried(span: Span, says: str) -> str:
-    """A floor that rests on the choice of columns alone is no finding against the metadata."""
+    """A floor that only reflects the choice of columns does not contradict the metadata."""
     windows = (re.sub(r"^[\w-]+", "", one) for one in says.split(" or "))
     wanted = [versions.bounds(one) for one in windows if versions.is_window(one)]
     lowest = [min((found for of, found in one if ">" in of), default=None) for one in wanted]
@@ -160,7 +160,7 @@ def _how(releases: Sequence[Version], shown: Shown) -> str:
 
 
 def _releases(found: Supported) -> list[list[str]]:
-    """A row for each release: what it is, and what it showed in each mode."""
+    """A row for each release: its name, and its result in each mode."""
     heads = ["triton", "torch", *(COMPAT[mode].meaning for mode in found.suite)]
     modes = [of.releases for of in found.suite.values()]
     rows = [
@@ -211,7 +211,7 @@ def _remarks(shown: Shown) -> list[str]:
 
 
 def _ranged(of: Range) -> str:
-    """A kernel's specifier, or why it has none; and what of it did not run though its column did."""
+    """A kernel's specifier, or why it has none; and its cells that did not run though its column did."""
     missing = [one.release.triton for one in of.releases if one.state == "unknown" and one.missing]
     missing = [
         version

@@ -1,7 +1,7 @@
 """The documents of `--format json`, one JSON Schema a command, for docs/schemas/; export.py has that of a run.
 
-Every document has a number, `format` (of the doctor, `schema`): it is raised when a field changes its meaning or goes
-away. A field that comes does not raise it, and a reader passes over what it does not know.
+Every document has a number, `format` (in the doctor's, `schema`): it is raised when a field changes its meaning or goes
+away. A new field does not raise it, and readers ignore unknown fields.
 """
 
 from __future__ import annotations

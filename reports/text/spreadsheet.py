@@ -1,4 +1,4 @@
-"""A run as CSV, one row a cell. A spreadsheet runs what begins like a formula, so that nothing here does."""
+"""A run as CSV, one row a cell. A spreadsheet runs text that begins like a formula, so nothing here does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def spreadsheet(view: View) -> str:
         fate = judged.get(record.id)
         issue = fate.issue.id if fate and fate.issue else record.issue
         rows.writerow(map(_text, _row(record, fate.kind if fate else "", issue)))
-    # A row for each thing that is not there: nobody misses a row that was never written.
+    # A row for each missing result: an absent row would go unnoticed.
     for one in missing(view):
         row = {"column": one.column, "outcome": "not-run", "message": one.what}
         rows.writerow(_text(row.get(head, "")) for head in HEADS)

@@ -1,4 +1,4 @@
-"""The end of a run, on a terminal of 80 columns: the verdict, what is new, what is known, the verdict."""
+"""The end of a run, on a terminal of 80 columns: the verdict, the new failures, the known ones, the verdict."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HEADS: dict[str, str] = {name: word.short for name, word in OUTCOMES.items()}
 
 
 def summary(view: View, verbose: bool = False, grid: str = "") -> str:
-    """Returns the summary. The verdict stands first, and also last, where a terminal has scrolled to."""
+    """Returns the summary. The verdict comes first, and also last, where a terminal has scrolled to."""
     ended = verdict(view)
     parts = [
         ended,
@@ -42,7 +42,7 @@ def summary(view: View, verbose: bool = False, grid: str = "") -> str:
 
 
 def unplanned(view: View) -> list[str]:
-    """The run's name, then everything that was not planned: what did not run, and what is unexpected."""
+    """The run's name, then everything unplanned: cells that did not run, and unexpected results."""
     return [
         _head(view),
         *_environments(view),
@@ -366,5 +366,5 @@ def _wrong(view: View) -> str:
     reasons = [
         f"{cells:,} {'cell' if cells == 1 else 'cells'} {what}" for cells, what in found if cells
     ]
-    # A run can be whole in its cells and still have gone wrong beside them.
+    # All cells may have run, and the run may still have gone wrong beside them.
     return f"{', '.join(reasons) or 'something went wrong beside the cells'}"

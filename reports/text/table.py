@@ -1,4 +1,4 @@
-"""The grid: kernel x column, one mark for bare -> shimmed; once for each lane and target that differ."""
+"""The grid: kernel x column, one mark for without -> with compat; once for each lane and target that differ."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def grids(view: View) -> list[Grid]:
 
 
 def mark(records: Sequence[Record]) -> str:
-    """`crash → pass`: the worst of the bare cells, then the worst of the shimmed ones; one word when both agree."""
+    """`crash → pass`: the worst cell without compat, then the worst with it; one word when both agree."""
     modes = {mode: _worst([r for r in records if r.mode == mode]) for mode in ("bare", "shimmed")}
     bare, shimmed = modes["bare"], modes["shimmed"]
     if bare == shimmed:
@@ -56,9 +56,9 @@ def _worst(records: Sequence[Record]) -> str:
 
 
 def table(view: View, verbose: bool = False) -> str:
-    """On a terminal: signs instead of words, with a legend, and as many columns side by side as there is room for.
+    """On a terminal: signs instead of words, with a legend, and as many columns side by side as fit.
 
-    A kernel that passes wherever it is supported is counted, and shown when `verbose`.
+    A kernel that passes on all supported cells is counted, and shown when `verbose`.
     """
     parts = [
         fill("", f"{escape.line(column)} is {escape.line(view.label(column), LONGEST)}")

@@ -73,7 +73,7 @@ def page(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> str:
 
 
 def _asked(probed: Mapping[str, Release]) -> list[str]:
-    """When, and beside which torch: not always the one that pins this Triton."""
+    """The date, and the torch beside it: not always the one that pins this Triton."""
     facts = [
         f"{version}: torch {one.about['torch']}, ptxas {one.about['ptxas']}, {one.about['checked']}"
         for version, one in probed.items()

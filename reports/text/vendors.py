@@ -1,4 +1,4 @@
-"""How a vendor's build differs from the release that it is nearest to: the vendor's changes, and what is coming."""
+"""How a vendor's build differs from the nearest release: the vendor's changes, and those still to come."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import fill
 
 FORMAT: Literal[1] = 1
-# Further down nobody looks; the JSON has all.
+# More would not be read; the JSON has all.
 _SHOWN = 5
 _LEAST_CAUSES, _CAUSES = 3, 4
 _LINE = 200
@@ -264,7 +264,7 @@ def _of_entry(answer: Answer, entry: Entry) -> Iterator[str]:
 def shown_causes(answer: Answer) -> list[Ranked]:
     """The causes that a terminal shows: the one, or the likeliest of those that it can be here."""
     possible = [one for one in answer.causes if one.share > -1] or list(answer.causes)
-    # Evidence is wanted for the others, and there is none.
+    # The others need evidence, and there is none.
     open_ = sum(one.share >= 0 for one in possible)
     return possible[: 1 if answer.certain else min(max(open_, _LEAST_CAUSES), _CAUSES)]
 
@@ -294,7 +294,7 @@ def _of_issue(answer: Answer, match: Match, triton: str | None) -> Iterator[str]
     elif match.exact:
         sure = "others say the same"
     else:
-        # A share of words is no measured certainty.
+        # A share of words is not a measured certainty.
         sure = "some of its words stand here"
     yield _fact("because", f"{sure}: {escape.line(answer.line, _LINE)}")
     if issue.workaround:

@@ -1,1 +1,1 @@
-"""crosswarp.compat as files inside another package: which files a shim needs, and what lies there already."""
+"""crosswarp.compat as files inside another package: the files that a shim needs, and those already there."""

@@ -1,8 +1,8 @@
-"""A vendored copy: what is written, what lies there, and what somebody has edited.
+"""A vendored copy: the files to write, those already there, and those that somebody has edited.
 
-Each file says at its top where it is from, and has a checksum of the rest: what still has its checksum is ours to
-replace or remove, and everything else is somebody's work. `VENDORED` says what was chosen and keeps the checksum of the
-licence, which is copied as it is.
+Each file says at its top where it is from, with a checksum of the rest. A file that still matches its checksum may be
+replaced or removed; everything else is somebody's work. `VENDORED` records the choice and the checksum of the licence,
+which is copied unchanged.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def look(folder: Path, wanted: Mapping[str, str]) -> Found:
         elif text == wanted.get(path):
             kind = "same"
         elif path not in wanted and path not in (RECORD, LICENSE) and not text.startswith(_FROM):
-            # A file of the package's own, in nobody's way.
+            # A file of the host package, not in the way.
             continue
         elif not (_sum(text) in sums if path == LICENSE else _untouched(text)):
             kind = "edited"
@@ -104,7 +104,7 @@ def look(folder: Path, wanted: Mapping[str, str]) -> Found:
 
 
 def write(folder: Path, wanted: Mapping[str, str]) -> Found:
-    """Brings `folder` to `wanted`: all of it, or where anything in it is somebody's own, nothing (UsageError)."""
+    """Makes `folder` contain `wanted`: all of it, or nothing where any file is somebody's work (UsageError)."""
     found = look(folder, wanted)
     if found.edited:
         raise UsageError(
@@ -159,7 +159,7 @@ def _there(folder: Path) -> list[str]:
 
 def _read(path: Path) -> str | None:
     try:
-        # Whatever a checkout has made of the ends of lines.
+        # With any line endings that a checkout has made.
         return reading.text(path)
     except FileNotFoundError:
         return None

@@ -16,7 +16,7 @@ _WITH_ALL = ("language.py",)
 
 
 def files(shims: Iterable[str], everything: bool, source: Path = SOURCE) -> tuple[str, ...]:
-    """Paths relative to `source`, sorted. `everything`: what libraries may import beside the shims as well.
+    """Paths relative to `source`, sorted. `everything`: also the files that libraries may import beside the shims.
 
     Raises ValueError for a module that names its own package, which no copy under another name could import.
     """
@@ -47,7 +47,7 @@ def _imports(path: str, source: Path) -> Iterator[str]:
             *package[: len(package) - node.level + 1],
             *(node.module.split(".") if node.module else ()),
         ]
-        # `from . import guard` names a module, `from .errors import CompatError` what is in one.
+        # `from . import guard` names a module, `from .errors import CompatError` a name inside one.
         for parts in (base, *([*base, one.name] for one in node.names)):
             stem = "/".join(parts)
             for candidate in (f"{stem}.py", f"{stem}/__init__.py"):
