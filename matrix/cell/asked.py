@@ -78,7 +78,7 @@ class Asked:
 
     @property
     def strangers(self) -> bool:
-        """Whether what is launched is a user's, who may ask torch.cuda for its GPU."""
+        """Return whether the kernels are a user's, who may ask torch.cuda for its GPU."""
         return False
 
 
@@ -120,9 +120,9 @@ class AskedSuite(Asked):
 class AskedGuards(AskedSuite):
     """
     Attributes:
-        guards: by id, the file of a version check, and its place there (library_guards/forcing.py).
-        chosen: ids of those that are turned round.
-        answers: the file for what is found.
+        guards: by id, the file of a version check, and its position there (library_guards/forcing.py).
+        chosen: ids of those that are inverted.
+        answers: the file for the results.
     """
 
     guards: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -148,13 +148,13 @@ class AskedCheck(Asked):
 
 @dataclass(frozen=True)
 class Programs:
-    """Programs of which torch.compile writes the kernels.
+    """Programs whose kernels torch.compile writes.
 
     Attributes:
-        folder: where what is written goes; empty: nowhere.
+        folder: where the kernels are written; empty: nowhere.
         programs: globs of ours; or the function `name` of a user's `file`, for any size of its inputs with `dynamic`.
-        compile: have inductor compile what it writes, with the Triton at hand.
-        device: a GPU that is there, in place of one that is not.
+        compile: have inductor compile its kernels, with the installed Triton.
+        device: a real GPU, in place of the virtual one.
     """
 
     folder: str = ""

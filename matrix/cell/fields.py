@@ -102,7 +102,7 @@ def _deeper(value: Any, limit: int) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """Its beginning; what nests or has thousands of digits is not even written out."""
+    """Return its beginning as text; a nested value, or one with thousands of digits, is not written out."""
     if isinstance(value, str):
         return repr(clean_text(value[:80]))
     if isinstance(value, int) and value.bit_length() > 64:

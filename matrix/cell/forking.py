@@ -21,7 +21,7 @@ _COLLAPSE = 25
 
 
 def ready() -> None:
-    """Look around for the children, and put what they share into huge pages where the system can."""
+    """Look around for the children, and put the memory that they share into huge pages if the system can."""
     launch.ready_to_fork()
     huge_pages()
 

@@ -1,15 +1,15 @@
-"""From what Triton hands to its launcher to the parameters of the PTX, in each of its generations.
+"""Convert the arguments of Triton's launcher to the parameters of the PTX, for each of Triton's generations.
 
-What is left out and what is taken apart differs by version, and is written in C in the launcher that Triton would
+The arguments that are omitted or unpacked differ by version. The code is in C, in the launcher that Triton would
 build:
 
-- to 3.2 the arguments are those that are not declared `tl.constexpr`, and those that were specialised (to 1, to None)
-  are among them, though the compiled kernel has no parameter for them;
-- from 3.3 all are handed over, and the signature calls `constexpr` what the kernel has no parameter for;
-- a tuple is handed over as its members;
-- a host's tensor descriptor is its tensor map, or where the target has none its base, shape and strides; then its shape
-  and strides once more;
-- last come one or two buffers of scratch memory, which every kernel of 3.3 and later has a parameter for.
+- up to 3.2 the arguments are those that are not declared `tl.constexpr`. Specialised ones (to 1, to None) are among
+  them, though the compiled kernel has no parameter for them;
+- from 3.3 all are passed, and the signature says `constexpr` for those that the kernel has no parameter for;
+- a tuple is passed as its members;
+- a host's tensor descriptor is its tensor map, or, on a target without maps, its base, shape and strides; then its
+  shape and strides once more;
+- the last are one or two buffers of scratch memory, which every kernel of 3.3 and later has a parameter for.
 """
 
 from typing import Any, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
@@ -26,7 +26,7 @@ class Argument(NamedTuple):
 
     Attributes:
         name: of the kernel's parameter, for messages.
-        value: what the machine takes: an int, a numpy scalar, or the bytes of a tensor map.
+        value: for the emulator: an int, a numpy scalar, or the bytes of a tensor map.
         owner: the object whose memory it points to; None if it is no pointer.
     """
 

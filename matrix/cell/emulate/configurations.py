@@ -1,8 +1,8 @@
-"""Every configuration of an autotuner is executed and compared, one a go.
+"""Execute and compare every configuration of an autotuner, one in each run of the case.
 
 A tuner that may choose keeps the first configuration that launches, since all are equally fast here. So the case is
-launched once with every tuner at its first configuration, and again for each other configuration of each tuner, with
-all other tuners as they were: what is wrong then is that configuration's own.
+launched once with every tuner at its first configuration. It is launched again for each other configuration of each
+tuner, with all other tuners unchanged: a failure is then due to that configuration.
 """
 
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple

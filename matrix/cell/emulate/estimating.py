@@ -1,4 +1,4 @@
-"""How long each launch would take, beside its counters: what needs the machine code and not only its PTX."""
+"""Estimate how long each launch would take, in addition to its counters; this needs machine code, not only PTX."""
 
 import hashlib
 from collections import OrderedDict
@@ -86,7 +86,7 @@ class Estimates:
 
 
 def is_of(counted: Any, handed: Handed) -> bool:
-    """Whether what was kept of a launch was estimated from such a binary: one PTX may become several."""
+    """Return whether a launch's stored estimate came from such a binary: one PTX may become several."""
     kept = counted.get("estimate") if isinstance(counted, dict) else None
     binary = handed.function.binary
     cost = binary.registers or 0, binary.stack or 0

@@ -1,4 +1,4 @@
-"""Which emulator executes what was compiled for a target, and the shape of a launch as it wants it."""
+"""Choose the emulator for a target's compiled code, and give it the shape of a launch in its form."""
 
 from types import ModuleType
 from typing import Any, Dict, NamedTuple

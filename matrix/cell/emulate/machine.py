@@ -1,4 +1,4 @@
-"""Executes each launch of one case, within its limits, and says in an outcome what went wrong."""
+"""Execute each launch of one case, within its limits, and return failures as outcomes."""
 
 import contextlib
 import time
@@ -102,7 +102,7 @@ class Machine:
             self._paused = before
 
     def resources(self) -> Dict[str, Any]:
-        """For the record: what was executed since the last `begin`."""
+        """Return, for the record, the launches executed since the last `begin`."""
         return {
             "emulated": {
                 "launches": self.executed,
@@ -247,7 +247,7 @@ def _fault(found: Sequence[sanitizer.Finding], kernel: str) -> Verdict:
 
 
 def _name(handed: Handed) -> str:
-    """Of the kernel, as its author calls it; Triton 2.3 adds what its arguments were specialised to."""
+    """Return the kernel's name as its author wrote it; Triton 2.3 adds the specialisations of its arguments."""
     return getattr(getattr(handed.source, "fn", None), "__name__", handed.function.name)
 
 

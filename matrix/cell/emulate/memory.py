@@ -1,4 +1,4 @@
-"""Which memory a launch may touch: that of its arguments, and what their contents point to."""
+"""The memory that a launch may touch: that of its arguments, and memory that their contents point to."""
 
 import gc
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -97,7 +97,7 @@ def _table(owner: Any) -> np.ndarray:
 
 
 def storage_of(owner: Any, name: str = "") -> Optional[Window]:
-    """The memory of a tensor, or of what wraps one (`triton.reinterpret`, a scratch buffer); None if it has none."""
+    """Return the memory of a tensor or its wrapper (`triton.reinterpret`, a scratch buffer); None if it has none."""
     tensor = tensor_of(owner)
     if tensor is None:
         return None

@@ -1,7 +1,7 @@
-"""A whole case with the programs of its launches in other orders, where a launch alone says nothing.
+"""Run a whole case with the programs of its launches in other orders, if comparing single launches proves nothing.
 
-A kernel that takes tickets or slots from an atomic leaves memory that differs from run to run, and is right all the
-same if what the case returns does not: so that is compared.
+A kernel that gets tickets or slots from an atomic leaves memory that differs from run to run. It is still right if
+the results of the case do not differ, so those are compared.
 """
 
 from typing import Any, Callable, Dict, Tuple

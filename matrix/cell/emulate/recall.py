@@ -62,11 +62,11 @@ class Recall:
         arguments: Sequence[Argument],
         options: Any,
     ) -> Optional[Call]:
-        """The launch, as it is now; None for one that is always executed.
+        """Return the launch in its present state; None for one that is always executed.
 
         Args:
-            arguments: all that the kernel takes, but for null pointers at the end.
-            options: what else decides on it, as plain data.
+            arguments: all of the kernel's, except null pointers at the end.
+            options: all else that it depends on, as plain data.
         """
         windows = memory.windows(arguments)
         if sum(window.size for window in windows) > MOST or _overlap(windows):
@@ -84,7 +84,7 @@ class Recall:
         return Call(found.hexdigest(), windows, before)
 
     def again(self, call: Call) -> bool:
-        """Store what this launch stored when it ran; False where it is not known, or its file is not whole."""
+        """Repeat the stores of this launch; return False if they are not known, or their file is incomplete."""
         try:
             data = (self._folder / call.key).read_bytes()
             head, _, contents = data[_DIGEST:].partition(b"\n")
@@ -142,7 +142,7 @@ class Recall:
 def _told(
     arguments: Sequence[Argument], windows: Sequence[memory.Window]
 ) -> Optional[List[List[Any]]]:
-    """The arguments as plain data; None where one of them, or what it points to, holds an address."""
+    """Return the arguments as plain data; None if one of them, or memory that it points to, holds an address."""
     # An address among the numbers, or in a table, is another each time.
     if memory.pointed_to(arguments):
         return None
@@ -157,7 +157,7 @@ def _told(
             continue
         window = memory.storage_of(argument.owner)
         if window is None or not isinstance(value, int):
-            # A tensor map, with the address in it; or a pointer to what is no tensor's memory.
+            # A tensor map, with the address in it; or a pointer to memory of no tensor.
             return None
         told.append([places[window[:2]], value - window.address])
     return told

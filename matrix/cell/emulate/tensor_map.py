@@ -14,14 +14,14 @@ _SWIZZLES = {0: 0, 1: 32, 2: 64, 3: 128}
 
 
 def tensor_map(descriptor: Any, meta: Mapping[str, Any]) -> bytes:
-    """The 128 bytes that stand for what Triton's launcher would have the driver make (cuTensorMapEncodeTiled).
+    """Return 128 bytes in place of the map that the driver would make for Triton's launcher (cuTensorMapEncodeTiled).
 
     Args:
         descriptor: a `triton.tools.tensor_descriptor.TensorDescriptor`.
         meta: of the compiled kernel, for this argument: swizzle, element size and type, block.
 
     Raises:
-        ptx.Unsupported: the machine has no maps of this kind.
+        ptx.Unsupported: the emulator has no maps of this kind.
     """
     if (
         meta.get("is_im2col")

@@ -1,4 +1,4 @@
-"""Which line of a kernel stored what lies in memory, so that wrong numbers lead to a line."""
+"""Note which line of a kernel stored each byte of memory, so that wrong numbers lead to a line."""
 
 import bisect
 import os

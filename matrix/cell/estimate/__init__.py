@@ -1,9 +1,9 @@
-"""How many cycles a launch would take: from what the emulator counted, and the machine code with its scheduling bits.
+"""Estimate the cycles of a launch from the emulator's counts and the machine code with its scheduling bits.
 
 Four steps, one file each: the machine code as blocks (`machine_code`; `encodings` spares nvdisasm), how often each of
-them ran (`flow`), a warp alone (`warp`), and the units of a multiprocessor with all that is resident (`launch`).
-`chips` has what is known of each target, with its source, and `opcodes` what an instruction asks for. No time comes
-out of it that anybody should believe by itself: it is made to be compared with another estimate of the same launch
+them ran (`flow`), a warp alone (`warp`), and the units of a multiprocessor with all resident blocks (`launch`).
+`chips` has the facts about each target, with their sources, and `opcodes` the needs of each instruction. Do not trust
+an estimate by itself: it is made to be compared with another estimate of the same launch
 (crosswarp/matrix/results/predicted.py; docs/predicted.md says how far).
 """
 

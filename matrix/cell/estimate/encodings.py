@@ -1,12 +1,12 @@
-"""The machine code of a cubin without nvdisasm, by what nvdisasm said of such instructions before.
+"""Read the machine code of a cubin without nvdisasm, by its earlier output for such instructions.
 
-nvdisasm takes half a second to start, whatever it reads: as long as a small kernel takes to compile and be executed.
-What the estimate asks of an instruction depends on its operation alone: the lowest 12 bits say its name (163 of them in
-439,008 instructions of sm_90, none with two names), and for the few whose modifiers matter those bits as well. So
-a column's first kernels teach what the later ones need, and a file keeps it.
+nvdisasm takes half a second to start, for any input: as long as a small kernel takes to compile and be executed. The
+estimate needs only an instruction's operation. Its lowest 12 bits give the name (163 of them in 439,008 instructions
+of sm_90, none with two names); for the few whose modifiers matter, those bits count too. So a column's first kernels
+supply the encodings for later ones, and a file keeps them.
 
-Each kernel that is learned from is then read both ways. Where that is not the same, nothing of that chip is read
-without nvdisasm any more.
+Each kernel that is learned from is then read both ways. If the two differ, nothing of that chip is read without
+nvdisasm any more.
 """
 
 import json
@@ -67,7 +67,7 @@ class Encodings:
             return None
 
     def learn(self, cubin: bytes, code: Code) -> None:
-        """Learn from what nvdisasm said of this cubin."""
+        """Learn from nvdisasm's output for this cubin."""
         try:
             chip, text, _ = _sections(cubin)
         except (struct.error, ValueError, IndexError):
@@ -164,7 +164,7 @@ def _keys(chip: int, name: str, low: int, high: int) -> List[_Key]:
 
 
 def _said(one: Instruction) -> Tuple[str, str]:
-    """The operation, with modifiers where they matter; and of its operands what the model looks for."""
+    """Return the operation, with modifiers where they matter, and the operands that the model needs."""
     if one.name in _WHOLE:
         return one.op, one.text[:_MOST_TEXT]
     if one.name not in _MODIFIED:

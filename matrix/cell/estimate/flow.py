@@ -19,12 +19,12 @@ from .opcodes import anchor_of_machine, anchor_of_ptx
 # Of which each is there on both sides, whatever ptxas does.
 _FIRM = {"ldg", "stg", "ldgsts", "bar", "mma", "wgmma", "ldsm", "stsm", "tma", "atom"}
 _FIRM_WEIGHT, _BY_LINE_WEIGHT = 10.0, 0.1
-# Of flows that fit alike, the least; and of those, what goes on with the next block: a loop that nothing enters would
-# be the cheaper one else.
+# Among flows that fit equally well, prefer the smallest, then the one that continues with the next block: otherwise a
+# loop that nothing enters would be cheaper.
 _FLOW, _JUMP = 1e-6, 1.02
 _STEPS = 80
 _GAP, _SHORT, _ENOUGH = 1e-11, 1e-7, 1e-4
-# Beyond what is exact enough the steps only lose digits.
+# Further steps beyond this precision only lose digits.
 _PATIENCE = 6
 # Blocks and classes: the time grows with the cube of it.
 MOST_ROWS = 2500

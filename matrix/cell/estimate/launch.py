@@ -1,9 +1,9 @@
-"""A launch on its chip: what a block of it keeps each unit busy with, how many are resident, what DRAM takes.
+"""A launch on its chip: how long a block keeps each unit busy, how many blocks are resident, the time of DRAM.
 
 Units, in cycles that a block takes of its multiprocessor: issue, one instruction a cycle and scheduler; each pipe by
 its rate; loads and stores one wavefront a cycle; tensor cores; the L2, at most 64 bytes a cycle and multiprocessor.
-The executions of PTX, and so the sectors and wavefronts, are counted; those of what ptxas added (spills) come from the
-flow.
+The executions of PTX, and so the sectors and wavefronts, are counted; those of instructions that ptxas added (spills)
+come from the flow.
 """
 
 import math
@@ -57,7 +57,7 @@ def estimated(
     chip: Chip,
     cold: Optional[bool] = None,
 ) -> Dict[str, Any]:
-    """The estimate as plain data; all cycles are those of one block on its multiprocessor.
+    """Return the estimate as plain data; all cycles are those of one block on its multiprocessor.
 
     Args:
         counted: as of `Counters.by_instruction`.
@@ -69,7 +69,7 @@ def estimated(
         `waves`: how often they follow each other; `ghz`.
 
     Raises:
-        flow.NoFlow: nothing can be said of this code.
+        flow.NoFlow: this code cannot be estimated.
     """
     rates, warps = chip.rates, launched.num_warps
     if cold is None:
@@ -90,7 +90,7 @@ def estimated(
     a_cycle = rates.l2 / rates.ghz / 1e9 / chip.multiprocessors
     units["l2"] = l2 / min(_L2_BYTES_A_CYCLE, a_cycle)
     of_dram = chip.multiprocessors / rates.dram * rates.ghz * 1e9
-    # No more than there is: what several blocks read, the L2 has.
+    # No more than the total: the L2 has data that several blocks read.
     least = launched.moved / max(launched.programs, 1)
     dram = min(_SECTOR * sectors, least) if launched.moved else _SECTOR * sectors
     found = {
@@ -115,7 +115,7 @@ def estimated(
 
 
 def _longest(waits: Mapping[warp.Wait, float]) -> Dict[str, Tuple[float, int]]:
-    """Cycles by what was waited for, and the source line with most of them."""
+    """Return the cycles by the cause of the wait, and the source line with most of them."""
     total: Dict[str, float] = defaultdict(float)
     longest: Dict[str, Tuple[float, int]] = {}
     for (what, line), cycles in waits.items():

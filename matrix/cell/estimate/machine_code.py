@@ -72,7 +72,7 @@ def blocks_of_cubin(cubin: bytes, encodings: "Optional[Encodings]" = None) -> Li
     """The blocks of a cubin's kernel, in the order of its text.
 
     Args:
-        encodings: what is known without nvdisasm; what it says is added.
+        encodings: the known ones; nvdisasm's output is added.
 
     Raises:
         NotDisassembled: no nvdisasm, or it could not read this.

@@ -83,7 +83,7 @@ def product_cycles(one: Instruction, kind: str, rates: Rates) -> float:
 
 
 def latency(one: Instruction, chip: Chip, cold: bool) -> float:
-    """Cycles until a result is there. `cold`: what is loaded comes from DRAM, else from the L2."""
+    """Return the cycles until a result is available. `cold`: loads come from DRAM, else from the L2."""
     name, rates = one.name, chip.rates
     if name in ("LDG", "LD", "LDGSTS"):
         return rates.to_dram if cold else rates.to_l2

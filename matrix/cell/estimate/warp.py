@@ -16,8 +16,8 @@ TURNS = 3
 # Least that a block runs, to be run at all.
 _RARE = 1e-6
 _PIPES = ("mufu", "conv", "int", "imad", "fp32", "half", "fp64")
-# Guesses: how many requests wait before the unit of loads and stores; what a fence, the operands of a store, and the
-# end of a wgmma take.
+# Guesses: how many requests wait before the unit of loads and stores; the cycles of a fence, of the operands of a
+# store, and of the end of a wgmma.
 _QUEUE, _FENCE, _READ, _AFTER_PRODUCT = 16.0, 12.0, 12.0, 24.0
 _LEAST_WGMMA, _EARLY_MMA = 8.0, 4.0
 
@@ -150,7 +150,7 @@ class Warp:
 
 
 def alone(warp: Warp, blocks: List[Block], executions: Any) -> Tuple[float, Dict[Wait, float]]:
-    """Cycles of a warp that nothing else delays, and of them what it waited for."""
+    """Return the cycles of a warp that nothing else delays, and those of its waits by cause."""
     cycles = 0.0
     waits: Dict[Wait, float] = defaultdict(float)
     for block in blocks:

@@ -72,13 +72,13 @@ def of_exception(type_name: str, text: str, output: str = "") -> str:
         type_name = "PTXASError"
     telling = known or _telling_line(text)
     if type_name == "CompilationError":
-        # Up to 3.2 the name of what was raised first stands before the same words.
+        # Up to 3.2 the name of the first exception stands before the same words.
         telling = _RAISED.sub("", telling)
     return of_text(f"{type_name}: {telling}")
 
 
 def of_output(text: str) -> str:
-    """Of what a dying compiler printed: its assertion, `LLVM ERROR`, `UNREACHABLE` or ptxas message; else empty."""
+    """Return the assertion, `LLVM ERROR`, `UNREACHABLE` or ptxas message in a dying compiler's output; else ''."""
     found = ASSERTION.search(_around(text, "Assertion"))
     if found:
         place = ": ".join(
@@ -121,7 +121,7 @@ def _around(text: str, word: str) -> str:
 
 
 def of_death(reason: str, output: str) -> str:
-    """Of a process that died: what it said, or how it ended."""
+    """Return the fingerprint of a process that died: its message, or how it ended."""
     known = of_output(output)
     return of_text(f"{reason}: {known}") if known else of_text(reason)
 

@@ -26,7 +26,7 @@ class ConfigLog:
         self._swallowed: Optional[BaseException] = None
 
     def install(self) -> None:
-        """Wrap Triton's autotuner. Call it after the shims are installed: their wrapper is part of what is watched."""
+        """Wrap Triton's autotuner. Call it after the shims are installed: their wrapper is watched too."""
         from triton.runtime.autotuner import Autotuner
 
         log, bench, run = self, Autotuner._bench, Autotuner.run
@@ -64,7 +64,7 @@ class ConfigLog:
             self._note(name, verdict)
             return [float("inf")] * 3
         except BaseException as error:
-            # Goes through any autotuner, and ends the launch; what it was in has its verdict first.
+            # Goes through any autotuner, and ends the launch; the configuration gets its verdict first.
             self._note(name, of_error(error))
             raise
         if not finite(measured):
@@ -72,7 +72,7 @@ class ConfigLog:
             if self._swallowed is None or type(self._swallowed).__name__ == "CompilerCrashed":
                 verdict = Verdict("pass", reason=DROPPED, shims=new)
             else:
-                # Triton's own autotuner leaves out what does not fit: no failure of the launch.
+                # Triton's own autotuner leaves out configurations that do not fit: no failure of the launch.
                 error = of_error(self._swallowed)
                 verdict = Verdict(
                     "unsupported",
@@ -96,7 +96,7 @@ class ConfigLog:
         return f"{name} #{earlier + 1}" if earlier else name
 
     def _watch_function(self, tuner: Any) -> None:
-        """See the exceptions that the autotuner swallows: they pass through the launch of what it tunes."""
+        """Record the exceptions that the autotuner swallows: they pass through the launch of the tuned kernel."""
         if getattr(tuner, "_crosswarp_watched", False):
             return
         tuner._crosswarp_watched = True
@@ -120,7 +120,7 @@ class ConfigLog:
 def use_first_configuration() -> None:
     """For the interpreter: every configuration means the same, so the first is launched and nothing is tuned.
 
-    Launch options go only to a kernel that declares them: the interpreters of 3.2 refuse what their autotuner adds.
+    Launch options go only to a kernel that declares them: the interpreters of 3.2 refuse those of their autotuner.
     """
     from triton.runtime.autotuner import Autotuner
 
@@ -151,7 +151,7 @@ def describe(config: Any) -> str:
 
 
 def _function_name(tuner: Any) -> str:
-    """Of what lies below all its decorators."""
+    """Return the name of the function below all its decorators."""
     function = tuner
     while hasattr(function, "fn"):
         function = function.fn

@@ -1,4 +1,4 @@
-"""From what happened to an outcome: kind, reason, fingerprint, phase."""
+"""Turn an event into an outcome: kind, reason, fingerprint, phase."""
 
 import errno
 import os
@@ -131,7 +131,7 @@ def of_death(kind: str, reason: str, output: str, text: str = "", phase: str = "
 
 
 def _with_cause(error: BaseException) -> str:
-    """Its text, and what it was raised from when that says more: Triton often shows only where in the source it was."""
+    """Return its text, with that of its cause if that says more: Triton often shows only the source location."""
     text, root = text_of(error), error
     # `raise e from e` is a cause of itself.
     seen = {id(error)}

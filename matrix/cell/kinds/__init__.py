@@ -1,1 +1,1 @@
-"""One package a kind of work: what a column runs for it."""
+"""One package for each kind of work that a column runs."""

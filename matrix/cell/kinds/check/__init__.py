@@ -2,16 +2,16 @@
 
 SPEC.json is that of a suite (suite/plan.py), with `check` in place of a suite's folder:
 
-    file, module, root    the file, its dotted name where it lies in a package, and what is put on the path for it
+    file, module, root    the file, its dotted name if it is in a package, and the folder put on the path for it
     kernels               by name: the parameters, and by id of a case its arguments and launch options
     configurations        how many of an autotuned kernel are compiled; 0: all
 """
 
-# The reason of a `not-run` that is one because of what was assumed.
+# The reason of a `not-run` that is due to an assumption.
 ASSUMED = "assumed"
 # In the resources of a cell: which assumption it was, from 0, where there are several.
 PLACE = "assumption"
-# The reason of a `not-run` of a kernel that uses what the environment lacks; and, in the resources of every cell, what
+# The reason of a `not-run` of a kernel that uses missing modules; and, in the resources of every cell, the modules that
 # the file imports and the environment lacks.
 LACKING = "missing package"
 # The reason of a `not-run` of a kernel that the file does not have where it is imported.

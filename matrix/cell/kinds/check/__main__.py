@@ -101,7 +101,7 @@ def _units(spec: AskedCheck) -> List[List[Item]]:
 
 
 def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
-    """By kernel, the verdict on a file whose import does not come so far. Imports what children would import again."""
+    """Return, by kernel, the verdict on a file whose import fails before it. Imports the children's modules too."""
     check = spec.check
 
     def ask(send: Any) -> Any:
@@ -148,7 +148,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
 
 
 def _observe(spec: AskedCheck, stream: Stream) -> None:
-    """Take what the file launches where it is run, in place of what is assumed of its kernels."""
+    """Run the file, and use its launches in place of the assumptions about its kernels."""
     check = spec.check
     found: Dict[str, List[Any]] = {}
 
@@ -183,7 +183,7 @@ def _observe(spec: AskedCheck, stream: Stream) -> None:
 
 
 def _without(names: List[str], path: str, ended: str = "") -> Verdict:
-    """The verdict on a kernel that uses what this environment lacks, or that the import does not reach without it."""
+    """Return the verdict on a kernel that uses a missing module, or that the import does not reach without it."""
     why = f"the kernel itself uses {path}" if path else ended or "the file has no such kernel then"
     message = f"not checked: {absent.pip(names)}: {why}"
     return Verdict("not-run", LACKING, LACKING, message, "import")

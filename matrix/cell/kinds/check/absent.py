@@ -1,7 +1,7 @@
-"""Stand-ins for what a file imports and this environment lacks, so that its kernels can be reached all the same.
+"""Stand-ins for modules that a file imports and this environment lacks, so that its kernels can still be reached.
 
-Only what an import has failed for gets one: an optional import that a file catches stays a failed import. A kernel that
-uses a stand-in itself is not compiled.
+Only a module that ended the import gets one: an optional import that a file catches stays a failed import. A kernel
+that uses a stand-in itself is not compiled.
 """
 
 import importlib.abc
@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set
 
 from crosswarp.matrix.cell.plain import attribute, text_of
 
-# Of these nothing is replaced: what they lack is what a check is about.
+# These are never replaced: a check is about the names that they lack.
 _NEVER = ("triton", "torch", "crosswarp")
 # The package of a file that lies in none; its relative imports are looked for beside it, and no further up.
 PACKAGE = "crosswarp_check_package"
@@ -77,7 +77,7 @@ class StandIn:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The last to be asked: what is there is found before."""
+    """The last import finder: existing modules come first."""
 
     def __init__(self, names: Sequence[str]):
         self.names = names
@@ -119,7 +119,7 @@ def stand_before(name: str) -> None:
 
 
 def package(folder: str) -> str:
-    """The name of a package of several levels, the innermost of which finds what lies in `folder`."""
+    """Return the name of a package of several levels, the innermost of which finds the modules in `folder`."""
     import types
 
     name = ""

@@ -1,7 +1,7 @@
-"""Of a kernel whose file does not say all, the assumption that is compiled: the first of a few that passes.
+"""Choose the assumption to compile for a kernel whose file does not say all: the first of a few that passes.
 
-What every assumption fails at is a verdict on the kernel only where it cannot come of an assumption: a name that is
-not there, a compiler that dies each time. Anything else is said to be unknown, with the failure of the first.
+A failure of every assumption is a verdict on the kernel only if no assumption can cause it: a missing name, a compiler
+that dies each time. Any other failure is reported as unknown, with the message of the first.
 """
 
 import re
@@ -34,7 +34,7 @@ _SECONDS = 90.0
 
 
 class Telling(Stream):
-    """A stream that says with each cell of a case which assumption was compiled, and what its file's import lacks."""
+    """A stream that adds to each cell of a case the compiled assumption, and the modules that its file lacks."""
 
     def __init__(self, stream: Stream, place: Optional[int], absent: Sequence[str]):
         self._stream = stream
@@ -52,9 +52,9 @@ class Telling(Stream):
 
 
 def settle(unit: List[Item], spec: AskedCheck) -> Tuple[List[Item], Optional[int]]:
-    """The items of a case with the assumption that is taken for it, and which that is; None where there is one alone.
+    """Return the items of a case with the chosen assumption, and which one that is; None if there is only one.
 
-    Items are returned as broken where no assumption says anything of the kernel.
+    The items are broken if no assumption says anything about the kernel.
     """
     first = unit[0]
     check = spec.check
@@ -82,7 +82,7 @@ def settle(unit: List[Item], spec: AskedCheck) -> Tuple[List[Item], Optional[int
 def _tried(
     item: Item, spec: AskedCheck, attempts: Sequence[Dict[str, Any]]
 ) -> Tuple[int, bool, List[Verdict]]:
-    """The assumption that is taken, whether it says anything of the kernel, and what was seen on the way."""
+    """Return the chosen assumption, whether it says anything about the kernel, and the verdicts on the way."""
     chosen = spec.check.setdefault("chosen", {})
     key = f"{item.kernel}/{item.case}"
     known = chosen.get(key, 0)
@@ -131,7 +131,7 @@ def _is_the_compilers(verdict: Verdict) -> bool:
 
 
 def _unknown(first: Verdict, tried: int) -> Verdict:
-    """No verdict: it fails with what was assumed, which may be wrong."""
+    """Return `not-run`: it fails with an assumption, which may be wrong."""
     return Verdict(
         "not-run",
         ASSUMED,

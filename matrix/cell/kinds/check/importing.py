@@ -95,9 +95,9 @@ def kernel(module: Any, name: str) -> Any:
 
 
 def find(check: Dict[str, Any], module: Any, name: str) -> Any:
-    """A kernel of the file: what the module has under its name, or else what triton.jit made of that function.
+    """Return a kernel of the file: the module's object with its name, or else triton.jit's result for that function.
 
-    A function's own kernels have no name in the module, and a decorator of somebody's may hide what is below it.
+    Kernels made in a function have no name in the module, and a foreign decorator may hide the kernel below it.
     """
     found = kernel(module, name)
     if attribute(found, "run") is not None and hasattr(type(found), "__getitem__"):
@@ -134,9 +134,9 @@ def is_of(made: Any, path: str, told: Dict[str, Any]) -> bool:
 
 
 def _make(module: Any, name: str) -> None:
-    """Call the function that makes a kernel, once with integers and once with tensors for what has no default.
+    """Call the function that makes a kernel, once with integers and once with tensors for parameters without default.
 
-    It ends at its first launch, by which its kernel is there; whatever else it raises is of no interest.
+    It ends at its first launch, when its kernel exists; any other exception is ignored.
     """
     import torch
 
@@ -150,13 +150,13 @@ def _make(module: Any, name: str) -> None:
     ]
     for value in (64, torch.empty(64, 64)):
         with contextlib.suppress(BaseException):
-            # Kept, so that what is made here is not collected before it is found.
+            # Kept, so that the kernels made here are not garbage-collected too early.
             _made.append(function(**{one.name: value for one in required}))
             return
 
 
 def ended(error: BaseException, path: str) -> str:
-    """Where and by what an import ended, in a few words."""
+    """Return in a few words where and why an import ended."""
     line, at = 0, error.__traceback__
     while at is not None:
         if at.tb_frame.f_code.co_filename == path:
@@ -196,7 +196,7 @@ def _packaged(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
 def _executed(
     name: str, spec: Optional[ModuleSpec], why_not: str
 ) -> Tuple[Any, Optional[BaseException]]:
-    """The module, and what ended its import; it is kept all the same, and may have its kernels by then."""
+    """Return the module and the error that ended its import; its kernels may exist by then."""
     if spec is None or spec.loader is None:
         raise ImportError(why_not)
     module = importlib.util.module_from_spec(spec)

@@ -78,7 +78,7 @@ def _allocate() -> None:
 
 
 def _decorated(kernel: Any) -> Set[str]:
-    """The parameters that a kernel's decorators give, read from what they made."""
+    """Return the parameters that a kernel's decorators give, read from their results."""
     found: Set[str] = set()
     while kernel is not None:
         for config in attribute(kernel, "configs") or []:
@@ -127,7 +127,7 @@ def constant(module: Any, told: Dict[str, Any]) -> Any:
 def _tensor(element: str, hint: str) -> Any:
     import torch
 
-    # Torch aligns what it allocates; the second element is at no multiple of 16 bytes.
+    # Torch aligns its allocations; the second element is at no multiple of 16 bytes.
     first = 1 if hint == "any" else 0
     own = getattr(torch, TORCH.get(element, ""), None)
     if own is not None:

@@ -92,7 +92,7 @@ def _watch(launched: Callable[[Any, Tuple[Any, ...], Dict[str, Any]], None]) -> 
 
 
 def _agree() -> None:
-    """Nothing is computed: what is compared agrees, and what is timed takes a second."""
+    """Replace comparisons, which agree, and timings, which take a second: nothing is computed."""
     import torch
     import triton.testing
 
