@@ -1,6 +1,6 @@
-"""`crosswarp fuzz`: programs that nobody wrote, on every Triton, and what one of them does otherwise than the others.
+"""`crosswarp fuzz`: generated programs, run on every Triton, and the differences between the results.
 
-`generator` makes a program out of choices: a kernel and, from the same walk, what it means in numpy. `meaning` executes
-that and holds every value to what the walk claimed of it, so that a program that is run is well defined. `worker` hands
-programs to a process inside a column, `judging` compares what the columns say, `shrinking` makes a finding small.
+`generator` makes a program from choices: a kernel and, from the same walk, its meaning in numpy. `meaning` executes
+that and checks every value against the walk's claims, so that a program that runs is well defined. `worker` hands
+programs to a process inside a column, `judging` compares the columns' results, `shrinking` makes a finding small.
 """

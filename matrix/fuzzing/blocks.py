@@ -17,7 +17,7 @@ _CHECKED = (
     "tl.load(boundary_check=(0,))", 'tl.load(padding_option="zero")', "tl.store(boundary_check=(0,))",
 )  # fmt: skip
 _DESCRIPTOR = "tl.make_tensor_descriptor"
-# Bytes of an element of what a descriptor moves, whose rows are multiples of 16 bytes.
+# Bytes of an element that a descriptor moves; its rows are multiples of 16 bytes.
 _BYTES = {"float16": 2, "bfloat16": 2, "int32": 4, "float32": 4, "int8": 1}
 _ROW_BYTES = 16
 _LENGTHS = (16, 32, 64)
@@ -25,14 +25,14 @@ _LENGTHS = (16, 32, 64)
 
 @dataclass(frozen=True)
 class _Tile:
-    """A tile in memory that has `shape` elements in this turn of this block.
+    """A tile in memory that has `shape` elements in this iteration of this block.
 
     Attributes:
-        first: where that memory begins, as an expression.
-        size: elements that all turns of all blocks need.
+        first: the start of that memory, as an expression.
+        size: elements that all iterations of all blocks need.
         extents: how many rows and columns are within the edge.
-        offsets: of the tile's own first element.
-        transposed: columns lie one after the other in memory, and not rows.
+        offsets: of the tile's first element.
+        transposed: columns are contiguous in memory, not rows.
     """
 
     shape: tuple[int, int]
@@ -53,7 +53,7 @@ class _Tile:
         return tuple(axis for axis, (length, at, end) in enumerate(ends) if at + length > end)
 
     def meant(self, builder: Builder) -> tuple[str, str]:
-        """Names of its places in memory, 0 where they lie beyond the edge, and of what says that they do not."""
+        """Names of its memory offsets (0 beyond the edge), and of the mask of those within the edge."""
         rows, columns = (builder.along(self.shape, axis) for axis in range(2))
         rows, columns = f"({rows} + {self.offsets[0]})", f"({columns} + {self.offsets[1]})"
         place, inside = builder.fresh("at"), builder.fresh("inside")
@@ -114,7 +114,7 @@ def pointer_load(builder: Builder) -> None:
     low, high = memory.LOADED[dtype]
     name = builder.input(dtype, tile.size, low, high)
     pointer, checked = _pointer(builder, name, tile), _checked(builder, tile)
-    # With an edge there is a value for what lies beyond it.
+    # A tile with an edge has a padding value beyond it.
     extra = f', {checked}, padding_option="zero"' if checked else ""
     place, inside = tile.meant(builder)
     bounds = (min(0, low), max(0, high)) if tile.beyond else (low, high)
@@ -133,7 +133,7 @@ def _stored(builder: Builder) -> Value | None:
 
 
 def pointer_store(builder: Builder) -> None:
-    """A tile by a block pointer, of which what lies beyond the edge is not written."""
+    """Stores a tile by a block pointer; the part beyond the edge is not written."""
     value = _stored(builder)
     if value is None or not _may_point(builder):
         return
@@ -161,7 +161,7 @@ def advancing(builder: Builder) -> None:
     out = "float32" if dtype == "float16" else dtype
     shape = (rows, rows) if product else (rows, columns)
     low, high = (-2, 2) if product else memory.LOADED[dtype]
-    # The tiles of all turns lie side by side.
+    # The tiles of all iterations are side by side.
     wide = TRIPS * columns
     first, size = builder.memory((rows, wide))
     if size > 4 * LARGEST:
@@ -181,7 +181,7 @@ def advancing(builder: Builder) -> None:
     along = [builder.along((rows, columns), axis) for axis in range(2)]
     with builder.block(f"for {index} in range(0, trips):"):
         place = f"{first} + {along[0]} * {wide} + {index} * {columns} + {along[1]}"
-        # Read ahead of the turn's sum, and moved on before or after it.
+        # Read before the iteration's sum; the pointer advances before or after it.
         tile = builder.let(dtype, (rows, columns), (low, high), f"tl.load({pointer})", f"{name}[{place}]")  # fmt: skip
         early = choices.chance(1, 2)
         if early:

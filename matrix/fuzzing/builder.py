@@ -11,7 +11,7 @@ from .choices import Choices
 from .program import BLOCKS, Argument, Claim, IllDefined
 from .values import CARRIED, FLOATS, LARGEST, Value, holds
 
-# The most turns that all loops around a line make together.
+# The most iterations that all loops around a line make together.
 MOST_TURNS = 15
 TRIPS = 5
 
@@ -20,12 +20,12 @@ class Builder:
     """The program so far.
 
     Attributes:
-        choices: where it takes its decisions from.
-        pool: the variables in sight, oldest first.
-        slots: turns of the loops around, as an expression, and how many there are at most.
+        choices: the source of its decisions.
+        pool: the variables in scope, oldest first.
+        slots: the iteration of the loops around, as an expression, and the most there are.
         tags, needs: see Program.
-        widened: names of what was cast from eight bits.
-        reduced: names of what a reduction made one dimension, and of what is computed of that element by element.
+        widened: names of values cast from eight bits.
+        reduced: names of one-dimensional results of a reduction, and of element-wise results of those.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class Builder:
         self._indent = 1
         self._ranges: list[int] = []
         self._count = 0
-        # How many of a statement's kind stand around the line.
+        # How many compound statements surround the line.
         self.depth = 0
 
     # Features of the language, and those to leave out.
 
     def has(self, name: str) -> bool:
-        """Whether every release that the program is for has `name`; whoever asks uses it, so it is noted by `use`."""
+        """Whether every release that the program is for has `name`; a caller that uses it records that by `use`."""
         return name in self._names
 
     def use(self, *names: str) -> None:
@@ -131,7 +131,7 @@ class Builder:
     def assign(self, value: Value, kernel: str, meaning: str | None = None) -> None:
         """The line that gives `value` its name, new or once more."""
         said = kernel if meaning is None else meaning
-        # Nobody has read what it is now.
+        # Its new value has not been read yet.
         self._used.discard(value.name)
         self.line(
             f"{value.name} = {kernel}",
@@ -144,7 +144,7 @@ class Builder:
     def _reduced_in(self, kernel: str) -> set[str]:
         return self.reduced.intersection(re.findall(r"\bv\d+\b", kernel)) if self.reduced else set()
 
-    # Choices among what is there.
+    # Choices among existing values.
 
     def some(self, fits: Callable[[Value], bool]) -> Value | None:
         """A variable that fits: one that nothing has read yet, and a young one, more likely."""
@@ -201,14 +201,14 @@ class Builder:
         return " + ".join(parts)
 
     def memory(self, shape: Sequence[int]) -> tuple[str, int]:
-        """Where what this turn of this block has to itself begins, and how many elements all of them need."""
+        """Returns the start of the memory of this iteration of this block, and the elements that all of them need."""
         turn, turns = self.slots
         size = prod(shape)
         first = "block" if turns == 1 else f"(block * {turns} + {turn})"
         return f"{first} * {size}", size * turns * BLOCKS
 
     def place(self, shape: Sequence[int]) -> tuple[str, int]:
-        """Where this turn of this block has a tensor of `shape` to itself, and how many elements all of them need."""
+        """Returns the place of a tensor of `shape` for this iteration of this block, and the elements for all."""
         first, size = self.memory(shape)
         offsets = self.offsets(shape)
         return first + (f" + {offsets}" if offsets else ""), size

@@ -27,7 +27,7 @@ class Choices:
         raise NotImplementedError
 
     def below(self, count: int) -> int:
-        """A number from 0 to `count` - 1. Nothing is asked where there is no choice."""
+        """Returns a number from 0 to `count` - 1. A single option consumes no choice."""
         if count < 2:
             return 0
         number = self._draw(count)

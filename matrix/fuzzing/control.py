@@ -72,7 +72,7 @@ def _statements(builder: Builder, statement: Statement, most: int) -> None:
 
 
 def loop(builder: Builder, statement: Statement, nested: bool = True) -> None:
-    """A loop over loads, that hands some values from turn to turn."""
+    """A loop over loads that carries some values from iteration to iteration."""
     choices = builder.choices
     turns = choices.one_of((3, 2, TRIPS, TRIPS))
     kind, turns = _kind(builder, turns)
@@ -122,7 +122,7 @@ def _kind(builder: Builder, turns: int) -> tuple[str, int]:
     kind = builder.choices.weighted(kinds)
     if kind in _LEFT_OUT and not builder.allowed(_LEFT_OUT[kind]):
         kind = "run time"
-    # At run time as many as `trips` says, which is at most that.
+    # At run time the count is `trips`, which is at most that.
     return kind, TRIPS if kind not in ("constant", "static") else turns
 
 
@@ -232,7 +232,7 @@ def _update(builder: Builder, value: Value, carried: list[Value]) -> None:
                 f"np.where({value.name} > {other.name}, {value.name}, {other.name})",
             )  # fmt: skip
         return
-    # "add", also where a product or the sum of rows did not fit.
+    # "add", also where a matmul or the sum of rows did not fit.
     if other.most > step:
         other = tame(builder, other, 64)
     builder.assign(value, f"{value.name} + {other.name}")
@@ -254,7 +254,7 @@ def _row_sum(builder: Builder, value: Value, step: int) -> bool:
     )  # fmt: skip
     builder.read(total)
     if builder.choices.chance(1, 2):
-        # Read while it is added up: each thread's part is not what the turns before have made.
+        # Read during accumulation: each thread's part differs from the sum of the earlier iterations.
         memory.store(builder, value)
         builder.tags.add("loop-read")
     builder.assign(value, f"{value.name} + {total.name}")

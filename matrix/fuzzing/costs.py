@@ -44,7 +44,7 @@ def words(changes: Sequence[Change]) -> str:
 
 
 def _record(cell: Cell) -> Record:
-    # A column's own name for the kernel is no difference, nor is the compilation's time, which is a finding by itself.
+    # A column's name for the kernel is not a difference; nor is the compile time, which is a separate finding.
     launch = {**cell.resources, "kernel": "kernel"}
     return Record(
         cell.column, cell.target, "compile", "bare", "", "", resources={"launches": [launch]}

@@ -1,4 +1,4 @@
-"""A suite and its edits, written as one suite and run by the product's own engine, a few kernels at a time."""
+"""A suite and its edits, written as one suite and run by the engine of `crosswarp run`, a few kernels at a time."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class EditPlace:
     """A column that edited kernels run in.
 
     Attributes:
-        column: of which only the name counts where it is an interpreter at hand.
-        release: of Triton.
-        prepare: makes what makes its environment; anew for each run, which ends by cancelling its own.
+        column: only its name counts for an interpreter at hand.
+        release: its Triton.
+        prepare: returns a builder of its environment; a new one for each run, which cancels its builder at the end.
         here: whether it is an interpreter at hand.
     """
 
@@ -102,10 +102,10 @@ class EditedRun:
     """Runs edited kernels beside the unedited ones in every place.
 
     Attributes:
-        plan: what is run, but for columns, kernels and suite.
+        plan: the plan of the run, without columns, kernels and suite.
         suite: a folder of modules; None: crosswarp's own.
-        seed: which place of a kernel each edit takes.
-        folder: for the edited suite and what became of it.
+        seed: selects the place of a kernel for each edit.
+        folder: for the edited suite and its results.
         records, edits: so far.
     """
 
@@ -122,9 +122,9 @@ class EditedRun:
     edits: list[Edited] = field(default_factory=list)
 
     def until(self, ends: float, names: Sequence[str]) -> Iterator[Comparison]:
-        """Until `ends` of `time.monotonic`, a few kernels at a time; what all showed so far, after each few.
+        """Runs until `ends` of `time.monotonic`, a few kernels at a time; yields the results so far after each batch.
 
-        Kernels that have begun are run to their end in every column, else there is nothing to compare.
+        Kernels that have begun run to their end in every column, else there is nothing to compare.
         """
         with Store(self.folder / "edited.sqlite") as store:
             for first in range(0, len(names), BATCH):
@@ -165,7 +165,7 @@ class EditedRun:
 
 
 def names(suite: Path | None, globs: Sequence[str]) -> list[str]:
-    """Kernels of a suite that fit; of our own without those that stand for a known issue, unless one is named.
+    """Returns the matching kernels of a suite; of crosswarp's, reproducers only if one is named.
 
     Raises:
         UsageError: none fits.

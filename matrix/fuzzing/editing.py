@@ -1,4 +1,4 @@
-"""A suite's module with one of its kernels edited, as text: what `crosswarp fuzz --suite` compares with the module."""
+"""Edits one kernel of a suite's module, as text: `crosswarp fuzz --suite` compares the result with the module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from . import edits
 from .edits import KINDS, OPAQUE, OPAQUE_IS, Kind
 
-# Between a kernel's name and what was done to it.
+# Separates a kernel's name from the name of the edit.
 BETWEEN = "__"
 
 
@@ -47,7 +47,7 @@ def edited(kernel: str, text: str, seed: int, kinds: Sequence[Kind] = KINDS) -> 
     """
     tree = ast.parse(text)
     if set(edits.OURS) & {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}:
-        # It has our names already: an edit would change what they mean.
+        # It already uses our names: an edit would change their meaning.
         return
     plain, launched = ast.unparse(tree), _launched(tree)
     for function in _jitted(tree):
@@ -110,6 +110,6 @@ def _launched(tree: ast.Module) -> set[str]:
 
 
 def _with_argument(function: ast.FunctionDef) -> None:
-    """The run-time argument, behind the others and with a value: no launcher has to know of it."""
+    """Appends the run-time argument, with a default: no launcher needs to know of it."""
     function.args.args.append(ast.arg(OPAQUE))
     function.args.defaults.append(ast.Constant(OPAQUE_IS))

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 # A run-time argument that every edited kernel has. Not 1, for which Triton compiles a separate kernel, nor a multiple
 # of 16, which it also specializes on.
 OPAQUE, OPAQUE_IS = "opaque_", 3
-# Names that an edit gives, beside those of the kernel.
+# Names that an edit adds to those of the kernel.
 OURS = (OPAQUE, "once_", "second_", "sum_", "turn_")
-# Calls whose result is a tensor: what is assigned of them is no constant of the compilation.
+# Calls whose result is a tensor, and so not a compile-time constant.
 _OF_TENSORS = frozenset(
     {"load", "dot", "sum", "max", "min", "exp", "log", "where", "trans", "cumsum", "sqrt", "argmax", "sort", "to"}
 )  # fmt: skip
@@ -25,7 +25,7 @@ _OF_TENSORS = frozenset(
 
 @dataclass(frozen=True)
 class Place:
-    """Where an edit can be made: the line of the unedited text, and what changes the tree."""
+    """A place for an edit: the line of the unedited text, and a function that changes the tree."""
 
     line: int
     apply: Callable[[], None]
@@ -41,7 +41,7 @@ class Kind:
     Attributes:
         name: such as ``peeled-turn``.
         find: its places in a function, which `Place.apply` then changes.
-        opaque: it needs the run-time argument, so the function must be one that is launched.
+        opaque: it needs the run-time argument, so the function must be launched.
         tags: shapes of known.SHAPES that it makes.
     """
 
@@ -73,7 +73,7 @@ def opaque_branch(function: ast.FunctionDef) -> Iterator[Place]:
 
 
 def one_turn(function: ast.FunctionDef) -> Iterator[Place]:
-    """The rest of the kernel in a loop of one turn."""
+    """Puts the rest of the kernel into a loop of one iteration."""
     for first, rest in _rest(function):
 
         def apply(first: int = first, rest: list[ast.stmt] = rest) -> None:
@@ -111,7 +111,7 @@ def opaque_addition(function: ast.FunctionDef) -> Iterator[Place]:
 
 
 def peeled_turn(function: ast.FunctionDef) -> Iterator[Place]:
-    """The first turn ahead of the loop, where there is one."""
+    """Moves the first iteration ahead of the loop, if there is one."""
     for body, at, loop, (start, stop, step) in _counted(function):
 
         def apply(
@@ -169,7 +169,7 @@ def split_accumulator(function: ast.FunctionDef) -> Iterator[Place]:
 
 
 def rotated_accumulators(function: ast.FunctionDef) -> Iterator[Place]:
-    """Two accumulators that change places in each turn; they are added behind the loop."""
+    """Two accumulators that swap in each iteration; they are added after the loop."""
     for sum_ in _sums(function):
 
         def apply(sum_: _Sum = sum_) -> None:
@@ -212,7 +212,7 @@ def commuted(function: ast.FunctionDef) -> Iterator[Place]:
 
 
 def transposed_twice(function: ast.FunctionDef) -> Iterator[Place]:
-    """An operand of a product, transposed and transposed back."""
+    """Transposes an operand of a matmul twice."""
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and _called(node) == "dot" and len(node.args) >= 2:
             for number in range(2):
@@ -259,7 +259,7 @@ class _Sum:
         return self.update.lineno
 
     def with_accumulator(self, other: str) -> str:
-        """The sum of this turn, where `other` stands for what was added up so far."""
+        """Returns the sum of this iteration, with `other` as the total so far."""
         update = copy.deepcopy(self.update)
         if isinstance(update, ast.AugAssign):
             return f"{other} + ({ast.unparse(update.value)})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .builder import Builder, is_float
 from .values import CARRIED, EXACT, FLOATS, INTEGERS, Value, holds
 
-# Integers that a Python literal leaves what they are, in every release: `triton-4613` is of the others.
+# Integers whose type a Python literal does not change, in any release: `triton-4613` affects the others.
 WIDE = ("int32", "int64")
 _COMPARED = ("<", ">", "==", "<=", "!=", ">=")
 
@@ -84,14 +84,14 @@ def _bounds(sign: str, left: Value, right: Value) -> tuple[int, int]:
     if sign == "*":
         ends = [one * other for one in (left.low, left.high) for other in (right.low, right.high)]
         return min(ends), max(ends)
-    # Bits: what as many of them hold.
+    # Bitwise operators: bounded by the operands' bit length.
     bits = max(abs(end).bit_length() for end in (left.low, left.high, right.low, right.high))
     negative = min(left.low, right.low) < 0
     return (-(2**bits) if negative else 0), 2**bits - 1
 
 
 def with_literal(builder: Builder) -> None:
-    """An integer and a number that stands in the source."""
+    """An integer and a literal in the source."""
     value = builder.some(lambda one: one.dtype in WIDE)
     if value is None:
         return
@@ -115,7 +115,7 @@ def with_literal(builder: Builder) -> None:
             f"{value.name} << {number}", f"{value.name} * {2**number}",
         )  # fmt: skip
     elif sign == "//":
-        # Triton cuts off what is left, as C does.
+        # Triton truncates, as C does.
         most = value.most // number
         bounds = (-most if low < 0 else 0, most if high > 0 else 0)
         meaning = f"np.sign({name}) * (np.abs({name}.astype(np.int64)) // {number})"
@@ -175,7 +175,7 @@ def select(builder: Builder) -> None:
 
 
 def convert(builder: Builder) -> None:
-    """Another type, which holds the value or what is made of it."""
+    """Converts to another type, which holds the value or a reduced one."""
     value = builder.some(lambda one: one.dtype != "int1" or one.shape != ())
     if value is None:
         return

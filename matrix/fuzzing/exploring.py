@@ -23,7 +23,7 @@ from .ran import Cell
 
 # Programs that one column of a lane runs before the next, where not all workers stay alive: starting one takes seconds.
 BATCH = 40
-# And on one target, where they are spread: as many as share a child there.
+# The same on one target, for spread programs: as many as share a child there.
 SPREAD_BATCH = 16
 # Batches that the lanes may begin while a finding of an earlier one is made small, which takes minutes.
 AHEAD = 8
@@ -33,7 +33,7 @@ _THOROUGH = 8
 _BESIDE = 4
 
 
-# A batch, and what becomes of each lane's share of it.
+# A batch, and the result of each lane's part.
 _Running = tuple[Mapping[int, Program], list[Future[bool]]]
 
 
@@ -41,8 +41,8 @@ _Running = tuple[Mapping[int, Program], list[Future[bool]]]
 class Programs:
     """The programs of a seed, for these places.
 
-    Half of them use what every release has, the other half what the releases from one on have; or, where they are
-    spread, what the one has that they begin in.
+    Half of them use only features that every release has, the other half those that the releases from one on have. A
+    spread program uses the features of the release in which it begins.
 
     Attributes:
         places: in the order of their releases.
@@ -73,7 +73,7 @@ class Programs:
         return self._first(number), sorted_targets[number // every % len(sorted_targets)]
 
     def where(self, program: Program) -> list[Place]:
-        """Places whose language has what the program needs."""
+        """Places whose language has the features that the program needs."""
         return [place for place in self.places if program.needs <= self.language([place])]
 
     def language(self, places: Sequence[Place]) -> frozenset[str]:
@@ -120,11 +120,11 @@ class Told:
 
 @dataclass
 class Exploration:
-    """Runs programs in every place, and keeps in the corpus what became of them.
+    """Runs programs in every place, and stores the results in the corpus.
 
     Attributes:
-        lanes: each runs a share of the programs, beside the others.
-        explained: the name of what a cell of a program that is spread shows, if it is known, or an empty text.
+        lanes: they run parts of the programs in parallel.
+        explained: returns the known issue or finding that a cell of a spread program shows, or an empty text.
     """
 
     programs: Programs
@@ -208,7 +208,7 @@ class Exploration:
                 self.told.ill_defined += 1
 
     def _share(self, lane: Workers, share: Mapping[int, Program], ends: float) -> bool:
-        """Each column runs all that it has not run of the share, before the next begins. Whether all of it ran."""
+        """Runs each column's missing cells of the share, column by column. Returns whether all of it ran."""
         for place in self.programs.places:
             began, done = time.monotonic(), 0
             # A target after the other: those that share a child are for one.
@@ -290,7 +290,7 @@ class Exploration:
             return False
         with self._lock:
             if self._ended.is_set():
-                # Its worker was ended under it: that is no result.
+                # Its worker was ended meanwhile: no result.
                 return False
             self.corpus.add(number, cell)
         return True
@@ -311,7 +311,7 @@ class Exploration:
 def confirmed(suspect: Suspect, program: Program, place: Place, workers: Workers) -> Suspect:
     """A wrong number that no other cell shows, tried with other numbers of warps: the second witness.
 
-    The same program runs again as well: what is not the same twice is nobody's to believe.
+    The same program also runs again: a result that differs between two runs is not believed.
     """
     if suspect.kind == judging.SLOW:
         again = workers.run(place, program, suspect.bad.target)

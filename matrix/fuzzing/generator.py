@@ -1,4 +1,4 @@
-"""A program out of choices. Shapes that were bugs before weigh more; what has been found is left out by name."""
+"""A program from choices. Shapes that were bugs before weigh more; known ones are left out by name."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .choices import Choices, Replayed, Seeded
 from .program import Program
 from .values import FLOATS, INTEGERS, Value
 
-# Raised when the same choices make another program: what was recorded before does not replay.
+# Raised when the same choices make another program: older recordings do not replay.
 VERSION = 14
 _MOST_STATEMENTS = 9
 _CLUSTERS = "launch.num_ctas(num_ctas=2)"
 _MOST_STORED = 6
 # Elements of a tile.
 _MOST_HELD = 32
-# Statement, weight. Element-wise chains alone have found nothing; they are what the others work on.
+# Statement, weight. Element-wise chains alone have shown no bug; they provide inputs for the others.
 _FLAT: tuple[tuple[Callable[[Builder], object], int], ...] = (
     (elementwise.binary, 5), (elementwise.with_literal, 4), (elementwise.select, 3), (elementwise.convert, 2),
     (elementwise.there_and_back, 1), (elementwise.compare, 1), (elementwise.logic, 1), (elementwise.clamp, 1),
@@ -34,10 +34,10 @@ _FLAT: tuple[tuple[Callable[[Builder], object], int], ...] = (
 def generate(
     choices: Choices, name: str, names: Collection[str], avoided: Collection[str] = ()
 ) -> Program:
-    """The program that `choices` make.
+    """Returns the program that `choices` make.
 
     Args:
-        names: of the language, what every release that it is for has (as in language.json).
+        names: the language's names that all its releases have (as in language.json).
         avoided: tags of shapes that are known to fail, and are not made.
     """
     builder = Builder(choices, names, avoided)
@@ -72,8 +72,8 @@ def generate(
 def _give_warps(builder: Builder, options: dict[str, int]) -> None:
     """Three of four programs whose largest tile is much for their threads get more of them.
 
-    What LLVM and ptxas take grows with what a thread holds: programs of more than 32 elements a thread were 29 in a
-    hundred, and half of the time (300 of seed 5 on 3.6.0, 2026-11-24).
+    LLVM and ptxas take longer the more a thread holds: programs of more than 32 elements a thread were 29 in a hundred,
+    and half of the time (300 of seed 5 on 3.6.0, 2026-11-24).
     """
     largest = max((prod(claim.shape) for claim in builder.claims.values()), default=1)
     enough = largest // (_MOST_HELD * 32)

@@ -104,7 +104,7 @@ def avoided(issues: Iterable[Issue], releases: Collection[str], number: int) -> 
 
 
 def explains(suspect: Suspect, tags: Collection[str], release: str, issues: Sequence[Issue]) -> str:
-    """The id of the known issue by which `suspect` is explained, or an empty text."""
+    """Returns the id of the known issue that explains `suspect`, or an empty text."""
     by_id = {issue.id: issue for issue in issues}
     for tag, kind, name in SHAPES:
         issue = by_id.get(name)

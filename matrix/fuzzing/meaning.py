@@ -46,7 +46,7 @@ def answers(program: Program) -> dict[str, np.ndarray]:
 
 
 def digests(found: Mapping[str, np.ndarray]) -> dict[str, str]:
-    """By tensor, what the process in a column compares with: the same rule on both sides."""
+    """By tensor, the digest that the process in a column compares with: the same rule on both sides."""
     return {name: data.digest(values) for name, values in found.items()}
 
 
@@ -82,7 +82,7 @@ class _Bounded(np.ndarray):
 
 
 def _within(place: Any, size: int) -> None:
-    # No place at all, where a tile lies beyond its edge as a whole.
+    # Empty where a tile is completely beyond its edge.
     if np.size(place) and (np.min(place) < 0 or np.max(place) >= size):
         raise IllDefined(f"a place outside of a tensor of {size}")
 

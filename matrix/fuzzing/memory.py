@@ -62,7 +62,7 @@ def store(builder: Builder, value: Value) -> None:
 
 
 def atomic(builder: Builder) -> None:
-    """Several lanes to one place, where the order makes no difference; nothing reads what was there before."""
+    """Several lanes add to one place, where the order makes no difference; the old value is not read."""
     value = builder.some(lambda one: one.dtype == "int32" and len(one.shape) in (1, 2))
     if value is None:
         return
@@ -83,7 +83,7 @@ def atomic(builder: Builder) -> None:
 
 
 def fetched(builder: Builder) -> None:
-    """An atomic at a place of each lane's own, and what it says was there before: that is known, and what is left."""
+    """An atomic at a separate place for each lane, and its returned old value: both results are known."""
     value = builder.some(lambda one: one.dtype == "int32" and len(one.shape) in (0, 1, 2))
     if value is None:
         return
@@ -115,7 +115,7 @@ def fetched(builder: Builder) -> None:
     )  # fmt: skip
     builder.meant(f"{at} = {left}")
     if not value.shape and choices.chance(1, 2):
-        # A scalar's atomics are one thread's, so the second sees what the first left.
+        # A scalar's atomics are one thread's, so the second sees the first one's result.
         low, high = (-(2**31), 2**31 - 1)
         builder.let("int32", (), (low, high), f"tl.atomic_xchg({name} + {place}, {other})", at)
         builder.meant(f"{at} = {other}")

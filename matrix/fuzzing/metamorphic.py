@@ -60,14 +60,14 @@ class EditFinding:
 
 @dataclass
 class Comparison:
-    """Cells of a run, gone through.
+    """The cells of a run, compared.
 
     Attributes:
         compared: cells of edited kernels whose unedited one passed.
-        passed: of them, those that passed as well.
-        refused: edited kernels that no column compiles, in no case.
-        found: what is to be believed, one of each root cause, the smallest module of each.
-        doubted: how many were not believed, by why.
+        passed: those that passed as well.
+        refused: edited kernels that no column compiles, in any case.
+        found: the believed findings, one of each root cause, the smallest module of each.
+        doubted: how many were not believed, by reason.
     """
 
     compared: int = 0
@@ -177,7 +177,7 @@ def _place(record: Record) -> tuple[str, ...]:
 def _cell(record: Record) -> Cell:
     phase = record.phase
     if record.outcome in ("crash", "timeout") and (record.lane == "compile" or not phase):
-        # Nothing is executed in that lane, and what dies in the other while it executes says so.
+        # Nothing is executed in that lane; a death during execution in the other lane is marked so.
         phase = "compile"
     return Cell(
         record.column, record.target, record.outcome, record.reason, record.fingerprint, record.message, phase,

@@ -42,7 +42,7 @@ class Place:
 
 @dataclass
 class Workers:
-    """Workers that are begun when they are asked for, and kept as long as there are not too many.
+    """Workers that start on request, and stay alive up to a limit.
 
     Attributes:
         targets: that each compiles for.
@@ -68,15 +68,15 @@ class Workers:
         options: Mapping[str, int] = {},
         quick: bool = False,
     ) -> Cell:
-        """How `program` fares; a worker that is lost with it is begun anew for the next one.
+        """Runs `program`; a worker that is lost with it is restarted for the next one.
 
         Args:
-            quick: what does not pass at once, in a process that others ran in, runs once more by itself. What passes is
-                not assembled, so that its cell has no resources.
+            quick: a program that does not pass at once, in a process that others ran in, runs once more by itself. One
+                that passes is not assembled, so that its cell has no resources.
 
         Raises:
-            EnvironmentFailed: no worker begins there.
-            IllDefined: the program is none.
+            EnvironmentFailed: no worker starts there.
+            IllDefined: the program is invalid.
         """
         # All that the answers depend on: two programs may have one kernel and other numbers.
         key = (program.kernel, *program.numbers.values(), *program.arguments)
@@ -114,7 +114,7 @@ class Workers:
         worker = self._open.pop(place.column, None)
         if worker is None:
             while len(self._open) >= self.most:
-                # Places take turns: that of the worker that was used last is the last to have its turn again.
+                # Places alternate: the worker used last is needed again last, so it goes first.
                 self._open.popitem()[1].close()
             worker = Worker(
                 place.python, self.targets, self.time_limit, self.memory_limit_mb, place.expect, place.here,
@@ -150,9 +150,9 @@ class Workers:
 
 
 def _well_defined(program: Program, target: Target) -> bool:
-    """Blocks are launched in clusters from compute capability 9.0 on: ahead of it, `num_ctas` means nothing.
+    """Blocks are launched in clusters from compute capability 9.0 on: before it, `num_ctas` means nothing.
 
-    What compilers make of it there is no finding: some refuse it, that of Triton 3.4 dies of it (triton#7811).
+    Compiler behaviour there is not a finding: some refuse it, and Triton 3.4 dies (triton#7811).
     """
     clusters = isinstance(target.arch, int) and target.arch >= 90
     return clusters or program.options.get("num_ctas", 1) == 1

@@ -1,4 +1,4 @@
-"""Matrix products: of every type, of two and three dimensions, chained, of transposed operands, added up."""
+"""Matmuls: of every type, of two and three dimensions, chained, of transposed operands, accumulated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .elementwise import cast, computable, tame
 from .memory import load
 from .values import LARGEST, Value, holds
 
-# The magnitude of an operand, in each type of operands; of K=64 products the sum stays below 2**13.
+# The magnitude of an operand, in each type of operands; with K=64 the sum stays below 2**13.
 _MOST = 8
 _TYPES = (("float16", 6), ("bfloat16", 2), ("int8", 2), ("float32", 3), ("float8e5", 1))
 _LENGTHS = (16, 32, 64)
@@ -25,13 +25,13 @@ def small(builder: Builder, shape: tuple[int, int], dtype: str) -> Value:
     if dtype == "float8e5":
         return cast(builder, load(builder, "float16", shape, (-2, 2)), dtype)
     if dtype == "float16" and builder.choices.chance(1, 6) and builder.allowed("dot-of-cast"):
-        # Another type in memory: the cast stands between the load and the product.
+        # Another type in memory: the cast is between the load and the matmul.
         return cast(builder, load(builder, "int8", shape, (-2, 2)), dtype)
     return load(builder, dtype, shape, (-2, 2))
 
 
 def dot(builder: Builder, into: Value | None = None, most: int = 2**22) -> Value | None:
-    """A product; with `into` one of its shape, of at most `most` in magnitude, to be added to it."""
+    """A matmul; with `into` one of its shape, of at most `most` in magnitude, to be added to it."""
     choices = builder.choices
     first = None
     if into is None:
@@ -58,7 +58,7 @@ def dot(builder: Builder, into: Value | None = None, most: int = 2**22) -> Value
     if max(rows * columns, rows * inner, inner * columns) > LARGEST // 2:
         return None
     if first is not None:
-        # No float8 is made of an integer.
+        # No float8 comes from an integer.
         eight = dtype == "float8e5"
         left = tame(builder, first, 4 if eight else _MOST, "float32" if eight else dtype)
         left = left if left.dtype == dtype else cast(builder, left, dtype)
@@ -108,7 +108,7 @@ def dot(builder: Builder, into: Value | None = None, most: int = 2**22) -> Value
 
 
 def chained(builder: Builder) -> None:
-    """A product of a product: made small, perhaps transposed, cast, and multiplied again."""
+    """A matmul of a matmul: made small, perhaps transposed, cast, and multiplied again."""
     one = dot(builder)
     if one is None or min(one.shape) < 16:
         return
@@ -135,7 +135,7 @@ def chained(builder: Builder) -> None:
 
 
 def batched(builder: Builder) -> None:
-    """A product of three dimensions."""
+    """A three-dimensional matmul."""
     # The table does not ask for a third dimension. It came with Triton 3.0, as `permute` did.
     if not builder.has("tl.permute") or not builder.allowed("dot-3d"):
         return

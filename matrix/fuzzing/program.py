@@ -1,4 +1,4 @@
-"""A generated program, as data: what a column needs to run it, and what the host needs to judge and to show it."""
+"""A generated program, as data: for a column to run it, and for the host to judge and show it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ BLOCKS = 2
 
 
 class IllDefined(Exception):
-    """The program does what the walk said that it does not, or would: the generator has a bug, and it is not run."""
+    """The program contradicts a claim of the walk, or would: the generator has a bug, and it is not run."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """A tensor that the kernel gets.
+    """A tensor argument of the kernel.
 
     Attributes:
         name: of the kernel's parameter.
         dtype: as Triton calls it.
         size: elements.
-        low, high: what it holds lies between them, both included; the same for what is written to.
-        salt: which numbers; 0 for a tensor that the kernel writes, which holds `low` throughout.
+        low, high: bounds of its values, both included; the same for a tensor that is written.
+        salt: selects the numbers; 0 for a tensor that the kernel writes, which holds `low` throughout.
     """
 
     name: str
@@ -52,11 +52,11 @@ class Program:
         name: such as ``s7-123``: of seed 7, the 123rd.
         kernel: source text of the decorated function ``kernel``, with its imports.
         meaning: source text of ``meaning(block, …)``, in numpy.
-        numbers: the run-time arguments behind the tensors: `lim` and `trips`.
+        numbers: the run-time arguments after the tensors: `lim` and `trips`.
         options: of the launch: num_warps, num_stages, num_ctas.
-        tags: what is in it, by name: operations and shapes of bugs.
-        needs: of the language, what a release must have, as in language.json.
-        choices: that it was made by.
+        tags: names of its operations and of shapes of bugs.
+        needs: language features that a release must have, as in language.json.
+        choices: the choices that made it.
     """
 
     name: str

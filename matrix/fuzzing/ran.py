@@ -36,7 +36,7 @@ class Cell:
     def of(
         cls, column: str, target: str, told: Mapping[str, Any], options: Mapping[str, int] = {}
     ) -> Cell:
-        """From what a worker answered."""
+        """From a worker's answer."""
         verdict = told["verdict"]
         return cls(
             column, target, verdict["outcome"], verdict["reason"], verdict["fingerprint"], verdict["message"],
@@ -45,12 +45,12 @@ class Cell:
 
     @property
     def cause(self) -> str:
-        """The fingerprint, without the numbers of a program's variables: some errors say no more than a line of it."""
+        """The fingerprint, without the numbers of a program's variables: some errors only quote a line."""
         return _VARIABLE.sub("v", self.fingerprint)
 
     @property
     def wrong(self) -> bool:
-        """Whether it was executed, and did what the program does not mean."""
+        """Whether it was executed, with results that differ from the program's meaning."""
         executed = self.phase in ("execute", "compare")
         return self.outcome == "mismatch" or (
             executed and (self.outcome == "crash" or self.reason == "deadlock")

@@ -23,7 +23,7 @@ def _typed(text: str, value: Value) -> str:
 
 
 def _summable(builder: Builder, value: Value, axis: int) -> tuple[Value, tuple[int, int]]:
-    """`value`, or what is made of it, such that every partial sum is held; and the bounds of such sums."""
+    """Returns `value`, or a reduced one, such that its type holds every partial sum; and the bounds of the sums."""
     length = value.shape[axis]
     if not holds(value.dtype, -value.most * length, value.most * length):
         most = 2
@@ -133,7 +133,7 @@ def scan(builder: Builder) -> Value | None:
 
 
 def paired(builder: Builder) -> None:
-    """A reduction or a scan of two tensors at once: what stays with a value is what stood beside it."""
+    """A reduction or a scan of two tensors at once: each value carries its partner along."""
     found = _shaped(builder)
     if found is None or "bfloat16" == found[0].dtype:
         return

@@ -1,9 +1,9 @@
-"""Edited kernels in Triton's FPSan, where a sum of floats taken in another order is the same sum, bit for bit.
+"""Edited kernels in Triton's FPSan, where reordering a sum of floats does not change it, bit for bit.
 
-FPSan, of Triton 3.9, is a pass at the end of Triton's own form of a kernel (TRITON_INSTRUMENTATION_MODE=fpsan): floats
-become whole numbers of a ring with their width, added and multiplied without rounding, and what a ring has not (exp, a
-cast) is some function of the bits. The numbers mean nothing, but two forms of one computation have the same. So an
-edited kernel is held to the unedited one with no tolerance, where its case else allows rounding errors.
+FPSan, of Triton 3.9, is a pass at the end of TTIR (TRITON_INSTRUMENTATION_MODE=fpsan). Floats become integers of a ring
+with their width, added and multiplied without rounding. Operations that a ring lacks (exp, a cast) become some function
+of the bits. The numbers mean nothing, but two forms of one computation give the same. So an edited kernel must equal
+the unedited one exactly, where its case otherwise allows rounding errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .edits import Kind
 # Ending of the name of a module that runs this way.
 ENDING = f"{BETWEEN}fpsan"
 _WINDOW = ">=3.9"
-# The unedited kernel beside itself: FPSan and the PTX machine can do it, and it is the same twice.
+# The unedited kernel beside itself: it shows that FPSan and the PTX emulator support it and that it is deterministic.
 _TWICE = Kind("unedited", lambda function: iter(()))
 _MODULE = '''"""{kernel} beside {edited}, both in Triton's FPSan: every bit of their outputs is the same."""
 
@@ -87,7 +87,7 @@ def in_ring(edit: Edited) -> Edited:
 
 
 def unedited(kernel: str) -> Edited:
-    """The unedited kernel beside itself: what an edit is compared with."""
+    """The unedited kernel, to which edits are compared."""
     name = unedited_name(kernel)
     text = _MODULE.format(kernel=kernel, edited=kernel, name=name)
     return Edited(kernel, name, _TWICE, "", 0, text, "", exact=True)

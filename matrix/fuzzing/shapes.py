@@ -178,7 +178,7 @@ def gather(builder: Builder) -> None:
         return
     builder.use("tl.gather")
     axis = builder.choices.below(len(value.shape))
-    # Lengths are powers of two, so this lies on the axis.
+    # Lengths are powers of two, so this is an index on the axis.
     places = f"{index.name} & {value.shape[axis] - 1}"
     _moved(
         builder, value, value.shape, f"tl.gather({value.name}, {places}, {axis})",

@@ -28,15 +28,15 @@ def shrink(
     seconds: float,
     most: int = 400,
 ) -> Program:
-    """The smallest program found that still shows it; `begun` itself where none smaller does.
+    """Returns the smallest program found that still shows it; `begun` itself if no smaller one does.
 
-    Hypothesis tries some at random, the same ones for one program: two runs that end in time end with one program.
+    Hypothesis tries some at random, the same ones for one program: two runs that end in time give the same program.
 
     Args:
-        make: the generator, with the language and what is avoided as for `begun`.
-        shows: runs a program, and says whether it shows the same.
+        make: the generator, with the language and avoided shapes of `begun`.
+        shows: runs a program; returns whether it shows the same.
         seconds: after these no other program is tried.
-        most: how many are run.
+        most: the most programs run.
     """
     ends = time.monotonic() + seconds
     known: dict[str, bool] = {meaning.digest(begun): True}
@@ -58,7 +58,7 @@ def shrink(
 
     # Not hypothesis.find: with a seed it takes nothing from a database.
     @settings(
-        # One choice more than it takes: what it would replay exactly, Hypothesis holds to be small already.
+        # One extra choice: Hypothesis takes a recording that replays exactly for already small.
         database=_Begun(choices_to_bytes((*begun.choices, 0))), phases=(Phase.reuse, Phase.shrink), deadline=None,
         max_examples=10 * most, suppress_health_check=list(HealthCheck), verbosity=Verbosity.quiet,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A process inside a column that runs one program after the other, and is begun anew when it dies."""
+"""A process inside a column that runs one program after the other, and is restarted when it dies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MORE = 30
 
 
 class Lost(Exception):
-    """The process ended, or said what makes no sense, while it had a program."""
+    """The process ended, or gave an invalid answer, while it had a program."""
 
 
 class Worker:
@@ -71,7 +71,7 @@ class Worker:
         )
         spec.write_text(json.dumps(asdict(asked)), "utf-8")
         self._log = folder / "log"
-        # Its own folder for what it leaves: it goes with ours, however it ends.
+        # A separate folder for its temporary files: it is removed with ours, however the process ends.
         environ = {**process.cell_environ(os.environ, here=here), "TMPDIR": str(folder)}
         with self._log.open("wb") as log:
             try:
@@ -151,7 +151,7 @@ class Worker:
         process.end_supervised(self._process)
 
     def close(self) -> None:
-        """End it, with what it started."""
+        """Ends the process, and any that it started."""
         for stream in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):
                 assert stream is not None

@@ -99,7 +99,7 @@ class Api:
         )
 
     def no_module(self, release: str, path: str) -> bool:
-        """Whether some release has a module of Gluon's under a name that is no module on `release`."""
+        """Whether `path` is a Gluon module in some release, and is not one on `release`."""
         if not path.startswith(f"{gluon.ROOT}.") or not self.is_module(path):
             return False
         entry = self.entry(release, path)

@@ -39,7 +39,7 @@ class Raised(Exception):
 
 
 class Scope:
-    """Names of a module or a function, over those of what it stands in."""
+    """Names of a module or a function, over those of its enclosing scope."""
 
     def __init__(self, parent: Scope | None = None) -> None:
         self.names: dict[str, Any] = {}
@@ -63,8 +63,8 @@ class Expressions:
         release: the release of Triton.
         source: the file of the code that is walked.
         callers: how the walk came to that code from another file, as `path:line`, outermost first.
-        where: what the code that is walked belongs to, which says what an error ends.
-        silent: whether a function is walked for its value alone, so that everything wrong is raised.
+        where: the step that the walked code belongs to, which an error ends.
+        silent: whether a function is walked only for its value, so that every problem is raised.
     """
 
     def __init__(self, project: Any, source: Any, release: str, report: Report) -> None:
@@ -81,7 +81,7 @@ class Expressions:
         # For each try statement around, the errors that it catches.
         self.caught: list[tuple[str, ...]] = []
         self.names_checked = True
-        # Not where what a kernel names is only listed.
+        # False while a kernel's names are only listed.
         self.names_read = True
         # Whether the kernel that is walked is one of Gluon's.
         self.in_gluon = False

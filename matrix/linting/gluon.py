@@ -1,4 +1,4 @@
-"""Gluon's own: methods of what a kernel has in hand, values that no signature shows, and what to write instead."""
+"""Rules for Gluon: methods of a kernel's objects, values that no signature shows, and replacements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JIT = (f"{ROOT}.jit", f"{ROOT}._runtime.jit")
 _IN_HAND = ("shared_memory_descriptor", "tensor_memory_descriptor", "tensor_descriptor", "tensor")
 # Where an instruction's tile has three numbers.
 _TILE_HAS_DEPTH = ">=3.6"
-# Subject below Gluon's language -> what to write, in the order of looking.
+# Subject below Gluon's language -> replacement, in the order of the search.
 _INSTEAD = (
     ("*.async_copy_global_to_shared", "3.8 and later have async_load; 3.9 refuses this name"),
     ("*.async_copy_global_to_shared_im2col", "3.8 and later have async_load_im2col; 3.9 refuses this name"),
@@ -63,7 +63,7 @@ def instead(subject: str) -> str:
 
 
 def looks_up(path: str) -> bool:
-    """Whether Triton 3.5 to 3.7 look up what a kernel names below `path`, in branches that are not taken as well.
+    """Whether Triton 3.5 to 3.7 look up names below `path` in a kernel, even in branches that are not taken.
 
     They do so for every module but the two languages (`supported_modules` in their runtime/jit.py).
     """
@@ -101,7 +101,7 @@ def _attributes(api: Any, release: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _owner(api: Any, name: str) -> str:
-    """The class of what a kernel has in hand that has a method of that name in some release, below Gluon's language."""
+    """Returns the class, below Gluon's language, of a kernel's object with a method of that name in some release."""
     for place in ("", "nvidia.blackwell.", "nvidia.hopper.tma."):
         for cls in _IN_HAND:
             if any(api.has(release, f"{LANGUAGE}.{place}{cls}.{name}") for release in api.releases):
@@ -132,7 +132,7 @@ def layouts(walk: Any, node: ast.Call, path: str) -> None:
 
 
 def arguments_left_out(walk: Any, node: ast.Call, path: str, names: dict[str, str]) -> None:
-    """A call without an argument that this release asks for, where another takes it as it stands."""
+    """Reports a call without an argument that this release requires, where another accepts the call unchanged."""
     if not path.startswith(f"{LANGUAGE}.") or any(
         isinstance(one, ast.Starred) for one in node.args
     ):

@@ -1,7 +1,7 @@
-"""Guards: tests of a library's host code that ask for a release of Triton or for the hardware.
+"""Version checks (guards): tests of a library's host code for a release of Triton or for the hardware.
 
-What a test is made of is followed through flags and functions, also into other files of the library. A kernel's own
-tests are left aside: Triton compiles the text of a kernel, and nobody can force another side of it from outside.
+The parts of a test are followed through flags and functions, also into other files of the library. A kernel's tests are
+left aside: Triton compiles the text of a kernel, and its branches cannot be forced from outside.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ASKS_HARDWARE = (
     "get_device_capability", "get_device_properties", "get_device_name", "get_current_target", "get_arch_list",
     "gcnArchName", "version.hip",
 )  # fmt: skip
-# Where nothing in the library says what a name is: by how people call these.
+# Used where nothing in the library defines a name: by common naming.
 _WORDS = (
     r"(?:hip|rocm|amd|cuda|nvidia|hopper|blackwell|ampere|cdna\d?|rdna\d?|sm_?\d+[a-z]?|gfx\d+\w*)"
 )
@@ -58,11 +58,11 @@ class Guard:
     """One test, in one place.
 
     Attributes:
-        path: of its file, from the folder that was looked through.
+        path: of its file, from the folder that was searched.
         span: first line, column, last line, column, as Python's ast counts them.
         text: the test itself; `code` is the line of code that it decides.
-        kinds: what it asks for.
-        made_of: what the test goes back to, such as `fla/utils.py:151: IS_NVIDIA_HOPPER = …`.
+        kinds: the facts that it tests.
+        made_of: the definitions behind the test, such as `fla/utils.py:151: IS_NVIDIA_HOPPER = …`.
         holds: by release of Triton, whether it holds there, where that is known without running anything.
         letters: it goes back to a comparison of versions as texts, which is wrong from 3.10 on.
     """
@@ -106,7 +106,7 @@ def find(
     left_out: Sequence[str] = (),
     table: Table | None = None,
 ) -> Found:
-    """The guards in the files below `folder`, in their order.
+    """Returns the version checks in the files below `folder`, in file order.
 
     Raises:
         UsageError: there is no such folder.
@@ -148,7 +148,7 @@ def find(
 
 
 def _tests(source: Source) -> Iterator[tuple[ast.expr, str]]:
-    """Each test that decides between two ways on the host, and what it decides, in the order of the file."""
+    """Yields each test that decides between two branches on the host, with the decided code, in file order."""
     if not any(word in source.text for word in ("if ", "if(")):
         return
     waiting: list[tuple[ast.AST, ast.stmt | None]] = [(source.tree, None)]
@@ -264,7 +264,7 @@ class _Definitions:
         seen.add((source.path, dotted))
         where = self._defined(dotted, source)
         if where is None and first not in imports and not _shouted(first):
-            # A variable of a function is what it is set to, and of an argument nothing is known.
+            # A function's variable has its assigned value; an argument is unknown.
             values = self._inside(source).get(dotted, [])
             where = (source, values)
         if where is None:
@@ -320,7 +320,7 @@ class _Definitions:
                     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                         several = isinstance(target, ast.Tuple)
                         if several and not _dotted(asked).endswith(_ASKS_HARDWARE):
-                            # One of several things that a function returns says little of what it asked.
+                            # One of several return values says little about the function's tests.
                             continue
                         for one in target.elts if isinstance(target, ast.Tuple) else [target]:
                             if isinstance(one, (ast.Name, ast.Attribute)):
@@ -419,7 +419,7 @@ def _about_triton(node: ast.Call, imports: Mapping[str, tuple[str, str]]) -> boo
 
 
 class _Looking(Walker):
-    """Walks as lint does, and notes what the tests in `wanted` are."""
+    """Walks as lint does, and notes the values of the tests in `wanted`."""
 
     wanted: frozenset[int] = frozenset()
     holds: dict[int, dict[str, bool]] = {}

@@ -125,7 +125,7 @@ class Project:
 
     @lru_cache(maxsize=None)  # noqa: B019
     def says(self, word: str) -> bool:
-        """Whether a word stands anywhere in the library."""
+        """Whether the library contains a word."""
         return any(word in one.text for one in self.files)
 
     def has_module(self, name: str) -> bool:
@@ -144,7 +144,7 @@ class Project:
         source = self._modules.get(module)
         if source is None or self._depth > 40:
             return {}
-        # A ring of imports finds here what there is of it by then.
+        # In a cycle of imports, this is the part that exists by then.
         walker = Walker(self, source, release, _nothing)
         self._names[key] = walker.scope.names
         self._depth += 1
@@ -164,7 +164,7 @@ def _nothing(*_: Any) -> None:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without Python's collector of rings, which else goes through millions of nodes of trees again and again."""
+    """Disables Python's garbage collector, which otherwise scans millions of tree nodes again and again."""
     on = gc.isenabled()
     gc.disable()
     try:

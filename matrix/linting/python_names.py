@@ -1,4 +1,4 @@
-"""Python's own in kernels and hooks: plain globals, functions of `math`, and what an autotuner's hook is handed."""
+"""Rules for Python names in kernels and hooks: plain globals, functions of `math`, an autotuner hook's arguments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DEEPEST = 6
 
 
 def read(walk: Any, node: ast.Name) -> None:
-    """A name that a kernel reads: wrong where it is a module's that is no constexpr."""
+    """Checks a name that a kernel reads: wrong if it is a module's global that is not a constexpr."""
     scope = walk.scope
     while scope.parent is not None:
         if node.id in scope.names:
@@ -53,7 +53,7 @@ class _Globals:
         self._project = project
 
     def kind(self, source: Source, name: str, depth: int = 0) -> str:
-        """`plain`, `annotated` as a constexpr, or empty where it is neither, or not known."""
+        """Returns `plain`, `annotated` (as a constexpr), or empty if neither or unknown."""
         if depth > _DEEPEST or self._project.says(_ALLOWS):
             return ""
         found = {self._of(source, one, name, depth) for one in source.bound.get(name, ())}
@@ -124,7 +124,7 @@ def hooks(walk: Any, node: ast.Call, path: str) -> None:
 
 
 def restored(walk: Any, node: ast.Call, kernel: Function) -> None:
-    """A launch that hands by keyword what `autotune` is to restore or to fill with zeros."""
+    """Checks a launch that passes by keyword an argument that `autotune` restores or fills with zeros."""
     if not versions.within(walk.release, _RESTORES_BY_PLACE):
         return
     for decorator in kernel.node.decorator_list:
@@ -147,7 +147,7 @@ def restored(walk: Any, node: ast.Call, kernel: Function) -> None:
 
 
 def class_of(kernel: Function) -> str:
-    """The full name of what a kernel is on the host: a JITFunction, or what a decorator made of it; empty: unknown."""
+    """Returns the full name of a kernel's host class: a JITFunction, or a decorator's result; empty: unknown."""
     first = kernel.node.decorator_list[0] if kernel.node.decorator_list else None
     name = _last(first.func if isinstance(first, ast.Call) else first)
     return _CLASSES.get(name, "")

@@ -23,7 +23,7 @@ class Where(enum.Enum):
     CALL = "only when called"
 
 
-# Rule -> what it means, in a line.
+# Rule -> its meaning, in a line.
 RULES = {
     "language-name": "a name of triton.language that some releases lack",
     "language-argument": "an argument that a function of triton.language does not take in some releases",
@@ -41,9 +41,9 @@ RULES = {
 }
 # Rule, source file of the node, node, callers, release, where, subject, and more about the subject.
 Report = Callable[[str, Any, ast.AST, Sequence[str], str, Where, str, str], None]
-# The release by which the letters of a version say something else than its numbers.
+# The release from which comparing versions as texts differs from comparing their numbers.
 NEXT = "3.10.0"
-# Who refuses a name that is no argument, when it decorates (read off all eleven releases: docs/lint.md).
+# Releases that refuse a non-argument's name when they decorate (read off all eleven releases: docs/lint.md).
 _REFUSES = ("<3.2", ">=3.9")
 TUNER = ("triton.autotune", "triton.runtime.autotune", "triton.runtime.autotuner.autotune")
 _HEURISTICS = (
@@ -99,7 +99,7 @@ def _later(text: Any, release: str) -> Any:
         )
     if text == release:
         return NEXT
-    # A part of it: which one is known where only one is spelled so.
+    # One component of the version: known only if it occurs once.
     now = release.split(".")
     return parts[now.index(text)] if now.count(text) == 1 else None
 
@@ -154,7 +154,7 @@ def arguments(walk: Any, node: ast.Call, path: str) -> None:
 
 
 def _takes_more(api: Any, path: str, count: int) -> bool:
-    """Whether some release takes that many, so that the call is meant as it stands."""
+    """Whether some release takes that many, so that the call is meant as written."""
     for release in api.releases:
         names = api.parameters(release, path)
         if names is None:
@@ -167,7 +167,7 @@ def _takes_more(api: Any, path: str, count: int) -> bool:
 
 
 def removed(walk: Any, node: ast.Call, path: str) -> None:
-    """A call of what is there only to say that it is gone."""
+    """Reports a call of a function that only raises, because it was removed."""
     if any(fnmatchcase(path, glob) for glob in _GONE) and walk.api.has(walk.release, path):
         why = walk.api.fails(walk.release, path)
         if why:
@@ -206,7 +206,7 @@ def tuning(walk: Any, node: ast.FunctionDef, decorators: Sequence[str]) -> None:
         if any(
             below not in (*TUNER, *_HEURISTICS, *_COMPILES) for below in decorators[index + 1 :]
         ):
-            # Something else stands between, and may hand on other names.
+            # Another decorator is between, and may pass other names.
             continue
         for word, value in _named_arguments(decorator):
             names = walk.value(value)

@@ -46,14 +46,14 @@ class Unreadable:
 
 @dataclass(eq=False)
 class Source:
-    """A file as a text, and as a tree once somebody asks for it: of a large library few files name Triton.
+    """A file as a text, and as a tree on request: in a large library few files name Triton.
 
     Attributes:
         path: as it is shown.
         module: the name under which it is imported.
         package: whether it is the `__init__.py` of one.
-        broken: why it is no tree, as far as anybody has asked.
-        own_modules: the modules of the library that it is a file of.
+        broken: why it has no tree, once requested.
+        own_modules: the modules of the library that it belongs to.
     """
 
     path: str
@@ -73,7 +73,7 @@ class Source:
         """Empty where it cannot be parsed; then `broken` says why."""
         try:
             with warnings.catch_warnings():
-                # Escapes in strings of strangers are none of ours.
+                # Invalid escapes in other people's strings are not our concern.
                 warnings.simplefilter("ignore")
                 tree = ast.parse(self.text)
         except SyntaxError as error:
@@ -126,7 +126,7 @@ class Source:
         return _names(self.tree)
 
     def references(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-        """How often the file names a function outside of it."""
+        """Counts the file's references to a function from outside it."""
         found = self._references.get(node)
         if found is None:
             everywhere = self._named[node.name]
@@ -203,7 +203,7 @@ class Source:
         return _bound(self.tree)
 
     def absolute(self, module: str | None, level: int) -> str:
-        """The full name of what a relative import is from."""
+        """Returns the full name of the module that a relative import names."""
         if not level:
             return module or ""
         parts = self.module.split(".")
@@ -251,10 +251,10 @@ def _names(tree: ast.AST) -> Counter[str]:
 
 
 def found(paths: Sequence[Path], left_out: Sequence[str] = ()) -> list[Path]:
-    """The Python files under `paths`, each once. Raises UsageError for what does not exist.
+    """Returns the Python files under `paths`, each once. Raises UsageError for a path that does not exist.
 
     Args:
-        left_out: globs of paths below the folder that was named, such as `tests/*`.
+        left_out: globs of paths below the named folder, such as `tests/*`.
     """
     kept: dict[Path, None] = {}
     for path in paths:

@@ -25,7 +25,7 @@ class Statements(Calls):
     source: Source
     _returned: list[Any] = []
 
-    # Each says whether what follows is reached.
+    # Each returns whether the next statement is reached.
 
     def block(self, statements: Sequence[ast.stmt]) -> bool:
         return all(self.statement(one) for one in statements)
@@ -145,7 +145,7 @@ class Statements(Calls):
             if on and self.block(node.orelse):
                 ends.append(self.scope.names)
             if self.uncertain == uncertain:
-                # Nothing in it can fail but what has just been looked at.
+                # Only the statement just walked can fail in it.
                 handlers = []
         elif not any(catches(kinds, raised.kind) for kinds, _ in handlers):
             raise raised
@@ -223,7 +223,7 @@ def _merged(ends: Sequence[dict[str, Any]]) -> dict[str, Any]:
     found = {}
     for name in {name for one in ends for name in one}:
         value = first.get(name, UNKNOWN)
-        # Most names are what they were before.
+        # Most names are unchanged.
         same = all(one.get(name, UNKNOWN) is value for one in others)
         found[name] = value if same else values.joined([one.get(name, UNKNOWN) for one in ends])
     return found

@@ -127,7 +127,7 @@ def compared(operation: ast.cmpop, one: Any, other: Any) -> Any:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """`value.name` of what Python's own and packaging's things have."""
+    """Returns `value.name` for values of Python's and packaging's types."""
     if isinstance(value, versions.Version) and name in (
         *("major", "minor", "micro", "release", "base_version", "public", "is_prerelease"),
         *("is_devrelease", "local"),

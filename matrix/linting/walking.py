@@ -1,4 +1,4 @@
-"""One file on one release: its statements in order, and what of it is reached."""
+"""One file on one release: its statements in order, and the parts of it that are reached."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JIT = (
     *gluon.JIT,
 )
 _TUNERS = ("autotune", "heuristics")
-# Decorators that leave a function what it is, for whoever asks what it returns.
+# Decorators that do not change a function's result.
 _PLAIN = ("functools.lru_cache", "functools.cache", "functools.wraps", "staticmethod")
 # Before 3.5, Triton looks up every attribute that a kernel names when it is first launched, also in branches that are
 # never compiled and behind a return (read off the error on all eleven releases: docs/lint.md).
@@ -27,7 +27,7 @@ _LOOKS_AT_ALL = "<3.5"
 # Up to 3.7 it does so for modules other than the two languages (nvidia.hopper, libdevice; runtime/jit.py,
 # visit_Attribute).
 _LOOKS_AT_MODULES = ">=3.5,<3.8"
-# Statements of a function that is looked into for what it returns.
+# The most statements in a function that is walked for its result.
 _LONGEST_TOLD = 15
 
 
@@ -42,7 +42,7 @@ class Walker(Statements):
         self._in_class = False
 
     def run(self) -> None:
-        """The whole file: what runs when it is imported, then the functions that are reached from there."""
+        """Walks the whole file: the code that runs on import, then the functions reached from there."""
         self.block(self.source.tree.body)
         while self._waiting:
             self._function(*self._waiting.pop(0))
@@ -75,7 +75,7 @@ class Walker(Statements):
     _AsyncFunctionDef = _FunctionDef
 
     def _decorator(self, node: ast.expr) -> str:
-        """The full name of a decorator, or of what makes it; empty where it is not known."""
+        """Returns the full name of a decorator, or of its factory; empty if unknown."""
         where, self.where = self.where, Where.DECORATE if self.where is Where.IMPORT else self.where
         try:
             if isinstance(node, ast.Call):
@@ -157,7 +157,7 @@ class Walker(Statements):
     def _all_names(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, of_modules: bool = False
     ) -> None:
-        """Every attribute that a kernel names, in branches that are never taken too; or those of modules alone."""
+        """Yields every attribute that a kernel names, even in branches never taken; or only those of modules."""
         own = {
             one.id
             for one in ast.walk(node)
@@ -176,7 +176,7 @@ class Walker(Statements):
         self.names_read = True
 
     def _in_a_language(self, node: ast.Attribute) -> bool:
-        """Whether an attribute is one of Triton's language or of Gluon's, or of what stands in them."""
+        """Whether an attribute belongs to Triton's language or Gluon's, or to an object in them."""
         inner: ast.expr = node.value
         while True:
             path = self._path(inner)
@@ -187,7 +187,7 @@ class Walker(Statements):
             inner = inner.value
 
     def _path(self, node: ast.expr) -> str | None:
-        """The full name of Triton's that a dotted name stands for, by the names around; None where it is none."""
+        """Returns Triton's full name for a dotted name, by the names in scope; None if there is none."""
         if isinstance(node, ast.Name):
             found = self.scope.get(node.id)
             return found.path if isinstance(found, Ref) else None

@@ -1,8 +1,9 @@
 """``python -m crosswarp.matrix.cell.kinds.fuzzing SPEC.json``: programs come in, results go out.
 
-By standard input and output, a line of JSON each. The first line out says what is installed, and which of the targets
-this Triton compiles for; then there is one line for each line in, until the input ends. SPEC.json holds the tables of
-targets.toml under "targets", `time_limit` in seconds and `memory_limit_mb` for one program, and versions to `expect`.
+Both are lines of JSON on standard input and output. The first line out lists the installed versions, and the targets
+that this Triton compiles for. Then one line goes out for each line in, until the input ends. SPEC.json holds the
+tables of targets.toml under "targets", `time_limit` in seconds and `memory_limit_mb` for one program, and versions to
+`expect`.
 """
 
 import contextlib

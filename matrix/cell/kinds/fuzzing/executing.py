@@ -51,12 +51,12 @@ class Children:
         self._served = 0
 
     def run(self, asked: Mapping[str, Any], target: Target) -> Dict[str, Any]:
-        """How `asked["program"]` fares on `target`, as plain data: a verdict, its compilation's seconds, wrong answers.
+        """Runs `asked["program"]` on `target`; returns verdict, compile seconds and wrong answers as plain data.
 
         Args:
-            asked: the program, and the digests of its answers under "expected"; "options" stand over the program's own.
+            asked: the program, and the digests of its answers under "expected"; "options" override the program's.
                 "together": it may run in a child that others ran in, if all of these passed. "assembled": False stops
-                at PTX, which is what is executed.
+                at PTX, which is executed.
         """
         together = bool(asked.get("together"))
         if not together or target.name != self._target or self._served >= _TOGETHER:
@@ -189,7 +189,7 @@ def _allow_scratch() -> None:
     import torch
     import triton
 
-    # Breakpoint: before Triton 3.2 there is none to be set, and nothing that asks.
+    # Breakpoint: before Triton 3.2 there is no allocator to set, and none is needed.
     if hasattr(triton, "set_allocator"):
         triton.set_allocator(
             lambda size, alignment, stream: torch.empty(size, dtype=torch.int8)  # type: ignore[call-overload]

@@ -89,7 +89,7 @@ def _part(target: str, mode: str, spec: AskedInductor, stream: Stream) -> None:
 
 
 def _all(spec: AskedInductor) -> str:
-    """The name of what came to nothing as a whole."""
+    """Returns the name under which a failure of the whole is reported."""
     asked = spec.inductor
     return f"inductor_{asked.name}" if asked.file else "inductor"
 
@@ -159,7 +159,7 @@ def _one(program: Any, target: str, mode: str, spec: AskedInductor) -> Tuple[Ver
         try:
             return told(_compiled(program, target, spec))
         except BaseException as error:
-            # Dynamo wraps what its backend raises.
+            # Dynamo wraps its backend's exceptions.
             return told(of_error(getattr(error, "inner_exception", error), phase="generate"))
 
     outcome = run_isolated(ask, time_limit=spec.time_limit, memory_limit_mb=spec.memory_limit_mb)

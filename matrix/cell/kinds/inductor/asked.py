@@ -46,10 +46,10 @@ def programs(
 
 
 def of_file(path: str, name: str, dynamic: bool) -> Program:
-    """`name` of a file, with the inputs that stand beside it: ``NAME_inputs`` or ``example_inputs``.
+    """Returns `name` of a file, with its inputs in the same file: ``NAME_inputs`` or ``example_inputs``.
 
     Raises:
-        NoProgram, or whatever the file raises.
+        NoProgram, or any exception of the file.
     """
     import torch
 

@@ -59,16 +59,16 @@ class Compiled:
 
 
 def run(program: Program, device: str = "cpu", compile_kernels: bool = False) -> Compiled:
-    """Compile `program` and, if it asks for it, its backward pass.
+    """Compile `program` and, if requested, its backward pass.
 
     Args:
-        device: where its inputs are: ``cpu`` without a GPU.
-        compile_kernels: have inductor compile what it writes, and note which kernels it could not.
+        device: the device of its inputs: ``cpu`` without a GPU.
+        compile_kernels: have inductor compile its kernels, and note those that fail.
 
     Raises:
         NoKernel: there is none.
         NotTheProgram: the graphs that were moved to the GPU compute something else than the program does.
-        whatever torch raises.
+        any exception of torch.
     """
     import torch._dynamo
     import torch._inductor.config as config
@@ -221,7 +221,7 @@ def _take(written: Written, tuner: Any) -> None:
 
 
 def async_compile() -> Any:
-    """The class by which a wrapper has its kernels compiled."""
+    """The class through which a wrapper compiles its kernels."""
     try:
         from torch._inductor.async_compile import AsyncCompile
     except ImportError:
@@ -256,7 +256,7 @@ def _choices(called: Sequence[Written]) -> List[Written]:
 
 
 def warm() -> None:
-    """Do once what every program's process would do: import inductor and trace its patterns.
+    """Does the work that each program's process would repeat: imports inductor and traces its patterns.
 
     Without it each program waits two seconds for half a second's work.
     """

@@ -41,7 +41,7 @@ class Recorded:
 
 
 def record(graph: Graph, tuners: Dict[str, Any]) -> Recorded:
-    """Run the wrapper of `graph`; never raises for what it does.
+    """Run the wrapper of `graph`; never raises for the wrapper's errors.
 
     Args:
         tuners: of the kernels that it calls, by their source: two graphs of a program may have kernels of one name.

@@ -22,10 +22,10 @@ class Graph:
 
     Attributes:
         code: the wrapper that inductor wrote, with the kernels in it.
-        inputs: what it was called with first, on the CPU; None for what is no tensor and no number.
-        outputs: what it computed.
-        after: its inputs afterwards, of which it may have written some.
-        said: operators whose fake result could not be computed anew, and was moved as it was.
+        inputs: those of its first call, on the CPU; None for anything but a tensor or a number.
+        outputs: its results.
+        after: its inputs afterwards, some of which it may have written.
+        said: operators whose fake result could not be recomputed, and was moved unchanged.
     """
 
     code: str = ""
@@ -120,7 +120,7 @@ def _name_gpu(node: torch.fx.Node) -> None:
 
 
 def to_gpu(mode: Any, value: Any) -> Any:
-    """A fake tensor on the GPU like `value`, or `value` itself where that is no fake tensor of the CPU."""
+    """A fake tensor on the GPU like `value`, or `value` itself if it is not a fake tensor of the CPU."""
     from torch._subclasses.fake_tensor import FakeTensor
 
     if not isinstance(value, FakeTensor) or value.device.type != "cpu":

@@ -1,8 +1,8 @@
-"""The one table of what is replaced so that inductor generates for a GPU that is not there.
+"""The one table of replacements with which inductor generates for an absent GPU.
 
-`virtual_torch` says what `torch.cuda` answers, for this as for a library's tests; the rows here are what inductor asks
-besides. Tensors keep their own device: those of a graph are fake and really on ``cuda:0``, inputs are on the CPU.
-Everything is put back by `Patches.undo`.
+`virtual_torch` answers for `torch.cuda`, here as in a library's tests; the rows here answer inductor's other queries.
+Tensors keep their real device: those of a graph are fake and really on ``cuda:0``, inputs are on the CPU.
+`Patches.undo` reverts everything.
 """
 
 import functools
@@ -29,7 +29,7 @@ _SHARED = (
     "torch.version",
 )
 
-# While it is not empty there is no GPU: patterns are traced with real tensors.
+# While it is not empty, the GPU is hidden: patterns are traced with real tensors.
 _hidden: List[bool] = []
 
 
@@ -66,10 +66,10 @@ _ROWS: Tuple[Row, ...] = (
 
 
 def pretend(target: Target, patches: Patches) -> None:
-    """Have torch and Triton of this process believe in `target`. Before torch._dynamo is imported.
+    """Makes torch and Triton of this process believe in `target`. Call it before torch._dynamo is imported.
 
     Raises:
-        whatever the torch at hand lacks; what was replaced by then is in `patches`.
+        any error from names that this torch lacks; the replacements made by then are in `patches`.
     """
     properties = properties_of(target)
     # Properties that newer releases of torch also read.
@@ -173,7 +173,7 @@ def _gradients_of_flex_attention(patches: Patches) -> None:
 
 
 def _no_timing(patches: Patches) -> None:
-    """The first of Triton's choices wins: it is compiled, and its kernel is what the program calls."""
+    """Chooses the first of Triton's choices: it is compiled, and the program calls its kernel."""
     from torch._inductor import select_algorithm
 
     cache = select_algorithm.AlgorithmSelectorCache

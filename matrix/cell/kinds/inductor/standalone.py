@@ -28,7 +28,7 @@ def package_name(torch_version: str) -> str:
 
 
 def copy_helpers(inductor: Path, into: Path, package: str) -> List[str]:
-    """Copy torch's `triton_helpers` and what it imports beside it; the names of what was copied.
+    """Copies torch's `triton_helpers` and the modules that it imports beside it; returns the copied names.
 
     Args:
         inductor: the folder of ``torch._inductor``.
@@ -68,10 +68,10 @@ def _beside(path: Path) -> List[str]:
 
 
 def alone(source: str, package: str) -> str:
-    """The text of a module that holds the kernel, and imports Triton and `package` alone.
+    """Returns the text of a module that holds the kernel, and imports only Triton and `package`.
 
     Raises:
-        NotAlone: it is no Python, or has no kernel.
+        NotAlone: it is not Python, or has no kernel.
     """
     try:
         tree = ast.parse(source)

@@ -1,10 +1,10 @@
-"""The programs that are given to torch.compile: what people train and serve with, each a function of plain tensors.
+"""The programs that are given to torch.compile: common training and serving code, as functions of plain tensors.
 
-One file a family. A program is its function, which is its own eager reference, and a maker of its example inputs, which
-are small: what is asked is whether the kernels compile and are right, and not how fast they are.
+One file a family. A program is its function, which is its eager reference, and a maker of its example inputs. These are
+small: the question is whether the kernels compile and are right, and not how fast they are.
 
-To add one: decorate a function that returns the function and its inputs with `@program` (`registry.py` has what can be
-said of it). A family that is new is named in `FAMILIES`.
+To add one: decorate a function that returns the function and its inputs with `@program` (`registry.py` lists the
+options). Name a new family in `FAMILIES`.
 """
 
 import importlib
@@ -16,7 +16,7 @@ FAMILIES = (
 
 
 def load() -> Dict[str, Any]:
-    """All programs by name, in the order in which they stand. Imports torch, which the host does not have."""
+    """All programs by name, in source order. Imports torch, which the host does not have."""
     from .registry import PROGRAMS
 
     for family in FAMILIES:

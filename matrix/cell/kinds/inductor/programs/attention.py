@@ -1,4 +1,4 @@
-"""Attention, as plain products and as flex attention's template."""
+"""Attention, as plain matmuls and as flex attention's template."""
 
 import math
 from typing import Any, Dict
@@ -10,7 +10,7 @@ from .registry import numbers, program
 
 @program(backward=True)
 def attention_by_hand():
-    """Scores, mask and softmax as they are written out; the products are left to cuBLAS."""
+    """Scores, mask and softmax written out; the matmuls are left to cuBLAS."""
 
     def call(q, k, v):
         scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])

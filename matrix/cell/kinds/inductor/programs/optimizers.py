@@ -35,7 +35,7 @@ def sgd_momentum_foreach():
 
 @program()
 def muon():
-    """Orthogonalised momentum by five Newton-Schulz steps; its products are cuBLAS's, the rest is fused around them."""
+    """Orthogonalised momentum by five Newton-Schulz steps; its matmuls are cuBLAS's, the rest is fused around them."""
 
     def call(parameter, gradient, momentum):
         momentum.lerp_(gradient, 0.05)

@@ -1,4 +1,4 @@
-"""Numbers of eight bits: casts with scales, and products of them."""
+"""Eight-bit numbers: casts with scales, and matmuls of them."""
 
 import torch
 
@@ -41,7 +41,7 @@ def int8_matmul():
 
 @program()
 def int8_quantize():
-    """Dynamic quantization of a row, and the product's dequantization fused with an addition."""
+    """Dynamic quantization of a row, and the matmul's dequantization fused with an addition."""
 
     def call(x, residual):
         scale = x.abs().amax(-1, keepdim=True) / 127

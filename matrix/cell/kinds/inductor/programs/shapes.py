@@ -41,7 +41,7 @@ def pad_and_roll():
 
 @program()
 def channels_last():
-    """Tiles of two dimensions: what is read in one order is written in another."""
+    """Two-dimensional tiles: read in one order and written in another."""
 
     def call(x, y):
         return (x.permute(0, 2, 3, 1) + y).contiguous(), (x * 2).to(

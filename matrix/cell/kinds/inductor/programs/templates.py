@@ -1,4 +1,4 @@
-"""Products by Triton's own templates: every choice that max-autotune would try, with what is fused to its end."""
+"""Matmuls by Triton's templates: every choice that max-autotune would try, with its fused epilogue."""
 
 from typing import Any, Dict
 
@@ -40,7 +40,7 @@ def convolution_template():
 
 @program(backward=True)
 def gelu_mlp():
-    """Its products are cuBLAS's: the activation between them, and its gradient, are Triton's."""
+    """Its matmuls are cuBLAS's: the activation between them, and its gradient, are Triton's."""
 
     def call(x, up, bias, down):
         return F.gelu(F.linear(x, up, bias), approximate="tanh") @ down

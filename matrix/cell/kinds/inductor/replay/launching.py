@@ -1,4 +1,4 @@
-"""Launch what was recorded: one kernel, or all of a graph."""
+"""Launches recorded kernels: one, or all of a graph."""
 
 import importlib.util
 import sys
@@ -13,7 +13,7 @@ _TORCH = {
     "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
     "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
 }  # fmt: skip
-# In place of a number that nobody has recorded: its type alone counts, and whether it is a multiple of 16.
+# Replaces a number that was not recorded: only its type matters, and whether it is a multiple of 16.
 _NUMBER = 65536
 _ELEMENTS = 64
 
@@ -44,7 +44,7 @@ def one(
 def graph(
     home: Path, record: Dict[str, Any], number: int, given: Dict[str, Any]
 ) -> Dict[str, torch.Tensor]:
-    """Launch all of a graph, each kernel in its first configuration; what it returns and has written."""
+    """Launches all of a graph, each kernel in its first configuration; returns its outputs and written inputs."""
     told = record["graphs"][number]
     kernels = {kernel["id"]: kernel for kernel in record["kernels"]}
     functions = {name: _function(home, kernels[name]) for name in _names(told)}
@@ -74,7 +74,7 @@ def graph(
 
 
 def inputs(path: Path, number: int) -> Dict[str, Any]:
-    """The inputs of a graph by name, and under ``expected`` what it returns and leaves in them."""
+    """The inputs of a graph by name, and under ``expected`` its outputs and changed inputs."""
     kept = torch.load(path)[number]
     found = {
         f"input{place}": one
@@ -188,5 +188,5 @@ def _argument(told: Dict[str, Any], buffer: Any) -> Any:
         return told["value"]
     dtype = getattr(torch, told["dtype"])
     storage = buffer(told["buffer"]).untyped_storage()
-    # A buffer that is not there yet grows to what is asked of it.
+    # A buffer that does not exist yet grows to the required size.
     return torch.empty(0, dtype=dtype).set_(storage, told["offset"], told["shape"], told["strides"])

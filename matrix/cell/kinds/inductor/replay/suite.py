@@ -97,7 +97,7 @@ def _number(case: str) -> int:
 
 
 def _dtype(graph: Dict[str, Any]) -> str:
-    """The least exact type among what a graph takes and returns."""
+    """Returns the least exact type among a graph's inputs and outputs."""
     arguments = [one for step in graph["steps"] for one in step["arguments"]] + graph["outputs"]
     types = [one.get("dtype", "") for one in arguments]
     return next(
