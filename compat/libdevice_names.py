@@ -56,7 +56,7 @@ def dispatched(name: str) -> Callable:
         if built is None:
             msg = f"Triton's library for {backend} has no {name}, nor can crosswarp build it: compute it otherwise"
             raise NotImplementedError(msg)
-        # libdevice's parameters are called arg0, arg1 …: keywords come after what is given by position.
+        # libdevice's parameters are called arg0, arg1 …: keywords follow the positional arguments.
         named = [kwargs[f"arg{number}"] for number in range(len(args), len(args) + len(kwargs))]
         return built(_Operations(hidden), *args, *named)
 

@@ -1,4 +1,4 @@
-"""Eight ranks that start at once on a cold cache compile each kernel once: who compiles holds a lock, the others wait.
+"""Locks for compiling: eight ranks that start at once on a cold cache compile each kernel once, while others wait.
 
 The lock is flock's: it goes with the process that holds it, however that ends. There are a fixed number of lock files,
 so that they do not pile up; two kernels that share one wait for each other, which costs time and never a result.
@@ -22,7 +22,7 @@ def held(folder: Optional[Path], key: str, seconds: float) -> Iterator[Optional[
     """Hold the lock of `key`, waiting for it at most `seconds`.
 
     Yields True if another process had it first (it may have done the work meanwhile), False if it was free, None if it
-    could not be had: too late, no such file system, or no folder. Then go on without: the work is done twice, and
+    could not be taken: too late, no such file system, or no folder. Then go on without: the work is done twice, and
     nothing waits.
     """
     fd = _opened(folder, key)

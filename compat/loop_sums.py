@@ -47,17 +47,17 @@ class _Line(NamedTuple):
 
 
 def has_broken_sum(ttir: str, checks_uses: bool = False) -> bool:
-    """Whether the thread-locality pass would rewrite a loop of this module to something that means another thing.
+    """Whether the thread-locality pass would change the meaning of a loop of this module.
 
     Args:
         ttir: the text of a module of Triton's IR, inlined, as it is before it gets layouts.
-        checks_uses: whether the pass leaves alone by itself what is read in the loop, or added in another block of it,
-            and takes what is used twice behind it.
+        checks_uses: whether the pass by itself leaves alone a sum that is read in the loop, or added in another block
+            of it, and handles one that is used twice behind it.
     """
     if '"tt.reduce"' not in ttir or "scf.for" not in ttir:
         return False
     lines = [
-        # Where in the source an operation comes from may hold anything.
+        # The source location of an operation may hold any text.
         _Line(number, len(text) - len(text.lstrip()), text.strip().partition(" loc(")[0])
         for number, text in enumerate(ttir.splitlines())
     ]
@@ -109,7 +109,7 @@ def _is_broken(lines: List[_Line], reduce: _Line, checks_uses: bool) -> bool:
 
 
 def _survives(lines: List[_Line], loop: _Line, place: int) -> bool:
-    """Whether the pass takes what the loop leaves at `place`: used once, or stored, for which it is laid out once."""
+    """Whether the pass takes the loop's result at `place`: used once, or stored, for which it is laid out once."""
     left, several, _ = loop.made.partition(":")
     uses = _uses(lines, loop, f"{left}#{place}" if several else left)
     return len(uses) < 2 or all(
@@ -140,7 +140,7 @@ def _parent(lines: List[_Line], line: _Line) -> Optional[_Line]:
 
 
 def _definition(lines: List[_Line], line: _Line, value: str) -> Optional[_Line]:
-    """The operation that makes `value`. Names come again in blocks apart, so the last one before `line` it is."""
+    """The operation that makes `value`. Names are reused in separate blocks, so it is the last one before `line`."""
     for above in reversed(lines[: line.number]):
         if above.made.partition(":")[0] == value.partition("#")[0]:
             return above

@@ -16,21 +16,21 @@ from .reachable import reachable, scope_of
 
 STORE, LOAD = "store", "load"
 _WORDS = {STORE: lazily(r"store|atomic_"), LOAD: lazily(r"load")}
-# One thing that reads or writes, or may do both.
+# One event that reads or writes, or may do both.
 _Event = FrozenSet[str]
 _NOTHING: _Event = frozenset()
 _BOTH: _Event = frozenset((STORE, LOAD))
 _LEADS_NOWHERE = object()
-# A loop, unless it is unrolled: of tl.static_range's turns no loop is left, and tl.sort is made of them.
+# A loop, unless it is unrolled: tl.static_range leaves no loop, and tl.sort consists of it.
 _LOOP = lazily(r"^\s*(?:while\b|for\b(?!.*\bstatic_range\())", re.M)
 _LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def may_store_above_a_load(reached: Iterable[Any]) -> bool:
-    """Of all that `reachable` finds from a kernel.
+    """The functions among all that `reachable` finds from a kernel.
 
-    A loop is what may be one in the IR. What is called in it, or unrolled in it, counts as its own.
+    A loop is one that may remain in the IR. Calls in it, called or unrolled, count as part of it.
     """
     found = list(reached)
     functions = [item for item in found if isinstance(getattr(item, "src", None), str)]
@@ -43,7 +43,7 @@ def may_store_above_a_load(reached: Iterable[Any]) -> bool:
 
 
 def _words_of(item: Any) -> _Event:
-    """Of a function its source's; of one of Triton's own, or Python's, its name's."""
+    """The effects of a function: by its source, or of Triton's and Python's own by its name."""
     source = getattr(item, "src", None)
     return _words(source if isinstance(source, str) else str(getattr(item, "__name__", "")))
 
@@ -57,7 +57,7 @@ class _Text(NamedTuple):
     """A function's source, read."""
 
     tree: ast.AST
-    # Parameters, and what it assigns: no name from outside.
+    # Parameters, and the names it assigns: not names from outside.
     own: FrozenSet[str]
     unrolls: bool
 
@@ -103,7 +103,7 @@ class _Function:
         return self._found
 
     def _events(self, node: ast.AST, events: List[_Event]) -> None:
-        """Add what reads and writes at `node` and below, in the order in which it is traced."""
+        """Add the reads and writes at `node` and below, in the order in which they are traced."""
         if isinstance(node, _LEAVES):
             return
         if isinstance(node, ast.For):
@@ -119,7 +119,7 @@ class _Function:
         elif isinstance(node, _COMPREHENSIONS):
             self._turns(list(ast.iter_child_nodes(node)), events, False, True)
         elif isinstance(node, ast.Call):
-            # Its arguments come first.
+            # The arguments come first.
             self._all_events([node.func, *node.args, *node.keywords], events)
             done = self._done_by(node.func)
             if done:
@@ -134,7 +134,7 @@ class _Function:
             self._events(node, events)
 
     def _turns(self, body: List[Any], events: List[_Event], is_loop: bool, repeated: bool) -> None:
-        """Of a body that comes in turns: of one, or of two that stand one below the other."""
+        """A body that repeats: one, or two that follow each other."""
         own: List[_Event] = []
         self._all_events(body, own)
         assert self._text is not None
@@ -145,7 +145,7 @@ class _Function:
         events += own
 
     def _is_range(self, turns: ast.expr) -> bool:
-        """Whether it is a call of Python's or Triton's range, and nothing else of that name."""
+        """Whether it is a call of Python's or Triton's range, not of another function of that name."""
         if not isinstance(turns, ast.Call) or _last_name(turns.func) != "range":
             return False
         found = self._lookup(turns.func)
@@ -170,7 +170,7 @@ class _Function:
             return named | _done_in(found)
         if _is_tritons(found) or getattr(found, "__module__", None) == "builtins":
             return named | _words_of(found)
-        # A tensor's method does what its name says; any other may do anything.
+        # A tensor's method has the effect of its name; any other may do anything.
         known = isinstance(function, ast.Attribute) and not self._aggregates
         return named if known and (named or _last_name(function) in _tensor_methods()) else _BOTH
 
@@ -192,7 +192,7 @@ def _tensor_methods() -> FrozenSet[str]:
 
 
 def _done_in(function: Any) -> _Event:
-    """By the words of all that a function reaches; one that calls what it is given may do both."""
+    """By the words in all that a function reaches; one that calls its parameters may do both."""
     done: _Event = _NOTHING
     for item in reachable([function]):
         done |= _words_of(item)
@@ -202,7 +202,7 @@ def _done_in(function: Any) -> _Event:
 
 
 def _calls_its_own(item: Any) -> bool:
-    """Whether a function may call a parameter, or what it has assigned."""
+    """Whether a function may call a parameter, or a value that it has assigned."""
     code = getattr(getattr(item, "fn", None), "__code__", None)
     if code is None:
         return True

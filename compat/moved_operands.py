@@ -1,8 +1,7 @@
-"""Dot products whose right-hand operand goes through another layout first: what Triton 3.2 and 3.3 can then compile.
+"""Dot products whose right-hand operand is first moved to another layout, so that Triton 3.2 and 3.3 can compile them.
 
 On Hopper with 8 and more warps these compilers cannot lay out an accumulator that is cast to 16 bits and becomes the
-right-hand operand of another dot. A sum over a dimension of one changes no value, and what comes out of it is laid out
-afresh.
+right-hand operand of another dot. A sum over a dimension of one changes no value, and its result gets a new layout.
 """
 
 import copy
@@ -22,7 +21,7 @@ _state = _State()
 
 
 def supported() -> bool:
-    """Whether this Triton needs it, and its front end is the one that is known here."""
+    """Whether this Triton needs it, and has the front end that this module knows."""
     import triton
 
     # Breakpoint: Triton 3.4 made the functions of `semantic` methods, and needs none of this.
@@ -34,8 +33,8 @@ def supported() -> bool:
 
 
 def install(patches: Patches) -> None:
-    """Have dot products ask whether their operand is to be moved. Other compilations, of other threads too, go on as
-    they are."""
+    """Have dot products check whether their operand is to be moved. Other compilations, including other threads', are
+    not affected."""
     import triton.language.semantic as semantic
 
     def dot_moved(dot, lhs, rhs, *args):

@@ -54,7 +54,7 @@ def dot(
 
 
 def _kept(result, axis, rank, _builder):
-    """`result` of a reduction along `axis` of `rank` axes, with the axes that are gone back, one long."""
+    """`result` of a reduction along `axis` of `rank` axes, with the reduced axes restored, one long."""
     if axis is not None:
         return core.expand_dims(result, axis, _builder=_builder)
     for _ in range(rank):
@@ -147,7 +147,7 @@ def _argument_of_extreme(native):
 @builtin
 def associative_scan(input, axis, combine_fn, reverse=False, _builder=None, _generator=None):
     if not isinstance(input, tl.tensor):
-        # One tensor only; with more, Triton says so in its own words.
+        # One tensor only; for more, Triton raises its own error.
         return core.associative_scan(
             input, axis, combine_fn, _builder=_builder, _generator=_generator
         )

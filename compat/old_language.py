@@ -39,7 +39,7 @@ class range:
         raise RuntimeError(msg)
 
 
-# A class of Triton's to its hash of dependencies.
+# Triton's hash of dependencies takes it for a class of Triton's.
 range.__module__ = "triton.language.core"
 
 

@@ -16,7 +16,7 @@ LARGEST_BLOCK = 1024
 
 @triton.jit
 def _in_order(bits):
-    """Of the bits of a float an integer of the same order, and back."""
+    """The bits of a float as an integer of the same order, and back."""
     return bits ^ ((bits >> 31) & 0x7FFFFFFF)
 
 
@@ -33,7 +33,7 @@ def _best_of_block(
     if from_ptr is None:
         index = cols
     else:
-        # candidates, which know where they come from
+        # candidates, with their original indices
         index = tl.load(from_ptr + row * N + cols, mask=mask, other=0)
     # the largest are the smallest of the complements
     key = _in_order(x.to(tl.int32, bitcast=True)) ^ -1
@@ -41,7 +41,7 @@ def _best_of_block(
     index = tl.where(mask, index, 0x7FFFFFFF)
     both = tl.sort((key.to(tl.int64) << 32) | index.to(tl.int64))
     value = _in_order((both >> 32).to(tl.int32) ^ -1).to(tl.float32, bitcast=True)
-    # what lies beyond the row is a NaN by its bits, and must not win the next time
+    # elements beyond the row are NaN by their bits, and must not win in the next round
     index = (both & 0x7FFFFFFF).to(tl.int32)
     value = tl.where(index == 0x7FFFFFFF, -float("inf"), value)
     at = (row * tl.num_programs(1) + tl.program_id(1)) * K + place
@@ -102,7 +102,7 @@ KERNEL = Kernel(
     name="top_k",
     batch="M",
     cases=(
-        # three rounds of candidates, some of them none
+        # three rounds of candidates, some of them empty
         Case("fp32-2x301-k5", "fp32", {"M": 2, "N": 301, "K": 5}, options={"block": 32}),
         Case("fp16-1x1-k1", "fp16", {"M": 1, "N": 1, "K": 1}),
         Case("bf16-3x77-k8-equals", "bf16", {"M": 3, "N": 77, "K": 8, "equals": 1}),

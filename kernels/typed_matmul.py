@@ -51,7 +51,7 @@ def launch(a, b, tf32=False):
     integer = a.dtype == torch.int8
     kind = torch.int32 if integer else torch.float32
     c = torch.empty((m, n), dtype=kind, device=a.device)
-    # what is exact in fp32 runs outside the matrix units: a larger tile is only more code
+    # products exact in fp32 run outside the matrix units: a larger tile is only more code
     tile = {"BM": 32, "BN": 64, "BK": 32, "num_warps": 4, "num_stages": 2}
     if tf32 or a.dtype != torch.float32:
         tile = {"BM": 128, "BN": 128, "BK": 32 if tf32 else 64, "num_warps": 8, "num_stages": 2}
@@ -84,7 +84,7 @@ def inputs(case, device, generator):
             return torch.randint(-128, 128, size, generator=generator).to(device, torch.int8)
         x = torch.randn(*size, generator=generator, dtype=torch.float32)
         if case.shape.get("few_bits"):
-            # eight bits of mantissa: what TF32 keeps, its product gives back exactly
+            # eight bits of mantissa: TF32 keeps them all, so its product is exact
             x = x.bfloat16().float()
         kinds = {0: case.torch_dtype, 1: torch.float8_e5m2, 2: torch.float8_e4m3fnuz}
         return x.to(device, kinds[case.shape.get("kind", 0)])
@@ -133,7 +133,7 @@ KERNEL = Kernel(
     inputs=inputs,
     launch=launch,
     reference=reference,
-    # measured: 1.0e-7; int8 is exact; 4.2e-9 for what fp8 sums, which a device may sum in fewer bits
+    # measured: 1.0e-7; int8 is exact; 4.2e-9 for sums of fp8, which a device may compute in fewer bits
     tolerance={"fp32": 5e-7, "int8": 0.0, "fp8": 1e-3},
     uses=("dot",),
 )

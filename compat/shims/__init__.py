@@ -36,14 +36,14 @@ def listed() -> Tuple[Union[Listed, Shim], ...]:
     from ..listing import LISTING
 
     known = {fields[0]: Listed(*fields) for fields in LISTING}
-    # Somebody's copy has some of them, and may have more.
+    # Another copy may lack some of the modules, and may have more.
     shims = [known.get(name) or load(name) for name in _names()]
     return tuple(sorted(shims, key=lambda shim: (shim.order, shim.name)))
 
 
 def _names() -> Iterable[str]:
     try:
-        # A third of the time of `pkgutil`, which knows other places than folders too.
+        # A third of the time of `pkgutil`, which also searches in places other than folders.
         files = [name for name in os.listdir(os.path.dirname(__file__)) if name.endswith(".py")]
     except OSError:
         files = []
@@ -67,6 +67,6 @@ def all_shims() -> Tuple[Shim, ...]:
 
 
 def in_list(shim: Shim) -> Listed:
-    """Its row of the list, which `crosswarp docs` writes."""
+    """The shim's row of the list that `crosswarp docs` writes."""
     waits = shim.concerns is not None and shim.apply is Shim._field_defaults["apply"]
     return Listed(shim.name, shim.window, shim.tier, shim.order, bool(shim.changes), waits)

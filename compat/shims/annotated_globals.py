@@ -51,7 +51,7 @@ def is_annotated(scope: Mapping[str, Any], name: str) -> bool:
 
 
 def annotated_values(used: Mapping[Tuple[str, int], Tuple[Any, Any]]) -> List[Tuple[str, str]]:
-    """Of the globals that a kernel uses, as Triton keeps them, the values of those that are annotated."""
+    """The values of those globals that are annotated, of all that a kernel uses, as Triton keeps them."""
     return sorted(
         (name, repr(value))
         for (name, _), (value, scope) in used.items()

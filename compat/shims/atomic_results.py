@@ -31,7 +31,7 @@ _ATOMICS = lazily(r"\batomic_(%s)\b" % "|".join(_NAMES))
 # In the IR: … tt.atomic_rmw … : (tensor<16x!tt.ptr<f32>>, tensor<16xf32>, tensor<16xi1>) -> tensor<16xf32>
 _OPERATION = lazily(r"tt\.atomic_rmw\b.*-> tensor<((?:\d+x)+)")
 _WARP = 32
-# The most that a program has.
+# The most threads that a program has.
 _THREADS = 1024
 
 
@@ -80,7 +80,7 @@ def _filled(owner: Any) -> Callable[..., Any]:
 
 
 def _times(ptr: Any, options: Any) -> int:
-    """How often the elements fit into the threads of a program; 0 where this is none of ours."""
+    """How often the elements fit into the threads of a program; 0 where the shim does not apply."""
     on_nvidia = not features.has_backends() or type(options).__name__.startswith("CUDA")
     if not ptr.type.is_block() or not on_nvidia or getattr(options, "num_ctas", 1) > 1:
         return 0
@@ -88,7 +88,7 @@ def _times(ptr: Any, options: Any) -> int:
 
 
 def _repeated(call: Callable[..., Any], ptr: Any, val: Any, mask: Any, times: int) -> List[Any]:
-    """Pointers, values and mask, each with one dimension of `times` ahead, of which the first alone is let through."""
+    """Pointers, values and mask with a new first dimension of `times`, whose first entry alone passes the mask."""
     import triton.language as tl
 
     shape = list(map(int, ptr.type.get_block_shapes()))
@@ -99,7 +99,7 @@ def _repeated(call: Callable[..., Any], ptr: Any, val: Any, mask: Any, times: in
 
     first = _is_first(call, times, len(shape))
     first = call("broadcast_impl_shape", first, [times, *shape])
-    # As Triton itself asks, up to 3.0.
+    # The same test as Triton's, up to 3.0.
     if mask is not None and (not isinstance(mask, bool) or not mask):
         mask = mask if isinstance(mask, tl.tensor) else call("full", [], mask, tl.int1)
         first = call("and_", first, wide(mask))
@@ -117,7 +117,7 @@ def _is_first(call: Callable[..., Any], times: int, dimensions: int) -> Any:
 
 
 def _first(call: Callable[..., Any], builder: Any, found: Any, times: int) -> Any:
-    """Of what came back, the first repetition: a sum in which all bits of the others are zero."""
+    """The first repetition of the result: a sum in which all bits of the others are zero."""
     import triton.language as tl
 
     shape = list(map(int, found.type.get_block_shapes()))

@@ -20,20 +20,20 @@ from ..record import Patches, Shim
 from ..seams.attribute import around_call
 from ..versions import in_window, torch_version
 
-# The releases of torch that ask for it; ../pairs.py has them for the doctor.
+# The releases of torch that use the class; ../pairs.py has them for the doctor.
 _TORCH = ">=2.3,<2.7"
-# Those that ask for a dataclass.
+# The releases that require a dataclass.
 _TORCH_BEFORE_3_2 = ">=2.3,<2.6"
 _HOMES = ("triton.backends.compiler", "triton.compiler.compiler")
-# Of a launch, what stands before the kernel's own arguments.
+# The arguments of a launch that precede the kernel's.
 _BEFORE = 9
 
 
 @dataclass(repr=False)
 class AttrsDescriptor:
-    """Places of arguments by what is known of them: made by `from_dict` as Triton 3.2 has it, or as 3.0 and 3.1 have.
+    """Positions of arguments by what is known of them: `from_dict` makes it as in Triton 3.2, or as in 3.0 and 3.1.
 
-    Torch 2.5 asks for the fields of the dataclass that it was there.
+    Torch 2.5 reads the fields of the dataclass that it was there.
     """
 
     divisible_by_16: Sequence[int] = ()
@@ -79,7 +79,7 @@ def apply(patches: Patches) -> None:
         # Affected: Triton 3.2 beside a torch before 2.6. Link: triton-lang/triton#5722, triton-lang/triton#5026.
         # Breakpoint: Triton 3.3 has no such class; delete with the last torch before 2.6.
         if in_window(_TORCH_BEFORE_3_2, torch):
-            # Torch looks here; Triton's own code looks where the class is at home.
+            # Torch looks here; Triton's own code looks in the module that defines the class.
             patches.set(importlib.import_module(_HOMES[1]), "AttrsDescriptor", AttrsDescriptor)
             patches.set(ASTSource, "__init__", _in_words_of_3_2(ASTSource.__init__, theirs))
         return
@@ -158,7 +158,8 @@ def _of_all_parameters(own: Callable) -> Callable:
 
 
 def _left_out(fn: Any, types: Dict[str, Any], constants: Dict[str, Any]) -> List[Any]:
-    """Places and values of the arguments that torch does not hand over at a launch: constexprs, and what is None."""
+    """Positions and values of the arguments that torch does not pass at a launch: constexprs, and those that are
+    None."""
     by_name = {param.name for param in fn.params if param.is_constexpr}
     return [
         (place, constants[name])
@@ -170,7 +171,7 @@ def _left_out(fn: Any, types: Dict[str, Any], constants: Dict[str, Any]) -> List
 def _filled_up(own: Callable) -> Callable:
     @functools.wraps(own)
     def init_handles(kernel: Any) -> Any:
-        # Its launcher is made where its module is loaded, once.
+        # Its module is loaded, and the launcher made, only once.
         loaded = kernel.module is not None
         result = own(kernel)
         left_out = getattr(kernel.src, "crosswarp_left_out", None)
@@ -186,7 +187,7 @@ def _filled_up(own: Callable) -> Callable:
 
 
 class _Filling:
-    """A launcher that is handed all arguments of its kernel, where its caller leaves some out."""
+    """A launcher that passes all arguments of its kernel, although its caller leaves some out."""
 
     def __init__(self, launcher: Any, left_out: List[Any], arguments: int) -> None:
         self._launcher, self._left_out, self._arguments = launcher, left_out, arguments

@@ -20,13 +20,13 @@ from ..launch import TIMINGS
 from ..record import Patches, Shim
 from ..seams.attribute import around_call
 
-# Of the constructor in Triton 3.9; `triton.autotune` takes the last of them by keyword.
+# Parameters of the constructor in Triton 3.9; `triton.autotune` takes the last of them by keyword.
 ORDER: Tuple[str, ...] = (
     *("fn", "arg_names", "configs", "key", "reset_to_zero", "restore_value"),
     *("pre_hook", "post_hook", "prune_configs_by", "warmup", "rep"),
     *("use_cuda_graph", "do_bench", "cache_results"),
 )
-# Of Triton 2.3, whose autotune() calls it by position.
+# The order in Triton 2.3, whose autotune() calls it by position.
 OLD_ORDER = (*ORDER[:6], "prune_configs_by", "warmup", "rep")
 ARGUMENTS = ("cache_results", "do_bench", "post_hook", "pre_hook", "use_cuda_graph")
 # The quantiles requested of our benchmark, and of those of 3.2 and later.
@@ -105,9 +105,9 @@ def _by_name(args: tuple, kwargs: Dict[str, Any], known: Container[str]) -> Dict
 
 
 def _key_numbers(tuner: Any) -> List[int]:
-    """Where the key's arguments are among those that a launch gives: all but what the tuner or a heuristic below adds.
+    """Positions of the key's arguments among those that a launch gives: all but those of the tuner or a heuristic.
 
-    Before Triton 3.2 the numbers are those among all arguments: IndexError, or another argument's value in the key.
+    Before Triton 3.2 they count among all arguments: IndexError, or another argument's value in the key.
     """
     added = {name for config in tuner.configs for name in config.kwargs}
     fn = tuner.fn
@@ -119,7 +119,7 @@ def _key_numbers(tuner: Any) -> List[int]:
 
 
 def _without_defaults(kwargs: Dict[str, Any]) -> Dict[str, Any]:
-    """`kwargs` without the later default of `warmup` and `rep`, None, where this Triton has a number."""
+    """`kwargs` without `warmup` and `rep` that are None, the later default, where this Triton needs a number."""
     return {
         name: value
         for name, value in kwargs.items()
@@ -128,15 +128,15 @@ def _without_defaults(kwargs: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _benchmark(given: Dict[str, Any]) -> Optional[Callable]:
-    """The `do_bench` in `given`, which the deprecated ways to measure take precedence of, as from Triton 3.3 on."""
+    """The `do_bench` in `given`; the deprecated ways to measure take precedence over it, as from Triton 3.3 on."""
     deprecated = (given.get("warmup"), given.get("rep"), given.get("use_cuda_graph") or None)
     return given.get("do_bench") if deprecated == (None, None, None) else None
 
 
 def _equip(tuner: Any, extra: Dict[str, Any]) -> None:
-    """Give `tuner` what its constructor did not take."""
+    """Give `tuner` the arguments that its constructor did not take."""
     if not hasattr(tuner, "_bench"):
-        # Somebody else's autotuner.
+        # An autotuner of another library.
         return
     for name in ("pre_hook", "post_hook", "do_bench"):
         # In 3.3 the constructor has taken it.
@@ -185,7 +185,7 @@ class _Arguments(tuple):
 
 
 class _Hook:
-    """A hook of `tuner`, called by a Triton that hands it the arguments given by position alone."""
+    """A hook of `tuner`, called by a Triton that passes it only the positional arguments."""
 
     def __init__(self, tuner: Any, hook: Callable, adds: Dict[str, Any]):
         self.tuner, self.hook, self.adds = tuner, hook, adds

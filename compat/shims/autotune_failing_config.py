@@ -34,7 +34,7 @@ def apply(patches: Patches) -> None:
 
 
 def _refused(error: Exception) -> bool:
-    """Whether the compiler refused this configuration as later versions let it."""
+    """Whether the compiler refused this configuration with an error that later versions skip."""
     if type(error).__name__ == "CompileTimeAssertionFailure":
         return True
     return isinstance(error, RuntimeError) and "Internal Triton PTX codegen error" in str(error)

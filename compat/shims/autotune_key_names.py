@@ -12,7 +12,7 @@ from ..errors import say_once
 from ..record import Patches, Shim
 from ..seams.attribute import around_call
 
-# Of Autotuner.__init__(self, fn, arg_names, configs, key, …), in every Triton.
+# The parameters of Autotuner.__init__(self, fn, arg_names, configs, key, …), in every Triton.
 _ARG_NAMES, _KEY = 1, 3
 
 

@@ -29,7 +29,7 @@ def apply(patches: Patches) -> None:
             return
         for name in ("pre_hook", "post_hook"):
             hook = getattr(self, name)
-            # Whoever brings a hook of his own looks for himself.
+            # A user's hook has to handle None itself.
             if getattr(hook, "__module__", "") == autotuner.__name__:
                 setattr(self, name, _for_what_is_there(self, hook))
 
@@ -62,7 +62,7 @@ def _is_none(arguments: Any, name: Any) -> bool:
     try:
         return arguments[name] is None
     except (KeyError, IndexError):
-        # Let the hook say so in its own words.
+        # Let the hook raise its usual error.
         return False
 
 

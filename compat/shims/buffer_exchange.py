@@ -19,14 +19,14 @@ from ..versions import in_window
 
 _EXCHANGES = lazily(r"\batomic_xchg\b")
 # In the IR: %5 = tt.atomic_rmw exch, acq_rel, gpu, %3, %4, %cst : (tensor<256x!tt.ptr<i32>>, tensor<256xi32>, …
-# What is of the scope of the system, and what is of one element, becomes no instruction of a buffer.
+# System-scope atomics and scalar atomics are never lowered to buffer instructions.
 _EXCHANGE = lazily(
     r"\btt\.atomic_rmw exch, \w+, (?!sys\b)[^\n]*? : \(tensor<(?:\d+x)+!tt\.ptr<(\w+)"
 )
 
 
 def exchanges(ir: str, double_alone: bool = False) -> bool:
-    """Whether a kernel, as IR of Triton's, has an exchange that may become an instruction of a buffer.
+    """Whether a kernel, as IR of Triton's, has an exchange that may be lowered to a buffer instruction.
 
     Args:
         double_alone: only those of float64 count.

@@ -28,7 +28,7 @@ _ORDERED = {
 
 
 def rewritten(ir: str) -> Optional[str]:
-    """The IR of a kernel, as text, with comparisons of bytes made of floats; None if it has none."""
+    """The IR of a kernel, as text, with comparisons of bytes turned into those of floats; None if it has none."""
     lines: List[str] = []
     count = 0
     for line in ir.splitlines():

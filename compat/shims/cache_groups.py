@@ -31,8 +31,8 @@ def apply(patches: Patches) -> None:
 
     @functools.wraps(put)
     def put_and_keep(self: Any, data: Any, filename: str, binary: bool = True) -> str:
-        # Until the group is written: another process may have replaced the file by then. As text, for a module goes on
-        # through the passes.
+        # Kept until the group is written: another process may have replaced the file by then. As text, because later
+        # passes change the module.
         text = data if isinstance(data, bytes) else str(data)
         vars(self).setdefault("_crosswarp_put", {})[filename] = text
         # MLIR prints a module once.
@@ -42,7 +42,7 @@ def apply(patches: Patches) -> None:
     def put_own_group(self: Any, filename: str, group: Dict[str, str]) -> str:
         kept = vars(self).pop("_crosswarp_put", {})
         if not self.cache_dir or any(name not in kept for name in group):
-            # A manager that writes in its own way.
+            # A manager with its own way of writing.
             return put_group(self, filename, group)
         folder = os.path.join(self.cache_dir, f"{_FOLDER}{os.urandom(16).hex()}")
         os.makedirs(folder)
@@ -74,14 +74,14 @@ def apply(patches: Patches) -> None:
 
 
 def _store(wanted: Any, shared: str, own: str) -> None:
-    """Have the text or bytes `wanted` at `own`: as a link to what was put at `shared`, if that is still the same."""
+    """Put the text or bytes `wanted` at `own`: as a link to the file at `shared`, if that is still the same."""
     mode = "b" if isinstance(wanted, bytes) else ""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         os.link(shared, own)
         with open(own, "r" + mode) as file:
             if file.read() == wanted:
                 return
-    # Another's, or no links here. What was linked is not written to, but left to its owner.
+    # The file is another's, or links are not possible here. A linked file is never written to, but left to its owner.
     with contextlib.suppress(FileNotFoundError):
         os.unlink(own)
     with open(own, "w" + mode) as file:

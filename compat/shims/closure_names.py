@@ -53,7 +53,7 @@ def apply(patches: Patches) -> None:
         if not getattr(self.fn, "__closure__", None):
             return own
         note_acted(SHIM.name)
-        # One for all times: Triton knows a scope by its identity.
+        # Always the same object: Triton recognises a scope by its identity.
         if "_crosswarp_scope" not in vars(self):
             around: Any = Around(self.fn)
             vars(self)["_crosswarp_scope"] = ChainMap(around, own)

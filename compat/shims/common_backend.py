@@ -18,8 +18,8 @@ from ..seams.attribute import around_call
 from ..versions import in_window, torch_version
 
 _TORCH = ">=2.3,<2.4"
-# Of a launch, what stands before the kernel's own arguments: of torch 2.3, of which the last is the metadata, and of
-# Triton since 3.0.
+# The arguments of a launch that precede the kernel's: of torch 2.3, of which the last is the metadata, and of Triton
+# since 3.0.
 _BEFORE = 14
 
 
@@ -50,7 +50,7 @@ def apply(patches: Patches) -> None:
 
 
 def get_backend(device_type: str) -> None:
-    """None, as Triton 2.3 says of CUDA: its backend is built in."""
+    """None, as in Triton 2.3 for CUDA: its backend is built in."""
     return None
 
 
@@ -73,7 +73,7 @@ def _for_a_pair(
 
 
 def _in_order(own: Callable[..., Any], kernel: Any) -> Any:
-    # Its launcher is made where its module is loaded, once.
+    # Its module is loaded, and the launcher made, only once.
     loaded = kernel.module is not None
     result = own(kernel)
     if not loaded:
@@ -84,7 +84,7 @@ def _in_order(own: Callable[..., Any], kernel: Any) -> Any:
 
 
 class _InOrder:
-    """A launcher that takes what torch 2.3 hands over as well as what Triton does."""
+    """A launcher that takes the arguments of torch 2.3 as well as Triton's."""
 
     def __init__(self, launcher: Any, kernel: Any) -> None:
         import weakref
@@ -96,7 +96,7 @@ class _InOrder:
         if kernel is None or len(args) < _BEFORE or args[_BEFORE - 1] is not kernel.metadata:
             return self._launcher(*args)
         grid, stream, own = args[:3], args[9], args[_BEFORE:]
-        # Nothing where nobody listens.
+        # No metadata if there is no hook.
         told = kernel.launch_metadata(grid, stream, *own)
         # Stream and function, then what is for the launcher, then the hooks.
         return self._launcher(

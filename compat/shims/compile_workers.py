@@ -19,7 +19,7 @@ from .. import features
 from ..record import Patches, Shim
 from ..versions import in_window, torch_version
 
-# Those that pickle a kernel's function, and do not take the lock out.
+# The releases that pickle a kernel's function without removing the lock.
 _TORCH = ">=2.7,<2.10"
 
 _POOL = "torch._inductor.compile_worker.subproc_pool"
@@ -70,7 +70,7 @@ def _with_lock(function: Any, state: Dict[str, Any]) -> None:
 
 
 class _AfterPool:
-    """A finder on ``sys.meta_path`` that looks at one module alone: it has run, and no worker was started."""
+    """A finder on ``sys.meta_path`` for one module only: it has run, and no worker was started."""
 
     def __init__(self, patches: Patches) -> None:
         self._patches = patches
@@ -97,7 +97,7 @@ def _replace(patches: Patches, module: Any) -> None:
 
 
 class _Subprocess:
-    """The module `subprocess`, for the one who starts the workers."""
+    """The module `subprocess` as the code that starts the workers sees it."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(subprocess, name)

@@ -104,7 +104,7 @@ def _fall_back(crash: CompilerCrashed, compile_: Any, src: Any, args: tuple, kwa
         try:
             kernel = guard.compile_guarded(compiling, src, args, kwargs, variant=variant)
         except Exception as error:
-            # Whatever it says is about our rewriting, and nothing that the caller asked for.
+            # Any other error comes from our rewriting, not from the caller's kernel.
             del error
         else:
             note_acted(SHIM.name)
@@ -142,7 +142,7 @@ def _has_other_ways() -> bool:
 
 
 def _ways(crash: CompilerCrashed, compile_: Any, kwargs: dict) -> Iterator[Tuple[str, Any]]:
-    """(name, compiler) of what may compile it as it was asked for."""
+    """(name, compiler) of the ways that keep the options as they were."""
     if not _has_other_ways():
         return
     from .. import left_out_pass, moved_operands

@@ -41,7 +41,8 @@ def apply(patches: Patches) -> None:
 
 
 def constants_of(kernel: Any) -> List[Tuple[str, str, str]]:
-    """The constants that `kernel` and what it may call read: function, name and value; of 2.3 plain numbers too."""
+    """The constants read by `kernel` and the functions it may call: function, name and value; on 2.3 plain numbers
+    too."""
     from triton.language.core import constexpr, dtype
     from triton.runtime.jit import JITFunction
 
@@ -54,7 +55,7 @@ def constants_of(kernel: Any) -> List[Tuple[str, str, str]]:
             value = scope.get(name)
             if isinstance(value, constexpr):
                 value = value.value
-            # Others have an address where they have a value, and no two processes would agree.
+            # The repr of other objects holds an address, which differs between processes.
             if isinstance(value, (bool, int, float, str, dtype)):
                 found.add((function.__name__, name, repr(value)))
     return sorted(found)

@@ -24,7 +24,7 @@ def apply(patches: Patches) -> None:
         dropped = [name for name in DROPPED if name in kwargs]
         for name in dropped:
             del kwargs[name]
-        # Once the sixth by position; there is return_mode now, a string.
+        # It was once the sixth argument by position; now that is return_mode, a string.
         if len(args) > 5 and isinstance(args[5], bool):
             dropped.append("fast_flush")
             args = args[:5] + args[6:]

@@ -17,7 +17,7 @@ from ..seams.trace import before_first_trace
 
 
 def apply(patches: Patches) -> None:
-    # Triton imports what is replaced when it first compiles, or interprets.
+    # Triton imports the replaced functions when it first compiles, or interprets.
     healed: List[bool] = []
 
     def heal(*_: Any) -> None:
@@ -55,7 +55,7 @@ def _heal(patches: Patches) -> None:
         return dot(self, lhs, rhs, acc, input_precision, max_num_imprecise_acc, out_dtype)
 
     def _sums(operands: Any) -> Any:
-        """Other than float32, what products of such operands are added up in."""
+        """Whether it differs from float32, the type in which products of such operands are added up."""
         if operands == tl.int8:
             return (tl.int32,)
         if operands == tl.float64:

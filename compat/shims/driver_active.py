@@ -18,7 +18,7 @@ def apply(patches: Patches) -> None:
 
 
 class _Active:
-    """The driver, asked for when an attribute is."""
+    """The driver, looked up on each access to an attribute."""
 
     def __init__(self, driver: Any):
         self._driver = driver
@@ -31,7 +31,7 @@ class _Active:
 
 
 class _Target(tuple):
-    """``("cuda", 90)``, which is what Triton 2.3 says, with the names that the parts have since 3.0."""
+    """``("cuda", 90)``, as in Triton 2.3, with the names that its parts have since 3.0."""
 
     @property
     def backend(self) -> str:

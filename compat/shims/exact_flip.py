@@ -51,7 +51,7 @@ def apply(patches: Patches) -> None:
 
 
 def _exchanges(length: int, scalar: Any) -> bool:
-    """Whether it is for us: the rest is refused in Triton's own words, and conditions are flipped as they were."""
+    """Whether the shim applies: the rest raises Triton's own errors, and conditions are flipped as before."""
     return length & (length - 1) == 0 and scalar.primitive_bitwidth >= 8 and not scalar.is_ptr()
 
 

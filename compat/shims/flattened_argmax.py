@@ -24,7 +24,7 @@ _LOOSE = lazily(r"^(\s*(%\w+) = tt\.reshape %\S+) allow_reorder\b", re.MULTILINE
 
 
 def in_order(ir: str) -> Optional[str]:
-    """A kernel's IR with those reshapes in order that are reduced beside something else; None where there are none."""
+    """A kernel's IR with reshapes in order that are reduced beside something else; None where there are none."""
     beside = {
         name.strip()
         for operands in _REDUCED.findall(ir)

@@ -18,7 +18,7 @@ from ..reachable import source_says
 from ..record import Concerned, Patches, Shim
 from ..seams.attribute import around_traced
 
-# Where the option's name comes from elsewhere (`tl.range(*given)`), it is in the source of whoever gives it.
+# If the option's name comes from elsewhere (`tl.range(*given)`), it is in the source of the caller.
 _FLATTENS = lazily(r"\bflatten\b")
 
 
@@ -34,9 +34,9 @@ def apply(patches: Patches) -> None:
 def create_for_op_in_order(
     create_for_op: Callable[..., Any], self: Any, low: Any, high: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """The loop, which ends no earlier than it begins; asked of kernels that flatten alone."""
+    """The loop, made to end no earlier than it begins; called only for kernels that use flatten."""
     note_acted(SHIM.name)
-    # As scf.for compares them, whatever the type of the counter says.
+    # Compared as scf.for does, whatever the counter's type.
     high = self.create_maxsi(low, high)
     return create_for_op(self, low, high, *args, **kwargs)
 

@@ -33,15 +33,15 @@ _PACKED = lazily(r"\badd\.[su]16x2\b")
 
 
 def concerned(reached: Iterable[Any]) -> bool:
-    """Whether a kernel may have what its Triton's ptxas gets wrong: of 3.8's any may, for all add integers."""
+    """Whether a kernel may have code that its Triton's ptxas gets wrong. With 3.8's any may, as all add integers."""
     return _DOTS(reached) or not _has_12_8()
 
 
 def newer_ptxas(ptx: str) -> Optional[Any]:
-    """The other ptxas of the wheel where Triton's own gets this PTX wrong; None where it does not, or cannot be."""
+    """The other ptxas of the wheel if Triton's own gets this PTX wrong; None if not, or if it cannot be used."""
     from triton import knobs
 
-    # Who has chosen a ptxas gets that one.
+    # A ptxas that the user has chosen is kept.
     if meant().capability != HOPPER or os.environ.get("TRITON_PTXAS_PATH"):
         return None
     tool = knobs.nvidia.ptxas
@@ -74,7 +74,7 @@ def _has_12_8() -> bool:
 
 
 def _newer(old: Any) -> Optional[Any]:
-    """The other ptxas of the wheel, or None where there is none or this machine's driver cannot load what it makes."""
+    """The other ptxas of the wheel; None if there is none, or this machine's driver cannot load its output."""
     from triton import knobs
 
     try:
@@ -106,7 +106,7 @@ def _version(tool: Any) -> Tuple[int, ...]:
 
 @functools.lru_cache(maxsize=None)
 def _driver_version() -> Optional[Tuple[int, int]]:
-    """The CUDA version that the driver of this machine knows; None without one, where nothing will be launched."""
+    """The CUDA version that this machine's driver supports; None without one, where nothing will be launched."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:

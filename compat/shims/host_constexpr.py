@@ -36,7 +36,7 @@ def apply(patches: Patches) -> None:
     if constexpr.__hash__ is None:
         patches.set(constexpr, "__hash__", lambda self: hash(self.value))
     if not features.has_binder() or features.has_function_type():
-        # In place of Triton's own function of one line, so that a launch without a constexpr pays nothing.
+        # Replaces Triton's own one-line function, so that a launch without a constexpr costs nothing more.
         patches.set(KernelInterface, "__getitem__", _launcher(patches))
 
 
@@ -77,7 +77,7 @@ def _heal_what_it_holds(patches: Patches, kernel: Any) -> None:
                 p.replace(default=value(p.default)) for p in signature.parameters.values()
             ]
             patches.set(kernel, "signature", signature.replace(parameters=parameters))
-            # Made from the signature, by the next launch that finds none. Triton 2.3 has none.
+            # The next launch that finds none makes it from the signature. Triton 2.3 has none.
             kernel.binder = None
             patches.on_undo(functools.partial(setattr, kernel, "binder", None))
         kernel = getattr(kernel, "fn", None)

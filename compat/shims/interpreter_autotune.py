@@ -32,7 +32,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 
 
 def _interpreted(fn: Any) -> bool:
-    """Whether what is tuned, below heuristics and the like, is a function of the interpreter."""
+    """Whether the tuned function, below heuristics and the like, belongs to the interpreter."""
     from triton.runtime.interpreter import InterpretedFunction
 
     while fn is not None and not isinstance(fn, InterpretedFunction):

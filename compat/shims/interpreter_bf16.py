@@ -15,7 +15,7 @@ from ..interpreter import add_in_memory, has_type, once_imported, with_data
 from ..record import Patches, Shim
 from ..seams.attribute import around
 
-# Of the builder, everything that takes floats and looks at their value; fcmp* is added where it is applied. Moves
+# All functions of the builder that depend on the value of floats; fcmp* is added where the shim is applied. Moves
 # (select, splat, join, gather …) and create_fabs are right on patterns.
 VALUE_OPS = """
     create_fadd create_fsub create_fmul create_fdiv create_frem create_fneg create_precise_divf create_approx_divf

@@ -17,7 +17,7 @@ from ..errors import CompatError
 from ..interpreter import once_imported
 from ..record import Patches, Shim
 
-# The first that has a function implements it for the ones that only dispatch.
+# The first of these that has a function implements it for those that only dispatch.
 MODULES = (
     "triton.language.extra.cuda.libdevice",
     "triton.language.extra.hip.libdevice",

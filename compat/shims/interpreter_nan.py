@@ -51,6 +51,6 @@ SHIM = Shim(
     link="https://github.com/triton-lang/triton/pull/10333",
     delete_when="no column before Triton 3.8 is left",
     apply=apply,
-    # Before bf16, which hands it float32.
+    # Before bf16, which passes it float32.
     order=-10,
 )

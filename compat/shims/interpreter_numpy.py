@@ -12,8 +12,7 @@ from ..versions import in_window, triton_version
 
 
 def pin(triton: str, numpy: str) -> Optional[Tuple[str, str]]:
-    """The requirement to install instead of this `numpy`, and why; None if this `triton`'s interpreter works with
-    it."""
+    """The `numpy` to install instead, and why; None if the interpreter of this `triton` works with this one."""
     # libtriton up to 3.1 was built for numpy 1.
     if in_window("<3.2", triton) and in_window(">=2", numpy):
         return "numpy<2", "reads and writes wrong memory, without an error,"
@@ -52,6 +51,6 @@ SHIM = Shim(
     link="https://github.com/triton-lang/triton/issues/9171",
     delete_when="no column before Triton 3.7 is left",
     apply=apply,
-    # Outermost: nothing is to run before it refuses.
+    # Outermost: it has to refuse before anything runs.
     order=80,
 )

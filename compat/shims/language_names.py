@@ -44,7 +44,7 @@ def _plain_range(call):
     """`call` of tl.range as one of Python's range, its hints left out."""
     import ast
 
-    # Triton's own names of the three.
+    # Triton's own names for these three.
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     args = list(call.args)
     for name in ("arg1", "arg2", "step")[len(args) :]:

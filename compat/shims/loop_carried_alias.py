@@ -59,7 +59,7 @@ def _heal(code_generator: Any, patches: Patches) -> None:
 
 
 def _aliases(live: Dict[str, List[Any]], carried: Set[str]) -> Set[str]:
-    """Of the names that are not `carried`, those that share a value with one that is, or with another such."""
+    """Of the names not in `carried`, those that share a value with a carried one, directly or through others."""
     added: Set[str] = set()
     # Compared one by one: equal objects of Triton's may not have equal hashes.
     shared = [handle for name in carried for handle in live[name]]
@@ -110,7 +110,7 @@ def _may_forget(source: str) -> bool:
     """Whether a loop in `source` assigns two names that are known outside of it, one of them by more than ``+=``."""
     function = ast.parse(source)
     nodes = list(ast.walk(function))
-    # An augmented assignment computes; the variable of an inner loop is that loop's own.
+    # An augmented assignment computes; the variable of an inner loop belongs to that loop.
     augmented = {id(node.target) for node in nodes if isinstance(node, ast.AugAssign)}
     counters = {id(node.target) for node in nodes if isinstance(node, ast.For)}
     parameters = {node.arg for node in nodes if isinstance(node, ast.arg)}

@@ -102,7 +102,7 @@ class _Metadata:
         except (KeyError, TypeError):
             raise AttributeError("metadata") from None
         if not hasattr(found, "cluster_dims"):
-            # Of a class that kernels may share.
+            # It belongs to a class that kernels may share.
             type(found).cluster_dims = property(lambda told: (told.num_ctas, 1, 1))
         return found
 

@@ -29,13 +29,14 @@ def apply(patches: Patches) -> None:
             kwargs = dict(kwargs, options=dict(kwargs["options"], **seen))
         return compile_(src, *args, **kwargs)
 
-    # Only a launch that finds no kernel in memory compiles. What it finds was compiled for the same bound parameters.
+    # Only a launch that finds no kernel in memory compiles. One that it finds was compiled for the same bound
+    # parameters.
     around_compile(patches, compile_as_seen)
     _heal_configs(patches)
 
 
 def _forget_launches(kernels: List[Any]) -> None:
-    """In memory a kernel is found by its parameter, compiled with whatever the option was then."""
+    """Forget kernels in memory: they are found by the parameter, but compiled with an earlier value of the option."""
     for kernel in kernels:
         if any(param.name in NAMES and param.is_constexpr for param in kernel.params):
             # Breakpoint: Triton 3.3 renamed the cache.
@@ -44,7 +45,7 @@ def _forget_launches(kernels: List[Any]) -> None:
 
 
 def _seen_by_kernel(src: Any, args: tuple, kwargs: dict) -> Dict[str, int]:
-    """The launch options that the kernel sees with another value than the launch, as far as the target allows them."""
+    """The launch options for which the kernel and the launch see different values, as far as the target allows them."""
     options = kwargs.get("options")
     params = getattr(getattr(src, "fn", None), "params", None)
     if not options or not params:
@@ -70,7 +71,7 @@ def _constant(constants: dict, number: int, name: str) -> Any:
 
 
 def _allowed(name: str, value: Any, target: Any) -> Optional[int]:
-    """`value` as an option of the launch, or None: a number that no launch can have is the kernel's own business."""
+    """`value` as an option of the launch; None for a number that no launch can have, which only the kernel uses."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         return None
     backend, arch = features.backend_and_arch(target)
@@ -115,7 +116,7 @@ def _heal_configs(patches: Patches) -> None:
 
 
 def _meant(config: Any, defaults: Dict[str, Any], named_twice: bool) -> Dict[str, Any]:
-    """The attributes of `config` that have to change. An option that is given as an option as well stays as it is."""
+    """The attributes of `config` that have to change. An option that is also given as an option stays as it is."""
     meta = getattr(config, "kwargs", None)
     if not isinstance(meta, dict):
         return {}
@@ -139,6 +140,6 @@ SHIM = Shim(
     link="https://github.com/linkedin/Liger-Kernel/issues/215",
     delete_when="Triton takes launch options from the bound parameters",
     apply=apply,
-    # Outside the guard: what it compiles is what is launched.
+    # Outside the guard, so that the guard compiles with the options of the launch.
     order=10,
 )

@@ -45,7 +45,7 @@ def rewritten(ir: str) -> Optional[str]:
     """The IR of a kernel, as text, with such products written otherwise; None if it has none."""
     if " = tt.dot " not in ir:
         return None
-    # Here: few kernels of few programs have a product.
+    # Imported here: few programs have a kernel with such a product.
     from .. import origins
 
     lines: List[str] = []
@@ -79,8 +79,8 @@ def _instead(dot: "re.Match[str]", a: "Origin", b: "Origin", count: int) -> List
     bits = bits_of(dot["type"])
     if dot["type"] != dot["other"] or dot["type"] not in _FLOATS:
         return []
-    # Of eight bits no float32 product can be read; of fewer bits than its own none beside a transposed operand, nor a
-    # second one beside what another product made in 16 bits, which stays in its threads' registers.
+    # A float32 product cannot read eight-bit operands. Nor operands narrower than itself beside a transposed one, nor
+    # as the second beside the 16-bit result of another product, which stays in its threads' registers.
     eight = bits == 32 and _in_tensor_cores(dot["options"])
     kept = a.product and bits == 16
     hide = [

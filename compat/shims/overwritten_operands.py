@@ -28,7 +28,7 @@ _ZERO = lazily(r"\s*mov\.[ub](?:16|32|64)\s+(%\w+), 0x0;\s*$")
 # … @%p1 atom.global.gpu.acq_rel.add.f32 %r1, [ %rd1 + 0 ], %r1; or @%p1 ld.global.v2.b64 { %rd1, %rd2 }, [ %rd1 + 0 ];
 _OPERATION = lazily(r"\s*(?:@(!?)(%\w+)\s+)?(?:atom|ld)\.\S+\s+([^\[]*)(\[.*);")
 _REGISTER = lazily(r"%\w+")
-# Lines that do nothing: where the next one was written, and comments.
+# Lines without effect: source locations of the next one, and comments.
 _SILENT = lazily(r"\s*(?:\.loc\b|//|$)")
 
 
@@ -40,7 +40,7 @@ def may_overwrite(ir: str) -> bool:
 def zero_behind(ptx: str) -> Optional[str]:
     """A kernel's PTX in which no operand is zeroed ahead of the operation that reads it; None if none was."""
     made: List[str] = []
-    # Of each register that was just zeroed: at which of the lines.
+    # For each register just zeroed: the line that did it.
     zeroed: Dict[str, int] = {}
     dropped = set()
     for line in ptx.split("\n"):

@@ -28,7 +28,7 @@ _PACKED = lazily(r"mov\.b32\s+(%\w+), \{(%\w+), (%\w+)\};")
 
 
 def makes_fp8(ir: str) -> bool:
-    """Whether a kernel, as IR of Triton's, makes fp8 of something."""
+    """Whether a kernel, as IR of Triton's, converts to fp8."""
     return _NARROWS.search(ir) is not None
 
 

@@ -88,7 +88,7 @@ def _told(copy: "re.Match[str]", name: str) -> List[str]:
 
 
 # Symptom: none; wrong numbers. Affected: Triton < 3.2, NVIDIA's targets. Link: triton-lang/triton#1289, which has the
-# pipeline ask whether a mask allows four bytes; how many it allows the copy's lowering did not ask.
+# pipeline check that a mask allows four bytes. The copy's lowering did not check how many it allows.
 # Breakpoint: Triton 3.2 splits a copy by its mask.
 SHIM = Shim(
     name="ragged_masks",

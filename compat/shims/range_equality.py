@@ -54,7 +54,7 @@ def rewritten(ir: str) -> Optional[str]:
 
 
 def _plain(text: str, operation: str, plain: Set[str]) -> bool:
-    """Whether what `operation` makes is known to come of no range: of numbers, of memory, or of what is plain."""
+    """Whether the result of `operation` certainly comes from no range: only from numbers, memory, or plain values."""
     if operation == "tt.make_range":
         return False
     operands = _VALUE.findall(text)[1:]

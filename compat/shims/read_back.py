@@ -76,7 +76,7 @@ def _adders() -> Iterator[Tuple[Any, str]]:
 
 
 def _may_store_above_a_load(reached: Iterable[Any]) -> bool:
-    # Here, for a process that installs may never compile.
+    # Imported here: a process that installs may never compile.
     from ..memory_order import may_store_above_a_load
 
     return may_store_above_a_load(reached)
@@ -84,7 +84,7 @@ def _may_store_above_a_load(reached: Iterable[Any]) -> bool:
 
 # Symptom: silent wrong numbers. Affected: Triton 3.0 to 3.9, NVIDIA's targets.
 # Link: triton-lang/triton#8259 (closed). Breakpoint: none yet, 3.9.0 is wrong.
-# What gives loads the turns by which they come early; before Triton 3.4 one pass does all of it.
+# `_adders` has the pass that assigns stages to loads; before Triton 3.4 one pass does all of it.
 SHIM = Shim(
     name="read_back",
     issue="triton-8259",

@@ -47,7 +47,7 @@ def rewritten(ir: str) -> Optional[str]:
 
 
 def _is_plain(layout: str, blocked: Set[str]) -> bool:
-    """Whether it is of one dimension by itself, no slice of another: its copies come last."""
+    """Whether it is a one-dimensional layout, not a slice of another: its copies come last."""
     return layout in blocked or layout.startswith(("#ttg.blocked<", "#triton_gpu.blocked<"))
 
 

@@ -25,7 +25,7 @@ def apply(patches: Patches) -> None:
     around_run(patches, RESERVED, run_binding_first)
 
 
-# The fields of CUDAOptions in 2.3.1: what its `run` takes out of the keywords.
+# The fields of CUDAOptions in 2.3.1, which its `run` takes out of the keywords.
 RESERVED = frozenset(
     {
         "allow_fp8e4nv",

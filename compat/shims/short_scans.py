@@ -26,7 +26,7 @@ from ..seams.attribute import around_traced
 
 _SCANS = lazily(r"\b(cumsum|cumprod|associative_scan)\b")
 _WARP = 32
-# The most that a warp has: of AMD's GPUs with CDNA.
+# The most lanes in a warp: on AMD's GPUs with CDNA.
 _WAVEFRONT = 64
 # In the IR: "tt.scan"(%x) <{axis = 0 …}> ({ … }) : (tensor<16xf32>) -> …
 _SCAN = lazily(r'"tt\.scan"\(.*?\}\) : \(([^)]*)\)', re.DOTALL)
@@ -51,7 +51,7 @@ def apply(patches: Patches) -> None:
         shape = [int(tl.constexpr(length).value) for length in inputs[0].type.shape]
         lanes = getattr(builder.options, "warp_size", _WARP)
         elements = functools.reduce(int.__mul__, shape, 1)
-        # Tensors of several shapes are refused, in Triton's own words.
+        # Tensors of several shapes raise Triton's own error.
         alike = all(list(one.type.shape) == list(inputs[0].type.shape) for one in inputs)
         if elements >= lanes or shape[axis] == 1 or not alike:
             return scan(inputs, axis, region_builder_fn, reverse, builder)
@@ -61,7 +61,7 @@ def apply(patches: Patches) -> None:
         filled = [_repeated(one, shape, axis, times, builder) for one in inputs]
         found = scan(filled, axis, region_builder_fn, reverse, builder)
         return tuple(
-            # The type as Triton makes it: its shape may be of constants that are not plain numbers.
+            # Triton's own type: its shape may be of constants that are not plain numbers.
             tl.tensor(_kept(one, shape, axis, times, bool(reverse), builder).handle, given.type)
             for one, given in zip(found, inputs)
         )
@@ -74,7 +74,7 @@ def apply(patches: Patches) -> None:
 
     def _kept(value: Any, shape: List[int], axis: int, times: int, last: bool, builder: Any) -> Any:
         before, after = shape[:axis], shape[axis:]
-        # A half at a time: `split` knows no more.
+        # One half at a time: `split` can do no more.
         order = [*range(axis), *range(axis + 1, len(shape) + 1), axis]
         while times > 1:
             times //= 2

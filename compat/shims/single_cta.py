@@ -32,14 +32,14 @@ _WITHIN_A_WARP = lazily(r"\befficient_layout\b")
 _SPLIT = lazily(r"^(#\w+) = .*\bCTASplitNum = \[(\d+), (\d+)\]", re.MULTILINE)
 _BASES = lazily(r"^(#\w+) = .*\bCGALayout = \[((?:\[\d+, \d+\](?:, )?)*)\]", re.MULTILINE)
 _BASIS = lazily(r"\[(\d+), (\d+)\]")
-# A product of what lies in shared memory, its first operand perhaps in registers.
+# A product of operands in shared memory, its first one perhaps in registers.
 _PRODUCT = lazily(
     r"\bwarp_group_dot .* : (?:\S*memdesc<\w+, (#\w+)[^>]*>|tensor<.*?>) \* \S*memdesc<\w+, (#\w+)[^>]*> -> "
     r"tensor<\w+, (#\w+)>"
 )
 # An operand of so few columns in each block that its rows have 16 bytes.
 _NARROW = lazily(r"^(#\w+) = #\w+\.nvmma_shared<\{swizzlingByteWidth = 0\b", re.MULTILINE)
-# In PTX: what a block writes to its own memory, what it fetches from another's, and where all of them have come to.
+# In PTX: a block's writes to its own memory, its reads of another's, and the barriers that all blocks reach.
 _WRITTEN, _MET = lazily(r"\b(?:st\.shared(?!::cluster)|stmatrix\b)"), "barrier.cluster.wait"
 _MAPPED, _FETCHED = lazily(r"\bmapa\."), lazily(r"\b(?:ld|st)\.\S*shared::cluster\b")
 _Split = Tuple[int, ...]
@@ -77,11 +77,11 @@ def _compile(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Any:
         kernel = compile_(with_option(src, "num_ctas", asked, 1), *args, **one)
     except Exception as found:
         if error is not None:
-            # Whatever is the matter with it, it is not the cluster.
+            # Its failure has another cause than the cluster.
             raise error from None
         if several is None:
             return guard.compile_guarded(compile_, src, args, kwargs)
-        # A kernel that compiled is better than none: it may be written for a cluster of this size.
+        # Better a kernel that compiled than none: it may be written for a cluster of this size.
         say_once(
             f"{getattr(src, 'name', 'a kernel')}: num_ctas={asked} may compute something else on this Triton, and with "
             f"1 it does not compile ({_first_line(found)}), launched with {asked}"
@@ -95,7 +95,7 @@ def _compile(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Any:
 
 
 def _reaches_into_others(asm: Mapping[str, Any]) -> bool:
-    """Whether a block of it needs what lies in another's shared memory, and takes what lies in its own."""
+    """Whether a block needs data in another's shared memory, and reads its own instead."""
     laid_out, ptx = str(asm.get("ttgir") or ""), str(asm.get("ptx") or "")
     if any(
         # Data outside one warp's registers goes through shared memory.
@@ -115,7 +115,7 @@ def _reaches_into_others(asm: Mapping[str, Any]) -> bool:
 
 
 def _fetches_early(ptx: str) -> bool:
-    """Whether a block reads of another's memory while that may not have written yet: only its own threads waited."""
+    """Whether a block reads another's memory before that may have written: only its own threads waited."""
     written = False
     for line in ptx.splitlines():
         if _MET in line:

@@ -42,7 +42,7 @@ def apply(patches: Patches) -> None:
     bool_ = core.dtype("int8")
 
     def of_its_type(tensor: Any, number: Any, builder: Any) -> Any:
-        """`number` in the type of `tensor`, or as it is where that is not meant."""
+        """`number` in the type of `tensor`, or unchanged where the shim does not apply."""
         plain = value(number)
         if type(plain) is not int or not isinstance(tensor, core.tensor):
             return number
@@ -98,10 +98,10 @@ def _values(kind: Any) -> range:
 
 
 def _names_small_integers(reached: Iterable[Any]) -> bool:
-    """Whether a kernel makes such integers by itself: its source says so, or it is given their type."""
+    """Whether a kernel makes such integers itself: its source says so, or it is given their type."""
     for item in reached:
         source = getattr(item, "src", None)
-        # A type is found under its name as well, wherever it comes from.
+        # A type is also found under its name, wherever it comes from.
         said = source if isinstance(source, str) else str(getattr(item, "name", ""))
         if _NAMED.search(said):
             return True

@@ -21,7 +21,7 @@ from ..patterns import lazily
 from ..record import Concerned, LeaveOut, Shim
 from ..versions import in_window
 
-# A function that reduces, or what it is made of: its name is in the source of whoever uses it, or of tl.sum itself.
+# A function that reduces, or one that it consists of: its name is in the source of its user, or of tl.sum itself.
 _REDUCES = lazily(r"\b(sum|max|min|reduce)\b")
 
 
@@ -48,7 +48,7 @@ def _has_broken_sum(ir: str) -> bool:
 def _may_concern(reached: Iterable[Any]) -> bool:
     """Whether there is a loop, and a reduction. Only the IR shows whether one belongs to the other."""
     sources = [source for source in (getattr(item, "src", None) for item in reached) if source]
-    # To parse a source takes longest.
+    # Parsing a source takes longest.
     return any(map(_REDUCES.search, sources)) and any(map(_loops, sources))
 
 
@@ -61,7 +61,7 @@ def _loops(source: str) -> bool:
 
 
 def _unrolled(turns: ast.expr) -> bool:
-    """Whether it is a call of tl.static_range, of whose turns no loop is left; tl.sort is made of them."""
+    """Whether it is a call of tl.static_range, whose iterations leave no loop; tl.sort consists of them."""
     called = getattr(turns, "func", None)
     return getattr(called, "attr", getattr(called, "id", "")) == "static_range"
 

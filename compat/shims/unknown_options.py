@@ -20,7 +20,7 @@ from ..seams.launches import around_compile
 from ..seams.runs import around_run
 
 # Fields of CUDAOptions and HIPOptions in the published wheels 2.3.1 to 3.9.0, of triton-xpu's XPUOptions, and arguments
-# of triton.Config: who knows the name.
+# of triton.Config, each with those that know it.
 ELSEWHERE = {
     "allow_flush_denorm": "AMD, since 3.0",
     "enable_persistent": "NVIDIA, 2.3",
@@ -52,7 +52,7 @@ ELSEWHERE = {
     "waves_per_eu": "AMD, since 3.0",
     "wgp_cu_mode": "AMD, since 3.9",
 }
-# A grid-wide barrier hangs where the blocks of a grid do not run at once.
+# A grid-wide barrier hangs if the blocks of a grid do not run at once.
 CHANGES_MEANING = ("launch_cooperative_grid",)
 CONFIG_ARGUMENTS = (
     "enable_persistent",
@@ -172,7 +172,7 @@ def _heal_run_before_3_0(patches: Patches) -> None:
         return run(*args, **kwargs)
 
     patches.set(CUDABackend, "parse_options", parse_without)
-    # A kernel's own parameters of such names must not be among the keywords.
+    # The kernel's own parameters of such names must not be among the keywords.
     around_run(patches, foreign, run_with_its_own)
 
 

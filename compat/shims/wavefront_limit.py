@@ -46,6 +46,6 @@ SHIM = Shim(
     link="https://github.com/linkedin/Liger-Kernel/issues/231",
     delete_when="no library hard-codes more than 16 warps for AMD's CDNA",
     apply=apply,
-    # Outside what looks at the kernel's own num_warps and outside the guard: what they compile is what is launched.
+    # Outside num_warps_parameter and the guard, so that both compile with the options of the launch.
     order=90,
 )

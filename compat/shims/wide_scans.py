@@ -67,7 +67,7 @@ def rewritten(ir: str) -> Optional[str]:
 
 
 def _other(kinds: Sequence[Tuple[str, str, str]], axis: int, layouts: _Layouts) -> str:
-    """The layout in which it is right, if its own has the axis in single threads; else an empty text."""
+    """The layout in which the scan is right, if its own has the axis in single threads; else ""."""
     names = {name for _, _, name in kinds}
     if len(names) != 1 or not names <= set(layouts):
         return ""
