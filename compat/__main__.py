@@ -55,7 +55,7 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 def _quietly(command: Callable[[List[str]], int], arguments: List[str]) -> int:
-    """`doctor | head`: that nobody reads any more is no error."""
+    """`doctor | head`: a closed pipe is no error."""
     try:
         status = command(arguments)
         sys.stdout.flush()

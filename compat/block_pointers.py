@@ -20,7 +20,7 @@ UNUSED = (
 
 
 class BlockPointerType(core.base_type):
-    """The type of a block pointer: what it points to and how large its block is. ``order`` was only ever a hint."""
+    """The type of a block pointer: its element type and the block's shape. ``order`` was only ever a hint."""
 
     def __init__(self, base: Any, block_shape: Tuple[int, ...]):
         self.base = base

@@ -1,4 +1,4 @@
-"""`tl.flip` along any dimension by the bits of what is flipped. Imported only where Triton's own flips otherwise."""
+"""`tl.flip` along any dimension by the bits of its values. Imported only where Triton's own flips otherwise."""
 
 import triton
 import triton.language as tl

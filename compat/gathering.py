@@ -1,4 +1,4 @@
-"""`tl.gather` of Triton 3.3 built on what the releases before it have. Imported only on such a Triton.
+"""`tl.gather` of Triton 3.3 built from the functions of earlier releases. Imported only on such a Triton.
 
 Every index is compared with every place along the axis, and what lies at the one that is equal is kept: a tensor of as
 many elements as the result has, times the length of the axis, that is reduced again at once. It is done in bits: a

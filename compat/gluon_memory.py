@@ -23,7 +23,7 @@ class _Unpacked(int):
     def __repr__(self) -> str:
         return "unpacked"
 
-    # Part of the name of what a kernel calls with the layout.
+    # Part of the names of functions that a kernel calls with the layout.
     def __format__(self, spec: str) -> str:
         return "U"
 

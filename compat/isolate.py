@@ -23,7 +23,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tupl
 from . import child, frames, monitor, system
 from .child import die_with_parent as die_with_parent
 
-# First and last part of what a child printed: the assertion is near the end, its cause may be at the start.
+# Bytes kept of a child's first and last output: the assertion is near the end, its cause may be at the start.
 KEPT_OUTPUT = 32 * 1024
 POLL_SECONDS = 0.05
 # Seconds to wait for a child that was killed. Only one that hangs inside a system call takes longer.
@@ -245,7 +245,7 @@ class Child:
         return self._dead, status if done else None
 
     def _frames(self, data: bytes, on_message: Callable[[Any], None]) -> Optional[Outcome]:
-        """Take the complete frames out of the bytes read: messages are handed on, a result is returned."""
+        """Take the complete frames out of the bytes read: pass messages to `on_message`, return a result."""
         result = None
         for kind, value in self._reader.feed(data):
             if kind == frames.MESSAGE:

@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Any:
     if name in ("math", "libdevice"):
         return _namespace(name)
     found = _ours().get(name)
-    # Looked up at each access: the interpreter replaces what is in triton.language while a kernel runs.
+    # Looked up at each access: the interpreter replaces attributes of triton.language while a kernel runs.
     if found is None:
         found = getattr(tl, name, None)
     if found is None and name == "constexpr_function":

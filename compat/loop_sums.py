@@ -118,7 +118,7 @@ def _survives(lines: List[_Line], loop: _Line, place: int) -> bool:
 
 
 def _carried(loop: _Line) -> List[str]:
-    """The names that a loop's body has for what the loop carries."""
+    """The names of a loop's variables inside its body."""
     listed = _CARRIED.search(loop.text)
     return [] if listed is None else [part.split(" = ")[0] for part in listed[1].split(", ")]
 

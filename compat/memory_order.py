@@ -28,9 +28,9 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def may_store_above_a_load(reached: Iterable[Any]) -> bool:
-    """The functions among all that `reachable` finds from a kernel.
+    """Whether a loop may store above a load, given all that `reachable` finds from a kernel.
 
-    A loop is one that may remain in the IR. Calls in it, called or unrolled, count as part of it.
+    A loop counts if it may remain in the IR. Code that it calls, or unrolls, is part of it.
     """
     found = list(reached)
     functions = [item for item in found if isinstance(getattr(item, "src", None), str)]
@@ -134,7 +134,7 @@ class _Function:
             self._events(node, events)
 
     def _turns(self, body: List[Any], events: List[_Event], is_loop: bool, repeated: bool) -> None:
-        """A body that repeats: one, or two that follow each other."""
+        """Add the events of a loop's body: once, or twice in a row where it repeats."""
         own: List[_Event] = []
         self._all_events(body, own)
         assert self._text is not None

@@ -91,7 +91,7 @@ def _kill(child: "subprocess.Popen") -> None:
 
 
 def answer(guard: str) -> None:
-    """In the child: run every stage in turn, writing to the original stdout; libraries' output goes to stderr."""
+    """In the child: run each stage, writing to the original stdout; libraries' output goes to stderr."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     vendors.serve()

@@ -25,5 +25,5 @@ def _packages(shim: str) -> Set[Optional[str]]:
     found: Set[Optional[str]] = set()
     for copy in tuple(COMMON.asking):
         found.update(copy.scopes(shim) if hasattr(copy, "scopes") else (None,))
-    # Installed and asked for by nobody: in a test, or while somebody uninstalls.
+    # Installed without a request: in a test, or while somebody uninstalls.
     return found or {None}

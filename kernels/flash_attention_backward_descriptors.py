@@ -123,8 +123,7 @@ def _key_kernel(
                         seen = keys <= start + tl.arange(0, BM)[None, :]
                     p = tl.where(seen, p, 0.0)
             dv = tl.dot(p.to(do.dtype), do, dv, allow_tf32=False)
-            # Subtracted: what is added to a product becomes its start, and the load of that is not pipelined
-            # (Triton 3.6).
+            # Subtracted: a term added to a product becomes its initial value, whose load is not pipelined (Triton 3.6).
             ds = (p * (tl.dot(v, tl.trans(do), allow_tf32=False) - delta)).to(q.dtype)
             if WITH_DQ:
                 # before dk, which the matrix units then work on while this one is added

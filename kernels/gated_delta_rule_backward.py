@@ -354,7 +354,7 @@ def inputs(case, device, generator):
 KERNEL = Kernel(
     name="gated_delta_rule_backward",
     cases=tuple(
-        # Triton 3.0 keeps three tiles of 64 x 256 in shared memory, of which AMD's 64 KB hold two
+        # Triton 3.0 keeps three tiles of 64 x 256 in shared memory; AMD's 64 KB hold two
         Case(
             id,
             dtype,

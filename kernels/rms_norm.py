@@ -147,7 +147,7 @@ def inputs(case, device, generator):
         made = torch.randn(*size, generator=generator, device=generator.device, dtype=torch.float32)
         return made.to(device, case.torch_dtype)
 
-    # a row wider than what the kernel may touch: a store outside the mask would change its neighbour
+    # a row wider than the kernel may touch: a store outside the mask would change its neighbour
     wide = normal(rows, width + case.shape.get("wider", 3))
     x = wide[:, :width]
     # with a row of one and an epsilon near zero, dx is nothing but rounding error

@@ -49,7 +49,7 @@ def apply(patches: Patches) -> None:
         for name in group:
             own = os.path.join(folder, name)
             _store(kept[name], group[name], own)
-            # Triton loads what it has just compiled from here.
+            # Triton loads the kernel that it has just compiled from here.
             group[name] = own
         return put(self, json.dumps({"child_paths": group}), f"__grp__{filename}", binary=False)
 

@@ -98,7 +98,7 @@ class _InOrder:
         grid, stream, own = args[:3], args[9], args[_BEFORE:]
         # No metadata if there is no hook.
         told = kernel.launch_metadata(grid, stream, *own)
-        # Stream and function, then what is for the launcher, then the hooks.
+        # Stream and function, then the launcher's own arguments, then the hooks.
         return self._launcher(
             *grid, *args[9:11], kernel.packed_metadata, told, *args[11 : _BEFORE - 1], *own
         )

@@ -36,7 +36,7 @@ def apply(patches: Patches) -> None:
         note_acted(SHIM.name)
         return scratch(size, alignment, stream)
 
-    # A profiler's memory is read by the profiler: without one, Triton decides what is done.
+    # A profiler reads its memory: without a profiler, Triton decides about it.
     profile = getattr(_allocation, "_profile_allocator", None)
     profiling = profile.get() if isinstance(profile, ContextVar) else None
     if profile is not None and profiling is None and isinstance(profile.get(), null):

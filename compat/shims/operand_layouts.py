@@ -71,7 +71,7 @@ def _instead(dot: "re.Match[str]", a: "Origin", b: "Origin", count: int) -> List
     if (dot["type"], dot["other"], dot["sum"]) == ("i8", "i8", "i32"):
         return _by_halves(dot, name) if a.product and int(dot["k"]) <= _EXACT else []
     if dot["type"] == dot["other"] and dot["type"].startswith("f8") and dot["sum"] == "f32":
-        # float8e5 and float8e4nv, both of which float16 holds.
+        # float8e5 and float8e4nv; float16 holds the values of both.
         sound = meant().by_warp_groups and int(dot["m"]) >= 64
         # Breakpoint: before Triton 3.0 no transposed float8 is converted.
         refused = b.turned and not features.has_backends()

@@ -84,7 +84,6 @@ def _may_store_above_a_load(reached: Iterable[Any]) -> bool:
 
 # Symptom: silent wrong numbers. Affected: Triton 3.0 to 3.9, NVIDIA's targets.
 # Link: triton-lang/triton#8259 (closed). Breakpoint: none yet, 3.9.0 is wrong.
-# `_adders` has the pass that assigns stages to loads; before Triton 3.4 one pass does all of it.
 SHIM = Shim(
     name="read_back",
     issue="triton-8259",

@@ -303,7 +303,7 @@ KERNEL = Kernel(
         Case("turned-stored", "fp16", {}, LANES, TARGETS),
         # one of its operands
         Case("kept", "fp16", {}, LANES, TARGETS),
-        # of which each block has eight columns
+        # each block has eight columns of it
         Case("narrow", "fp16", {}, LANES, TARGETS),
         Case("gathered", "fp32", {}, LANES, TARGETS, requires=("gather",)),
         Case("gathered-rows", "fp32", {}, LANES, TARGETS, requires=("gather",)),

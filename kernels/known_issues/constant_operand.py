@@ -1,4 +1,4 @@
-"""A product of which one operand is a constant."""
+"""A product with a constant operand."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""A library asks `triton.runtime.driver.active` what it runs on, to choose its launch.
+"""A library that asks `triton.runtime.driver.active` for its target, to choose its launch.
 
 Triton 2.3 has no such driver.
 """

@@ -75,7 +75,7 @@ def reference(x, held, order, what):
         elif what == "exchanged":
             row.copy_(v)
         else:
-            # It holds in each row what it held in the first.
+            # Each of its rows holds the values of its first.
             row.copy_(x)
         v = before
     return {"sums": sums, "left": v}
