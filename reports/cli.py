@@ -117,7 +117,7 @@ class _Version(argparse.Action):
 
 
 def _version() -> str:
-    # `crosswarp why` needs nothing of compat, which takes a third of its time to import.
+    # `crosswarp why` does not need compat, which takes a third of its time to import.
     from crosswarp.compat import __version__
 
     return __version__
@@ -128,7 +128,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A file name need not be text, and a terminal need not be UTF-8: replace what cannot be shown.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    # Tens of thousands of records are read and kept: looking through them for garbage takes as long as reading them.
+    # Tens of thousands of records stay in memory: scanning them for garbage takes as long as reading them.
     gc.set_threshold(1_000_000, 50, 50)
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -174,7 +174,7 @@ def _main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_overview(), end="")
         return 0 if arguments else EXIT_USAGE
-    # A command is loaded with all that it needs, and the others only to be completed by a shell.
+    # Only the requested command is loaded; the others only for shell completion.
     wanted = COMMANDS if arguments[0].startswith("--print") else arguments[:1]
     try:
         if wanted[0] in COMMANDS and wanted != ["why"] and _small():

@@ -16,8 +16,8 @@ from .program import Program
 from .ran import Cell
 from .worker import Lost, Worker
 
-# Memory that a worker has to itself, with torch and Triton imported: 212 to 318 MB on 2.3.1, 3.2.0, 3.6.0 and 3.9.0
-# (Private_Dirty of smaps_rollup, 2026-11-23). What the libraries map, it shares.
+# Private memory of a worker, with torch and Triton imported: 212 to 318 MB on 2.3.1, 3.2.0, 3.6.0 and 3.9.0
+# (Private_Dirty of smaps_rollup, 2026-11-23). Mapped libraries are shared.
 WORKER_MB = 350
 
 

@@ -1,6 +1,6 @@
-"""A program that shows something, made smaller by Hypothesis: its choices are Hypothesis' own sequence.
+"""A program that shows a failure, made smaller by Hypothesis: its choices are Hypothesis' own sequence.
 
-What Hypothesis is given to begin with is the recorded program, by way of its database, so that it need not find it.
+Hypothesis starts from the recorded program, through its database, so that it need not find it.
 """
 
 from __future__ import annotations
@@ -117,5 +117,5 @@ class _Drawn(Choices):
         return number
 
     def part(self, make: Callable[[], None]) -> None:
-        # Called inside its draw; what `make` draws through ours uses the same data.
+        # Called inside its draw; choices that `make` draws through ours use the same data.
         self._ask(st.builds(make))

@@ -150,7 +150,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     given.check_names("signature", signatures, names)
     given.check_names("constexpr", constexprs, names)
     saved = answers.saved(read.path, Path())
-    # Saved answers are for all files of the folder; the options come after them, and win.
+    # Saved answers apply to all files of the folder; the options come after them, and win.
     signatures = [*(given.signature(one) for one in saved.signature), *signatures]
     constexprs = [*(given.constexpr(one) for one in saved.constexpr), *constexprs]
     if options.save:

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             _write_listing()
         print("\n".join(str(options.out / name) for name in made))
         return 0
-    # Records of others speak of kernels and shims that are not here.
+    # Other people's entries name kernels and shims that are not here.
     lints = [] if options.issues_file else issue_lints.problems(
         known, compat.all_shims(), columns.load(), date.today()
     )  # fmt: skip

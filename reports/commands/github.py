@@ -53,7 +53,7 @@ _CAUSE = re.compile(r"^<!-- crosswarp-cause: ([0-9a-f]{16}) -->", re.MULTILINE)
 _BEGINNING = ".[].body | .[0:60]"
 LONGEST_TITLE = 160
 LONGEST_MESSAGE = 6000
-# An issue takes 65,536 characters.
+# An issue may have 65,536 characters.
 LONGEST_FILE = 24_000
 
 

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         return 0
     path = folder / settings.OWN_FILE
     try:
-        # Never over a file that has come meanwhile.
+        # Never overwrite a file created meanwhile.
         with path.open("x", encoding="utf-8") as file:
             file.write(made)
     except OSError as error:

@@ -107,7 +107,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                 version = f"here ({version})"
             found[version] = release
             if options.write:
-                # At once: a column takes minutes, and the next may be cancelled.
+                # Merged at once: a column takes minutes, and the next may be cancelled.
                 old = language_table.merged(old, version, release, globs)
                 language_table.write(path, old)
     for error in asker.failed.values():

@@ -17,9 +17,9 @@ from crosswarp.matrix.errors import EXIT_CANCELLED, UsageError
 from crosswarp.matrix.running.signals import terminated_as_interrupted
 from crosswarp.reports.commands import dispatched
 
-# Seconds that a run has to come to a good end in, once it is cancelled.
+# Seconds for a cancelled run to end cleanly.
 _GRACE = 30.0
-# Milliseconds between two looks at the files, whatever the watcher says.
+# Milliseconds between two checks of the files, whatever the watcher reports.
 _LOOK = 1000
 
 

@@ -22,9 +22,9 @@ from crosswarp.reports.findings.why import Match, why
 
 # A source message of less weight, without an entry, needs a frame of Triton: it is in too many texts.
 LONG = 22
-# Kinds whose texts are Triton's own words; of others another program may say the same.
+# Kinds whose texts are Triton's own words; another program may print the others.
 OWN = ("author", "hardware")
-# Further on than any text goes.
+# Greater than any position in a text.
 BEHIND = 1_000_000_000
 # Source lines in a traceback count less than messages.
 QUOTED = BEHIND // 2
@@ -32,7 +32,7 @@ QUOTED = BEHIND // 2
 MOST = 200
 # Least number of words in a known issue's fingerprint: shorter ones are in too many texts.
 FEW = 3
-# A known issue whose words are alike, and nothing more.
+# The share of common words above which a known issue counts by similarity alone.
 ALIKE = 0.9
 # Words, and lines, of a text that is read as a title: of a longer one the message counts.
 TITLE, TITLE_LINES = 60, 4
@@ -72,7 +72,7 @@ class Answer:
     # The line that says it, as it was given, and its number.
     line: str
     number: int
-    # Index of the failure in the log, from 0, and the number of others with the same answer.
+    # Index of the failure in the log, from 0; `also` has the others.
     failure: int
     certain: bool
     entry: Entry | None = None
@@ -168,7 +168,7 @@ def _may_stand(log: Log, index: errors.Index, wording: Wording, of_source: bool)
 
 
 def _wants_frame(index: errors.Index, wording: Wording, of_source: bool) -> bool:
-    """Whether a text is that one with a frame of Triton's alone: others say the same, or it is short."""
+    """Whether a text counts only with a frame of Triton: others print the same, or it is short."""
     if of_source:
         return not _thin(index.messages[wording.number], wording) and wording.weight < LONG
     return index.entries[wording.number].framed
@@ -229,7 +229,7 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
         )
         rank = (
             bool(entry.foreign),
-            # An answer for any exception comes after an answer for this one, of whichever failure.
+            # A general answer comes after a specific one, of any failure.
             2 if entry.wrapper else int(entry.consequence or entry.kind == "general"),
             not possible or outside,
             hit.start + (BEHIND if entry.kind == "general" else QUOTED * line.quoted),
@@ -267,7 +267,7 @@ def _causes(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
 
 
 def _written(causes: tuple[Ranked, ...], because: str) -> tuple[Ranked, ...]:
-    """With torch as the author of a kernel that inductor wrote: behind a cause that the text names, else first."""
+    """Adds torch as the author of a kernel that inductor wrote: after a cause that the text names, else first."""
     place = sum(one.share >= 2 for one in causes)
     return (*causes[:place], Ranked(INDUCTORS, 2.0, because), *causes[place:])
 
@@ -347,7 +347,7 @@ def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answe
 def _known(
     log: Log, matches: Sequence[Match], found: Sequence[Answer], facts: Facts
 ) -> Iterator[Answer]:
-    """Those that the text speaks of: exactly, and not in words that others share, before everything else."""
+    """Yields the known issues in the text: exact ones, not in words that others share, before everything else."""
     places = {line.text: line for line in reversed(log.lines)}
     # An entry for any exception does not displace a known issue.
     found = [one for one in found if one.entry and one.entry.kind != "general"]

@@ -37,9 +37,9 @@ class Side:
     records: Sequence[Record]
     # None: all of them.
     column: str | None = None
-    # Columns that did not come to all of their cells.
+    # Columns that did not run all of their cells.
     unreached: frozenset[str] = frozenset()
-    # Whose kernels they are, as far as a run says.
+    # The owner of the kernels, as far as a run says.
     whose: str = ""
     # The kernels that only show a known issue.
     reproducers: frozenset[str] = frozenset()
@@ -190,7 +190,7 @@ def _of_baseline(path: Path) -> Side:
 
 
 def _of_run(store: Store, run: Run, column: str | None = None) -> Side:
-    """A run, or of its cells only those of one column."""
+    """Returns a run as a side, or only its cells of one column."""
     records = store.records(run.id, column)
     planned = _planned(run) if column is None else ()
     short = unreached(store.planned(run.id), by_column(records, planned))
@@ -230,7 +230,7 @@ def _planned(run: Run) -> Sequence[str]:
 
 
 def _held(name: str, columns: Sequence[str], column: str) -> str:
-    """The id of the column that is asked for, of those that `name` holds."""
+    """Returns the id of the requested column, among those in `name`."""
     wanted = selection.column_id(column, columns)
     if wanted not in columns:
         holds = ", ".join(selection.by_likeness(column, columns)) or "nothing"
@@ -259,7 +259,7 @@ class Explained:
     """The verdicts on failures. Share one instance among several diffs of one verdict."""
 
     def __init__(self, verdicts: Sequence[Verdict]) -> None:
-        # It holds them: a record that is looked up by its identity must not go meanwhile.
+        # Keeps them alive: records are looked up by identity.
         self._verdicts = verdicts
         self._known = {
             id(record): issue

@@ -25,14 +25,14 @@ _DOCTOR = (
 
 
 def ask(python: Path, guard: str, seconds: float) -> dict[str, Any]:
-    """The report of another interpreter, asked with this crosswarp, whatever is installed there.
+    """Returns the report of another interpreter, by this crosswarp, whatever is installed there.
 
     Raises:
         UsageError: it cannot be started, or did not answer with a report.
     """
     options = ["doctor", "--json", "--guard", guard, "--timeout", f"{seconds:g}"]
     with tempfile.TemporaryDirectory() as folder:
-        # Only compat goes along: it needs nothing but packaging, and Python 3.9 is enough for it.
+        # Only compat is copied: it needs only packaging, and Python 3.9.
         package = Path(folder, "crosswarp")
         package.mkdir()
         (package / "compat").symlink_to(Path(compat.__file__).resolve().parent)

@@ -20,7 +20,7 @@ MOST = 8000
 # Characters: of all lines that are read of a longer text, and of one failure that evidence is looked for in.
 MOST_TEXT, OF_FAILURE = 400_000, 100_000
 BEFORE, AFTER = 40, 15
-# Words in the lines of a failure, in small letters; looking for each takes less than one expression of all.
+# Words in the lines of a failure, in lower case; a search for each is faster than one expression for all.
 MARKS = (
     "error", "assert", "exception", "traceback", "fatal", "failed", "cannot", "segmentation", "dumped", "unreachable",
     "illegal", "misaligned", "not support", "unsupported", "out of resource", "no module", "killed", "/triton/",
@@ -206,7 +206,7 @@ LIBRARY = re.compile(
     r"|\bmlir::|\bparentOp\b|getTotal(?:In|Out)DimSize|isSupportedDotOpLayout",
     re.I,
 )
-# Lists of packages, lines of vLLM's start, advice of pip: they name Triton whatever failed.
+# Lists of packages, start-up lines of vLLM, advice of pip: they name Triton after any failure.
 PASSING = re.compile(
     r"\b(?:pytorch[-_])?triton(?:[-_](?:windows|rocm|nightly|xpu|kernels))?[ \t]*(?:version)?"
     r"[ \t]*(?:==|[-@:=]|is)?[ \t]*v?\d+\.\d+[\w.+]*(?:[ \t]+installed)?|\btriton is installed\b"
@@ -393,7 +393,7 @@ def _read(text: str, lines: Sequence[str]) -> list[int]:
 
 
 def _having(shapes: Sequence[bytes], places: Sequence[int], marks: Sequence[str]) -> list[int]:
-    """The places whose line has one of the marks."""
+    """Returns the places whose line has one of the marks."""
     whole = b"\n".join([shapes[place] for place in places])
     starts = [0, *accumulate(len(shapes[place]) + 1 for place in places)]
     found: set[int] = set()
@@ -407,7 +407,7 @@ def _having(shapes: Sequence[bytes], places: Sequence[int], marks: Sequence[str]
 
 
 def _marked(shapes: Sequence[bytes], places: Sequence[int]) -> Iterator[int]:
-    """Those with a mark of a failure, from both ends: of a long log few are asked for."""
+    """Yields places with a mark of a failure, from both ends: of a long log only a few are used."""
     marks = [mark.encode() for mark in MARKS]
 
     def having(some: Iterable[int]) -> Iterator[int]:

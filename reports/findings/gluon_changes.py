@@ -11,7 +11,7 @@ from crosswarp.matrix.linting import gluon
 
 _BELOW = f"{gluon.LANGUAGE}."
 _REMOVED = re.compile(r"\w+ has been removed\b.*")
-# Commas of the signature itself, and not of a default such as `(1, 2)`.
+# Splits at the signature's commas, not at those in a default such as `(1, 2)`.
 _PARTS = re.compile(r"(?:[^,()\[\]]|\([^()]*\)|\[[^\[\]]*\])+")
 
 
@@ -99,7 +99,7 @@ def _refusal(probed: Mapping[str, str]) -> str:
 
 def _instead(name: str, new: Mapping[str, Name]) -> str:
     last = name.rpartition(".")[2]
-    # It was imported there for the module's own use.
+    # It was imported there for use inside the module.
     return f"gl.{last} is there" if last in new else gluon.instead(_BELOW + name)
 
 

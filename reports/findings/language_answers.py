@@ -185,7 +185,7 @@ def _releases(path: str) -> list[str]:
 
 
 def _elsewhere(name: str) -> Iterator[tuple[str, list[str]]]:
-    """Where else a name of this spelling is, of names long enough to be the same thing."""
+    """Yields the other places of a name with this spelling, if it is long enough to be the same thing."""
     if len(name) < 5:
         return
     for key, found in table_names().items():

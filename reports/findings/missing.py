@@ -34,7 +34,7 @@ def missing(view: View) -> list[Missing]:
 
 
 def unreached(planned: Planned, by_column: Mapping[str, Sequence[Record]]) -> set[str]:
-    """The columns that did not come to all of their cells."""
+    """Returns the columns that did not run all of their cells."""
     return {column for column, cells in by_column.items() if of_column(planned, column, cells)}
 
 

@@ -50,7 +50,7 @@ def changes(package: Path, known: Sequence[Message]) -> Changes:
 
 
 def newest(known: Sequence[Message]) -> Version:
-    """The newest release whose Python is among the messages."""
+    """Returns the newest release whose Python messages are known."""
     lasts = {one.last for one in known if one.where.endswith(".py")}
     return max(map(versions.exact, lasts), default=versions.exact(None))
 

@@ -61,7 +61,7 @@ def measured(
     short = supported.short(records, planned)
     records = _comparable(records, one)
     records = _chosen(records, lanes, "lane", lambda record: record.lane, one.id)
-    # Two lanes have targets to choose from: `cpu` and `gpu` are not named when a run is asked for either.
+    # Only two lanes have targets to choose from: `cpu` and `gpu` are not named for a run either.
     compiled = [record for record in records if record.lane in LANES_OF_TARGETS]
     targets = targets_module.named(targets_module.load(), selection.split(targets or ["*"]))
     if compiled:
@@ -107,7 +107,7 @@ def _comparable(records: list[Record], run: Run) -> list[Record]:
 
 
 def _declares(run: Run) -> Mapping[str, str]:
-    """A stranger's store may hold anything there."""
+    """Returns the declared requirements, checked: another person's store may contain anything."""
     found = run.described.library.get("declares")
     return {
         name: text
@@ -126,5 +126,5 @@ def _chosen(
     names = list(dict.fromkeys(map(name, records)))
     listing = f"Run {run} has: {', '.join(names)}."
     chosen = set(selection.choose(selection.split(wanted or ["*"]), names, what, listing))
-    # A column that never came to its kernels says so of all of them.
+    # A column that never reached its kernels has the name `*`, for all of them.
     return [record for record in records if name(record) in chosen | {"*"}]

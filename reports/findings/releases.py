@@ -15,7 +15,7 @@ from crosswarp.matrix.results.verdict import Verdict, judge
 from crosswarp.reports.findings import gluon_changes, reproducers
 from crosswarp.reports.findings.diff import Diff, Side, grouped
 
-# Lanes in which Triton's own code generator had its part.
+# Lanes that use Triton's code generator.
 _COMPILED = ("compile", "emulate", "device")
 
 
@@ -90,7 +90,7 @@ def _silent(verdict: Verdict, column: str) -> list[Issue]:
 
 
 def _language(table: language_table.Table, version: str) -> set[str] | None:
-    """Public names of the language; None where the release was not asked."""
+    """Returns the public names of the language; None where the release was not probed."""
     if version not in table:
         return None
     hidden = ("libdevice.", "launch.", "tensor.", "tl.extra.")

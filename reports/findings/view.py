@@ -157,7 +157,7 @@ class Regression:
 
 
 def day(moment: str) -> date | None:
-    """The date of a moment that a run began or ended; a store that a stranger wrote may hold anything in its place."""
+    """Returns the date of a run's start or end; None if invalid, since another person's store may contain anything."""
     try:
         return date.fromisoformat(moment[:10])
     except ValueError:
@@ -180,7 +180,7 @@ def view(
         verdict=verdict,
         unsupported_targets=store.unsupported_targets(one.id),
         planned=store.planned(one.id),
-        # Failures of somebody else's kernels do not show where an issue begins and ends.
+        # Failures of another suite's kernels do not show where an issue begins and ends.
         wrong_windows=() if verdict.theirs else windows.wrong(records, verdict, issues),
         sources=store.taken(one.id),
     )

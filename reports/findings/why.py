@@ -76,7 +76,7 @@ class _Text:
 def why(
     text: str, issues: Sequence[Known], shims: Sequence[Fix], triton: str | None = None
 ) -> list[Match]:
-    """The issues that explain `text`, best first; none where none does. `triton` puts those that hold it first."""
+    """Returns the issues that explain `text`, best first; empty if none do. Those that affect `triton` come first."""
     lines = _lines(text)
     found = _finder(tuple(issues), tuple(shims))
     found.forget()
@@ -280,7 +280,7 @@ class Finder:
     def _asked(
         self, words: Sequence[str], line: str
     ) -> Iterator[tuple[int, tuple[bool, float, float, str]]]:
-        """A question of a few words: an issue that has nearly all of them, and one that few issues have."""
+        """Yields issues for a short question: one with nearly all of its words, which few issues have."""
         for number in self.names.get(line.strip().lower(), ()):
             yield number, (True, 1.0, 0.0, line)
         kept = {word for word in words if word in self.weights or not word.isdecimal()}

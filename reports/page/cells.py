@@ -19,7 +19,7 @@ from crosswarp.reports.page.model import Column, Kernel, Model
 from crosswarp.reports.page.text import block, line, web
 
 CHANGES = tuple(outcome for outcome in OUTCOMES if outcome not in ("same", "unknown"))
-# The worst of these is the least; of all others it is the most.
+# The worst value of these metrics is the least; of all others the most.
 LEAST = ("tensor", *(threshold.metric for threshold in THRESHOLDS if threshold.falls))
 METRICS = (*(threshold.metric for threshold in THRESHOLDS), "tensor", "compile")
 # The fields of a row of a kernel's details, in this order; a text is stored as its number among the texts.

@@ -12,7 +12,7 @@ from crosswarp.matrix.running.ir import STAGES, Compiled
 from crosswarp.reports.findings.ir_cells import Shown
 from crosswarp.reports.page.text import MAX_SLUG, slug_of
 
-# Beyond that a comparison by lines takes minutes.
+# With more lines, a comparison takes minutes.
 _MOST_LINES = 6000
 # The most lines of a difference that a page shows.
 _MOST_SHOWN = 2000

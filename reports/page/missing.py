@@ -14,7 +14,7 @@ def missing(model: Model) -> list[str]:
     sentences = []
     if view.run.status != "finished":
         sentences.append(f"This run is not whole: {view.run.status}. What had finished is shown.")
-    # Each sentence once, with the columns that it holds of.
+    # Each sentence once, with its columns.
     by_sentence: dict[str, list[str]] = defaultdict(list)
     for column in model.columns:
         for sentence in of_column(model, column.id):

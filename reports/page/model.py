@@ -90,7 +90,7 @@ class Model:
 
     @cached_property
     def upgrades(self) -> Mapping[tuple[str, str], Diff]:
-        """Each column with every older one, of those of which anything ran."""
+        """Compares each column with every older one, among those that ran."""
         ran = [
             column.id
             for column in self.columns
@@ -104,7 +104,7 @@ class Model:
         }
 
     def before(self, column: str) -> Column | None:
-        """The column before this one, of those of which anything ran."""
+        """Returns the column before this one, among those that ran."""
         older = [one for one in self.columns if (one.id, column) in self.upgrades]
         return older[-1] if older else None
 

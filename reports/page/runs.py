@@ -28,7 +28,7 @@ def rows(past: Sequence[Past]) -> list[dict[str, Any]]:
 
 
 def data(model: Model, past: Sequence[Past]) -> dict[str, Any]:
-    """As the script of the page reads it: a place is its numbers among the names, an outcome its own, -1 for none."""
+    """Data for the page's script: a place is its indices among the names, an outcome its number, -1 for none."""
     places = sorted({place for one in past for place in one.worst})
     lanes, targets, kernels, columns = (
         {name: number for number, name in enumerate(dict.fromkeys(names))}

@@ -184,7 +184,7 @@ class _Renderer:
             "shim_names": {shim.name for shim in compat.all_shims()},
             "counted": pages.counted,
         }
-        # Made once for each two outcomes: the pages of kernels have ten thousand of them.
+        # Made once for each pair of outcomes: the kernels' pages have ten thousand of them.
         parts = self._environment.get_template("parts.html").make_module(
             {"root": "", "signs": SIGNS}
         )
@@ -196,5 +196,5 @@ class _Renderer:
 
 
 def _clean(value: Any) -> Any:
-    """Whatever a template prints, so that no text of a cell comes out as it went in."""
+    """Cleans any value that a template prints, so that no text of a cell appears raw."""
     return block(value) if isinstance(value, str) and not isinstance(value, Markup) else value

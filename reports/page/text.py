@@ -20,7 +20,7 @@ from crosswarp.reports.text import escape
 MAX_LINE = 300
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9._+-]+")
 MAX_SLUG = 60
-# A run of 37,000 cells has some ten thousand texts that differ, and says most of them again and again.
+# A run of 37,000 cells has some ten thousand distinct texts, most of them repeated many times.
 _DIFFERENT = 1 << 16
 
 
@@ -40,7 +40,7 @@ def line(text: str) -> str:
 
 
 def web(url: str) -> str:
-    """The address when it is an ordinary web address, else nothing."""
+    """Returns the address if it is an ordinary web address, else nothing."""
     return url if re.fullmatch(r"https?://[^\s<>()\"'`\\|]+", url) else ""
 
 

@@ -270,7 +270,7 @@ def _bound_by(statement: ast.stmt) -> list[str]:
 
 
 def _stored(node: ast.AST) -> Iterator[str]:
-    """Returns the names bound in this scope: not inside of functions and comprehensions that it holds."""
+    """Yields the names bound in this scope, not in functions and comprehensions inside it."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
         return

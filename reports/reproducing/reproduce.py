@@ -12,7 +12,7 @@ from crosswarp.reports.findings.view import View
 
 
 def suite_of(shown: View) -> Path | None:
-    """The folder that the run says its kernels are of; None: our own."""
+    """Returns the folder of the run's kernels, as the run says; None: crosswarp's own."""
     named = shown.run.described.suite
     if not named.isprintable():
         raise UsageError(
@@ -27,7 +27,7 @@ def typical(cause: Cause) -> Record:
 
 
 def is_of_library(shown: View) -> bool:
-    """Whether the run is of a library's own tests, each of which is a pytest and no one script."""
+    """Whether the run is of a library's own tests, each of which needs a pytest run, not one script."""
     return bool(shown.run.described.library)
 
 

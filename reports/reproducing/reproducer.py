@@ -28,7 +28,7 @@ from crosswarp.matrix.work.suite_modules import kernel_names
 from crosswarp.reports.reproducing.flatten import flatten, names
 from crosswarp.reports.text import escape
 
-# Our modules whose code is copied into a script; the others stay imports.
+# Crosswarp modules whose code is copied into a script; the others stay imports.
 _OURS = {
     "crosswarp.kernels": Path(kernels.__file__).parent,
     "crosswarp.compat.launch": Path(compat.__file__).with_name("launch.py"),

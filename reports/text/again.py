@@ -15,7 +15,7 @@ def command(
     run: Run, kernel: str, column: str = "all", lane: str = "", targets: Sequence[str] = (), mode: str = ""
 ) -> str:  # fmt: skip
     words = ["crosswarp", run.described.command]
-    # The device lane and an interpreter of one's own can only be run where they are.
+    # The device lane and the user's interpreter can only run where they are.
     if column.startswith("here-") or lane == "device":
         words.append("--here")
     else:
@@ -35,7 +35,7 @@ def command(
 
 
 def _given(run: Run, option: str) -> list[str]:
-    """An option of the run's own command line, which its plan does not keep."""
+    """Returns an option of the run's command line, which its plan does not store."""
     for number, word in enumerate(run.argv):
         if word == option and number + 1 < len(run.argv):
             return [option, run.argv[number + 1]]

@@ -65,7 +65,7 @@ def inline(text: str) -> str:
 
 
 def _gaps(text: str) -> str:
-    # escape.markdown strips, and here the text goes on before and after.
+    # escape.markdown strips spaces, but here text comes before and after.
     core = escape.markdown(text)
     return (" " if text[:1] == " " else "") + core + (" " if core and text[-1:] == " " else "")
 

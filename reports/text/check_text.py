@@ -76,7 +76,7 @@ class Checked:
 
     @property
     def items(self) -> list[Record]:
-        """The cells of cases as a whole, without those of single configurations."""
+        """Returns the cells of whole cases, without those of single configurations."""
         return [one for one in self.records if not one.config]
 
     @property
@@ -326,7 +326,7 @@ def grid(checked: Checked) -> str:
 
 
 def _cases(kernel: Inferred, checked: Checked) -> list[str]:
-    """The cases of a kernel: those that its file gave when it was run, else those that its text gives."""
+    """Returns the cases of a kernel: those from running its file, else those from its text."""
     ran = [one.case for one in checked.items if one.kernel == kernel.kernel and one.case != "*"]
     known = [one.id for one in kernel.signatures]
     other = [case for case in dict.fromkeys(ran) if case not in known]

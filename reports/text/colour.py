@@ -40,7 +40,7 @@ _WORDS = {sign: outcome for outcome, sign in SIGNS.items()}
 # ASCII only, as the escape sequence requires; without the punctuation that ends a sentence.
 _ADDRESS = re.compile(r"https?://[!-~]+(?<![.,;:!?)\"'])")
 
-# Terminals that are known to follow OSC 8. The others show it as nothing at best.
+# Terminals known to support OSC 8. The others ignore it at best.
 _PROGRAMS = {"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio", "zed"}
 _TERMS = re.compile(r"xterm-kitty|xterm-ghostty|alacritty|foot|wezterm|contour")
 _MARKS = ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM", "KITTY_WINDOW_ID")
@@ -67,7 +67,7 @@ def decorated(text: str, able: Terminal) -> str:
 
 
 def show(text: str) -> None:
-    """Prints `text`, which ends with its newline, as standard output takes it."""
+    """Prints `text`, which ends with a newline, with colours and links where standard output shows them."""
     print(decorated(text, terminal(sys.stdout, os.environ)), end="")
 
 

@@ -34,7 +34,7 @@ def page(
 def compared(
     coming: Coming, released: Sequence[Record], measured: Sequence[Record], issues: Sequence[Issue]
 ) -> Diff:
-    """The cells of the build that ran, each beside that of the release."""
+    """Returns the cells of the build that ran, each with that of the release."""
     column = f"triton-{coming.before}"
     build = [one for one in measured if one.column == f"here-{coming.build}"]
     places = {(one.target, one.lane, one.mode) for one in build}

@@ -62,7 +62,7 @@ def terminal(diff: Diff, verbose: bool = False) -> str:
 
 
 def verdict(diff: Diff) -> str:
-    """One sentence for each: what breaks, what is fixed, what is heavier."""
+    """One sentence each for the breakages, the fixes and the heavier cells."""
     sentences = []
     if diff.breaks:
         cells = sum(len(group.pairs) for group in diff.breaks)

@@ -19,7 +19,7 @@ _LINK = 28
 
 
 def ending(view: View) -> str:
-    """At most 30 lines for a run that went as expected; what is unexpected comes before the grid, at any length."""
+    """At most 30 lines for a run that went as expected; unexpected results come before the grid, at any length."""
     ended = summary.verdict(view)
     steps = upgrades.steps(view)
     before = [ended, *summary.unplanned(view), _grid(view)]

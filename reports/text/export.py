@@ -182,7 +182,7 @@ def export(view: View) -> str:
             ],
         },
     }
-    # One after the other: `clean` bounds what one object may hold, not what a run may.
+    # Separately: `clean` limits the size of one object, not of a run.
     cells = [clean(_cell(record)) for record in view.records]
     # Through the model, so that the output matches the published schema.
     report = Report.model_validate({**clean(document), "cells": cells})

@@ -28,7 +28,7 @@ _MEANING = {
 
 
 def terminal(found: Sequence[Proof], columns: Sequence[str], name: str) -> str:
-    """A paragraph for each verdict, and in it each issue with its title; what needs a look comes last."""
+    """A paragraph for each verdict, with each issue and its title; those that need attention come last."""
     parts = [fill("", f"{escape.line(name, 200)}: {len(columns)} columns. {_counts(found)}.")]
     for verdict in sorted(_MEANING, key=lambda verdict: verdict == "contradicted"):
         mine = [one for one in found if one.verdict == verdict]

@@ -36,7 +36,7 @@ class Graph:
 
 
 class Backend:
-    """For ``torch.compile(backend=...)``; `graphs` are what it compiled, in order."""
+    """For ``torch.compile(backend=...)``; `graphs` are the compiled ones, in order."""
 
     def __init__(self, compile_inner: Callable) -> None:
         self.graphs: List[Graph] = []
