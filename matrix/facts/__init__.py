@@ -1,1 +1,1 @@
-"""The facts, as data with their sources, and what reads them: columns, targets, known issues, the language table."""
+"""The facts, as data with their sources, and their readers: columns, targets, known issues, the language table."""

@@ -19,9 +19,9 @@ class Change(BaseModel):
         release: in which it comes.
         by: the release that announces it.
         effect: on kernels, in a sentence.
-        do: what shows the effect today, and what avoids it.
-        decided: words in a library's files by which it has decided already.
-        concerns: words that the files of a library hold that is concerned; empty: all are.
+        do: how to see the effect today, and how to avoid it.
+        decided: words in a library's files which show that it has decided already.
+        concerns: words in the files of a library that is concerned; empty: all are.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

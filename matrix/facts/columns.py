@@ -129,7 +129,7 @@ def choose(columns: Sequence[Column], wanted: Sequence[str]) -> list[Column]:
 
 
 def swap(column: Column, **wanted: str) -> Column:
-    """`column` with another torch, numpy or python; itself where that is what it has. Raises UsageError."""
+    """`column` with another torch, numpy or python; itself if it already has that. Raises UsageError."""
     checked = {axis: _checked(column, axis, text) for axis, text in wanted.items()}
     if "torch" in checked and versions.same(checked["torch"], column.torch or "0"):
         del checked["torch"]
@@ -175,7 +175,7 @@ def _checked(column: Column, axis: str, text: str) -> str:
             )
         return text
     version = versions.parse(text)
-    # One spelling of one version: what is released as 2.6.0 is not also 2.6.
+    # One spelling of one version: the release 2.6.0 is not also 2.6.
     if version is None or version.epoch or len(version.release) != 3:
         raise UsageError(f'"{text}" is not a whole version of {axis}. {_SPELLED}')
     return str(version)

@@ -41,7 +41,7 @@ class Coming(BaseModel):
     cause: tuple[Cause, ...]
 
     def why(self, kernel: str) -> str:
-        """The cause of a kernel's difference; "" where nobody knows it."""
+        """The cause of a kernel's difference; "" where it is unknown."""
         return next((one.why for one in self.cause if one.kernel == kernel), "")
 
 

@@ -29,7 +29,7 @@ def load(
 
 
 def document(path: Path) -> dict[str, Any]:
-    """The TOML of a file, unchecked: what is installed with crosswarp is validated by its tests, and not each time."""
+    """The TOML of a file, unchecked: tests validate the files installed with crosswarp, so it is not done each time."""
     try:
         return tomllib.loads(reading.text(path))
     except FileNotFoundError:
@@ -110,12 +110,12 @@ def _describe(item: Mapping[str, Any], document: Any) -> str:
 def replace(
     path: Path, text: str, mode: int, check: Callable[[Path], object] | None = None
 ) -> None:
-    """Put `text` in the file's place, whole or not at all: a reader never meets half of it.
+    """Replaces the file's content by `text`, whole or not at all: a reader never meets half of it.
 
-    `mode` is the permissions it gets, and `check` raises if what was written must not take the place.
+    `mode`: the file's permissions. `check` raises if the written file must not replace the old one.
 
     Raises:
-        OSError: and what `check` raises; the file is as it was.
+        OSError: or the error of `check`; the file is as it was.
     """
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:

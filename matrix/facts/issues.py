@@ -83,7 +83,7 @@ class Issue(Strict):
     configs: tuple[str, ...] = ("*",)
     outcome: Annotated[tuple[str, ...], Rule(before=_one_or_several)]
     fingerprint: Annotated[str, Rule(validators.regex)] = ""
-    # Whether its fingerprint is that of other mistakes as well: somebody's kernel then "looks like" it, no more.
+    # Whether other mistakes have its fingerprint as well: a user's kernel then only "looks like" it.
     looks_like: bool = False
     links: Annotated[tuple[Annotated[str, Rule(_link)], ...], Rule(min_length=1)]
     fixed_in: Annotated[str, Rule(validators.version)] | None = None

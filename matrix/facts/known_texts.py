@@ -168,9 +168,9 @@ def symptoms(text: str) -> list[str]:
 
 
 def written_out(expression: str) -> list[str]:
-    """The texts that a fingerprint stands for, `…` where anything may stand; none where it says more than we read.
+    """The texts that a fingerprint matches, with `…` for any text; none where it has parts that we do not read.
 
-    Read are alternatives, groups, optional parts, classes and repeated classes: what fingerprints are made of.
+    Read are alternatives, groups, optional parts, classes and repeated classes, which fingerprints are made of.
     """
     if expression in _WRITTEN:
         return _WRITTEN[expression]
@@ -207,7 +207,7 @@ def _sequence(text: str, at: int) -> tuple[list[str], int]:
         if at < len(text) and text[at] in "*+?{":
             if text[at] == "{":
                 raise _Unread
-            # With and without; what may be repeated is seldom repeated in the same words.
+            # With and without; a repeated part seldom has the same words again.
             pieces = {"?": [*pieces, ""], "*": [ANYTHING], "+": [ANYTHING]}[text[at]]
             at += 1
         made = [before + piece for before in made for piece in pieces]
@@ -221,13 +221,13 @@ def _atom(text: str, at: int) -> tuple[list[str], int]:
     if char in "^$":
         return [""], at + 1
     if char == ".":
-        # Alone it is a dot that nobody escaped.
+        # Alone it is an unescaped dot.
         return [ANYTHING if text[at + 1 : at + 2] in ("*", "+") else "."], at + 1
     if char == "\\":
         if text[at + 1] in _CLASSES:
             return [ANYTHING], at + 2
         if text[at + 1].isalnum():
-            # \b and what refers back.
+            # \b and back references.
             if text[at + 1] != "b":
                 raise _Unread
             return [""], at + 2

@@ -1,8 +1,8 @@
-"""The language table: what `triton.language` holds in each release, as measured, in language.json.
+"""The language table: the measured contents of `triton.language` in each release, in language.json.
 
 The file is made by `crosswarp language --write` and read by everything else. One line for a name and for a probe; the
-releases that agree share an entry, written as the ends of each run of columns (`2.3.1 3.1.0..3.9.0`). A failure stands
-there as a digest of its text, because many names fail for one reason.
+releases that agree share an entry, written as the ends of each run of columns (`2.3.1 3.1.0..3.9.0`). A failure is
+written as a digest of its text, because many names fail for one reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import datafile
 
 DEFAULT_FILE = Path(__file__).with_name("language.json")
-# An NVIDIA and an AMD target of this time; what a probe says of the interpreter stands beside them.
+# A current NVIDIA and a current AMD target; a probe's result in the interpreter is listed beside them.
 TARGETS = ("sm_90", "gfx942")
 INTERPRETER = "interpreter"
 # The prefix of names that libraries use from Triton beside its language: those have their full name.
@@ -77,7 +77,7 @@ class _File(_Strict):
 
 
 def load(path: Path = DEFAULT_FILE) -> Table:
-    """The table in `path`. Raises ConfigError for what is no such file, or contradicts itself."""
+    """The table in `path`. Raises ConfigError for a file that is no table, or contradicts itself."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -128,7 +128,7 @@ def name_of(probe: str) -> str:
 
 
 def of_host(name: str) -> bool:
-    """Whether it is a name of what is beside the language, such as `triton.testing.do_bench`."""
+    """Whether it is a name beside the language, such as `triton.testing.do_bench`."""
     return name == "triton" or name.startswith(HOST)
 
 
@@ -153,7 +153,7 @@ def runs(found: Iterable[str], order: Sequence[str]) -> str:
 
 
 def spread(text: str, order: Sequence[str]) -> list[str]:
-    """The versions that `runs` wrote. Raises ValueError for what names none of `order`."""
+    """The versions that `runs` wrote. Raises ValueError for a version that is not in `order`."""
     found: list[str] = []
     for part in text.split(" "):
         first, _, last = part.partition("..")
@@ -171,7 +171,7 @@ def write(path: Path, table: Table) -> None:
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
                 stream.write(dumped(table))
-            # mkstemp keeps everybody else out; what is committed is for all.
+            # mkstemp lets only the owner read; committed files are for all.
             os.chmod(partial, 0o644)
             os.replace(partial, path)
         except BaseException:
@@ -214,7 +214,7 @@ def dumped(table: Table) -> str:
 
 
 def digest(outcome: str) -> str:
-    """`pass`, or what stands for a failure."""
+    """`pass`, or the digest of a failure."""
     return outcome if outcome == PASS else hashlib.sha256(outcome.encode()).hexdigest()[:8]
 
 
@@ -232,7 +232,7 @@ def _text(value: object) -> str:
 
 
 def merged(old: Table, version: str, new: Release, globs: Sequence[str] = ("*",)) -> Table:
-    """`old` with what `new` found of the names that match `globs`, and nothing else of them."""
+    """`old`, with the entries of `new` in place of its own for the names that match `globs`."""
     check_part(old, [version], globs)
     before = old.get(version)
     names = {} if before is None else _others(before.names, globs, lambda name: name)
@@ -263,7 +263,7 @@ def chosen(name: str, globs: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a release is not what the table says."""
+    """A difference between a release and the table."""
 
     what: str
     place: str

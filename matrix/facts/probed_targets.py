@@ -67,7 +67,7 @@ def load(path: Path = DEFAULT_FILE) -> dict[str, Release]:
 
 
 def merged(table: Table, version: str, release: Release) -> dict[str, Release]:
-    """`table` with what was measured of `version`: targets that were not asked now keep what they had."""
+    """`table` with the measurements of `version`: targets that were not measured now keep their old ones."""
     before = table[version].targets if version in table else {}
     now = Release(about=release.about, targets={**before, **release.targets})
     return dict(

@@ -1,4 +1,4 @@
-"""The targets: what Triton compiles for, with the limits of that device, read from targets.toml."""
+"""The targets that Triton compiles for, with the limits of their devices, read from targets.toml."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def load(path: Path = DEFAULT_FILE) -> dict[str, Target]:
 
 
 def _plain(name: str) -> str:
-    """`rtx5090` of "RTX 5090", so that nobody has to know how a maker spells it."""
+    """`rtx5090` of "RTX 5090", so that a maker's spelling does not matter."""
     return re.sub(r"[ _-]", "", name).lower()
 
 
@@ -88,7 +88,7 @@ def named(targets: Mapping[str, Target], wanted: Sequence[str]) -> list[str]:
 
 
 def choose(targets: Mapping[str, Target], wanted: Sequence[str]) -> dict[str, Target]:
-    """Targets by name, product, glob or profile, in the order of the table. Raises UsageError for what chooses none."""
+    """Targets by name, product, glob or profile, in the order of the table. Raises UsageError where none matches."""
     names: set[str] = set()
     for text in named(targets, wanted):
         profile = [name for name, target in targets.items() if text in target.profile]

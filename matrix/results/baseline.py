@@ -45,7 +45,7 @@ _AGAIN = "Take the committed file again, or write it anew: crosswarp baseline wr
 def write(path: Path, records: Sequence[Record]) -> None:
     text = dumped(records)
     try:
-        # what is committed is for all to read
+        # committed files are for all to read
         datafile.replace(path, text, 0o644)
     except OSError as error:
         raise UsageError(
@@ -85,7 +85,7 @@ def dumped(records: Sequence[Record]) -> str:
 
 
 def read(path: Path) -> list[Record]:
-    """The records that a baseline stands for. Strict: what is not understood is an error."""
+    """The records of a baseline. Strict: anything not understood is an error."""
     # Imported here: the one that is installed is not validated again, and pydantic takes a tenth of a second.
     from crosswarp.matrix.results.baseline_file import BaselineFile
 
@@ -140,7 +140,7 @@ class Entry(NamedTuple):
 
     @property
     def cells(self) -> int:
-        """How many records the line stands for."""
+        """The number of records in the line."""
         each = sum(
             len(cells) * (len(MODES) if modes == "both" else 1)
             for modes, cells in self.found.items()
@@ -163,7 +163,7 @@ class Table:
         ]
 
     def _fields(self, cell: str | Mapping[str, Any], brief: bool) -> Mapping[str, Any]:
-        """As `_fields`; cells that say the same share what is made of them."""
+        """As `_fields`; equal cells share one result."""
         if brief and not isinstance(cell, str):
             return _fields({name: cell[name] for name in cell if name not in _RESOURCES})
         key = cell if isinstance(cell, str) else json.dumps(cell)
@@ -182,7 +182,7 @@ class Table:
             columns = [one for one in entry.columns if only in (None, one)]
             if not columns:
                 continue
-            # Read once: most of the file's cells stand for some ten records each.
+            # Read once: most of the file's cells are some ten records each.
             case = {"lane": entry.lane, "kernel": entry.kernel, "case": entry.case}
             cells = [
                 {**_EMPTY, **case, "mode": mode, "config": config, **self._fields(cell, brief)}
@@ -284,7 +284,7 @@ def _braced(tree: Mapping[str, Any], inner: Any) -> list[str]:
 
 
 def _entries(places: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[str]:
-    """`[columns, targets, found]`, a line each: columns that found the same on the same targets share one."""
+    """Returns lines `[columns, targets, found]`; columns with the same results on the same targets share one."""
     targets: dict[tuple[str, str], list[str]] = defaultdict(list)
     for (column, target), modes in sorted(places.items()):
         bare, shimmed = (modes[mode] for mode in MODES)

@@ -1,4 +1,4 @@
-"""The fields of a baseline, for pydantic; baseline.py says what they mean."""
+"""The fields of a baseline, for pydantic; baseline.py explains them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The rule that makes two failing cells one root cause: the one definition, by which all reports group.
 
-A known issue is one cause, wherever it shows and in whichever of its ways. Without an issue, what was said is the
-cause: the outcome with its fingerprint, on whichever kernel, column or target. But wrong numbers, a time limit and what
-has no fingerprint say nothing of their cause, so there each kernel has its own.
+A known issue is one cause, wherever and however it shows. Without an issue, the outcome with its fingerprint is the
+cause, on any kernel, column or target. But wrong numbers, a time limit and outcomes without a fingerprint do not show
+their cause, so there each kernel is a separate cause.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class RootCause(NamedTuple):
 
     @property
     def symptom(self) -> RootCause:
-        """The cause without what differs from one try to the next: which numbers are wrong hangs on what lay in memory.
+        """The cause without parts that differ between tries: which numbers are wrong depends on old memory contents.
 
-        For asking whether one cell fails on another column as it did. Two causes may have one symptom.
+        For checking whether a cell fails on another column in the same way. Two causes may have one symptom.
         """
         return self._replace(words="") if self.outcome == "mismatch" else self
 
@@ -47,6 +47,6 @@ def cause_of(record: Record, issue: str = "") -> RootCause:
 def words(record: Record) -> str:
     """Returns a record's cause in a line."""
     if record.outcome == "unsupported":
-        # Its reason is what it lacks; the message says which.
+        # Its reason is the kind of thing that it lacks; the message names it.
         return record.message or record.reason
     return record.fingerprint or record.reason or record.message

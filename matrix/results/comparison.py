@@ -52,7 +52,7 @@ __all__ = [
 
 HEAVIER = ("resource-regressed", "slower")
 WORSE = ("regressed", *HEAVIER)
-# Reported and no failure, each with the metric of its changes. A pair may be several of them, beside what it is.
+# Reported and no failure, each with the metric of its changes. A pair may be several of them, beside its outcome.
 REPORTED: Mapping[Compared, str] = {
     "predicted-slower": predicted.SLOWER,
     "predicted-faster": predicted.FASTER,
@@ -161,13 +161,13 @@ def compare(before: Record | None, after: Record | None, pace: float = 1.0) -> C
 
 
 def _plainly_passed(before: Record, after: Record) -> bool:
-    """Whether both passed and nothing is said beside that, as of most cells."""
+    """Whether both passed and nothing else is reported, as for most cells."""
     return before.outcome == "pass" == after.outcome and not (before.reason or after.reason)
 
 
 def _of_passes(before: Record, after: Record, pace: float) -> Comparison:
     if before.resources is after.resources and "timing" not in before.resources:
-        # As most cells of a baseline: one object stands for all that found the same.
+        # As most cells of a baseline: equal cells are one object.
         return _SAME
     if "outputs" in before.resources:
         return _both_passed(before, after, pace)
@@ -208,7 +208,7 @@ def _judged(before: Record, after: Record) -> Comparison:
 
 
 def _with_reported(judged: Comparison, changes: tuple[Change, ...]) -> Comparison:
-    """`judged`, and what is reported beside it; that is the outcome itself where nothing else is worse."""
+    """`judged` with the reported outcomes beside it; one of these is the outcome itself where nothing is worse."""
     if not changes:
         return judged
     metrics = {change.metric for change in changes}
@@ -228,8 +228,8 @@ def pairs(
 ) -> list[Pair]:
     """Every cell of either side with its twin. `across_columns` compares one column with another.
 
-    `unreached` names the columns of each side that did not come to all of their cells: of what is absent there nobody
-    knows, and it is `unknown`, neither `gone` nor `new`.
+    `unreached` names the columns of each side that did not reach all of their cells: a cell that is absent there is
+    `unknown`, neither `gone` nor `new`.
     """
 
     numbers: dict[tuple[str, ...], int] = {}
@@ -293,8 +293,8 @@ def slower(before: Record, after: Record) -> tuple[Change | None, str]:
     """The median's change when it is beyond noise, and else why two times could not be compared.
 
     Slower: the new median is a tenth and 5 µs above the old one, and the new lower quartile is above the old upper
-    one. The quartiles are the noise of this very kernel on this day; the tenth is what clocks and temperature move
-    between two runs; and 5 µs is what a launch itself may vary by, which is all that a small kernel's time consists of.
+    one. The quartiles are the noise of this kernel on this day. Clocks and temperature move a tenth between two runs.
+    A launch itself may vary by 5 µs, and a small kernel's time is all launch.
     Times beside other jobs, times in which the GPU waited for the host, and those on GPUs whose copies differ by more
     than a tenth are not compared.
     """

@@ -1,7 +1,7 @@
 """CPU seconds of a compilation, compared: which kernel takes longer to compile, how much longer, in which stage.
 
-CPU seconds are those of the process and of what it waited for, ptxas among it: other work on the same cores is no part
-of them, but shares caches, clocks and the two threads of a core. Wall time judges nothing.
+CPU seconds are those of the process and of the children that it waited for, such as ptxas. They do not include other
+work on the same cores, but that shares caches, clocks and the two threads of a core. Wall time is not judged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FRONT_END = "front end"
 # The same release twice, the second time beside other work, differed by 1.67 times at most, and on 3.9.0 by 1.27
 # where it took more than a second (22 kernels, 3.1.0 and 3.9.0, 2026-11-26; docs/changed.md has the command).
 FACTOR = 2.0
-# Below that a factor is that of a small number, and nobody waits for it.
+# Below that, the factor is that of a small number, and the wait is too short to matter.
 MORE_SECONDS = 1.0
 # From this many compilations on, their median compares the speeds of two machines.
 ENOUGH = 30
@@ -32,7 +32,7 @@ SLOWEST = 2.0
 
 
 def seconds(before: Record, after: Record) -> dict[str, tuple[Figures, Figures]]:
-    """By kernel, the CPU seconds of what both sides compiled anew: `processor` in all, and `stages` by stage."""
+    """By kernel, the CPU seconds of launches that both sides compiled anew: `processor` in all, `stages` by stage."""
     old, new = launches(before), launches(after)
     found: dict[str, list[tuple[Figures, Figures]]] = defaultdict(list)
     for (kernel, warps), now in new.items():

@@ -1,4 +1,4 @@
-"""Whose fault a failure of somebody's kernel is, and the next step, in one line."""
+"""Whose fault a failure of a user's kernel is, and the next step, in one line."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def of(
         broken: whether it passes without compat.
     """
     found = _of(record, issue, fixed, broken)
-    # The same words stand for a global that is only annotated; where that is meant, its shim was seen to fix it.
+    # A global that is only annotated has the same message; in that case its shim was seen to fix it.
     if alike is not None and issue is None and not _GLOBAL.search(record.fingerprint):
         return Fault(found.whose, f"{found.next}; looks like {alike.id} ({alike.links[0]})")
     return found

@@ -1,10 +1,10 @@
-"""The resources of a launch, as figures that can be compared and drawn: read from what a cell recorded of it.
+"""The resources of a launch, as figures that can be compared and drawn: read from the cell's record of it.
 
-The counts of instructions by class are in matrix/cell/standins/virtual_gpu/instructions.py. Of them are made:
+The counts of instructions by class are in matrix/cell/standins/virtual_gpu/instructions.py. These come from them:
 
 - `scratch`: instructions that touch a thread's own memory;
 - `access`: bytes that a thread moves with one access to global memory, on average. Not for kernels that move whole
-  tiles (TMA): what is left of their accesses are those of single values;
+  tiles (TMA): their remaining accesses are those of single values;
 - `tensor`: instructions for tensor cores, and `kind`: the widest sort of them, or "none";
 - `barriers`, and `exchanges`: the accesses to shared memory that barriers stand between.
 """
@@ -36,10 +36,10 @@ _SPECIALISED = re.compile(r"_0[cd]{0,2}(?:\d+[cd]{0,2})*$")
 
 
 def once_a_list(read: Callable[[Any], Read]) -> Callable[[Record], Read]:
-    """A reader of records that gives what `read` makes of their list of launches.
+    """Returns a reader of records that applies `read` to their list of launches.
 
-    Many cells of a run share a list, and each is compared with its like on every other column: it is read once. What
-    is returned is shared as well, and nobody may change it.
+    Many cells of a run share a list, and each is compared with every other column, so a list is read once. The result
+    is shared as well, and callers must not change it.
     """
     # With each list, so that no other comes to have its id.
     by_list: dict[int, tuple[Any, Read]] = {}
@@ -57,7 +57,7 @@ def once_a_list(read: Callable[[Any], Read]) -> Callable[[Record], Read]:
 
 
 def read(noted: Any) -> Mapping[tuple[str, int], list[Figures]]:
-    """Figures of a list of launches, by kernel and warps, in order. What a cell wrote that is no figure is left out."""
+    """Figures of a list of launches, by kernel and warps, in order. Anything else that a cell wrote is left out."""
     found: dict[tuple[str, int], list[Figures]] = defaultdict(list)
     for launch in noted if isinstance(noted, list) else []:
         if not isinstance(launch, Mapping) or not is_count(launch.get("num_warps")):

@@ -145,7 +145,7 @@ def _signed(value: int, bits: int) -> int:
 
 
 def _elements(output: Mapping[str, Any]) -> list[int] | None:
-    """The bits of each kept element; None for what no cell of ours writes."""
+    """The bits of each stored element; None for a value that no cell of ours writes."""
     size, values = output.get("size"), output.get("values")
     if not isinstance(values, str) or size not in (1, 2, 4, 8):
         return None

@@ -1,9 +1,9 @@
-"""Whose kernels a run is of, and the verdict that follows: whoever owns a kernel owns what is expected of it.
+"""Whose kernels a run has, and the verdict that follows: the owner of a kernel decides which failures are expected.
 
 In crosswarp's own suite a known issue is an expected failure. In a user's suite, or a library's tests, a failure
-without compat fails the run whatever explains it, unless its owner expects it: her settings say that the library
-installs compat (then the cells with compat decide), she lists it (`xfail`, strict), her own issues.toml has a record of
-it, or her baseline has the same failure.
+without compat fails the run even if an issue explains it, unless the owner expects it: the settings say that the
+library installs compat (then the cells with compat decide), list it (`xfail`, strict), the owner's issues.toml has a
+record of it, or the owner's baseline has the same failure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The baseline that is installed with crosswarp: what stands in where nobody has run anything yet.
+"""The baseline that is installed with crosswarp, which is used where no run is stored yet.
 
-It is `baseline/all.json` of the repository, the very file, installed as data of `crosswarp.baseline`. Reading it as a
-store lets every report be made of it. No pass over it makes records that nobody asked for: most commands ask for two
-columns, or for a number.
+It is the file `baseline/all.json` of the repository, installed as data of `crosswarp.baseline`. It is read as a store,
+so that every report can be made of it. A pass over it makes only the requested records: most commands need two columns,
+or a number.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Compares two estimates of one case: how many times as long it is predicted to take on its GPU, and why.
 
-The estimates were made in the cell (crosswarp/matrix/cell/estimate has the model and the source of each constant). Of
-a launch they have what a warp takes alone, what the units and DRAM take for a block, and how many blocks share a
-multiprocessor. That adds up to a time here, which nobody is shown: the time on a GPU differs from it by a factor, and
-the ratio of two of them is right much more often. tests/proofs/performance_against_device.py compares with times that
-were measured; docs/predicted.md has the table.
+The estimates were made in the cell (crosswarp/matrix/cell/estimate has the model and the source of each constant). For
+a launch they have the time of a warp alone, of the units and DRAM for a block, and the number of blocks that share a
+multiprocessor. The sum of these is not shown: the time on a GPU differs from it by a factor, and the ratio of two of
+them is right much more often. tests/proofs/performance_against_device.py compares with measured times;
+docs/predicted.md has the table.
 """
 
 from __future__ import annotations

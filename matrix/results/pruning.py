@@ -40,7 +40,7 @@ class Choice:
 
 
 def choose(store: Store, keep: int, days: float | None, now: datetime | None = None) -> Choice:
-    """All runs but the `keep` newest of each suite or library, those younger than `days`, and what is still needed."""
+    """All runs but the `keep` newest of each suite or library, those younger than `days`, and those still needed."""
     now = now or datetime.now(timezone.utc)
     runs = store.runs()
     needed = store.newest_of_coordinates()
@@ -93,7 +93,7 @@ def remove(store: Store, choice: Choice, stopped: Callable[[], bool]) -> Iterato
     for one in choice.going:
         if stopped():
             return
-        # Files first: without their run nobody would find them any more.
+        # Files first: without their run they could not be found any more.
         if one.files is not None:
             shutil.rmtree(one.files, ignore_errors=True)
         store.remove(one.run.id)

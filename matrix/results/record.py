@@ -1,4 +1,4 @@
-"""A record: what happened in one cell, as the cell side streams it and the store keeps it."""
+"""A record: the result of one cell, as the cell side streams it and the store keeps it."""
 
 from __future__ import annotations
 

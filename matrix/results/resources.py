@@ -21,9 +21,9 @@ from crosswarp.matrix.results.record import Record
 
 @dataclass(frozen=True)
 class Threshold:
-    """Reported when it is `factor` times what it was and now more than `above`.
+    """Reported when the new value is `factor` times the old one, and more than `above`.
 
-    What `falls` is worse when it is less: reported when it was `factor` times what it is, and more than `above`.
+    With `falls`, less is worse: reported when the old value was `factor` times the new one, and more than `above`.
     """
 
     metric: str
@@ -137,7 +137,7 @@ def grown(before: Record, after: Record) -> tuple[Change, ...]:
         )  # fmt: skip
         for was, is_now in couples:
             changes += _of_launch(what, warps, was, is_now, target)
-    # A stable sort: what is worse first.
+    # A stable sort: worse changes first.
     return tuple(sorted(dict.fromkeys(changes), key=lambda change: bool(change.told)))
 
 

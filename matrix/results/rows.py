@@ -14,7 +14,7 @@ from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record, clea
 
 # The fields of a plan that programs read; the rest is for people.
 _LISTS = ("columns", "targets", "lanes", "modes", "kernels", "cases")
-# SQLite's own whole numbers.
+# The range of SQLite's integers.
 _LARGEST = 2**63
 
 
@@ -33,7 +33,7 @@ _NO_VERSIONS: Mapping[str, Any] = {}
 
 
 class WrongRow(ValueError):
-    """A field holds another thing than what is written there."""
+    """A field has another value than crosswarp writes there."""
 
 
 def text(row: sqlite3.Row | Mapping[str, Any], name: str, known: Collection[str] = ()) -> str:
@@ -115,7 +115,7 @@ def records(
             set(map(type, values)) != _TYPES or lane not in LANES or mode not in MODES or outcome not in OUTCOMES
             or not math.isfinite(seconds)
         ):  # fmt: skip
-            # Something is not as it was written: the reader of a single field says what.
+            # Some value is not as it was written: the reader of a single field names it.
             _read_each(row)
             values[_SECONDS] = float(seconds)
         if one not in resources:
@@ -129,7 +129,7 @@ def records(
 
 
 def _read_each(row: sqlite3.Row) -> None:
-    """Raises WrongRow for the first field that is not what is written there."""
+    """Raises WrongRow for the first field with another value than crosswarp writes there."""
     known = {"lane": LANES, "mode": MODES, "outcome": OUTCOMES}
     for name in CELL:
         if name == "seconds":

@@ -1,4 +1,4 @@
-"""A small store for a machine far away: what this one knows of a column that need not run again there."""
+"""A small store for a remote machine: the results here of a column that need not run again there."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def seed(source: Path, column: str, path: Path) -> int:
         db = sqlite3.connect(path)
         try:
             db.execute("ATTACH ? AS source", (str(source),))
-            # A run that cells are taken from is known by when it ran, whether its own cells are here or not.
+            # A run whose cells are reused is identified by its time, whether its own cells are here or not.
             for table, chosen in (("runs", runs | named), *((name, runs) for name in _OF_COLUMN)):
                 marks = ", ".join("?" * len(chosen))
                 where = f"{'id' if table == 'runs' else 'run'} IN ({marks})"

@@ -28,7 +28,7 @@ from crosswarp.matrix.results import journal, rows
 from crosswarp.matrix.results.described import Described
 from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record, clean
 
-# Where runs are kept when nobody names another place.
+# The default folder of runs.
 DEFAULT = Path(".crosswarp/store.db")
 
 # Append only: a step that has been released is never edited.
@@ -75,7 +75,7 @@ MIGRATIONS = (
     """
     CREATE INDEX cells_of_run ON cells (run);
     """,
-    # Where a run keeps its files, for whoever reads back what its host did not come to store.
+    # Where a run keeps its files, for reading back cells that its host could not store.
     """
     ALTER TABLE runs ADD COLUMN work TEXT NOT NULL DEFAULT '';
     """,
@@ -103,7 +103,7 @@ class Run:
     argv: tuple[str, ...]
     plan: Mapping[str, Any]
     cells: int
-    # The folder of `--work`; empty where nobody knows it.
+    # The folder of `--work`; empty where it is unknown.
     work: str = ""
 
     @property
@@ -270,7 +270,7 @@ class Store:
             )
 
     def cut_off(self) -> list[Run]:
-        """The runs whose process is gone without having finished, and which nobody has marked yet."""
+        """The unfinished runs whose process is gone, and which are not marked yet."""
         with self._plain_errors():
             running = self._db.execute("SELECT * FROM runs WHERE status = 'running'").fetchall()
             gone = [row["id"] for row in running if _is_gone(row)]
@@ -357,9 +357,9 @@ class Store:
             db.execute("DELETE FROM runs WHERE id = ?", (run,))
 
     def shrink(self, stopped: Callable[[], bool]) -> bool:
-        """Gives the room of what was removed back to the disk; False where `stopped` said so before it was done.
+        """Frees the disk space of removed runs; False where `stopped` ended it early.
 
-        Who reads goes on with what there was. Who writes has to wait for it.
+        Readers go on with the old contents. Writers have to wait.
         """
         with self._plain_errors():
             self._db.set_progress_handler(lambda: int(stopped()), 10_000)
@@ -402,7 +402,7 @@ class Store:
     def records(self, run: int, column: str | None = None, brief: bool = False) -> list[Record]:
         """The cells of a run, or of one column of it, in the order in which they were stored.
 
-        `brief`: without their resources and messages, which are most of a store, for whoever asks what fails where.
+        `brief`: without their resources and messages, which are most of a store; enough to see what fails where.
         """
         sessions = self.sessions(run)
         chosen, values = ('AND "column" = ?', (run, column)) if column is not None else ("", (run,))
@@ -482,7 +482,7 @@ class Store:
     def with_keys(
         self, column: str, wanted: Mapping[str, tuple[str, ...]]
     ) -> dict[tuple[str, ...], int]:
-        """For each key that a run has, what it is the key of, and the newest of those runs."""
+        """For each key that a run has, its coordinate, and the newest of those runs."""
         with self._plain_errors():
             found = self._db.execute(
                 'SELECT run, key FROM keys WHERE "column" = ? ORDER BY run', (column,)
@@ -523,7 +523,7 @@ class Store:
             }
 
     def taken(self, run: int) -> dict[tuple[str, str], int]:
-        """The items that did not run in `run`, by column, and the run that they are taken from."""
+        """The items that did not run in `run`, by column, and the run whose results they reuse."""
         with self._plain_errors():
             found = self._db.execute("SELECT * FROM taken WHERE run = ?", (run,)).fetchall()
             return {

@@ -1,7 +1,7 @@
 """Reading the cell side's records while they are being written.
 
-The writer may die at any byte. A line counts once its newline is there. What is torn or endless is `Senseless`, like
-what the protocol refuses, so that nothing is lost without a word.
+The writer may die at any byte. A line counts once its newline is there. A torn or endless line is `Senseless`, like one
+that the protocol refuses, so that no loss goes unreported.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Tail:
                 self._skipping, self._rest = True, b""
 
     def finish(self) -> Iterator[Event | Senseless]:
-        """After the writer is gone: what is left, and the torn line at the end if there is one."""
+        """After the writer is gone: the remaining events, and the torn line at the end if there is one."""
         yield from self.poll()
         rest, self._rest = self._rest, b""
         if rest.strip() and not self._skipping:

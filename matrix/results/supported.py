@@ -17,9 +17,9 @@ The specifier admits every green release and no red or unsupported one:
 - the ceiling is open above the newest green release, unless the table knows a newer one: that one and all later ones
   are left out (`<3.9`) whether it is red, unsupported or was not run. Beyond what was measured nothing is assumed;
 - a hole is the whole minor series (`!=3.2.*`) unless another patch of it is green, and then the patch (`!=3.3.0`). The
-  table has one column a minor, its last patch: where that one is red, the earlier patches, which nobody tried, are no
-  better. A later patch that fixes it becomes the column of its minor, and the hole closes with the next run;
-- a release between two green ones that was not run is left in, and must be said wherever the specifier is shown
+  table has one column a minor, its last patch: where that one is red, the earlier patches, which were not tried, count
+  as no better. A later patch that fixes it becomes the column of its minor, and the hole closes with the next run;
+- a release between two green ones that was not run is left in, and must be named wherever the specifier is shown
   (`inside`): a specifier has no way to say "unknown".
 
 Columns off the official pair, or with another numpy or Python, and builds that are no release, take no part; they are

@@ -12,7 +12,7 @@ from typing import Any
 from crosswarp.matrix.results.figures import is_count
 
 UNITS = {"global": "sectors", "shared": "wavefronts"}
-# Below that, of a launch and of a request, more is said to be nothing.
+# Below that, of a launch and of a request, an increase does not count.
 LEAST = 64
 FACTOR = 1.5
 

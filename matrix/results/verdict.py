@@ -45,14 +45,14 @@ class Verdict:
     # The issue names a shim, and the cell is red shimmed, or red bare and was never seen green shimmed.
     shim_failed: list[tuple[Record, Issue]] = field(default_factory=list)
     healed: list[Healed] = field(default_factory=list)
-    # Whether the kernels are somebody else's (owned.py). The rest is of such a run alone.
+    # Whether the kernels are not crosswarp's (owned.py). The other fields are for such a run alone.
     theirs: bool = False
     # By id of an unexpected failure: the known issue that explains it, or one that it looks like.
     explained: dict[str, Issue] = field(default_factory=dict)
     alike: dict[str, Issue] = field(default_factory=dict)
     # By id of a failure without a known issue: the shims that acted where it passes with compat.
     fixed: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    # Failures that their owner expects; and what she expects to fail and passes.
+    # Failures that their owner expects; and expected failures that pass.
     expected: list[Record] = field(default_factory=list)
     unexpected_pass: list[Record] = field(default_factory=list)
 
@@ -89,7 +89,7 @@ class ByKernel:
 
     @classmethod
     def of(cls, issues: Sequence[Issue] | ByKernel) -> ByKernel:
-        """`issues` by their kernels; what was found out about them stays, where they are that already."""
+        """`issues` by their kernels; returned unchanged, with their cached answers, where they are that already."""
         return issues if isinstance(issues, ByKernel) else cls(issues)
 
     def explaining(self, kernel: str) -> Sequence[Issue]:
@@ -151,7 +151,7 @@ class _Index:
 def classify(
     record: Record, issues: Sequence[Issue] | ByKernel, column_version: str | None
 ) -> Issue | None:
-    """The issue that explains a red record, or None. Whoever asks for many records gives the issues by kernel."""
+    """The issue that explains a red record, or None. For many records, pass the issues by kernel."""
     if not record.red:
         return None
     found = [
@@ -196,7 +196,7 @@ def within(issue: Issue, record: Record, axis: str) -> bool:
 
 
 def judge(records: Iterable[Record], issues: Sequence[Issue] | ByKernel) -> Verdict:
-    """The verdict on a run. Whoever asks for several runs gives the issues by kernel."""
+    """The verdict on a run. For several runs, pass the issues by kernel."""
     records = list(records)
     by_kernel = ByKernel.of(issues)
     verdict = Verdict()
@@ -250,7 +250,7 @@ def _healed(record: Record, issue: Issue, shimmed: Mapping[_Place, list[Record]]
     if any(twin.red for twin in twins) or not any(twin.outcome == "pass" for twin in twins):
         return None
     if issue.shim:
-        # Others may have acted as well, on what has nothing to do with it.
+        # Others may have acted as well, on unrelated code.
         return Healed(issue, record, (issue.shim,))
     return Healed(issue, record, tuple(sorted({shim for twin in twins for shim in twin.shims})))
 

@@ -1,6 +1,6 @@
-"""Every word for what became of something, once: of a cell, of a case in both modes, of a run, a release, two results.
+"""Every word for an outcome, once: of a cell, of a case in both modes, of a run, a release, two results.
 
-Documents, pages, badges and the terminal take their words, signs and order from here, and docs/concepts.md has the
+Documents, pages, badges and the terminal have their words, signs and order from here, and docs/concepts.md has the
 tables (`markdown`). Imports nothing but the standard library: `crosswarp why` has it with the base alone.
 """
 

@@ -1,8 +1,8 @@
-"""The error index: what Triton and what stands around it say when something fails, why, and what to do.
+"""The error index: messages of Triton and the software around it, with their causes and remedies.
 
-One TOML file a kind, written by people; `models.py` checks them and writes compiled.json, which is what is read here.
-messages.json has every message that the releases of Triton can say, by first and last release, for what no entry
-explains. Needs nothing beyond Python 3.11.
+One TOML file a kind, written by people; `models.py` checks them and writes compiled.json, which is read here.
+messages.json has every message of Triton's releases, by first and last release, for errors without an entry. Needs
+nothing beyond Python 3.11.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PLACE_LENGTH = 250
 
 @dataclass(frozen=True)
 class Cause:
-    """One cause of an error: evidence for it is what speaks of it in a log, and where it can be the cause at all."""
+    """One cause of an error, with the texts in a log that point to it, and where it is possible."""
 
     why: str
     do: str
@@ -70,7 +70,7 @@ class Entry:
     framed: bool = False
     # Something else failed before it.
     consequence: bool = False
-    # It says no more than that something failed: what says more of the same failure takes its place.
+    # It says only that something failed: a more specific entry for the same failure replaces it.
     wrapper: bool = False
     # Whose it is, where it is not Triton's.
     foreign: str = ""
@@ -78,11 +78,11 @@ class Entry:
     shared: bool = False
     # Nobody but Triton says so: no frame is asked for.
     own: bool = False
-    # Its one cause was right wherever somebody posted the text.
+    # Its one cause was right in every post of the text.
     sure: bool = False
     # The language table says more where it knows the name.
     table: bool = False
-    # Kernel statements, or a script: what says it, and the corrected one.
+    # Kernel statements, or a script: one with the error, and the corrected one.
     bad: str = ""
     good: str = ""
 
@@ -102,7 +102,7 @@ class Wording(NamedTuple):
         return len(_PLACE.sub("", self.text))
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where it stands in a tidy text, in whole words."""
+        """Where it occurs in a tidy text, in whole words."""
         if "{" in self.text:
             yield from self._find_open(text)
             return
@@ -115,7 +115,7 @@ class Wording(NamedTuple):
 
     def _find_open(self, text: str) -> Iterator[tuple[int, int]]:
         """With places: the longest fixed part is looked for, which is quick, and the expression around it alone."""
-        # Anything at its beginning would reach into what was said before.
+        # A `{}` at the beginning would match text before the message.
         template = self.text[2:] if self.text.startswith("{} ") else self.text
         part, before, after = _longest_part(template)
         expression, at, done = _expression(template), text.find(part), 0
@@ -129,14 +129,14 @@ class Wording(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message that Triton's source can say, and of which nobody wrote more."""
+    """A message in Triton's source that has no entry."""
 
     text: str
     where: str
     exception: str
     first: str
     last: str
-    # When it is said: an expression of Python, or `X is raised`; "" where it is not known.
+    # The condition of the message: an expression of Python, or `X is raised`; "" where it is not known.
     condition: str
     # It says too little where its file is not named as well.
     thin: int
@@ -170,7 +170,7 @@ class Index:
 
 
 def tidy(text: str) -> str:
-    """Small letters, no quotes, single spaces: one spelling for what terminals, shells and `repr` make of a text."""
+    """Returns one spelling for a text from terminals, shells and `repr`: lower case, no quotes, single spaces."""
     return " ".join(text.replace("\\n", " ").translate(_QUOTES).lower().split())
 
 

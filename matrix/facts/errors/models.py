@@ -101,7 +101,7 @@ class _Run(_Strict):
     options: dict[str, int | str | bool] = {}
     # Whether it needs TRITON_INTERPRET=1.
     interpret: bool = False
-    # Statements ahead of the kernel, and what is passed for `x_ptr`.
+    # Statements ahead of the kernel, and the argument for `x_ptr`.
     before: str = ""
     dtype: str = "float32"
 
@@ -190,7 +190,7 @@ class _File(_Strict):
 
 
 def load(folder: Path = FOLDER) -> dict[str, _File]:
-    """Each kind's entries. Raises ConfigError for what is not as it must be, with the file and the entry."""
+    """Each kind's entries. Raises ConfigError for an invalid entry, with the file and the entry."""
     made = {
         path.stem: datafile.load(path, _File, todo="Correct these entries of the error index.")
         for path in sorted(folder.glob("*.toml"))
@@ -271,9 +271,9 @@ def _document(**lists: list[Any]) -> str:
 
 
 def compiled_messages(extracted: list[dict[str, str]]) -> str:
-    """messages.json of what was extracted: `text`, `where`, `exception`, `first`, `last`, `condition` of each.
+    """Makes messages.json of the extracted `text`, `where`, `exception`, `first`, `last` and `condition` of each.
 
-    A text that says too little by itself is found where its file is named, or behind what its emitter writes first.
+    A text that is too short by itself matches where its file is named, or behind the prefix of its emitter.
     """
     kept, seen = [], set()
     for one in extracted:

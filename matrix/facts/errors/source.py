@@ -15,11 +15,11 @@ _LONGEST = 140
 
 
 class Said(NamedTuple):
-    # With `{}` for what is filled in.
+    # With `{}` for inserted text.
     text: str
     # The file, from Triton's folder.
     where: str
-    # An expression of Python, or `X is raised`; "" where it is always said.
+    # An expression of Python, or `X is raised`; "" where it always appears.
     condition: str
 
 
