@@ -1,4 +1,4 @@
-"""Say of a kernel which fixes acted on it, where, and what they changed."""
+"""Report which fixes acted on a kernel, on which lines, and their changes."""
 
 from typing import Any, List, NamedTuple, Tuple
 
@@ -28,11 +28,11 @@ def explain(kernel: Any, diff: bool = False) -> List[Explanation]:
     """The changes that fixes made to a kernel, in the order in which they were made; empty where none acted.
 
     Args:
-        kernel: what a launch returned, or a ``@triton.jit`` function (autotuned or not), for all that this process has
-            compiled of it.
+        kernel: the result of a launch, or a ``@triton.jit`` function (autotuned or not), for all of its kernels that
+            this process has compiled.
         diff: with the change to the IR.
     """
-    # Here, for whoever installs imports this module.
+    # Imported here: installing imports this module.
     from .seams import pipeline
 
     compiled = [kernel]

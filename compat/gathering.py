@@ -1,8 +1,8 @@
 """`tl.gather` of Triton 3.3 built from the functions of earlier releases. Imported only on such a Triton.
 
-Every index is compared with every place along the axis, and what lies at the one that is equal is kept: a tensor of as
-many elements as the result has, times the length of the axis, that is reduced again at once. It is done in bits: a
-negative zero and a NaN come out as they went in. What an index outside of the axis gets is zero, undefined on 3.3.
+Every index is compared with every position along the axis, and the element at the equal position is kept. That takes a
+tensor as large as the result times the length of the axis, which is reduced again at once. It works on bits: a negative
+zero and a NaN come out unchanged. An index outside the axis gives zero; on 3.3 that is undefined.
 """
 
 from typing import Any

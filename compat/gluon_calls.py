@@ -199,7 +199,8 @@ def _memory(gluon: Gluon) -> None:
 
 
 def _without_blocks(places: Tuple[str, ...]) -> Callable[..., Optional[Arguments]]:
-    """A translation of arguments at `places`, of which this Triton takes three so, and none that is for blocks."""
+    """A translation of arguments at `places`: this Triton takes three of them by position, and none that is for
+    blocks."""
 
     def translated(*args: Any, **named: Any) -> Optional[Arguments]:
         given = {**dict(zip(places[3:], args[3:])), **named}

@@ -1,14 +1,14 @@
-"""Which loops Triton's thread-locality pass would rewrite, and gets wrong: read from the text of their IR.
+"""Loops that Triton's thread-locality pass would rewrite wrongly: found in the text of their IR.
 
-The pass takes a reduction of rows that were loaded, whose result updates what a loop carries, keeps a part of that
-update in each thread, and puts the parts together after the loop. That is right for one form only: the loop itself, in
-every turn, adds the reduced value to what it carries (or takes the greater: whichever operation reduces), and nothing
-else looks at what is carried. The pass does not ask for that form, and dies where what the loop
-leaves is used more than once. The last of these it was made for:
+The pass takes a reduction of loaded rows whose result updates a variable of the loop. It keeps a part of that update in
+each thread, and puts the parts together after the loop. That is right for one form only: the loop itself, in every
+iteration, adds the reduced value to the variable (or takes the greater: the operation of the reduction), and nothing
+else reads the variable. The pass does not check for that form, and dies if the loop's result is used more than once. It
+was made for the last of these:
 
     total -= sum(x)                 wrong sign: parts are subtracted, and then subtracted from the start again
-    if wanted: total += sum(x)      added in every turn
-    store(total); total += sum(x)   what is stored is not the sum so far
+    if wanted: total += sum(x)      added in every iteration
+    store(total); total += sum(x)   the stored value is not the sum so far
     total += sum(x); …; two uses    an assertion
     total += sum(x)                 right, and faster
 """

@@ -18,10 +18,10 @@ def source_says(words: "re.Pattern[str]") -> Callable[[Iterable[Any]], bool]:
 
 
 def reachable(values: Iterable[Any]) -> Iterator[Any]:
-    """The kernel among `values`, what it may call, and everything else that these name, each once.
+    """The kernel among `values`, the functions it may call, and everything else that these name, each once.
 
     Args:
-        values: the kernel, and what it is given at compile time, which may be functions.
+        values: the kernel, and its compile-time arguments, which may be functions.
     """
     from triton.language.core import constexpr
     from triton.runtime import jit

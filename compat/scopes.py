@@ -6,11 +6,11 @@ from .copies import COMMON
 
 
 def in_scope(shim: str, kernel: Any) -> bool:
-    """Whether somebody has asked for `shim` on this kernel.
+    """Whether somebody has requested `shim` for this kernel.
 
     Args:
         shim: its name.
-        kernel: a ``@triton.jit`` function, or what it was made of. It belongs to the module that defines it, whoever
+        kernel: a ``@triton.jit`` function, or its Python function. It belongs to the module that defines it, whoever
             launches it and whatever it calls.
     """
     packages = _packages(shim)

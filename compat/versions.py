@@ -50,7 +50,7 @@ def base_version(text: str) -> "Version":
 
 @_asked
 def in_window(window: str, version: str) -> bool:
-    """Whether `version` matches the specifier `window` (``>=3.0,<3.3``). Nightlies count as their base version.
+    """Whether `version` matches a specifier such as ``>=3.0,<3.3``. Nightlies count as their base version.
 
     A version that packaging cannot read counts as `read` reads it. Raises packaging's InvalidSpecifier for an invalid
     specifier.
@@ -156,7 +156,7 @@ def read(text: str) -> Found:
 
 
 def bounded(window: str) -> str:
-    """`window`, ended by the newest tested release if it has no end: ``>=3.3`` becomes ``>=3.3,<3.10``."""
+    """The specifier, ended by the newest tested release if it has no end: ``>=3.3`` becomes ``>=3.3,<3.10``."""
     ends = any(sign in window for sign in ("<", "==", "~="))
     return window if ends else f"{window},<{_after_tested()}"
 

@@ -58,9 +58,9 @@ def _source(function) -> str:
 
 
 def _hash_what_it_wraps(patches: Patches, own_code) -> None:
-    """Triton keeps builtins out of a kernel's hash, so a changed function would get the old kernel from its cache.
+    """Put functions into a kernel's hash: Triton leaves builtins out, so a changed one would get the old kernel.
 
-    `own_code` is what the functions run that Triton 3.4 itself wrapped, maybe before this was installed.
+    `own_code` is the code of functions that Triton 3.4 itself wrapped, maybe before this was installed.
     """
     import hashlib
 
